@@ -1,17 +1,23 @@
-"""How much the gate's forecast is worth: goodput and preempted share beside four other gates, on published traces at four loads.
+"""How much the gate's forecast is worth: goodput and preempted share beside four other gates, on
+published traces at four loads.
 
     python bench/admission.py [TRACES] [--quick] [--only NAME,...]     TRACES: a folder with the four traces named below
 
-Four replicas on the twin. Each trace is sliced to the first requests that fill the stated time, and its time stretched, so that they come
-at 0.8, 1, 1.5 and 3 times capacity: what the oracle answers within the service level where twice too much comes. Lengths, their order,
-shared prefixes and who sends what are the trace's; all state the service's output limit. Pools hold 80 or more requests, or about 30.
-Beside ours: (a) the engines' own limits, (b) so many requests per replica, both at the best of three settings in each row, (c) reserving
-input + max_tokens, (d) an oracle that knows every length (of the pool it fills 97 %: it does not know to the step when a prompt is
-through). All but (a) have our queue, deadlines and choice of replica. Steps: 12 ms, 10 us per prompt token, 50 us per sequence, 20 ns per
-cached token. Good is: first token within the limit below, 60 ms between tokens on average. The first tenth of each run does not count.
+Four replicas on the twin. Each trace is sliced to the first requests that fill the stated time, and
+its time stretched, so that they come at 0.8, 1, 1.5 and 3 times capacity: what the oracle answers
+within the service level where twice too much comes. Lengths, their order, shared prefixes and who
+sends what are the trace's; all state the service's output limit. Pools hold 80 or more requests, or
+about 30.
+Beside ours: (a) the engines' own limits, (b) so many requests per replica, both at the best of
+three settings in each row, (c) reserving input + max_tokens, (d) an oracle that knows every length
+(of the pool it fills 97 %: it does not know to the step when a prompt is through). All but (a) have
+our queue, deadlines and choice of replica. Steps: 12 ms, 10 us per prompt token, 50 us per
+sequence, 20 ns per cached token. Good is: first token within the limit below, 60 ms between tokens
+on average. The first tenth of each run does not count.
 
-Prints a row per trace, pool and load, and last one line of JSON. Exits 1 where a promise is broken: at most 1 % preempted, at least 95 % of
-(d) where 80 fit and 88 % where 30 do, and never below (a) to (c).
+Prints a row per trace, pool and load, and last one line of JSON. Exits 1 where a promise is broken:
+at most 1 % preempted, at least 95 % of (d) where 80 fit and 88 % where 30 do, and never below (a)
+to (c).
 """
 
 from __future__ import annotations
@@ -46,7 +52,8 @@ SLACK = 0.995  # of a peer's goodput: less than one request in two hundred is ch
 
 @dataclass(frozen=True)
 class Case:
-    """A trace with a pool. `held_tokens`: mean of what a running request holds. `fit`: how many of them the pool holds.
+    """A trace with a pool. `held_tokens`: mean of what a running request holds. `fit`: how many of
+    them the pool holds.
 
     `for_s`: how long a run lasts, several times what the longest tenth of the answers take.
     """
@@ -72,13 +79,18 @@ CASES = (
 
 
 def traffic(case: Case, folder: Path) -> Traffic:
-    """The whole trace, each request with its client as its tenant where the trace tells clients apart."""
+    """The whole trace, each request with its client as its tenant where the trace tells clients
+    apart.
+    """
     rows: list[Row] = []
     tenants: dict[str, str] = {}
     with gzip.open(folder / f"{case.trace}.csv.gz", "rt") as file:
         for number, line in enumerate(csv.DictReader(file)):
             ids = blocks(line["hash_ids"]) if case.id_tokens else None
-            at, sizes = float(line["arrival_s"]), (int(line["input_tokens"]), int(line["output_tokens"]))
+            at, sizes = (
+                float(line["arrival_s"]),
+                (int(line["input_tokens"]), int(line["output_tokens"])),
+            )
             rows.append(Row(str(number), at, *sizes, hash_ids=ids, id_tokens=case.id_tokens))
             if "client_id" in line:
                 tenants[str(number)] = line["client_id"]
@@ -95,11 +107,15 @@ def blocks(text: str) -> tuple[int, ...]:
 
 
 def at_rate(whole: Traffic, per_s: float, for_s: float) -> Traffic:
-    """The first requests, as many as come in that time, stretched in time so that they come at that rate."""
+    """The first requests, as many as come in that time, stretched in time so that they come at that
+    rate.
+    """
     rows = whole.rows[: max(200, round(per_s * for_s))]
     start = rows[0].arrival_s
     factor = len(rows) / per_s / (rows[-1].arrival_s - start)
-    return replace(whole, rows=[row._replace(arrival_s=(row.arrival_s - start) * factor) for row in rows])
+    return replace(
+        whole, rows=[row._replace(arrival_s=(row.arrival_s - start) * factor) for row in rows]
+    )
 
 
 def fleet(case: Case) -> Fleet:
@@ -111,7 +127,9 @@ def fleet(case: Case) -> Fleet:
     return Fleet(REPLICAS, settings, PACE)
 
 
-def compared(case: Case, load: float, whole: Traffic, capacity_per_s: float, for_s: float) -> tuple[list[str], dict[str, float], str]:
+def compared(
+    case: Case, load: float, whole: Traffic, capacity_per_s: float, for_s: float
+) -> tuple[list[str], dict[str, float], str]:
     """One row: (promises that are broken, ratios, the row as text)."""
     engines, slo = fleet(case), Slo(case.ttft_s, ITL_S)
     rules = Rules(ttft_s=case.ttft_s, queue_deadline_s=0.8 * case.ttft_s, preempted_ratio=PREEMPTED)
@@ -129,14 +147,24 @@ def compared(case: Case, load: float, whole: Traffic, capacity_per_s: float, for
         broken.append(f"{where}: {ours.preempted_ratio:.1%} preempted")
     if ratio < OF_ORACLE[case.fit >= 80]:
         broken.append(f"{where}: {ratio:.1%} of the oracle")
-    for name, peer in (("the engine's own limits", engine), ("concurrency", concurrency), ("worst case", worst)):
+    for name, peer in (
+        ("the engine's own limits", engine),
+        ("concurrency", concurrency),
+        ("worst case", worst),
+    ):
         if ours.good_per_s < SLACK * peer.good_per_s:
             broken.append(f"{where}: {ours.good_per_s:.2f} good/s, {name} {peer.good_per_s:.2f}")
     told = [_told(one) for one in (ours, oracle, engine, concurrency, worst)]
     told[2] += f" @{engine_at}"
     told[3] += f" @{concurrency_at}"
-    row = f"{case.name:24} {case.fit:4} {load:4g} {ratio:7.1%} " + " ".join(f"{one:>17}" for one in told)
-    return broken, {"ofOracle": round(ratio, 3), "preemptedRatio": round(ours.preempted_ratio, 4)}, row
+    row = f"{case.name:24} {case.fit:4} {load:4g} {ratio:7.1%} " + " ".join(
+        f"{one:>17}" for one in told
+    )
+    return (
+        broken,
+        {"ofOracle": round(ratio, 3), "preemptedRatio": round(ours.preempted_ratio, 4)},
+        row,
+    )
 
 
 def _told(one: GatedSummary) -> str:
@@ -145,15 +173,22 @@ def _told(one: GatedSummary) -> str:
 
 def main() -> int:
     """The table, what is broken of the promises, then the ratios."""
-    parser = argparse.ArgumentParser(description="Goodput and preempted share behind five gates, on published traces.")
+    parser = argparse.ArgumentParser(
+        description="Goodput and preempted share behind five gates, on published traces."
+    )
     parser.add_argument("traces", nargs="?", type=Path, default=ROOT.parent / "shared" / "traces")
     parser.add_argument("--quick", action="store_true", help="a third of the time")
-    parser.add_argument("--only", default="", help="traces whose file names begin so, comma-separated")
+    parser.add_argument(
+        "--only", default="", help="traces whose file names begin so, comma-separated"
+    )
     chosen = parser.parse_args()
     wanted = tuple(filter(None, chosen.only.split(","))) or ("",)
     begun = time.process_time()
     names = ("ours", "oracle", "engine's own", "concurrency", "worst case")
-    print(f"{'trace':24} {'fit':>4} {'load':>4} {'of (d)':>7} " + " ".join(f"{name:>17}" for name in names))
+    print(
+        f"{'trace':24} {'fit':>4} {'load':>4} {'of (d)':>7} "
+        + " ".join(f"{name:>17}" for name in names)
+    )
     broken: list[str] = []
     ratios: dict[str, dict[str, float]] = {}
     for case in CASES:
@@ -161,9 +196,15 @@ def main() -> int:
             continue
         whole = traffic(case, chosen.traces)
         for_s = case.for_s / (3 if chosen.quick else 1)
-        guess = REPLICAS * case.fit / (0.02 * sum(row.output_tokens for row in whole.rows) / len(whole.rows))
+        guess = (
+            REPLICAS
+            * case.fit
+            / (0.02 * sum(row.output_tokens for row in whole.rows) / len(whole.rows))
+        )
         rules = Rules(ttft_s=case.ttft_s, queue_deadline_s=0.8 * case.ttft_s)
-        capacity = run_gated(fleet(case), rules, at_rate(whole, 2 * guess, for_s), Slo(case.ttft_s, ITL_S), "oracle").good_per_s
+        capacity = run_gated(
+            fleet(case), rules, at_rate(whole, 2 * guess, for_s), Slo(case.ttft_s, ITL_S), "oracle"
+        ).good_per_s
         for load in LOADS:
             wrong, found, row = compared(case, load, whole, capacity, for_s)
             broken += wrong

@@ -1,9 +1,11 @@
-"""How long `barostat check` takes: 1,000 manifests of the corpus in one folder, and one file from a cold start.
+"""How long `barostat check` takes: 1,000 manifests of the corpus in one folder, and one file from a
+cold start.
 
     python bench/check.py
 
-Beside it, in the same run: what PyYAML takes to load the same files (its fast loader), which no linter can go below. Processor time of one
-core; exits 1 above the promises (1,000 in 5 s, one file in 0.3 s).
+Beside it, in the same run: what PyYAML takes to load the same files (its fast loader), which no
+linter can go below. Processor time of one core; exits 1 above the promises (1,000 in 5 s, one file
+in 0.3 s).
 """
 
 from __future__ import annotations
@@ -19,13 +21,22 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "data" / "check"
 COUNT = 1000
 PROMISED_S, PROMISED_ONE_S = 5.0, 0.3
-_LOAD = "import sys,yaml\nfor name in sys.argv[1:]:\n    list(yaml.load_all(open(name, encoding='utf-8'), yaml.CSafeLoader))"
+_LOAD = (
+    "import sys,yaml\nfor name in sys.argv[1:]:\n    list(yaml.load_all(open(name, "
+    "encoding='utf-8'), yaml.CSafeLoader))"
+)
 
 
 def _spent(command: list[str]) -> tuple[float, int]:
     """Processor seconds of the command, and its exit code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=_environment())
+    done = subprocess.run(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        env=_environment(),
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
 

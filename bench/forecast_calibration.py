@@ -1,7 +1,9 @@
-"""Calibration of the twin on a running engine: stretches of unlike load, and from what the engine says of them how long a step takes.
+"""Calibration of the twin on a running engine: stretches of unlike load, and from what the engine
+says of them how long a step takes.
 
-The pace is what `barostat.judge.calibration.logged_step_times` makes of the engine's step lines, as for anybody's log. The client's clock
-adds one number: what a client waits beyond the steps, on the way to the scheduler and back.
+The pace is what `barostat.judge.calibration.logged_step_times` makes of the engine's step lines, as
+for anybody's log. The client's clock adds one number: what a client waits beyond the steps, on the
+way to the scheduler and back.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ SCRAPED_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The pace with its front, what the metrics alone would have given, the calibration's own trace and what the client saw of it."""
+    """The pace with its front, what the metrics alone would have given, the calibration's own trace
+    and what the client saw of it.
+    """
 
     pace: LinearPace
     by_metrics: LinearPace | None
@@ -42,10 +46,13 @@ class Calibration:
     steps: int
 
 
-def settings_of(engine: Engine, max_num_seqs: int, max_num_batched_tokens: int, max_model_len: int) -> Settings:
+def settings_of(
+    engine: Engine, max_num_seqs: int, max_num_batched_tokens: int, max_model_len: int
+) -> Settings:
     """The scheduler's settings: those given, and the others as the running engine resolved them.
 
-    The CPU backend schedules synchronously, whatever it is asked. Source: vLLM 0.32.0, CpuPlatform.check_and_update_config.
+    The CPU backend schedules synchronously, whatever it is asked. Source: vLLM 0.32.0,
+    CpuPlatform.check_and_update_config.
     """
     labels = pool_labels(scrape(engine))
     return for_version(
@@ -89,17 +96,36 @@ class _Scraping:
 
 
 def stretches(seed: int) -> list[tuple[str, list[Row]]]:
-    """Unlike loads: few and many requests that decode, short and long contexts, prompts of all lengths, a mix. None fills the pool.
+    """Unlike loads: few and many requests that decode, short and long contexts, prompts of all
+    lengths, a mix. None fills the pool.
 
-    A step's time is known where another went before it: so the prompts come while one request decodes. `alone` are for the front.
+    A step's time is known where another went before it: so the prompts come while one request
+    decodes. `alone` are for the front.
     """
     dice = random.Random(seed)
-    found = [(f"{count} decode", [Row(str(index), 0.0, 32, 90) for index in range(count)]) for count in (1, 4, 8, 16, 24)]
-    found += [(f"{count} long", [Row(str(index), 0.0, 1500, 60) for index in range(count)]) for count in (2, 4)]
+    found = [
+        (f"{count} decode", [Row(str(index), 0.0, 32, 90) for index in range(count)])
+        for count in (1, 4, 8, 16, 24)
+    ]
+    found += [
+        (f"{count} long", [Row(str(index), 0.0, 1500, 60) for index in range(count)])
+        for count in (2, 4)
+    ]
     lengths = dice.sample(range(40, 1900, 60), 24)
     beside = [Row("beside", 0.0, 32, 1400)]
-    found.append(("prompts", beside + [Row(str(index), 0.5 + 0.5 * index, length, 2) for index, length in enumerate(lengths)]))
-    found.append(("alone", [Row(str(index), 0.7 * index, 60 + 90 * index, 2) for index in range(9)]))
+    found.append(
+        (
+            "prompts",
+            beside
+            + [
+                Row(str(index), 0.5 + 0.5 * index, length, 2)
+                for index, length in enumerate(lengths)
+            ],
+        )
+    )
+    found.append(
+        ("alone", [Row(str(index), 0.7 * index, 60 + 90 * index, 2) for index in range(9)])
+    )
     mixed: list[Row] = []
     at = 0.0
     while at < 25:
@@ -110,8 +136,14 @@ def stretches(seed: int) -> list[tuple[str, list[Row]]]:
 
 
 def warm_up(engine: Engine) -> None:
-    """The engine has met prompts and batches of many sizes: what it does once, on first sight of a size, is done."""
-    replay(engine.url, [Row(str(index), 0.05 * index, 40 + 90 * index, 20) for index in range(20)], seed=1)
+    """The engine has met prompts and batches of many sizes: what it does once, on first sight of a
+    size, is done.
+    """
+    replay(
+        engine.url,
+        [Row(str(index), 0.05 * index, 40 + 90 * index, 20) for index in range(20)],
+        seed=1,
+    )
 
 
 def calibrate(engine: Engine, settings: Settings, seed: int) -> Calibration:
@@ -129,13 +161,19 @@ def calibrate(engine: Engine, settings: Settings, seed: int) -> Calibration:
     size = settings.groups[0].block_tokens
     own = max(steps.values(), key=len)
     pace = pace_of_steps(own, settings.usable_blocks * size, size, "the engine's log")
-    return Calibration(replace(pace, front_s=_front_s(settings, pace, alone)), scraping.pace(), answers, len(own))
+    return Calibration(
+        replace(pace, front_s=_front_s(settings, pace, alone)), scraping.pace(), answers, len(own)
+    )
 
 
 def gauge(engine: Engine, settings: Settings, pace: LinearPace, seed: int) -> float:
-    """How long the engine's steps take now, over what the pace has them take: from some ten seconds of a load of its own."""
+    """How long the engine's steps take now, over what the pace has them take: from some ten seconds
+    of a load of its own.
+    """
     dice = random.Random(0)
-    burst = [Row(str(index), 0.0, dice.randint(50, 900), dice.randint(40, 160)) for index in range(12)]
+    burst = [
+        Row(str(index), 0.0, dice.randint(50, 900), dice.randint(40, 160)) for index in range(12)
+    ]
     begin = len(engine.log_text())
     for turn in range(2):
         replay(engine.url, burst, seed=seed + turn)
@@ -143,7 +181,13 @@ def gauge(engine: Engine, settings: Settings, pace: LinearPace, seed: int) -> fl
     size = settings.groups[0].block_tokens
     samples = step_samples(steps, settings.usable_blocks * size, size)
     told = sum(
-        sample.steps * pace.step_ns(round(sample.prefill_tokens), round(sample.decodes), round(sample.kv_tokens), round(sample.pairs))
+        sample.steps
+        * pace.step_ns(
+            round(sample.prefill_tokens),
+            round(sample.decodes),
+            round(sample.kv_tokens),
+            round(sample.pairs),
+        )
         for sample in samples
     )
     return sum(sample.steps * sample.duration_s for sample in samples) * 1e9 / told
@@ -152,5 +196,13 @@ def gauge(engine: Engine, settings: Settings, pace: LinearPace, seed: int) -> fl
 def _front_s(settings: Settings, pace: LinearPace, alone: Sequence[Answer]) -> float:
     """What requests that met an idle engine waited for their first token beyond the steps."""
     outcome = simulate(settings, [answer.row for answer in alone], pace)
-    steps_s = {life.request_id: ((life.first_token_ns or 0) - life.arrival_ns) / 1e9 for life in outcome.lives}
-    return max(0.0, statistics.median(answer.token_s[0] - answer.sent_s - steps_s[answer.row.request_id] for answer in alone))
+    steps_s = {
+        life.request_id: ((life.first_token_ns or 0) - life.arrival_ns) / 1e9
+        for life in outcome.lives
+    }
+    return max(
+        0.0,
+        statistics.median(
+            answer.token_s[0] - answer.sent_s - steps_s[answer.row.request_id] for answer in alone
+        ),
+    )

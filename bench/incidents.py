@@ -1,9 +1,11 @@
-"""Real incidents through `diagnose`: each row's evidence becomes a bundle, the bundle is judged, the answers are counted.
+"""Real incidents through `diagnose`: each row's evidence becomes a bundle, the bundle is judged,
+the answers are counted.
 
     python bench/incidents.py CASES.jsonl --out FILE
 
-Of a row only `evidence` and `vllm_version` reach the judge. Its `label` is used afterwards, to count (bench/incident_labels.yaml says which
-causes are right for which label). FILE gets a line a row: {id, cause, variant, confidence}. The gate is printed last; exit 1 if it fails.
+Of a row only `evidence` and `vllm_version` reach the judge. Its `label` is used afterwards, to
+count (bench/incident_labels.yaml says which causes are right for which label). FILE gets a line a
+row: {id, cause, variant, confidence}. The gate is printed last; exit 1 if it fails.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from barostat.core.diagnosis import Diagnosis
 from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import diagnose
 
-LABELS: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "incident_labels.yaml").read_text())
+LABELS: dict[str, list[str]] = yaml.safe_load(
+    (Path(__file__).parent / "incident_labels.yaml").read_text()
+)
 HEALTHY = ("healthy-idle", "healthy-busy")
 Row = dict[str, Any]
 Answer = tuple[Row, Diagnosis]
@@ -41,8 +45,12 @@ def answer(row: Row) -> Diagnosis:
 
 
 def gated(row: Row) -> bool:
-    """True for the rows that the gate counts: a tool can judge them, the root cause is sure, and there is a log."""
-    return bool(row["machine_evaluable"] and row["confidence"] == "high" and row["evidence"].get("logs"))
+    """True for the rows that the gate counts: a tool can judge them, the root cause is sure, and
+    there is a log.
+    """
+    return bool(
+        row["machine_evaluable"] and row["confidence"] == "high" and row["evidence"].get("logs")
+    )
 
 
 def right(row: Row, cause: str) -> bool:
@@ -57,7 +65,11 @@ def matrix(answers: Iterable[Answer]) -> str:
     causes = sorted({cause for _, cause in counts})
     width = max(map(len, labels))
     lines = [" " * width + "  " + "  ".join(causes)]
-    lines += [f"{label:{width}}  " + "  ".join(f"{counts[label, cause] or '.':>{len(cause)}}" for cause in causes) for label in labels]
+    lines += [
+        f"{label:{width}}  "
+        + "  ".join(f"{counts[label, cause] or '.':>{len(cause)}}" for cause in causes)
+        for label in labels
+    ]
     return "\n".join(lines)
 
 
@@ -66,23 +78,48 @@ def report(answers: list[Answer]) -> bool:
     counted = [(row, found) for row, found in answers if gated(row)]
     answered = [(row, found) for row, found in counted if found.cause != "unknown"]
     wrong = [(row, found) for row, found in answered if not right(row, found.cause)]
-    accused = [(row, found) for row, found in answers if row["label"] == "healthy" and found.cause not in (*HEALTHY, "unknown")]
-    pressed = [(row, found) for row, found in answers if row["label"] == "other" and found.cause.startswith("kv-")]
+    accused = [
+        (row, found)
+        for row, found in answers
+        if row["label"] == "healthy" and found.cause not in (*HEALTHY, "unknown")
+    ]
+    pressed = [
+        (row, found)
+        for row, found in answers
+        if row["label"] == "other" and found.cause.startswith("kv-")
+    ]
     print(f"all rows ({len(answers)}):\n{matrix(answers)}\n")
-    print(f"gated rows ({len(counted)}: machine_evaluable, confidence high, log evidence):\n{matrix(counted)}\n")
+    print(
+        f"gated rows ({len(counted)}: machine_evaluable, confidence high, log "
+        f"evidence):\n{matrix(counted)}\n"
+    )
     for title, rows in (
         ("gated, answered, wrong", wrong),
-        ("gated, not answered", [(row, found) for row, found in counted if found.cause == "unknown"]),
-        ("not gated, answered, wrong", [(r, f) for r, f in answers if not gated(r) and f.cause != "unknown" and not right(r, f.cause)]),
+        (
+            "gated, not answered",
+            [(row, found) for row, found in counted if found.cause == "unknown"],
+        ),
+        (
+            "not gated, answered, wrong",
+            [
+                (r, f)
+                for r, f in answers
+                if not gated(r) and f.cause != "unknown" and not right(r, f.cause)
+            ],
+        ),
     ):
         print(f"{title} ({len(rows)}):")
         for row, found in rows:
             print(
-                f"  {row['id']}: {row['label']}/{row['sub_label']} -> {found.cause} {found.variant} {found.confidence:.2f}: {found.summary}"
+                f"  {row['id']}: {row['label']}/{row['sub_label']} -> {found.cause} "
+                f"{found.variant} {found.confidence:.2f}: {found.summary}"
             )
     precision = 1 - len(wrong) / max(1, len(answered))
     share = len(answered) / max(1, len(counted))
-    print(f"\nright of answered: {len(answered) - len(wrong)}/{len(answered)} = {precision:.1%} (gate 95 %)")
+    print(
+        f"\nright of answered: {len(answered) - len(wrong)}/{len(answered)} = "
+        f"{precision:.1%} (gate 95 %)"
+    )
     print(f"answered: {len(answered)}/{len(counted)} = {share:.1%} (gate 80 %)")
     print(f"healthy rows called an incident: {[row['id'] for row, _ in accused]} (gate: none)")
     print(f"other rows called KV pressure: {[row['id'] for row, _ in pressed]} (gate: none)")
@@ -93,13 +130,22 @@ def main() -> int:
     """Judge every row, write the answers, print the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", type=Path, help="incidents, one JSON object a line")
-    parser.add_argument("--out", type=Path, required=True, help="file for the answers, one JSON object a line")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="file for the answers, one JSON object a line"
+    )
     arguments = parser.parse_args()
-    rows: list[Row] = [json.loads(line) for line in arguments.cases.read_text().splitlines() if line.strip()]
+    rows: list[Row] = [
+        json.loads(line) for line in arguments.cases.read_text().splitlines() if line.strip()
+    ]
     answers = [(row, answer(row)) for row in rows]
     with arguments.out.open("w") as out:
         for row, found in answers:
-            line = {"id": row["id"], "cause": found.cause, "variant": found.variant or None, "confidence": found.confidence}
+            line = {
+                "id": row["id"],
+                "cause": found.cause,
+                "variant": found.variant or None,
+                "confidence": found.confidence,
+            }
             out.write(json.dumps(line) + "\n")
     if not any("label" in row for row in rows):
         print(f"{len(rows)} rows answered; they carry no labels to count against")

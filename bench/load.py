@@ -1,12 +1,16 @@
-"""The load generator: ours beside `vllm bench serve` and guidellm, on the real engine and on the twin, the same work.
+"""The load generator: ours beside `vllm bench serve` and guidellm, on the real engine and on the
+twin, the same work.
 
-    make vllm load-peers && python bench/load.py [--only real|twin|streams] [--requests 120] [--rate 4] [--streams 2000] [--json FILE]
+    make vllm load-peers && python bench/load.py [--only real|twin|streams] [--requests 120] [--rate
+    4] [--streams 2000] [--json FILE]
 
-The same work: Poisson arrivals at one rate, prompts of so many tokens, answers of so many tokens, streamed. Each tool draws its own
-arrivals, so figures differ by chance; ours twice says by how much. Processor time per stream is the slope between a quarter of the requests
-and all of them: what a tool needs to start is not in it.
+The same work: Poisson arrivals at one rate, prompts of so many tokens, answers of so many tokens,
+streamed. Each tool draws its own arrivals, so figures differ by chance; ours twice says by how
+much. Processor time per stream is the slope between a quarter of the requests and all of them: what
+a tool needs to start is not in it.
 
-The last lines: so many streams at once from an upstream in C (bench/gateway_peers), this process alone on its core: whether it keeps up.
+The last lines: so many streams at once from an upstream in C (bench/gateway_peers), this process
+alone on its core: whether it keeps up.
 """
 
 from __future__ import annotations
@@ -41,7 +45,16 @@ from barostat.load.target import Target
 from barostat.twin.request import Row
 
 INPUT, OUTPUT = 256, 64
-COLUMNS = ("requests/s", "tokens/s", "TTFT mean", "TTFT p99", "per token", "ITL p99", "failed", "cpu ms")
+COLUMNS = (
+    "requests/s",
+    "tokens/s",
+    "TTFT mean",
+    "TTFT p99",
+    "per token",
+    "ITL p99",
+    "failed",
+    "cpu ms",
+)
 TWIN_PACE = "base=0.006,prefill=0.00002,decode=0.0004"
 _STREAM_TOKENS, _STREAM_GAP_US = 100, 100_000
 Row_ = dict[str, float]
@@ -65,10 +78,20 @@ class Work:
 def ours(work: Work) -> Row_:
     """`barostat load`."""
     spec = f"poisson:rate={work.rate},minutes={work.requests / work.rate / 60},input={INPUT},output={OUTPUT},spread=0"
-    found = json.loads(_said([str(BAROSTAT), "load", work.url, "--workload", spec, "-o", "json", "--quiet"], ok=(0, 1)))
+    found = json.loads(
+        _said(
+            [str(BAROSTAT), "load", work.url, "--workload", spec, "-o", "json", "--quiet"],
+            ok=(0, 1),
+        )
+    )
     failed = found["requests"]["sent"] - found["requests"]["ok"]
     throughput = found["throughput"]
-    latencies = [("ttftSeconds", "mean"), ("ttftSeconds", "p99"), ("secondsPerToken", "mean"), ("itlSeconds", "p99")]
+    latencies = [
+        ("ttftSeconds", "mean"),
+        ("ttftSeconds", "p99"),
+        ("secondsPerToken", "mean"),
+        ("itlSeconds", "p99"),
+    ]
     rates = (throughput["requestsPerSecond"], throughput["outputTokensPerSecond"])
     values = (*rates, *(found[name][part] * 1000 for name, part in latencies), failed)
     return {**_row(*values), "sent": found["requests"]["sent"]}
@@ -85,7 +108,14 @@ def vllm_bench(work: Work) -> Row_:
     ])  # fmt: skip
     found = json.loads((work.folder / "vllm.json").read_text())
     failed = work.requests - found["completed"]
-    names = ("request_throughput", "output_throughput", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "p99_itl_ms")
+    names = (
+        "request_throughput",
+        "output_throughput",
+        "mean_ttft_ms",
+        "p99_ttft_ms",
+        "mean_tpot_ms",
+        "p99_itl_ms",
+    )
     return {**_row(*(found[name] for name in names), failed), "sent": work.requests}
 
 
@@ -118,10 +148,20 @@ def _row(*values: float) -> Row_:
 
 
 def _said(command: list[str], ok: tuple[int, ...] = (0,)) -> str:
-    quiet = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=quiet)
+    quiet = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+    }
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=900, env=quiet
+    )
     if done.returncode not in ok:
-        raise RuntimeError(f"{' '.join(command[:3])} ended with {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-1500:]}")
+        raise RuntimeError(
+            f"{' '.join(command[:3])} ended with "
+            f"{done.returncode}:\n{done.stdout[-800:]}{done.stderr[-1500:]}"
+        )
     return done.stdout
 
 
@@ -153,37 +193,58 @@ def _rows(tools: dict[str, Callable[[Work], Row_]], work: Work) -> Iterator[tupl
 
 
 class _Paced(Target):
-    """The upstream in C: by max_tokens and seed it is told how many events to send and how far apart."""
+    """The upstream in C: by max_tokens and seed it is told how many events to send and how far
+    apart.
+    """
 
     def body(self, prompt: bytes, output_tokens: int, priority: int = 0) -> bytes:
         """With the seed."""
-        return b'{"seed":%d,%b' % (_STREAM_GAP_US, super().body(prompt, output_tokens, priority)[1:])
+        return b'{"seed":%d,%b' % (
+            _STREAM_GAP_US,
+            super().body(prompt, output_tokens, priority)[1:],
+        )
 
 
 def many_streams(count: int, for_s: float) -> None:
     """So many streams at once, this process alone on its core."""
     with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
         built(Path(made))
-        upstream = Served([str(Path(made) / "upstream"), "21690"], 21690, Path(made) / "log", PROXY_CORE)
+        upstream = Served(
+            [str(Path(made) / "upstream"), "21690"], 21690, Path(made) / "log", PROXY_CORE
+        )
         stack.callback(upstream.close)
         if why := upstream.wait(5):
             raise SystemExit(f"upstream: {why}")
         os.sched_setaffinity(0, {int(LOAD_CORE)})
         target = _Paced(address("http://127.0.0.1:21690"), "chat", "m", counted=WordCount(0, 1))
         rows = tuple(Row(str(place), 0.0, 64, _STREAM_TOKENS) for place in range(count))
-        found = figures(carried_out(target, with_clients(Traffic(rows), count), Bounds(for_s, 30.0)))
-        events, keeping = found.output_tokens_per_s, found.keeping
-        print(f"{count:,} streams: {found.ok:,} ended, {found.errors} failed, most at once {found.peak:,}, {events:,.0f} events/s")
-        print(f"  {keeping.cpu_ratio:.0%} of one core, {1e6 * keeping.cpu_ratio / max(events, 1):.1f} us for an event")
-        print(
-            f"  gap p50 {1000 * (found.itl.p50 or 0):.1f} ms, p99 {1000 * (found.itl.p99 or 0):.1f} ms, {_STREAM_GAP_US / 1000:g} ms meant"
+        found = figures(
+            carried_out(target, with_clients(Traffic(rows), count), Bounds(for_s, 30.0))
         )
-        print(f"  loop {1000 * (keeping.lag_p99_s or 0):.1f} ms late at p99; {keeping.trouble or 'kept up'}")
+        events, keeping = found.output_tokens_per_s, found.keeping
+        print(
+            f"{count:,} streams: {found.ok:,} ended, {found.errors} failed, most at once "
+            f"{found.peak:,}, {events:,.0f} events/s"
+        )
+        print(
+            f"  {keeping.cpu_ratio:.0%} of one core, "
+            f"{1e6 * keeping.cpu_ratio / max(events, 1):.1f} us for an event"
+        )
+        print(
+            f"  gap p50 {1000 * (found.itl.p50 or 0):.1f} ms, p99 "
+            f"{1000 * (found.itl.p99 or 0):.1f} ms, {_STREAM_GAP_US / 1000:g} ms meant"
+        )
+        print(
+            f"  loop {1000 * (keeping.lag_p99_s or 0):.1f} ms late at p99; "
+            f"{keeping.trouble or 'kept up'}"
+        )
 
 
 def main() -> int:
     """The tables."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--only", choices=("real", "twin", "streams"))
     arguments.add_argument("--requests", type=int, default=120)
     arguments.add_argument("--rate", type=float, default=4.0)
@@ -207,7 +268,10 @@ def main() -> int:
             engine.wait_ready()
             work = Work(engine.url, asked.requests, asked.rate, Path(folder))
             ours(Work(engine.url, 8, 4.0, Path(folder)))  # warm
-            print(f"\n{name}: {asked.requests} requests at {asked.rate:g}/s, {INPUT} tokens in, {OUTPUT} out; times in ms")
+            print(
+                f"\n{name}: {asked.requests} requests at {asked.rate:g}/s, {INPUT} tokens "
+                f"in, {OUTPUT} out; times in ms"
+            )
             print(f"{'':22}" + "".join(f"{column:>12}" for column in COLUMNS))
             told[name] = dict(_rows(tools, work))
     if asked.only in (None, "streams"):

@@ -1,7 +1,9 @@
-"""What bench/overload.py sends, and what came of it: requests whose answers nobody knows the length of, a run, and its judgement.
+"""What bench/overload.py sends, and what came of it: requests whose answers nobody knows the length
+of, a run, and its judgement.
 
-An answer ends by chance: of two tokens that may be sampled one is the end, with the chance that makes answers as long as wanted on
-average (they are then spread like the exponential). All state the same output limit. So neither the engine nor the gateway can know.
+An answer ends by chance: of two tokens that may be sampled one is the end, with the chance that
+makes answers as long as wanted on average (they are then spread like the exponential). All state
+the same output limit. So neither the engine nor the gateway can know.
 """
 
 from __future__ import annotations
@@ -32,9 +34,16 @@ END, OTHER = 1, 9
 """Token ids: of the end, and of the one other that may come."""
 RAMP_S = 3.0
 LAST_TOKEN_S = 0.5
-"""An answer whose last token came no longer than this before the clients left was under way then."""
+"""An answer whose last token came no longer than this before the clients left was under way
+then.
+"""
 _USAGE = re.compile(rb'"completion_tokens":(\d+)')
-_COUNTED = ("vllm:generation_tokens_total", "vllm:num_preemptions_total", "vllm:num_requests_running", "vllm:num_requests_waiting")
+_COUNTED = (
+    "vllm:generation_tokens_total",
+    "vllm:num_preemptions_total",
+    "vllm:num_requests_running",
+    "vllm:num_requests_waiting",
+)
 CLEAR = frozenset({400, 413, 429, 503})
 
 
@@ -63,7 +72,10 @@ class Slo:
     def kept(self, answer: Answer) -> bool:
         """True of an answer that kept both so far."""
         times = answer.token_s
-        return self.begun(answer) and (times[-1] - times[0]) / max(1, tokens_of(answer) - 1) <= self.gap_s
+        return (
+            self.begun(answer)
+            and (times[-1] - times[0]) / max(1, tokens_of(answer) - 1) <= self.gap_s
+        )
 
     def begun(self, answer: Answer) -> bool:
         """True of an answer whose first token came in time."""
@@ -72,7 +84,9 @@ class Slo:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it was. `counted`: the engine's counters over the judged part, in the order of `_COUNTED`."""
+    """One run as it was. `counted`: the engine's counters over the judged part, in the order of
+    `_COUNTED`.
+    """
 
     answers: Sequence[Answer]
     tenants: Sequence[str]
@@ -83,12 +97,23 @@ class Run:
 
     def good_per_s(self, slo: Slo) -> float:
         """Good answers that ended in the judged part, per second."""
-        ended = (one for one in self.answers if one.token_s and RAMP_S <= one.token_s[-1] < RAMP_S + self.seconds)
+        ended = (
+            one
+            for one in self.answers
+            if one.token_s and RAMP_S <= one.token_s[-1] < RAMP_S + self.seconds
+        )
         return sum(map(slo.holds, ended)) / self.seconds
 
     def answered_per_s(self) -> float:
         """Whole answers that ended in the judged part, per second."""
-        return sum(one.whole and RAMP_S <= one.token_s[-1] < RAMP_S + self.seconds for one in self.answers if one.token_s) / self.seconds
+        return (
+            sum(
+                one.whole and RAMP_S <= one.token_s[-1] < RAMP_S + self.seconds
+                for one in self.answers
+                if one.token_s
+            )
+            / self.seconds
+        )
 
     @property
     def tokens_per_s(self) -> float:
@@ -97,7 +122,9 @@ class Run:
 
     @property
     def preempted_ratio(self) -> float:
-        """Preemptions over answers that began, from the first on: no less than the share of them that was preempted."""
+        """Preemptions over answers that began, from the first on: no less than the share of them
+        that was preempted.
+        """
         return self.preemptions / max(1, self.begun)
 
     def refusals(self) -> Counter[str]:
@@ -109,18 +136,31 @@ class Run:
         return sum(bool(one.failed) and one.status == 0 for one in self.answers)
 
     def good_ratio(self, slo: Slo, tenant: str, until_s: float) -> float:
-        """Of this tenant's requests that came until then: how many were good. Cut by the end of the run and good so far: not counted."""
+        """Of this tenant's requests that came until then: how many were good. Cut by the end of the
+        run and good so far: not counted.
+        """
         came = self.own(slo, tenant, until_s)
         return sum(map(slo.holds, came)) / max(1, len(came))
 
     def missed(self, slo: Slo, tenant: str, until_s: float) -> Counter[str]:
-        """What the others of them were: refused, begun too late or not at all, or with gaps too long."""
+        """What the others of them were: refused, begun too late or not at all, or with gaps too
+        long.
+        """
         not_good = (one for one in self.own(slo, tenant, until_s) if not slo.holds(one))
-        return Counter("refused" if one.status not in (0, 200) else "slow" if slo.begun(one) else "late" for one in not_good)
+        return Counter(
+            "refused" if one.status not in (0, 200) else "slow" if slo.begun(one) else "late"
+            for one in not_good
+        )
 
     def own(self, slo: Slo, tenant: str, until_s: float) -> list[Answer]:
-        """Of this tenant's requests that came until then: all whose end tells whether they were good."""
-        own = (one for one, who in zip(self.answers, self.tenants, strict=False) if who == tenant and one.row.arrival_s < until_s)
+        """Of this tenant's requests that came until then: all whose end tells whether they were
+        good.
+        """
+        own = (
+            one
+            for one, who in zip(self.answers, self.tenants, strict=False)
+            if who == tenant and one.row.arrival_s < until_s
+        )
         return [one for one in own if not self.cut_by_the_end(one, slo)]
 
     def cut_by_the_end(self, one: Answer, slo: Slo) -> bool:
@@ -130,13 +170,19 @@ class Run:
 
     def ttft_p99_s(self) -> float:
         """Of answers that began."""
-        found = spread(one.token_s[0] - one.row.arrival_s for one in self.answers if one.token_s).p99
+        found = spread(
+            one.token_s[0] - one.row.arrival_s for one in self.answers if one.token_s
+        ).p99
         return math.nan if found is None else found
 
     def gap_mean_s(self) -> float:
         """Mean of the answers' mean gaps."""
         whole = [one for one in self.answers if one.whole and tokens_of(one) > 1]
-        return fmean((one.token_s[-1] - one.token_s[0]) / (tokens_of(one) - 1) for one in whole) if whole else math.nan
+        return (
+            fmean((one.token_s[-1] - one.token_s[0]) / (tokens_of(one) - 1) for one in whole)
+            if whole
+            else math.nan
+        )
 
 
 def tokens_of(answer: Answer) -> int:
@@ -146,7 +192,9 @@ def tokens_of(answer: Answer) -> int:
 
 
 def refused(answer: Answer) -> str:
-    """Status and reason of a refusal, `unclear` before it where a client could not tell what to do."""
+    """Status and reason of a refusal, `unclear` before it where a client could not tell what to
+    do.
+    """
     head, _, body = answer.said.partition(b"\r\n\r\n")
     fields = head.lower()
     reason = re.search(rb"x-barostat-reason: (\S+)", fields)
@@ -159,15 +207,27 @@ def refused(answer: Answer) -> str:
     return name if answer.status in CLEAR and reason and worded and later else f"unclear {name}"
 
 
-def run(url: str, engine: str, stretches: Sequence[Stretch], seed: int, keys: dict[str, str] | None = None) -> Run:
-    """All of them sent to `url`, judged from RAMP_S to the end, when every client leaves; the engine is empty before and after."""
+def run(
+    url: str,
+    engine: str,
+    stretches: Sequence[Stretch],
+    seed: int,
+    keys: dict[str, str] | None = None,
+) -> Run:
+    """All of them sent to `url`, judged from RAMP_S to the end, when every client leaves; the
+    engine is empty before and after.
+    """
     dice = random.Random(f"overload/{seed}")
     planned = sorted((at, one) for one in stretches for at in _arrivals(one, dice))
     until_s = max(one.until_s for one in stretches)
     rows, bodies = [], []
     prefixes = [_tokens(dice, SHARED) for _ in range(PREFIXES)]
     for number, (at, one) in enumerate(planned):
-        prompt = dice.choice(prefixes) + _tokens(dice, dice.randint(*OWN)) if one.shared_prefix else _tokens(dice, dice.randint(*PROMPT))
+        prompt = (
+            dice.choice(prefixes) + _tokens(dice, dice.randint(*OWN))
+            if one.shared_prefix
+            else _tokens(dice, dice.randint(*PROMPT))
+        )
         rows.append(Row(str(number), at, len(prompt), OUTPUT_LIMIT))
         lines = (f"Authorization: Bearer {keys[one.tenant]}",) if keys else ()
         bodies.append(encoded(url, _asked(prompt), *lines))
@@ -178,7 +238,9 @@ def run(url: str, engine: str, stretches: Sequence[Stretch], seed: int, keys: di
     _until_empty(engine)
     with_token = sum(bool(one.token_s) for one in answers)
     tenants = [one.tenant for _, one in planned]
-    return Run(answers, tenants, until_s - RAMP_S, ended[0] - ramped[0], ended[1] - begun[1], with_token)
+    return Run(
+        answers, tenants, until_s - RAMP_S, ended[0] - ramped[0], ended[1] - begun[1], with_token
+    )
 
 
 def _arrivals(one: Stretch, dice: random.Random) -> list[float]:
@@ -212,7 +274,9 @@ def _until_empty(engine: str, within_s: float = 60.0) -> None:
     deadline = time.monotonic() + within_s
     while any(counters(engine)[2:]):
         if time.monotonic() > deadline:
-            raise SystemExit(f"overload: the engine still has requests {within_s:.0f} s after its clients left")
+            raise SystemExit(
+                f"overload: the engine still has requests {within_s:.0f} s after its clients left"
+            )
         time.sleep(0.2)
 
 

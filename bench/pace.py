@@ -1,11 +1,14 @@
-"""How well predicted steps agree with measured closed-loop points: time per token and time to the first one.
+"""How well predicted steps agree with measured closed-loop points: time per token and time to the
+first one.
 
-    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--as-shipped] [--peer-env DIR [--peer-every N]] [--out REPORT.md]
+    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--as-shipped] [--peer-env DIR
+    [--peer-every N]] [--out REPORT.md]
 
-Every point is predicted with its pair of model and card left out of the fit (all precisions and versions of that pair together), as on a
-machine that nobody has measured; `--as-shipped` takes the speeds as they are in the catalogue instead, for points that were not fitted to.
-Beside it, on the same points: the data sheet's figures alone, and aiconfigurator (bench/pace_peers.py). No point is left out of the
-figures; what could not be answered is listed.
+Every point is predicted with its pair of model and card left out of the fit (all precisions and
+versions of that pair together), as on a machine that nobody has measured; `--as-shipped` takes the
+speeds as they are in the catalogue instead, for points that were not fitted to. Beside it, on the
+same points: the data sheet's figures alone, and aiconfigurator (bench/pace_peers.py). No point is
+left out of the figures; what could not be answered is listed.
 """
 
 from __future__ import annotations
@@ -53,19 +56,29 @@ class Answer:
 
 @dataclass(frozen=True)
 class DataSheet:
-    """Steps as the data sheet's figures alone have them: three quarters of the bandwidth, half of the 16-bit operations, 2 ms a step."""
+    """Steps as the data sheet's figures alone have them: three quarters of the bandwidth, half of
+    the 16-bit operations, 2 ms a step.
+    """
 
     point: Point
 
     def step_s(self, load: StepLoad) -> float:
-        """Weights are read once, the cache once for each request, and every parameter is multiplied with every token."""
+        """Weights are read once, the cache once for each request, and every parameter is multiplied
+        with every token.
+        """
         work, card = self.point.steps.work, self.point.steps.card
         experts = work.experts
         parameters = sum(product.parameters for product in work.products)
         parameters += experts.each.parameters * experts.held * experts.layers if experts else 0.0
-        read_bytes = work.weights_bytes + load.cached_tokens * self.point.made.kv_bytes_per_token_per_gpu
+        read_bytes = (
+            work.weights_bytes + load.cached_tokens * self.point.made.kv_bytes_per_token_per_gpu
+        )
         flops = 2 * parameters * (load.prompt_tokens + load.decodes)
-        return 0.002 + read_bytes / (0.75 * card.bandwidth_bytes_per_s) + flops / (0.5 * card.flops_16bit)
+        return (
+            0.002
+            + read_bytes / (0.75 * card.bandwidth_bytes_per_s)
+            + flops / (0.5 * card.flops_16bit)
+        )
 
     def front_s(self, prompt_tokens: float) -> float:
         """Nothing beside the steps."""
@@ -104,7 +117,12 @@ def data_sheet(chosen: Iterable[Point]) -> list[Answer]:
     """Every point as the data sheet alone has it."""
     answers = []
     for point in chosen:
-        found = closed_loop(DataSheet(point), point.clients, budget_tokens=BUDGET_TOKENS, pool_tokens=point.pool_tokens)
+        found = closed_loop(
+            DataSheet(point),
+            point.clients,
+            budget_tokens=BUDGET_TOKENS,
+            pool_tokens=point.pool_tokens,
+        )
         answers.append(Answer(point, found.ttft_s, found.tpot_s))
     return answers
 
@@ -113,17 +131,22 @@ def figures(name: str, answers: Sequence[Answer]) -> str:
     """One row of a table."""
     if not answers:
         return f"| {name} | 0 | | | | | | |"
-    tpot, ttft = [abs(answer.tpot_off) for answer in answers], [abs(answer.ttft_off) for answer in answers]
+    tpot, ttft = (
+        [abs(answer.tpot_off) for answer in answers],
+        [abs(answer.ttft_off) for answer in answers],
+    )
     bias = statistics.median(answer.tpot_off for answer in answers)
     near = sum(off <= 0.3 for off in tpot) / len(tpot)
     return (
-        f"| {name} | {len(answers)} | {statistics.median(tpot):.1%} | {_ninth(tpot):.1%} | {near:.1%} | {bias:+.1%} | "
+        f"| {name} | {len(answers)} | {statistics.median(tpot):.1%} | {_ninth(tpot):.1%} | "
+        f"{near:.1%} | {bias:+.1%} | "
         f"{statistics.median(ttft):.1%} | {_ninth(ttft):.1%} |"
     )
 
 
 HEAD = (
-    "| | points | time per token: median error | nine tenths | within 30 % | bias | first token: median error | nine tenths |\n"
+    "| | points | time per token: median error | nine tenths | within 30 % | bias | first "
+    "token: median error | nine tenths |\n"
     "|---|---:|---:|---:|---:|---:|---:|---:|"
 )
 
@@ -140,7 +163,10 @@ def _groups(answers: Sequence[Answer], key: Callable[[Answer], str]) -> list[str
 def _kind(answer: Answer) -> str:
     work = answer.point.steps.work
     kind = "mixture of experts" if work.experts else "dense"
-    return f"{kind}, {'MLA' if work.attention.latent else 'windows and full' if work.attention.windows else 'GQA'}"
+    return (
+        f"{kind}, "
+        f"{'MLA' if work.attention.latent else 'windows and full' if work.attention.windows else 'GQA'}"
+    )
 
 
 def covered(answers: Sequence[Answer]) -> str:
@@ -150,7 +176,12 @@ def covered(answers: Sequence[Answer]) -> str:
         doubt = doubt_of_plan(answer.point.made)
         row = answer.point.row
         assert doubt is not None
-        at = doubt.at(StepLoad(decodes=answer.point.clients.number, cached_tokens=answer.point.clients.number * row["input_tokens"]))
+        at = doubt.at(
+            StepLoad(
+                decodes=answer.point.clients.number,
+                cached_tokens=answer.point.clients.number * row["input_tokens"],
+            )
+        )
         inside += abs(answer.tpot_off) <= at.ratio
         wide += abs(answer.tpot_off) <= 1.64 * at.ratio
     shares = f"{inside / len(answers):.0%}; within 1.64 of it: {wide / len(answers):.0%}"
@@ -170,13 +201,16 @@ def report(name: str, answers: Sequence[Answer], sheet: Sequence[Answer]) -> str
     for answer in worst:
         row = answer.point.row
         lines.append(
-            f"- {answer.point.name}: {answer.tpot_s * 1e3:.2f} for {row['tpot_ms']:.2f} ms ({answer.tpot_off:+.0%}); "
+            f"- {answer.point.name}: {answer.tpot_s * 1e3:.2f} for {row['tpot_ms']:.2f} ms "
+            f"({answer.tpot_off:+.0%}); "
             f"first token {answer.ttft_s * 1e3:,.0f} for {row['ttft_ms']:,.0f} ms"
         )
     return "\n".join(lines)
 
 
-def beside(environment: Path, name: str, answers: Sequence[Answer], sheet: Sequence[Answer], every: int) -> str:
+def beside(
+    environment: Path, name: str, answers: Sequence[Answer], sheet: Sequence[Answer], every: int
+) -> str:
     """The peer on every so-manieth point, ours and the data sheet on those that it answers."""
     found = pace_peers.set_up(environment)
     if isinstance(found, str):
@@ -194,33 +228,60 @@ def beside(environment: Path, name: str, answers: Sequence[Answer], sheet: Seque
         if said.tpot_s is not None and said.ttft_s is not None
     ]
     same = [answer.point.row["id"] for answer in peer]
-    lines += [figures("aiconfigurator", peer), figures(f"{name}, same points", [ours[key] for key in same])]
+    lines += [
+        figures("aiconfigurator", peer),
+        figures(f"{name}, same points", [ours[key] for key in same]),
+    ]
     lines.append(figures("the data sheet alone, same points", [sheets[key] for key in same]))
     refused = sorted({said.why for said in given if said.why})
-    lines.append(f"\nWithout an answer: {len(asked) - len(peer)} of {len(asked)}. {' / '.join(refused)}")
+    lines.append(
+        f"\nWithout an answer: {len(asked) - len(peer)} of {len(asked)}. {' / '.join(refused)}"
+    )
     return "\n".join(lines)
 
 
 def main() -> int:
     """Predicts, compares, reports."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("points", type=Path)
-    parser.add_argument("--models", type=Path, action="append", required=True, help="folder of config.json files, named ORG__NAME.json")
-    parser.add_argument("--as-shipped", action="store_true", help="the catalogue's speeds, nothing fitted")
-    parser.add_argument("--peer-env", type=Path, help="an environment of the peer's own; made if it is not there")
-    parser.add_argument("--peer-every", type=int, default=1, help="ask the peer for every so-manieth point: it takes seconds for each")
+    parser.add_argument(
+        "--models",
+        type=Path,
+        action="append",
+        required=True,
+        help="folder of config.json files, named ORG__NAME.json",
+    )
+    parser.add_argument(
+        "--as-shipped", action="store_true", help="the catalogue's speeds, nothing fitted"
+    )
+    parser.add_argument(
+        "--peer-env", type=Path, help="an environment of the peer's own; made if it is not there"
+    )
+    parser.add_argument(
+        "--peer-every",
+        type=int,
+        default=1,
+        help="ask the peer for every so-manieth point: it takes seconds for each",
+    )
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     chosen, unknown = points(arguments.points, arguments.models)
     if not chosen:
-        print(f"error: no usable point in {arguments.points}: {'; '.join(unknown[:3])}", file=sys.stderr)
+        print(
+            f"error: no usable point in {arguments.points}: {'; '.join(unknown[:3])}",
+            file=sys.stderr,
+        )
         return 2
     name = "as shipped" if arguments.as_shipped else "pair left out"
     answers = shipped(chosen) if arguments.as_shipped else left_out(chosen)
     sheet = data_sheet(chosen)
     text = report(name, answers, sheet)
     if unknown:
-        text += f"\n\nNot predicted ({len(unknown)}):\n\n" + "\n".join(f"- {line}" for line in unknown)
+        text += f"\n\nNot predicted ({len(unknown)}):\n\n" + "\n".join(
+            f"- {line}" for line in unknown
+        )
     if arguments.peer_env:
         text += "\n\n" + beside(arguments.peer_env, name, answers, sheet, arguments.peer_every)
     print(text)

@@ -1,8 +1,10 @@
-"""The peer of bench/pace.py: aiconfigurator's estimate for the same points, in an environment of its own.
+"""The peer of bench/pace.py: aiconfigurator's estimate for the same points, in an environment of
+its own.
 
-aisimulate is the name under which aiconfigurator goes on; where it cannot be installed, the same engine under the old name is. Its operator
-tables were measured on the cards; its estimate is of one engine at a fixed batch. It is asked twice: with its own default for the prompt
-tokens among a step's (`ctx_tokens`), and with as many as the closed loop brings.
+aisimulate is the name under which aiconfigurator goes on; where it cannot be installed, the same
+engine under the old name is. Its operator tables were measured on the cards; its estimate is of one
+engine at a fixed batch. It is asked twice: with its own default for the prompt tokens among a
+step's (`ctx_tokens`), and with as many as the closed loop brings.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ SYSTEMS = {
     "GB300": "gb300", "L40S": "l40s", "A100-SXM4-80GB": "a100_sxm",
 }  # fmt: skip
 
-# Runs inside the peer's environment: a list of questions in, a list of [ttft_ms, tpot_ms] or a reason out.
+# Runs inside the peer's environment: a list of questions in, a list of [ttft_ms, tpot_ms] or a
+# reason out.
 _ASK = """
 import json, sys, logging, warnings
 warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
@@ -59,15 +62,24 @@ def set_up(folder: Path) -> tuple[Path, str] | str:
         venv.create(folder, with_pip=True)
     reasons: list[str] = []
     for package in PACKAGES:
-        done = subprocess.run([python, "-m", "pip", "install", "--quiet", package], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", package],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode == 0:
             return python, f"{package}{f' ({reasons[0]})' if reasons else ''}"
         reasons.append(f"{package} could not be installed here")
     return "; ".join(reasons)
 
 
-def ask(python: Path, chosen: Sequence[Point], folder: Path, *, match_prompts: bool) -> list[PeerAnswer]:
-    """The peer's estimate for every point. `match_prompts`: the prompt tokens a step are told as the closed loop has them."""
+def ask(
+    python: Path, chosen: Sequence[Point], folder: Path, *, match_prompts: bool
+) -> list[PeerAnswer]:
+    """The peer's estimate for every point. `match_prompts`: the prompt tokens a step are told as
+    the closed loop has them.
+    """
     asked: list[dict[str, object]] = []
     places: list[int] = []
     answers = [PeerAnswer(None, None, "the card is not in its tables")] * len(chosen)
@@ -77,7 +89,9 @@ def ask(python: Path, chosen: Sequence[Point], folder: Path, *, match_prompts: b
             asked.append(_question(point, system, match_prompts))
     questions, given = folder / "asked.json", folder / "given.json"
     questions.write_text(json.dumps(asked))
-    done = subprocess.run([python, "-c", _ASK, questions, given], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", _ASK, questions, given], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         sys.stderr.write(done.stderr[-500:])
         return [PeerAnswer(None, None, "the peer failed")] * len(chosen)
@@ -99,7 +113,11 @@ def _question(point: Point, system: str, match_prompts: bool) -> dict[str, objec
         "model_path": name, "system_name": system, "isl": prompt, "osl": output, "batch_size": point.clients.number, "tp_size": ranks
     }  # fmt: skip
     if point.steps.work.experts is not None:
-        asked |= {"moe_tp_size": 1, "moe_ep_size": ranks} if spread else {"moe_tp_size": ranks, "moe_ep_size": 1}
+        asked |= (
+            {"moe_tp_size": 1, "moe_ep_size": ranks}
+            if spread
+            else {"moe_tp_size": ranks, "moe_ep_size": 1}
+        )
     if match_prompts:
         asked["ctx_tokens"] = max(1, min(8192, round(point.clients.number * prompt / output)))
     return asked

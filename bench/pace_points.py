@@ -1,12 +1,17 @@
-"""Measured points of closed-loop clients -> the plan, the step model and the clients that stand for each.
+"""Measured points of closed-loop clients -> the plan, the step model and the clients that stand for
+each.
 
 What a point does not state, and what is taken instead, the same for all:
-* `clients` of a point with `dp` > 1 are those of one rank, and `tp` is the number of cards: where the same run is told in both ways
+* `clients` of a point with `dp` > 1 are those of one rank, and `tp` is the number of cards: where
+  the same run is told in both ways
   (Kimi-K2.5 on B200), 4 clients with dp 4 are digit for digit the 16 clients of dp 1, on tp cards.
-* Lengths are spread evenly between 0.8 and 1 of what is stated, and each client sends ten requests (or `waves`, where that is stated), all
-  beginning together; the figures are means over these (the time to a first token grows by a twentieth of a prompt's time with each client,
-  whatever the answers' length: that is what a first wave of one in ten does to a mean, and nothing to a median).
-* fp8 and fp4 checkpoints were served with an fp8 KV cache and 0.95 of the memory: what points with a full pool hold at once needs it.
+* Lengths are spread evenly between 0.8 and 1 of what is stated, and each client sends ten requests
+  (or `waves`, where that is stated), all
+  beginning together; the figures are means over these (the time to a first token grows by a
+  twentieth of a prompt's time with each client, whatever the answers' length: that is what a first
+  wave of one in ten does to a mean, and nothing to a median).
+* fp8 and fp4 checkpoints were served with an fp8 KV cache and 0.95 of the memory: what points with
+  a full pool hold at once needs it.
 * Where no version is stated: 0.15.0.
 """
 
@@ -37,7 +42,9 @@ _ANSWERS = 1.2  # how much longer than stated a context may be that the engine a
 
 @dataclass(frozen=True)
 class Point:
-    """One measured point and what stands for it. `pair`: the model and the card, as left out together."""
+    """One measured point and what stands for it. `pair`: the model and the card, as left out
+    together.
+    """
 
     row: dict[str, Any]
     made: CapacityPlan
@@ -55,8 +62,10 @@ class Point:
         """The point for a person."""
         row = self.row
         return (
-            f"{row['model'].split('/')[-1]} {row['precision']} on {row['tp']} x {row['gpu'].split()[0]}"
-            f"{' ep' if (row['ep'] or 1) > 1 else ''}, {self.clients.number} clients, {row['input_tokens']}/{row['output_tokens']}"
+            f"{row['model'].split('/')[-1]} {row['precision']} on {row['tp']} x "
+            f"{row['gpu'].split()[0]}"
+            f"{' ep' if (row['ep'] or 1) > 1 else ''}, {self.clients.number} clients, "
+            f"{row['input_tokens']}/{row['output_tokens']}"
             f" ({row['vllm_version'] or 'version not stated'})"
         )
 
@@ -85,15 +94,32 @@ def _point(row: dict[str, Any], models: Sequence[Path]) -> Point:
     ranks = row["dp"] or 1
     length = int((row["input_tokens"] + row["output_tokens"]) * _ANSWERS)
     args = ["--tensor-parallel-size", str(row["tp"] or 1), "--max-model-len", str(length)]
-    args += ["--max-num-seqs", "1024", "--max-num-batched-tokens", str(BUDGET_TOKENS), "--gpu-memory-utilization", "0.95"]
+    args += [
+        "--max-num-seqs",
+        "1024",
+        "--max-num-batched-tokens",
+        str(BUDGET_TOKENS),
+        "--gpu-memory-utilization",
+        "0.95",
+    ]
     args += ["--enable-expert-parallel"] if (row["ep"] or 1) > 1 else []
     args += ["--kv-cache-dtype", "fp8"] if row["precision"] in ("fp8", "fp4") else []
     text = row["vllm_version"] if parse_version(row["vllm_version"]) else ASSUMED_VERSION
     version = parse_version(text)
     assert version is not None
     config = resolve(args=args, version=version, gpu=card.name)
-    made = plan(PlanRequest(read_architecture(json.loads(path.read_text()), path.name), name, version, config, card))
-    clients = Clients(row["clients"] * ranks, row["input_tokens"], row["output_tokens"], SHORTEST_RATIO, row.get("waves") or 10)
+    made = plan(
+        PlanRequest(
+            read_architecture(json.loads(path.read_text()), path.name), name, version, config, card
+        )
+    )
+    clients = Clients(
+        row["clients"] * ranks,
+        row["input_tokens"],
+        row["output_tokens"],
+        SHORTEST_RATIO,
+        row.get("waves") or 10,
+    )
     steps = steps_of_plan(made)
     if steps is None:
         raise InputError("bandwidth or arithmetic of the card are not on record", row["gpu"])
@@ -101,12 +127,18 @@ def _point(row: dict[str, Any], models: Sequence[Path]) -> Point:
 
 
 def _checkpoint(row: dict[str, Any], models: Sequence[Path]) -> tuple[Path, str]:
-    """The configuration whose weights are of the row's precision, else any of that model's, named so that its format is the row's."""
+    """The configuration whose weights are of the row's precision, else any of that model's, named
+    so that its format is the row's.
+    """
     wanted = row["model"].split("/")[-1].lower().split("-")
     files = [path for folder in models for path in folder.glob("*.json")]
     near: list[Path] = []
-    while not near and len(wanted) > 1:  # a dated or tuned release has its base's shape: R1-0528, 70B-Instruct
-        near = [path for path in files if path.stem.split("__")[-1].lower().startswith("-".join(wanted))]
+    while (
+        not near and len(wanted) > 1
+    ):  # a dated or tuned release has its base's shape: R1-0528, 70B-Instruct
+        near = [
+            path for path in files if path.stem.split("__")[-1].lower().startswith("-".join(wanted))
+        ]
         wanted = wanted[:-1]
     near.sort(key=lambda path: len(path.stem))
     for path in near:

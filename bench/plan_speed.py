@@ -37,7 +37,12 @@ def main() -> int:
     for gpu in CARDS:
         card = find_card(gpu)
         assert card is not None
-        config = resolve(args=["vllm", "serve", "model"], version=version, gpu=card.name, gpu_memory_gib=card.memory_bytes[0] / GIB)
+        config = resolve(
+            args=["vllm", "serve", "model"],
+            version=version,
+            gpu=card.name,
+            gpu_memory_gib=card.memory_bytes[0] / GIB,
+        )
         for name, model in models:
             begun = time.perf_counter()
             try:
@@ -51,8 +56,14 @@ def main() -> int:
             each.append(time.perf_counter() - begun)
     total = time.perf_counter() - started
     ordered = sorted(each)
-    print(f"{made} plans ({fits} fit, {refused} refused) of {len(models)} models on {len(CARDS)} cards in {total:.2f} s")
-    print(f"one plan: median {statistics.median(ordered) * 1000:.2f} ms, slowest {ordered[-1] * 1000:.1f} ms")
+    print(
+        f"{made} plans ({fits} fit, {refused} refused) of {len(models)} models on "
+        f"{len(CARDS)} cards in {total:.2f} s"
+    )
+    print(
+        f"one plan: median {statistics.median(ordered) * 1000:.2f} ms, slowest "
+        f"{ordered[-1] * 1000:.1f} ms"
+    )
     return int(total > 2.0 or ordered[-1] > 0.05)
 
 

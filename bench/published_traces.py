@@ -1,11 +1,15 @@
-"""`simulate` and `tune` on published traces: are the promises kept that their verdicts and their winners make?
+"""`simulate` and `tune` on published traces: are the promises kept that their verdicts and their
+winners make?
 
-    python bench/published_traces.py DIR [--minutes 15] [--budget 60] [--only azure,servegen,mooncake] [--json FILE]
+    python bench/published_traces.py DIR [--minutes 15] [--budget 60] [--only
+    azure,servegen,mooncake] [--json FILE]
 
-DIR holds azure2023_conv, servegen_r1_1h and mooncake_conversation (.csv.gz with arrival_s, input_tokens, output_tokens, hash_ids); the
-first minutes of each are taken. One has too small a card, one too few slots, one enough. A line each. No peer: none answers this question.
+DIR holds azure2023_conv, servegen_r1_1h and mooncake_conversation (.csv.gz with arrival_s,
+input_tokens, output_tokens, hash_ids); the first minutes of each are taken. One has too small a
+card, one too few slots, one enough. A line each. No peer: none answers this question.
 
-verdict   `simulate` ends with 0 where it says that it keeps up and the SLO holds, else with 1; and as `--until-it-breaks` has load 1
+verdict   `simulate` ends with 0 where it says that it keeps up and the SLO holds, else with 1; and
+as `--until-it-breaks` has load 1
 best      "best so far" only rises; `tune` ends with 0 where the winner holds the service level, else with 3
 refused   the winner refuses no more than --max-refused, on requests that the search has not seen
 again     an engine of the arguments found, tried on those requests once more, has the goodput that was told
@@ -50,9 +54,27 @@ class Case:
 
 
 CASES = (
-    Case("azure", "azure2023_conv", ("--model-config", "Qwen/Qwen3-8B", "--gpu", "L40S", "--max-num-seqs", "24"), 2.0, 0.15),
-    Case("servegen", "servegen_r1_1h", ("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100", "-tp", "4", "--max-num-seqs", "48"), 2.0, 0.1),
-    Case("mooncake", "mooncake_conversation", ("--model-config", LLAMA, "--gpu", "H100", "-tp", "4"), 15.0, 0.4),
+    Case(
+        "azure",
+        "azure2023_conv",
+        ("--model-config", "Qwen/Qwen3-8B", "--gpu", "L40S", "--max-num-seqs", "24"),
+        2.0,
+        0.15,
+    ),
+    Case(
+        "servegen",
+        "servegen_r1_1h",
+        ("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100", "-tp", "4", "--max-num-seqs", "48"),
+        2.0,
+        0.1,
+    ),
+    Case(
+        "mooncake",
+        "mooncake_conversation",
+        ("--model-config", LLAMA, "--gpu", "H100", "-tp", "4"),
+        15.0,
+        0.4,
+    ),
 )
 
 
@@ -95,22 +117,38 @@ def asked(verb: str, trace: Path, *more: str) -> tuple[int, dict[str, Any], str]
 
 
 def again(trace: Path, case: Case, best: dict[str, Any]) -> tuple[float, float]:
-    """Good requests per second, and the share that is refused, of an engine with the winner's arguments on the requests held out."""
+    """Good requests per second, and the share that is refused, of an engine with the winner's
+    arguments on the requests held out.
+    """
     parser = argparse.ArgumentParser()
     add_engine_arguments(parser)
     add_pace_arguments(parser)
-    words = [word for name, value in best["args"].items() if value is not None for word in (f"--{name}", str(value))]
+    words = [
+        word
+        for name, value in best["args"].items()
+        if value is not None
+        for word in (f"--{name}", str(value))
+    ]
     arguments = parser.parse_args([*case.engine, *words])
-    pace = pace_of(arguments, engine_of(parser.parse_args(case.engine)))  # memory is not counted in a search: steps and pool are today's
+    pace = pace_of(
+        arguments, engine_of(parser.parse_args(case.engine))
+    )  # memory is not counted in a search: steps and pool are today's
     settings = engine_of(arguments).settings
     today = engine_of(parser.parse_args(case.engine)).settings
     rows, _ = read_requests(trace, settings.groups[0].block_tokens, None)
     load = PartsOf(tuple(rows))
-    caps = [best["live"].get(name) for name in ("edge-input-cap", "edge-output-cap", "edge-kv-budget")]
+    caps = [
+        best["live"].get(name) for name in ("edge-input-cap", "edge-output-cap", "edge-kv-budget")
+    ]
     kept = replace(settings, kv_blocks=today.kv_blocks)
     slo = Slo(case.ttft_s, case.itl_s, MAX_REFUSED)
-    runs = [run_trial(load, slo, Trial(kept, proof_version(place), pace, *caps)) for place in range(load.parts // 2)]
-    return sum(run.good_per_s for run in runs) / len(runs), sum(run.refused_ratio for run in runs) / len(runs)
+    runs = [
+        run_trial(load, slo, Trial(kept, proof_version(place), pace, *caps))
+        for place in range(load.parts // 2)
+    ]
+    return sum(run.good_per_s for run in runs) / len(runs), sum(
+        run.refused_ratio for run in runs
+    ) / len(runs)
 
 
 def tried(case: Case, trace: Path, budget: int) -> Found:
@@ -123,17 +161,25 @@ def tried(case: Case, trace: Path, budget: int) -> Found:
         "--max-refused", str(MAX_REFUSED), "--budget", str(budget),
     )  # fmt: skip
     holds_at = breaking["candidates"][0]["holdsAtLoad"]
-    carried = run["keepsUp"] != "falls behind" and "The SLO holds" in run["verdict"] and run["wouldStart"]
+    carried = (
+        run["keepsUp"] != "falls behind" and "The SLO holds" in run["verdict"] and run["wouldStart"]
+    )
     rising = [float(good) for good in re.findall(r"best so far ([\d.]+) good/s", said)]
     best, proof = tuned["best"], tuned["proof"]
     good, refused = again(trace, case, best)
     promises = {
         f"exit code {code}, and {run['verdict']!r}": code == (0 if carried else 1),
-        f"load 1 ends with {code}, --until-it-breaks with {broken_code}": code == broken_code == (0 if (holds_at or 0) >= 1 else 1),
+        f"load 1 ends with {code}, --until-it-breaks with {broken_code}": code
+        == broken_code
+        == (0 if (holds_at or 0) >= 1 else 1),
         f"best so far fell: {rising}": rising == sorted(rising),
-        f"tune ended with {told_code}, holds {best['holds']}": told_code == (0 if best["holds"] else 3),
-        f"{proof['best']['refusedRatio']:.1%} are refused": not best["holds"] or proof["best"]["refusedRatio"] <= MAX_REFUSED,
-        f"{good:.4g} good/s again, {proof['best']['goodRequestsPerSecond']:.4g} told": abs(good - proof["best"]["goodRequestsPerSecond"])
+        f"tune ended with {told_code}, holds {best['holds']}": told_code
+        == (0 if best["holds"] else 3),
+        f"{proof['best']['refusedRatio']:.1%} are refused": not best["holds"]
+        or proof["best"]["refusedRatio"] <= MAX_REFUSED,
+        f"{good:.4g} good/s again, {proof['best']['goodRequestsPerSecond']:.4g} told": abs(
+            good - proof["best"]["goodRequestsPerSecond"]
+        )
         < 1e-6,
         f"{refused:.2%} refused again": abs(refused - proof["best"]["refusedRatio"]) < 1e-6,
     }
@@ -153,24 +199,36 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    wanted = [case for case in CASES if not arguments.only or case.name in arguments.only.split(",")]
+    wanted = [
+        case for case in CASES if not arguments.only or case.name in arguments.only.split(",")
+    ]
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for case in wanted:
-            trace = first_minutes(arguments.folder / f"{case.file}.csv.gz", arguments.minutes, Path(folder))
+            trace = first_minutes(
+                arguments.folder / f"{case.file}.csv.gz", arguments.minutes, Path(folder)
+            )
             found = tried(case, trace, arguments.budget)
             results.append(found)
-            winner = ", ".join(f"{name} {value}" for name, value in found.winner.items()) or "today's settings"
+            winner = (
+                ", ".join(f"{name} {value}" for name, value in found.winner.items())
+                or "today's settings"
+            )
             load = "none" if found.holds_at_load is None else f"{found.holds_at_load:.3g}x"
             print(
-                f"{found.name:9} {found.requests:6,} requests: {found.keeps_up}, exit {found.code}, holds up to load {load}; "
+                f"{found.name:9} {found.requests:6,} requests: {found.keeps_up}, exit "
+                f"{found.code}, holds up to load {load}; "
                 f"tune: {winner}, "
-                f"{found.today_per_s:.3g} -> {found.good_per_s:.3g} good/s, {found.refused_ratio:.2%} refused, "
-                f"{'holds' if found.holds else 'does not hold'}; {'; '.join(found.broken) or 'every promise kept'}",
+                f"{found.today_per_s:.3g} -> {found.good_per_s:.3g} good/s, "
+                f"{found.refused_ratio:.2%} refused, "
+                f"{'holds' if found.holds else 'does not hold'}; "
+                f"{'; '.join(found.broken) or 'every promise kept'}",
                 flush=True,
             )
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(found) for found in results], indent=2) + "\n", encoding="utf-8")
+        arguments.json.write_text(
+            json.dumps([asdict(found) for found in results], indent=2) + "\n", encoding="utf-8"
+        )
     return 1 if any(found.broken for found in results) else 0
 
 

@@ -1,9 +1,11 @@
-"""How long a person waits for the tool itself: `barostat --help`, `simulate`, and `diagnose URL` on an idle engine beyond its window.
+"""How long a person waits for the tool itself: `barostat --help`, `simulate`, and `diagnose URL` on
+an idle engine beyond its window.
 
     python bench/quick.py [--runs 5]
 
-The peer beside each is the least that it can take: a bare Python that prints a line, and one scrape of the same engine by curl. What only
-computes is measured in processor time of the whole command, its start included, which other work on the machine changes less.
+The peer beside each is the least that it can take: a bare Python that prints a line, and one scrape
+of the same engine by curl. What only computes is measured in processor time of the whole command,
+its start included, which other work on the machine changes less.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ BAROSTAT = str(Path(sys.executable).with_name("barostat"))
 WINDOW_S = 4.0
 HELP_GATE_S, ANSWER_GATE_S = 0.3, 2.0
 PACE = ("--latency", "base=0.012,prefill=2e-5,decode=1e-4,kv=1e-8")
-ENGINE = ("--kv-blocks", "24000", "--max-num-seqs", "512", "--max-model-len", "16384", "--max-num-batched-tokens", "8192", *PACE)
+ENGINE = (
+    "--kv-blocks",
+    "24000",
+    "--max-num-seqs",
+    "512",
+    "--max-model-len",
+    "16384",
+    "--max-num-batched-tokens",
+    "8192",
+    *PACE,
+)
 HOUR = ("--workload", "poisson:rate=20,minutes=60,input=600,output=200", *ENGINE)
 SIMULATED = (
     ("simulate one request a second", ("--workload", "poisson:rate=1,minutes=1", *ENGINE), 0.3),
@@ -48,7 +60,10 @@ def processor_seconds(command: list[str], runs: int) -> float:
     taken = []
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if subprocess.run(command, capture_output=True).returncode not in (0, 1):  # 1: it falls behind, which is an answer
+        if subprocess.run(command, capture_output=True).returncode not in (
+            0,
+            1,
+        ):  # 1: it falls behind, which is an answer
             raise RuntimeError(f"{command} failed")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
@@ -57,7 +72,10 @@ def processor_seconds(command: list[str], runs: int) -> float:
 
 def line(name: str, ours_s: float, peer: str, peer_s: float, gate_s: float) -> None:
     """One row of the result."""
-    print(f"{name:<34} {ours_s:6.3f} s   {peer:<22} {peer_s:6.3f} s   ratio {ours_s / max(peer_s, 1e-9):6.1f}   gate {gate_s} s")
+    print(
+        f"{name:<34} {ours_s:6.3f} s   {peer:<22} {peer_s:6.3f} s   ratio "
+        f"{ours_s / max(peer_s, 1e-9):6.1f}   gate {gate_s} s"
+    )
 
 
 def main() -> int:
@@ -66,7 +84,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
     help_s = seconds([BAROSTAT, "--help"], runs)
-    line("barostat --help", help_s, "python -c print()", seconds([sys.executable, "-c", "print()"], runs), HELP_GATE_S)
+    line(
+        "barostat --help",
+        help_s,
+        "python -c print()",
+        seconds([sys.executable, "-c", "print()"], runs),
+        HELP_GATE_S,
+    )
     kept = help_s < HELP_GATE_S
     bare_s = processor_seconds([sys.executable, "-c", "print()"], runs)
     for name, asked, gate_s in SIMULATED:
@@ -81,7 +105,13 @@ def main() -> int:
         window = ["--for", f"{WINDOW_S:g}s", "--interval", "2s"]
         beyond_s = seconds([BAROSTAT, "diagnose", engine.url, *window], runs) - WINDOW_S
         scrape_s = seconds(["curl", "-s", f"{engine.url}/metrics"], runs)
-    line(f"diagnose URL beyond its {WINDOW_S:g} s window", beyond_s, "curl URL/metrics", scrape_s, ANSWER_GATE_S)
+    line(
+        f"diagnose URL beyond its {WINDOW_S:g} s window",
+        beyond_s,
+        "curl URL/metrics",
+        scrape_s,
+        ANSWER_GATE_S,
+    )
     return 0 if kept and beyond_s < ANSWER_GATE_S else 1
 
 

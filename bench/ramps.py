@@ -2,15 +2,18 @@
 
     python bench/ramps.py [--runs 10] [--seed 1] [--out FILE]
 
-Beside each run `barostat diagnose URL --watch -o json --for 30s --interval 5s` looks on. It is given the address alone. What is true
-is measured apart from it, twice a second, from the engine's own metrics: the first preemption counted, the first instant at which
-requests had waited for capacity for 10 s on end, the first instant at which usage was 0.95 with requests waiting.
+Beside each run `barostat diagnose URL --watch -o json --for 30s --interval 5s` looks on. It is
+given the address alone. What is true is measured apart from it, twice a second, from the engine's
+own metrics: the first preemption counted, the first instant at which requests had waited for
+capacity for 10 s on end, the first instant at which usage was 0.95 with requests waiting.
 
-    quick   time from the first preemption, or from the 10 s of waiting, whichever is first, to a report with the right cause
-    early   a forecast of exhaustion before usage first is 0.95 with requests waiting
+    quick   time from the first preemption, or from the 10 s of waiting, whichever is first, to a
+    report with the right cause early   a forecast of exhaustion before usage first is 0.95 with
+    requests waiting
 
-A ramp's right cause follows from how it is made: outputs that outgrow the pool after admission give preemption thrash, prompts that fill it
-at admission give queueing. Times are those at which a report was there to be read. Every run has other numbers (bench/ramp_runs.py).
+A ramp's right cause follows from how it is made: outputs that outgrow the pool after admission give
+preemption thrash, prompts that fill it at admission give queueing. Times are those at which a
+report was there to be read. Every run has other numbers (bench/ramp_runs.py).
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ PRESSURE = ("kv-preemption-thrash", "kv-admission-queueing")
 
 @dataclass(slots=True)
 class Truth:
-    """What the engine went through; seconds after the start of the load, None where it did not happen."""
+    """What the engine went through; seconds after the start of the load, None where it did not
+    happen.
+    """
 
     preempted_s: float | None = None
     waited_s: float | None = None
@@ -86,11 +91,15 @@ class Outcome:
     @property
     def named_s(self) -> float | None:
         """First report with the right cause, from the harm on or shortly before it."""
-        return next((report.after_s for report in self.seen if report.cause == self.run.cause), None)
+        return next(
+            (report.after_s for report in self.seen if report.cause == self.run.cause), None
+        )
 
     @property
     def delay_s(self) -> float | None:
-        """From the first harm to the right name; 0 if it was named before; None if there was no harm or it was never named."""
+        """From the first harm to the right name; 0 if it was named before; None if there was no
+        harm or it was never named.
+        """
         if self.truth.harmed_s is None or self.named_s is None:
             return None
         return max(0.0, self.named_s - self.truth.harmed_s)
@@ -98,7 +107,9 @@ class Outcome:
     @property
     def forecast_s(self) -> float | None:
         """First report with a forecast."""
-        return next((report.after_s for report in self.seen if report.exhaustion_s is not None), None)
+        return next(
+            (report.after_s for report in self.seen if report.exhaustion_s is not None), None
+        )
 
     @property
     def early(self) -> bool:
@@ -109,13 +120,30 @@ class Outcome:
     @property
     def false_alarms(self) -> int:
         """Reports with a forecast, or with a cause other than a healthy one, of a healthy run."""
-        return sum(1 for report in self.seen if report.exhaustion_s is not None or not report.cause.startswith("healthy"))
+        return sum(
+            1
+            for report in self.seen
+            if report.exhaustion_s is not None or not report.cause.startswith("healthy")
+        )
 
 
 def observe(engine: Engine, run: Run, keep: Path | None = None) -> Outcome:
-    """The run has been carried out on the idle engine; `keep`: the folder for a bundle of its scrapes."""
+    """The run has been carried out on the idle engine; `keep`: the folder for a bundle of its
+    scrapes.
+    """
     truth, seen = Truth(), list[Seen]()
-    command = [str(BAROSTAT), "diagnose", engine.url, "--watch", "-o", "json", "--for", f"{WINDOW_S}s", "--interval", f"{INTERVAL_S}s"]
+    command = [
+        str(BAROSTAT),
+        "diagnose",
+        engine.url,
+        "--watch",
+        "-o",
+        "json",
+        "--for",
+        f"{WINDOW_S}s",
+        "--interval",
+        f"{INTERVAL_S}s",
+    ]
     watcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert watcher.stdout is not None
     # The watcher has looked at the idle engine for a while, as it would have in production.
@@ -144,12 +172,20 @@ def _read(lines: IO[str], began: float, seen: list[Seen]) -> None:
         diagnosis = replica["diagnosis"]
         forecast = replica["forecast"]
         seen.append(
-            Seen(round(after_s, 1), diagnosis["cause"], diagnosis["confidence"], forecast["exhaustionInSeconds"], forecast["because"])
+            Seen(
+                round(after_s, 1),
+                diagnosis["cause"],
+                diagnosis["confidence"],
+                forecast["exhaustionInSeconds"],
+                forecast["because"],
+            )
         )
 
 
 def _measure(engine: Engine, run: Run, began: float, truth: Truth, keep: Path | None) -> None:
-    """Truth is filled in until the run is over: a while after the first harm, or after its longest time."""
+    """Truth is filled in until the run is over: a while after the first harm, or after its longest
+    time.
+    """
     first = _metrics(scrape(engine))
     kept_at = 0.0
     waiting_since: float | None = None
@@ -162,7 +198,9 @@ def _measure(engine: Engine, run: Run, began: float, truth: Truth, keep: Path | 
         metrics = _metrics(text)
         after_s = round(now - began, 1)
         usage, waiting = metrics["vllm:kv_cache_usage_perc"], metrics["capacity"]
-        truth.preemptions = int(metrics["vllm:num_preemptions_total"] - first["vllm:num_preemptions_total"])
+        truth.preemptions = int(
+            metrics["vllm:num_preemptions_total"] - first["vllm:num_preemptions_total"]
+        )
         truth.usage_high = max(truth.usage_high, usage)
         truth.samples += 1
         truth.usage_mean += (usage - truth.usage_mean) / truth.samples
@@ -185,7 +223,9 @@ def scrape(engine: Engine) -> str:
 
 def _metrics(text: str) -> dict[str, float]:
     """The numbers that the truth is made of."""
-    found = dict.fromkeys(("vllm:kv_cache_usage_perc", "vllm:num_preemptions_total", "capacity"), 0.0)
+    found = dict.fromkeys(
+        ("vllm:kv_cache_usage_perc", "vllm:num_preemptions_total", "capacity"), 0.0
+    )
     for line in text.splitlines():
         name = line.partition("{")[0]
         if name in found:
@@ -202,8 +242,12 @@ def _settle(engine: Engine) -> None:
         time.sleep(0.5)
 
 
-def carry_out(runs: list[Run], out: Path | None = None, bundles: Path | None = None) -> list[Outcome]:
-    """Every run's outcome, also written to `out` as JSON, one a line; runs of equal flags share an engine. `bundles`: keeps the scrapes."""
+def carry_out(
+    runs: list[Run], out: Path | None = None, bundles: Path | None = None
+) -> list[Outcome]:
+    """Every run's outcome, also written to `out` as JSON, one a line; runs of equal flags share an
+    engine. `bundles`: keeps the scrapes.
+    """
     outcomes = []
     if out:
         out.write_text("")
@@ -235,9 +279,11 @@ def row(outcome: Outcome) -> str:
             changes.append(report)
     story = ", ".join(f"{report.after_s:.0f} s {report.cause}" for report in changes)
     return (
-        f"{outcome.run.name:<22} full {seconds(truth.full_s)}  preempted {seconds(truth.preempted_s)} ({truth.preemptions:3d})"
+        f"{outcome.run.name:<22} full {seconds(truth.full_s)}  preempted "
+        f"{seconds(truth.preempted_s)} ({truth.preemptions:3d})"
         f"  waited {seconds(truth.waited_s)}  usage {truth.usage_mean:.2f}/{truth.usage_high:.2f}"
-        f"  | forecast {seconds(outcome.forecast_s)}  named {seconds(outcome.named_s)}  delay {seconds(outcome.delay_s)}  | {story}"
+        f"  | forecast {seconds(outcome.forecast_s)}  named {seconds(outcome.named_s)}  "
+        f"delay {seconds(outcome.delay_s)}  | {story}"
     )
 
 
@@ -278,20 +324,38 @@ def verdict(outcomes: list[Outcome]) -> Verdict:
 
 def main(arguments: list[str]) -> int:
     """Carry out that many runs of each kind and print table, medians and gate."""
-    parser = argparse.ArgumentParser(description="How early and how quickly the diagnosis sees pressure on the real vLLM.")
-    parser.add_argument("--runs", type=int, default=10, help="ramps, and as many healthy runs (default 10)")
+    parser = argparse.ArgumentParser(
+        description="How early and how quickly the diagnosis sees pressure on the real vLLM."
+    )
+    parser.add_argument(
+        "--runs", type=int, default=10, help="ramps, and as many healthy runs (default 10)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="also write every run as JSON, one a line")
-    parser.add_argument("--bundles", type=Path, help="also keep the scrapes of every run in a bundle of its name below this folder")
+    parser.add_argument(
+        "--bundles",
+        type=Path,
+        help="also keep the scrapes of every run in a bundle of its name below this folder",
+    )
     chosen = parser.parse_args(arguments)
     if not is_installed():
         print("ramps: the real vLLM is not installed here: run `make vllm`", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    outcomes = carry_out([*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)], chosen.out, chosen.bundles)
+    outcomes = carry_out(
+        [*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)],
+        chosen.out,
+        chosen.bundles,
+    )
     result = verdict(outcomes)
-    print(f"right cause after the first harm: median {result.median_delay_s:.1f} s of {result.ramps} ramps (gate: {QUICK_S:.0f} s)")
-    print(f"forecast before the pool was full with requests waiting: {result.early} of {result.ramps} (gate: {EARLY_SHARE:.0%})")
+    print(
+        f"right cause after the first harm: median {result.median_delay_s:.1f} s of "
+        f"{result.ramps} ramps (gate: {QUICK_S:.0f} s)"
+    )
+    print(
+        f"forecast before the pool was full with requests waiting: {result.early} of "
+        f"{result.ramps} (gate: {EARLY_SHARE:.0%})"
+    )
     print(f"healthy runs with a forecast: {result.healthy_forecasts} of {result.healthy} (gate: 0)")
     print(f"healthy runs with any other alarm: {result.healthy_alarms - result.healthy_forecasts}")
     print("passed" if result.passed else "FAILED")

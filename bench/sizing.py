@@ -1,9 +1,11 @@
 """How well the plan agrees with what real engines logged at start-up.
 
-    python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl [--report FILE.md] [--quality A]
+    python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl [--report FILE.md] [--quality
+    A]
 
-Part 1: given the available KV memory that a row states, its tokens and concurrency. Part 2: given only model, card, flags and version, the
-available KV memory itself; also with each GPU family left out of the fit. Every row is answered; every exception is listed with its reason.
+Part 1: given the available KV memory that a row states, its tokens and concurrency. Part 2: given
+only model, card, flags and version, the available KV memory itself; also with each GPU family left
+out of the fit. Every row is answered; every exception is listed with its reason.
 """
 
 from __future__ import annotations
@@ -52,11 +54,24 @@ def answer(row: dict[str, Any], configs: Path, constants: MemoryModel = FITTED) 
     try:
         blocks, tokens = row["observed"].get("num_gpu_blocks"), row["observed"].get("kv_tokens")
         if row.get("given") == "tokens":
-            found.given = plan(replace(request, memory_bytes=None, card=None, measured=Measured("the logged tokens", tokens=tokens)))
+            found.given = plan(
+                replace(
+                    request,
+                    memory_bytes=None,
+                    card=None,
+                    measured=Measured("the logged tokens", tokens=tokens),
+                )
+            )
         elif observed is not None and observed > 0:
             found.given = plan(replace(request, available_kv_bytes=int(observed * GIB)))
         elif observed is None and blocks:
-            found.given = plan(replace(request, available_kv_bytes=0, measured=Measured("num_gpu_blocks of the row", blocks=blocks)))
+            found.given = plan(
+                replace(
+                    request,
+                    available_kv_bytes=0,
+                    measured=Measured("num_gpu_blocks of the row", blocks=blocks),
+                )
+            )
     except InputError as error:
         found.why = str(error)
     try:
@@ -68,7 +83,9 @@ def answer(row: dict[str, Any], configs: Path, constants: MemoryModel = FITTED) 
 
 def is_plain(found: CapacityPlan) -> bool:
     """True for a model whose layers all keep every token."""
-    return len(found.layout.groups) == 1 and all(spec.kind in ("full", "latent") for _, spec in found.layout.groups[0].layers)
+    return len(found.layout.groups) == 1 and all(
+        spec.kind in ("full", "latent") for _, spec in found.layout.groups[0].layers
+    )
 
 
 def part_one(answers: list[Answer]) -> list[dict[str, Any]]:
@@ -79,7 +96,9 @@ def part_one(answers: list[Answer]) -> list[dict[str, Any]]:
         if ours is None:
             continue
         length = observed.get("max_concurrency_at_len")
-        concurrency = ours.pool.concurrency if length is None or length == ours.flags.max_model_len else None
+        concurrency = (
+            ours.pool.concurrency if length is None or length == ours.flags.max_model_len else None
+        )
         rows.append({
             "id": found.row["id"], "plain": is_plain(ours), "pp": ours.flags.pp, "model": found.row.get("model"),
             "tokens": off(ours.pool.tokens, observed.get("kv_tokens")), "concurrency": off(concurrency, observed.get("max_concurrency")),
@@ -89,11 +108,19 @@ def part_one(answers: list[Answer]) -> list[dict[str, Any]]:
 
 
 def eligible_for_two(found: Answer) -> bool:
-    """True for a row that states its configuration, utilisation (or a version whose default applies) and memory, and what it got."""
+    """True for a row that states its configuration, utilisation (or a version whose default
+    applies) and memory, and what it got.
+    """
     row = found.row
     observed = row["observed"].get("available_kv_gib")
     stated = row.get("gpu_memory_utilization") is not None or row.get("vllm_version") is not None
-    return found.whole is not None and observed is not None and stated and row.get("tp") is not None and row.get("gpu") is not None
+    return (
+        found.whole is not None
+        and observed is not None
+        and stated
+        and row.get("tp") is not None
+        and row.get("gpu") is not None
+    )
 
 
 def error_bytes(found: Answer) -> tuple[float, float]:
@@ -105,18 +132,31 @@ def error_bytes(found: Answer) -> tuple[float, float]:
 
 
 def refit(answers: list[Answer], without: str) -> MemoryModel:
-    """The constants fitted to rows of every GPU family but one: medians of what the rows' logs say of each part."""
+    """The constants fitted to rows of every GPU family but one: medians of what the rows' logs say
+    of each part.
+    """
     sampler, single, linked, unlinked, early, graph = ([] for _ in range(6))  # type: ignore[var-annotated]
     for found in answers:
         row, whole = found.row, found.whole
-        if whole is None or whole.spent is None or row["gpu_family"] == without or row["engine"] != "V1":
+        if (
+            whole is None
+            or whole.spent is None
+            or row["gpu_family"] == without
+            or row["engine"] != "V1"
+        ):
             continue
         observed, model, flags = row["observed"], whole.request.model, whole.flags
         activation, other = observed.get("activation_gib"), observed.get("non_torch_gib")
         logits = min(flags.max_num_batched_tokens, flags.max_num_seqs) * model.vocab_size * 4
         hidden = flags.max_num_batched_tokens * model.hidden_size * 2
         dense = not model.is_multimodal and not model.text.get("n_routed_experts")
-        if activation is not None and flags.pp == 1 and "sampler" in whole.spent.activations.source and dense and logits > 0.3 * GIB:
+        if (
+            activation is not None
+            and flags.pp == 1
+            and "sampler" in whole.spent.activations.source
+            and dense
+            and logits > 0.3 * GIB
+        ):
             sampler.append((activation * GIB - hidden - FITTED.fixed_bytes) / logits)
         if other is not None and flags.pp == 1:
             if flags.version.before("0.12.0"):
@@ -124,9 +164,19 @@ def refit(answers: list[Answer], without: str) -> MemoryModel:
             elif flags.tp == 1:
                 single.append(other)
             else:
-                (linked if row["gpu_family"] in ("H100", "H200", "H20", "B200", "GB200") else unlinked).append(other)
-        if observed.get("graph_capture_gib") is not None and flags.pp == 1 and not model.text.get("n_routed_experts"):
-            graph.append((observed["graph_capture_gib"] * GIB - FITTED.graph_base_bytes) / len(model.layers))
+                (
+                    linked
+                    if row["gpu_family"] in ("H100", "H200", "H20", "B200", "GB200")
+                    else unlinked
+                ).append(other)
+        if (
+            observed.get("graph_capture_gib") is not None
+            and flags.pp == 1
+            and not model.text.get("n_routed_experts")
+        ):
+            graph.append(
+                (observed["graph_capture_gib"] * GIB - FITTED.graph_base_bytes) / len(model.layers)
+            )
     made = MemoryModel()
     if sampler:
         made = replace(made, sampler_copies=statistics.median(sampler))
@@ -153,20 +203,33 @@ def report(answers: list[Answer], reasons: dict[str, str], peers: dict[str, dict
     lines.append(f"hybrid rows: maxConcurrency within 2 % for {len(fine)} of {len(mixed)}")
     told = [r for r in mixed if not reasons.get(r["id"], "").startswith("not stated")]
     left = ", ".join(f"{r['id']} {r['concurrency']:+.1%}" for r in mixed if r not in told)
-    lines.append(f"hybrid rows that state what decides: {sum(1 for r in told if r in fine)} of {len(told)}; left out here: {left}")
+    lines.append(
+        f"hybrid rows that state what decides: {sum(1 for r in told if r in fine)} of "
+        f"{len(told)}; left out here: {left}"
+    )
     lines += ["", "exceptions:"]
     for r in rows:
         worst = r["tokens"] if r["plain"] else r["concurrency"]
         limit = 0.01 if r["plain"] else 0.02
         if worst is not None and abs(worst) > limit:
-            lines.append(f"- {r['id']} ({r['model']}): {worst:+.1%}. {reasons.get(r['id'], 'no reason known')}")
+            lines.append(
+                f"- {r['id']} ({r['model']}): {worst:+.1%}. "
+                f"{reasons.get(r['id'], 'no reason known')}"
+            )
     lines += ["", "rows without an answer:"]
-    lines += [f"- {a.row['id']}: {reasons.get(a.row['id'], a.why)}" for a in answers if a.given is None and a.why]
+    lines += [
+        f"- {a.row['id']}: {reasons.get(a.row['id'], a.why)}"
+        for a in answers
+        if a.given is None and a.why
+    ]
     two = [a for a in answers if eligible_for_two(a)]
     strict = [a for a in two if a.row.get("gpu_memory_utilization") is not None]
     lines += ["", "## Part 2: given model, card, flags and version", ""]
     lines += [f"rows that state their utilisation: {shares([error_bytes(a) for a in strict])}"]
-    lines += [f"and those where the version's default applies: {shares([error_bytes(a) for a in two])}", ""]
+    lines += [
+        f"and those where the version's default applies: {shares([error_bytes(a) for a in two])}",
+        "",
+    ]
     by_family: dict[str, list[Answer]] = defaultdict(list)
     for a in two:
         by_family[a.row["gpu_family"]].append(a)
@@ -180,19 +243,36 @@ def report(answers: list[Answer], reasons: dict[str, str], peers: dict[str, dict
             again.append(Answer(a.row, whole=plan(replace(a.whole.request, constants=constants))))
         left_out = [error_bytes(a) for a in again]
         left_out_all += left_out
-        lines.append(f"| {family} | {shares([error_bytes(a) for a in members])} | {shares(left_out)} |")
-    lines += ["", f"every family left out in turn: {shares(left_out_all)}", "", "each term's own error:", ""]
+        lines.append(
+            f"| {family} | {shares([error_bytes(a) for a in members])} | {shares(left_out)} |"
+        )
+    lines += [
+        "",
+        f"every family left out in turn: {shares(left_out_all)}",
+        "",
+        "each term's own error:",
+        "",
+    ]
     lines += term_table(counted_terms(answers, two))
-    lines += ["", "beyond 3 % and half a GiB:", *missing_rows([(a, *error_bytes(a)) for a in two], reasons)]
+    lines += [
+        "",
+        "beyond 3 % and half a GiB:",
+        *missing_rows([(a, *error_bytes(a)) for a in two], reasons),
+    ]
     naive = [(naive_gib(a) - a.row["observed"]["available_kv_gib"], 0.0) for a in two]
-    relative_naive = [(e, e / abs(a.row["observed"]["available_kv_gib"] or 1)) for (e, _), a in zip(naive, two, strict=True)]
+    relative_naive = [
+        (e, e / abs(a.row["observed"]["available_kv_gib"] or 1))
+        for (e, _), a in zip(naive, two, strict=True)
+    ]
     lines += [
         "",
         "| peer | part 2: available KV memory | part 1: given the memory |",
         "|---|---|---|",
         f"| barostat | {shares([error_bytes(a) for a in two])} |",
     ]
-    lines.append(f"| naive: memory x utilisation - parameters x 2 bytes / GPUs | {shares(relative_naive)} |")
+    lines.append(
+        f"| naive: memory x utilisation - parameters x 2 bytes / GPUs | {shares(relative_naive)} |"
+    )
     logged = {a.row["id"]: a.row["observed"]["available_kv_gib"] for a in two}
     observed = {a.row["id"]: a.row["observed"] for a in answers}
     return "\n".join([*lines[:-2], *peer_table(rows, logged, lines[-2:], observed, peers)])
@@ -217,32 +297,57 @@ def questions(answers: list[Answer]) -> list[dict[str, Any]]:
 
 
 def counted_terms(answers: list[Answer], two: list[Answer]) -> list[Answer]:
-    """Rows whose terms count: those of part 2, and others that log a term on a card that they name."""
+    """Rows whose terms count: those of part 2, and others that log a term on a card that they
+    name.
+    """
     chosen = {id(a) for a in two}
-    return [a for a in answers if id(a) in chosen or (a.whole is not None and a.row.get("gpu") and a.row["observed"].get("weights_gib"))]
+    return [
+        a
+        for a in answers
+        if id(a) in chosen
+        or (a.whole is not None and a.row.get("gpu") and a.row["observed"].get("weights_gib"))
+    ]
 
 
 def naive_gib(found: Answer) -> float:
     """The formula of many a blog post: memory times utilisation less weights, nothing else."""
     assert found.whole is not None
     assert found.whole.total is not None
-    return (found.whole.total.value * found.whole.sized.utilization - found.whole.weights_bytes) / GIB
+    return (
+        found.whole.total.value * found.whole.sized.utilization - found.whole.weights_bytes
+    ) / GIB
 
 
 def main() -> int:
     """Answer every row, write them, print the report."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("cases", type=Path)
     asked.add_argument("--configs", type=Path, required=True)
     asked.add_argument("--out", type=Path, required=True)
     asked.add_argument("--report", type=Path)
-    asked.add_argument("--quality", default="A", help="only rows of this quality count in the report; every row is answered")
-    asked.add_argument("--reasons", type=Path, default=Path(__file__).with_name("sizing_reasons.json"))
-    asked.add_argument("--peers", action="store_true", help="ask other planners too, in an environment of their own (made on first use)")
-    asked.add_argument("--peers-python", type=Path, help="the interpreter of an environment that has them")
+    asked.add_argument(
+        "--quality",
+        default="A",
+        help="only rows of this quality count in the report; every row is answered",
+    )
+    asked.add_argument(
+        "--reasons", type=Path, default=Path(__file__).with_name("sizing_reasons.json")
+    )
+    asked.add_argument(
+        "--peers",
+        action="store_true",
+        help="ask other planners too, in an environment of their own (made on first use)",
+    )
+    asked.add_argument(
+        "--peers-python", type=Path, help="the interpreter of an environment that has them"
+    )
     given = asked.parse_args()
     beside = {"beside": str(given.cases.parent)}
-    rows = [json.loads(line) | beside for line in given.cases.read_text().splitlines() if line.strip()]
+    rows = [
+        json.loads(line) | beside for line in given.cases.read_text().splitlines() if line.strip()
+    ]
     answers = [answer(row, given.configs) for row in rows]
     with given.out.open("w") as file:
         for found in answers:
@@ -255,7 +360,11 @@ def main() -> int:
             } | ({"why": found.why} if found.why else {})) + "\n")  # fmt: skip
     reasons = json.loads(given.reasons.read_text()) if given.reasons.exists() else {}
     counted = [a for a in answers if a.row.get("row_quality") == given.quality]
-    peers = sizing_peers.ask(questions(counted), given.peers_python) if given.peers or given.peers_python else {}
+    peers = (
+        sizing_peers.ask(questions(counted), given.peers_python)
+        if given.peers or given.peers_python
+        else {}
+    )
     text = report(counted, reasons, peers)
     print(text)
     if given.report:

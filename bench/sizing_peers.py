@@ -2,10 +2,11 @@
 
     python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl --peers
 
-The environment lies in the cache folder (as the real vLLM's does) and is made on first use out of PyPI; `--peers-python` names another.
-No network and no weights while they answer: what a peer would take from a model hub is given to it (our count of the weights' bytes for
-llm-d-planner), what it cannot do without is said. This file is also the script that runs inside that environment: it imports nothing of
-barostat.
+The environment lies in the cache folder (as the real vLLM's does) and is made on first use out of
+PyPI; `--peers-python` names another. No network and no weights while they answer: what a peer would
+take from a model hub is given to it (our count of the weights' bytes for llm-d-planner), what it
+cannot do without is said. This file is also the script that runs inside that environment: it
+imports nothing of barostat.
 """
 
 from __future__ import annotations
@@ -20,11 +21,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-PEERS = {"llm-d-planner": "llm-d-planner[estimation]==0.3.3", "hf-mem": "hf-mem==0.5.6", "aiconfigurator": "aiconfigurator==0.12.0"}
+PEERS = {
+    "llm-d-planner": "llm-d-planner[estimation]==0.3.3",
+    "hf-mem": "hf-mem==0.5.6",
+    "aiconfigurator": "aiconfigurator==0.12.0",
+}
 HOW = {
     "llm-d-planner": "given our count of the weights' bytes: it asks a model hub for them",
     "hf-mem": "has KV arithmetic but no pool: part 1 only",
-    "aiconfigurator": "its vLLM memory model where it knows model and card, its fallback of 80 % after weights elsewhere",
+    "aiconfigurator": (
+        "its vLLM memory model where it knows model and card, its fallback of 80 % after "
+        "weights elsewhere"
+    ),
 }
 GIB = 2**30
 _INSTALL_S, _ANSWER_S = 900, 240
@@ -37,7 +45,9 @@ _SYSTEMS = {
 
 
 def environment() -> tuple[Path, dict[str, str]]:
-    """The interpreter of the peers' environment, and for each peer that did not install the reason."""
+    """The interpreter of the peers' environment, and for each peer that did not install the
+    reason.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     base = Path(os.environ.get("BAROSTAT_CACHE", cache / "barostat"))
     folder = base / ("peers-" + "-".join(spec.rpartition("=")[2] for spec in PEERS.values()))
@@ -57,13 +67,18 @@ def environment() -> tuple[Path, dict[str, str]]:
             missing[name] = f"does not install within {_INSTALL_S} s"
             continue
         if done.returncode:
-            missing[name] = "does not install: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1][:160]
+            missing[name] = (
+                "does not install: "
+                + (done.stderr.strip().splitlines() or ["no reason given"])[-1][:160]
+            )
     record.write_text(json.dumps(missing))
     return python, missing
 
 
 def ask(questions: list[dict[str, Any]], python: Path | None) -> dict[str, dict[str, Any]]:
-    """Each peer's answers: name -> {"note": text, "answers": {row id: {"available_gib", "tokens", "concurrency"}}}."""
+    """Each peer's answers: name -> {"note": text, "answers": {row id: {"available_gib", "tokens",
+    "concurrency"}}}.
+    """
     missing: dict[str, str] = {}
     try:
         if python is None:
@@ -73,10 +88,17 @@ def ask(questions: list[dict[str, Any]], python: Path | None) -> dict[str, dict[
             env={**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}, check=False,
         )  # fmt: skip
         line = next((line for line in done.stdout.splitlines() if line.startswith("PEERS ")), None)
-        problem = "" if line is not None else "the environment does not run: " + (done.stderr.strip().splitlines() or ["silent"])[-1][:160]
+        problem = (
+            ""
+            if line is not None
+            else "the environment does not run: "
+            + (done.stderr.strip().splitlines() or ["silent"])[-1][:160]
+        )
     except (OSError, subprocess.SubprocessError) as error:
         line, problem = None, f"the environment does not run: {error}"
-    found: dict[str, dict[str, Any]] = json.loads(line.removeprefix("PEERS ")) if line is not None else {}
+    found: dict[str, dict[str, Any]] = (
+        json.loads(line.removeprefix("PEERS ")) if line is not None else {}
+    )
     for name in PEERS:
         given = found.setdefault(name, {"note": problem, "answers": {}})
         given["note"] = missing.get(name) or given["note"] or HOW[name]
@@ -84,7 +106,9 @@ def ask(questions: list[dict[str, Any]], python: Path | None) -> dict[str, dict[
 
 
 def _config_object(folder: Path, decoded: dict[str, Any]) -> Any:
-    """The configuration as transformers reads it, or as plain attributes where it does not know the model."""
+    """The configuration as transformers reads it, or as plain attributes where it does not know the
+    model.
+    """
     from transformers import AutoConfig  # type: ignore[import-not-found, unused-ignore]
 
     try:
@@ -92,7 +116,11 @@ def _config_object(folder: Path, decoded: dict[str, Any]) -> Any:
     except Exception:
 
         def attributes(value: Any) -> Any:
-            return SimpleNamespace(**{key: attributes(item) for key, item in value.items()}) if isinstance(value, dict) else value
+            return (
+                SimpleNamespace(**{key: attributes(item) for key, item in value.items()})
+                if isinstance(value, dict)
+                else value
+            )
 
         return attributes(decoded)
 
@@ -105,11 +133,18 @@ def _llm_d_planner(question: dict[str, Any], folder: Path) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     if question["memoryGib"]:
         whole = capacity_planner.allocatable_kv_cache_memory(
-            question["model"], config, question["memoryGib"], question["utilization"], question["tp"], question["pp"]
+            question["model"],
+            config,
+            question["memoryGib"],
+            question["utilization"],
+            question["tp"],
+            question["pp"],
         )
         answer["available_gib"] = whole / gpus
     if question["availableGib"]:
-        per_token = capacity_planner.KVCacheDetail(question["model"], config, 1, 1).per_token_memory_bytes
+        per_token = capacity_planner.KVCacheDetail(
+            question["model"], config, 1, 1
+        ).per_token_memory_bytes
         answer["tokens"] = question["availableGib"] * GIB * gpus / per_token
     return answer
 
@@ -122,7 +157,14 @@ def _hf_mem(question: dict[str, Any], _: Path) -> dict[str, Any]:
     config = question["config"].get("text_config") or question["config"]
     dtype = "F8_E4M3" if "8" in question["kvDtype"] else "BF16"
     size = compute_safetensors_kv_cache_size(config, dtype, question["length"])
-    return {"tokens": question["availableGib"] * GIB * question["tp"] * question["pp"] / size * question["length"]}
+    return {
+        "tokens": question["availableGib"]
+        * GIB
+        * question["tp"]
+        * question["pp"]
+        / size
+        * question["length"]
+    }
 
 
 def _aiconfigurator(question: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -133,7 +175,9 @@ def _aiconfigurator(question: dict[str, Any], folder: Path) -> dict[str, Any]:
         memory_fraction_kind="of_total", memory_fraction_value=question["utilization"], tp_size=question["tp"], pp_size=question["pp"],
         gpu_memory_capacity_bytes_override=int((question["memoryGib"] or 80) * GIB), allow_naive_fallback=True,
     )  # fmt: skip
-    answer: dict[str, Any] = {"available_gib": found["total_kv_size_bytes"] / GIB} if question["memoryGib"] else {}
+    answer: dict[str, Any] = (
+        {"available_gib": found["total_kv_size_bytes"] / GIB} if question["memoryGib"] else {}
+    )
     if question["availableGib"] and found["kv_size_per_token_bytes"]:
         answer["tokens"] = question["availableGib"] * GIB / found["kv_size_per_token_bytes"]
     return answer
@@ -155,7 +199,9 @@ def _answers() -> dict[str, dict[str, Any]]:
                     found[peer]["note"] = f"does not import: {error}"
                     continue
                 except Exception as error:
-                    found[peer].setdefault("refused", {})[question["id"]] = f"{type(error).__name__}: {error}"[:200]
+                    found[peer].setdefault("refused", {})[question["id"]] = (
+                        f"{type(error).__name__}: {error}"[:200]
+                    )
                     continue
                 if "tokens" in answer:
                     answer["concurrency"] = answer["tokens"] / question["length"]

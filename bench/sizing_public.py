@@ -2,9 +2,10 @@
 
     python bench/sizing_public.py [--rows FILE.yaml] [--configs DIR]
 
-Rows were written down before the planner was run on them; the rules for DeepSeek V4 before 0.29 and for hybrids without prefix caching
-were found afterwards with the help of five of them (44376, 51041, the L40S). Part 1: tokens, concurrency and the longest length given the
-logged memory. Part 2: the memory itself, for rows that name their card.
+Rows were written down before the planner was run on them; the rules for DeepSeek V4 before 0.29 and
+for hybrids without prefix caching were found afterwards with the help of five of them (44376,
+51041, the L40S). Part 1: tokens, concurrency and the longest length given the logged memory. Part
+2: the memory itself, for rows that name their card.
 """
 
 from __future__ import annotations
@@ -30,11 +31,18 @@ def errors_of(found: Answer) -> dict[str, float]:
     if ours is None:
         return {}
     pairs = {
-        "tokens": (None if found.row.get("given") == "tokens" else ours.pool.tokens, observed.get("kv_tokens")),
+        "tokens": (
+            None if found.row.get("given") == "tokens" else ours.pool.tokens,
+            observed.get("kv_tokens"),
+        ),
         "concurrency": (ours.pool.concurrency, observed.get("max_concurrency")),
         "longest": (ours.pool.longest_tokens, observed.get("estimated_max_model_len")),
     }
-    return {name: error for name, (mine, theirs) in pairs.items() if (error := off(mine, theirs)) is not None}
+    return {
+        name: error
+        for name, (mine, theirs) in pairs.items()
+        if (error := off(mine, theirs)) is not None
+    }
 
 
 def line_of(found: Answer) -> str:
@@ -44,12 +52,20 @@ def line_of(found: Answer) -> str:
         refused = found.row.get("outcome") == "does not fit"
         by_memory = not refused or found.row["observed"].get("available_kv_gib") is not None
         told = found.given if by_memory else found.whole or found.given
-        parts.append(f"{'refused' if not told.fits else 'starts'}{'' if told.fits != refused else ', WRONG'}")
+        parts.append(
+            f"{'refused' if not told.fits else 'starts'}{'' if told.fits != refused else ', WRONG'}"
+        )
     if has_memory(found):
         absolute, relative = error_bytes(found)
         assert found.whole is not None
-        parts.append(f"available KV memory {absolute:+.2f} GiB of {found.whole.available.value / GIB - absolute:.2f} ({relative:+.0%})")
-    return f"- {found.row['id']} ({found.row['model']}, {found.row.get('vllm_version')}): {'; '.join(parts) or found.why}"
+        parts.append(
+            f"available KV memory {absolute:+.2f} GiB of "
+            f"{found.whole.available.value / GIB - absolute:.2f} ({relative:+.0%})"
+        )
+    return (
+        f"- {found.row['id']} ({found.row['model']}, {found.row.get('vllm_version')}): "
+        f"{'; '.join(parts) or found.why}"
+    )
 
 
 def has_memory(found: Answer) -> bool:
@@ -60,7 +76,11 @@ def has_memory(found: Answer) -> bool:
         and row["observed"].get("available_kv_gib") is not None
         and (not row.get("shape") or row.get("quantization") or row.get("dtype"))
     )
-    return bool(known) and found.whole is not None and not row.get("other_flags", {}).get("kv_cache_memory_bytes")
+    return (
+        bool(known)
+        and found.whole is not None
+        and not row.get("other_flags", {}).get("kv_cache_memory_bytes")
+    )
 
 
 def report(answers: list[Answer]) -> str:
@@ -73,17 +93,32 @@ def report(answers: list[Answer]) -> str:
         if is_plain(found.given) and "tokens" in errors:
             plain.append(abs(errors["tokens"]))
         elif not is_plain(found.given):
-            mixed.append(abs(errors.get("concurrency", errors.get("tokens", errors.get("longest", 1.0)))))
+            mixed.append(
+                abs(errors.get("concurrency", errors.get("tokens", errors.get("longest", 1.0))))
+            )
     lines = [f"plain rows: tokens within 1 % for {sum(e <= 0.01 for e in plain)} of {len(plain)}"]
     if mixed:
-        lines.append(f"hybrid rows: within 2 % for {sum(e <= 0.02 for e in mixed)} of {len(mixed)}, median {statistics.median(mixed):.2%}")
+        lines.append(
+            f"hybrid rows: within 2 % for {sum(e <= 0.02 for e in mixed)} of {len(mixed)}, "
+            f"median {statistics.median(mixed):.2%}"
+        )
     lines.append(f"available KV memory: {shares(memory)}")
-    return "\n".join([*lines, "", *term_table([found for found in answers if has_memory(found)]), "", *map(line_of, answers)])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *term_table([found for found in answers if has_memory(found)]),
+            "",
+            *map(line_of, answers),
+        ]
+    )
 
 
 def main() -> int:
     """Answer every row and print the report."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--rows", type=Path, default=Path(__file__).with_name("sizing_public.yaml"))
     asked.add_argument("--configs", type=Path, default=Path())
     given = asked.parse_args()

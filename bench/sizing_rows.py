@@ -1,9 +1,11 @@
-"""Rows of start-ups -> requests to the planner: flags as a command line, the model's configuration, the version.
+"""Rows of start-ups -> requests to the planner: flags as a command line, the model's configuration,
+the version.
 
-What a row does not state is the version's default, with two assumptions. A hybrid of vLLM 0.20 to 0.27 whose flags are not stated in full
-was started with --enable-prefix-caching (nearly all public launch lines of those versions have it; the default was off until 0.28.0). A row
-of club-3090 whose flags are not stated in full was started as that repository's compose files start vLLM: 8,192 tokens a step, 1 to 4
-sequences (2 are taken), 3 drafts of multi-token prediction or 5 of DFlash.
+What a row does not state is the version's default, with two assumptions. A hybrid of vLLM 0.20 to
+0.27 whose flags are not stated in full was started with --enable-prefix-caching (nearly all public
+launch lines of those versions have it; the default was off until 0.28.0). A row of club-3090 whose
+flags are not stated in full was started as that repository's compose files start vLLM: 8,192 tokens
+a step, 1 to 4 sequences (2 are taken), 3 drafts of multi-token prediction or 5 of DFlash.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ _SWITCHES = {
     "language_model_only": "--language-model-only", "enable_expert_parallel": "--enable-expert-parallel",
     "disable_custom_all_reduce": "--disable-custom-all-reduce", "enable_lora": "--enable-lora",
 }  # fmt: skip
-# What the compose files of club-3090 set in every vLLM service that was read (github.com/noonghunna/club-3090, models/*/vllm/compose).
+# What the compose files of club-3090 set in every vLLM service that was read
+# (github.com/noonghunna/club-3090, models/*/vllm/compose).
 _COMPOSE_SOURCE = "noonghunna/club-3090"
 _COMPOSE_FLAGS = {"max_num_seqs": 2, "max_num_batched_tokens": 8192}
 _COMPOSE_DRAFTS = {"mtp": 3, "dflash": 5}
@@ -63,7 +66,9 @@ _DRAFTERS = re.compile(r"\b(MTP|DFlash|DSpark|EAGLE-?3|EAGLE|ngram|suffix)\d?\b"
 
 
 def _as_composed(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with what its source's compose files set, where the row is silent and does not claim to be complete."""
+    """The row with what its source's compose files set, where the row is silent and does not claim
+    to be complete.
+    """
     if row.get("complete") or _COMPOSE_SOURCE not in str(row.get("source")):
         return row
     return row | {name: value for name, value in _COMPOSE_FLAGS.items() if row.get(name) is None}
@@ -85,14 +90,23 @@ def arguments(row: dict[str, Any]) -> list[str]:
         decoded = json.loads(extra) if isinstance(extra, str) else extra
     except ValueError:
         decoded = None
-    return found + (_of_mapping(decoded) if isinstance(decoded, dict) else _of_words(str(extra or ""), row))
+    return found + (
+        _of_mapping(decoded) if isinstance(decoded, dict) else _of_words(str(extra or ""), row)
+    )
 
 
 def _of_mapping(extra: dict[str, Any]) -> list[str]:
-    found = [flag if extra[name] else flag.replace("--", "--no-", 1) for name, flag in _SWITCHES.items() if extra.get(name) is not None]
+    found = [
+        flag if extra[name] else flag.replace("--", "--no-", 1)
+        for name, flag in _SWITCHES.items()
+        if extra.get(name) is not None
+    ]
     for name in _VALUES:
         if (value := extra.get(name)) is not None:
-            found += [f"--{name.replace('_', '-')}", json.dumps(value) if isinstance(value, dict) else str(value)]
+            found += [
+                f"--{name.replace('_', '-')}",
+                json.dumps(value) if isinstance(value, dict) else str(value),
+            ]
     return found
 
 
@@ -115,20 +129,30 @@ def _of_words(words: str, row: dict[str, Any]) -> list[str]:
         found.append("--enable-prefix-caching")
     if (pinned := re.search(r"explicit (\d+) GiB KV pool", words)) is not None:
         found += ["--kv-cache-memory-bytes", f"{pinned[1]}G"]
-    if (state := re.search(r"Mamba SSM (fp16|fp32|bf16|float16|float32|bfloat16)", words)) is not None:
+    if (
+        state := re.search(r"Mamba SSM (fp16|fp32|bf16|float16|float32|bfloat16)", words)
+    ) is not None:
         named = {"fp16": "float16", "fp32": "float32", "bf16": "bfloat16"}
         found += ["--mamba-ssm-cache-dtype", named.get(state[1], state[1])]
     if (drafter := _DRAFTERS.search(words)) is not None and "--speculative-config" not in found:
         drafts = re.search(r"\bn ?= ?(\d+)", words)
         speculation: dict[str, Any] = {"method": drafter[1].lower().replace("-", "")}
-        composed = _COMPOSE_DRAFTS.get(speculation["method"]) if _COMPOSE_SOURCE in str(row.get("source")) else None
+        composed = (
+            _COMPOSE_DRAFTS.get(speculation["method"])
+            if _COMPOSE_SOURCE in str(row.get("source"))
+            else None
+        )
         number = int(drafts[1]) if drafts else composed
-        found += ["--speculative-config", json.dumps(speculation | ({"num_speculative_tokens": number} if number else {}))]
+        found += [
+            "--speculative-config",
+            json.dumps(speculation | ({"num_speculative_tokens": number} if number else {})),
+        ]
     return found
 
 
 def version_by_log(row: dict[str, Any]) -> str:
-    """Where no version is stated: the release that was out when the vLLM thread was opened, by its number, else the newest.
+    """Where no version is stated: the release that was out when the vLLM thread was opened, by its
+    number, else the newest.
 
     Logged tokens that are not concurrency times length are of 0.20.0 or before.
     """
@@ -149,7 +173,8 @@ def _order(text: str) -> tuple[int, int, int]:
 
 
 def model_of(row: dict[str, Any], configs: Path) -> Architecture:
-    """The configuration that the row has or names: from the folder, from beside the rows, or from the built-in catalogue.
+    """The configuration that the row has or names: from the folder, from beside the rows, or from
+    the built-in catalogue.
 
     Errors: InputError where neither has it or it cannot be read.
     """
@@ -161,10 +186,16 @@ def model_of(row: dict[str, Any], configs: Path) -> Architecture:
             if not path.exists():
                 continue
             config = json.loads(path.read_text())
-            return read_architecture(without_format(config) if _is_others_format(row, config) else config, path.name)
+            return read_architecture(
+                without_format(config) if _is_others_format(row, config) else config, path.name
+            )
     if (listed := find_model(row.get("shape") or row.get("model") or "")) is not None:
-        return read_architecture(without_format(listed.config) if row.get("shape") else listed.config, listed.name)
-    raise InputError("the row names no model configuration, and the built-in catalogue has none of that name")
+        return read_architecture(
+            without_format(listed.config) if row.get("shape") else listed.config, listed.name
+        )
+    raise InputError(
+        "the row names no model configuration, and the built-in catalogue has none of that name"
+    )
 
 
 _FORMATS = {
@@ -180,21 +211,32 @@ def _format(text: str) -> str:
 
 
 def _is_others_format(row: dict[str, Any], config: dict[str, Any]) -> bool:
-    """True where the file is that of a sibling checkpoint in another format: the shape is right, what it says of weights and KV scales not.
+    """True where the file is that of a sibling checkpoint in another format: the shape is right,
+    what it says of weights and KV scales not.
 
-    Told by the note in the file: where the row speaks of no format the sibling's name decides, else what its file says.
+    Told by the note in the file: where the row speaks of no format the sibling's name decides, else
+    what its file says.
     """
-    sibling = re.search(r"config of (\S+): .*quantization_config/dtype may differ", str(config.get("_note")))
+    sibling = re.search(
+        r"config of (\S+): .*quantization_config/dtype may differ", str(config.get("_note"))
+    )
     if sibling is None:
         return False
     if stated := _format(f"{row.get('quantization') or ''} {row.get('model') or ''}"):
         found = config.get("quantization_config") or {}
-        return stated != _format(" ".join(str(found.get(name, "")) for name in ("quant_algo", "quant_method", "format")) + sibling[1])
+        return stated != _format(
+            " ".join(str(found.get(name, "")) for name in ("quant_algo", "quant_method", "format"))
+            + sibling[1]
+        )
     return bool(_format(sibling[1]))
 
 
-def assumes_prefix_caching(row: dict[str, Any], model: Architecture, version: EngineVersion) -> bool:
-    """True for a hybrid of 0.20 to 0.27 whose flags are not stated in full and do not mention prefix caching."""
+def assumes_prefix_caching(
+    row: dict[str, Any], model: Architecture, version: EngineVersion
+) -> bool:
+    """True for a hybrid of 0.20 to 0.27 whose flags are not stated in full and do not mention
+    prefix caching.
+    """
     said = json.dumps(row.get("other_flags") or "")
     unsaid = not row.get("complete") and "prefix" not in said
     return model.keeps_state and unsaid and version.at_least("0.20.0") and version.before("0.28.0")
@@ -212,7 +254,9 @@ def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:
     gpu, memory = row.get("gpu"), row.get("gpu_mem_gib")
     card = find_card(gpu) if gpu else None
     environment = ({"VLLM_USE_V1": "0"} if row.get("engine") == "V0" else {}) | row.get("env", {})
-    args = arguments(row) + (["--enable-prefix-caching"] if assumes_prefix_caching(row, model, version) else [])
+    args = arguments(row) + (
+        ["--enable-prefix-caching"] if assumes_prefix_caching(row, model, version) else []
+    )
     config = resolve(args=args, env=environment, version=version, gpu=gpu, gpu_memory_gib=memory)
     # A whole number of GiB is the card's name, not what the engine saw.
     seen = memory if memory is not None and (memory != int(memory) or card is None) else None
@@ -228,7 +272,24 @@ def public_rows(path: Path) -> list[dict[str, Any]]:
     made = []
     for row in yaml.safe_load(path.read_text())["rows"]:
         observed = row["observed"]
-        tokens, concurrency, length = observed.get("kv_tokens"), observed.get("max_concurrency"), row.get("max_model_len")
-        derived = {"tokens_over_concurrency_x_len": tokens / concurrency / length} if tokens and concurrency and length else {}
-        made.append({"engine": "V1", "row_quality": "A", "gpu_family": row.get("gpu"), "derived": derived, "vllm_version": None} | row)
+        tokens, concurrency, length = (
+            observed.get("kv_tokens"),
+            observed.get("max_concurrency"),
+            row.get("max_model_len"),
+        )
+        derived = (
+            {"tokens_over_concurrency_x_len": tokens / concurrency / length}
+            if tokens and concurrency and length
+            else {}
+        )
+        made.append(
+            {
+                "engine": "V1",
+                "row_quality": "A",
+                "gpu_family": row.get("gpu"),
+                "derived": derived,
+                "vllm_version": None,
+            }
+            | row
+        )
     return made

@@ -1,12 +1,15 @@
-"""How many request-steps per second: the twin beside the real scheduler of vLLM driven offline, in one run, on one core each.
+"""How many request-steps per second: the twin beside the real scheduler of vLLM driven offline, in
+one run, on one core each.
 
     python bench/twin.py [TRACES] [--blis FOLDER]     TRACES: a folder with azure2023_conv.csv.gz and mooncake_conversation.csv.gz
 
-A request-step is one running request in one engine step. Seconds are of the process's own time, the best of three runs. The real
-scheduler (where `make vllm` has been run) takes the first rows of the same workload with the same settings; BLIS, where a built checkout
-is given, all rows of those without caching (bench/twin_peers.py). Prints one table and, last, one line of JSON with the ratios. Exits 1 if
-a promise is broken: 1e7 without prefix caching, 2e6 with it. The promise is of a machine on which the real scheduler makes 7e4; where it
-makes less, beside it in the same run, the promise is less in proportion, and the table says so.
+A request-step is one running request in one engine step. Seconds are of the process's own time, the
+best of three runs. The real scheduler (where `make vllm` has been run) takes the first rows of the
+same workload with the same settings; BLIS, where a built checkout is given, all rows of those
+without caching (bench/twin_peers.py). Prints one table and, last, one line of JSON with the ratios.
+Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it. The promise is of a machine
+on which the real scheduler makes 7e4; where it makes less, beside it in the same run, the promise
+is less in proportion, and the table says so.
 """
 
 from __future__ import annotations
@@ -52,23 +55,49 @@ class Load:
     step_s: float
 
 
-def made(name: str, per_s: float, seconds: float, tokens: tuple[int, int], settings: Settings, step_s: float, seed: int = 5) -> Load:
+def made(
+    name: str,
+    per_s: float,
+    seconds: float,
+    tokens: tuple[int, int],
+    settings: Settings,
+    step_s: float,
+    seed: int = 5,
+) -> Load:
     """Poisson arrivals, lengths spread around their means."""
     dice = random.Random(seed)
     at = 0.0
     rows: list[Row] = []
     while (at := at + dice.expovariate(per_s)) < seconds:
-        prompt, output = (max(1, min(8000, round(dice.lognormvariate(0, 0.6) * mean / 1.197))) for mean in tokens)
+        prompt, output = (
+            max(1, min(8000, round(dice.lognormvariate(0, 0.6) * mean / 1.197))) for mean in tokens
+        )
         rows.append(Row(str(len(rows)), at, prompt, output))
     return Load(name, settings, rows, step_s)
 
 
 def loads(folder: Path) -> list[Load]:
     """The workloads, each with prefix caching off and on."""
-    base = Settings(kv_blocks=8_000, max_model_len=16_384, max_num_seqs=128, max_num_batched_tokens=8_192)
+    base = Settings(
+        kv_blocks=8_000, max_model_len=16_384, max_num_seqs=128, max_num_batched_tokens=8_192
+    )
     found = [
-        made("an hour of 20 requests/s", 20, 3600, (600, 200), replace(base, kv_blocks=24_000, max_num_seqs=512), 0.03),
-        made("a burst that thrashes", 200, 20, (300, 600), replace(base, kv_blocks=6_000, max_num_seqs=256), 0.03),
+        made(
+            "an hour of 20 requests/s",
+            20,
+            3600,
+            (600, 200),
+            replace(base, kv_blocks=24_000, max_num_seqs=512),
+            0.03,
+        ),
+        made(
+            "a burst that thrashes",
+            200,
+            20,
+            (300, 600),
+            replace(base, kv_blocks=6_000, max_num_seqs=256),
+            0.03,
+        ),
     ]
     azure, mooncake = folder / "azure2023_conv.csv.gz", folder / "mooncake_conversation.csv.gz"
     if azure.exists():
@@ -76,7 +105,11 @@ def loads(folder: Path) -> list[Load]:
     if mooncake.exists():
         long = replace(base, kv_blocks=50_000, max_model_len=131_072)
         found.append(Load("Mooncake conversation", long, read_requests(mooncake, 16)[0], 0.06))
-    return [replace(load, settings=replace(load.settings, prefix_caching=caching)) for load in found for caching in (False, True)]
+    return [
+        replace(load, settings=replace(load.settings, prefix_caching=caching))
+        for load in found
+        for caching in (False, True)
+    ]
 
 
 def ours(load: Load) -> tuple[int, float, int]:
@@ -100,15 +133,34 @@ def real(load: Load) -> tuple[int, float] | None:
         seen += row.output_tokens
         if seen > REAL_REQUEST_STEPS:
             break
-    steps = Steps(load.settings, rows, EverySteps(round(load.step_s * 1e9))).run().end_ns / (load.step_s * 1e9)
+    steps = Steps(load.settings, rows, EverySteps(round(load.step_s * 1e9))).run().end_ns / (
+        load.step_s * 1e9
+    )
     case: dict[str, Any] = {
-        "settings": {name: getattr(load.settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")},
+        "settings": {
+            name: getattr(load.settings, name)
+            for name in Settings.__slots__
+            if name not in ("groups", "behaviour")
+        },
         "groups": [[group.block_tokens, group.window_tokens] for group in load.settings.groups],
-        "rows": [{**row._asdict(), "arrival_s": row.arrival_s / load.step_s, "prompt_token_ids": _tokens(row)} for row in rows],
+        "rows": [
+            {
+                **row._asdict(),
+                "arrival_s": row.arrival_s / load.step_s,
+                "prompt_token_ids": _tokens(row),
+            }
+            for row in rows
+        ],
         "steps": round(steps) + 1000,
         "timed": True,
     }
-    done = subprocess.run([str(REAL), str(ORACLE)], input=json.dumps(case) + "\n", capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(REAL), str(ORACLE)],
+        input=json.dumps(case) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     answer = json.loads(done.stdout)
     return answer["requestSteps"], answer["seconds"]
 
@@ -116,22 +168,30 @@ def real(load: Load) -> tuple[int, float] | None:
 def _tokens(row: Row) -> list[int]:
     """Token ids that share exactly the prefix that the row's ids say."""
     size, ids = row.id_tokens or 1, row.hash_ids or ()
-    shared = [ids[place // size] * size + place % size for place in range(min(row.input_tokens, len(ids) * size))]
+    shared = [
+        ids[place // size] * size + place % size
+        for place in range(min(row.input_tokens, len(ids) * size))
+    ]
     own = 10**12 + int(row.request_id) * 10**6
     return shared + list(range(own, own + row.input_tokens - len(shared)))
 
 
 def main() -> int:
     """The table, then the ratios."""
-    parser = argparse.ArgumentParser(description="Request-steps per second of the twin, beside the real scheduler and BLIS.")
+    parser = argparse.ArgumentParser(
+        description="Request-steps per second of the twin, beside the real scheduler and BLIS."
+    )
     parser.add_argument("traces", nargs="?", type=Path, default=ROOT.parent / "shared" / "traces")
-    parser.add_argument("--blis", type=Path, help="a checkout of BLIS with the program `blis` built in it")
+    parser.add_argument(
+        "--blis", type=Path, help="a checkout of BLIS with the program `blis` built in it"
+    )
     chosen = parser.parse_args()
     ratios: dict[str, float] = {}
     ratios_blis: dict[str, float] = {}
     broken = []
     print(
-        f"{'workload':32} {'caching':>7} {'request-steps':>14} {'seconds':>8} {'per second':>11} {'real':>9} {'ratio':>7}"
+        f"{'workload':32} {'caching':>7} {'request-steps':>14} {'seconds':>8} "
+        f"{'per second':>11} {'real':>9} {'ratio':>7}"
         f" {'BLIS':>9} {'ratio':>7} {'preempted':>9}"
     )
     for load in loads(chosen.traces):
@@ -150,13 +210,25 @@ def main() -> int:
             per_token = sum(row.output_tokens for row in load.rows) / seconds / (tokens / blis_s)
             ratios_blis[name] = round(per_token, 1)
             told_blis = (f"{tokens / blis_s:.3g}", f"{per_token:.0f}x")
-        columns = f"{load.name:32} {'on' if caching else 'off':>7} {steps:14,} {seconds:8.2f} {rate:11.3g}"
-        print(f"{columns} {told[0]:>9} {told[1]:>7} {told_blis[0]:>9} {told_blis[1]:>7} {preempted:9,}", flush=True)
+        columns = (
+            f"{load.name:32} {'on' if caching else 'off':>7} {steps:14,} {seconds:8.2f} "
+            f"{rate:11.3g}"
+        )
+        print(
+            f"{columns} {told[0]:>9} {told[1]:>7} {told_blis[0]:>9} {told_blis[1]:>7} "
+            f"{preempted:9,}",
+            flush=True,
+        )
         slower = 1.0 if beside is None else min(1.0, beside[0] / beside[1] / REAL_WHERE_PROMISED)
         if rate < PROMISED[caching] * slower:
-            broken.append(f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching] * slower:.2g}")
+            broken.append(
+                f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching] * slower:.2g}"
+            )
         elif rate < PROMISED[caching]:
-            print(f"  under {PROMISED[caching]:.0g}, over the {PROMISED[caching] * slower:.2g} of a machine as slow as this")
+            print(
+                f"  under {PROMISED[caching]:.0g}, over the "
+                f"{PROMISED[caching] * slower:.2g} of a machine as slow as this"
+            )
     for line in broken:
         print(f"below the promise: {line}")
     print(json.dumps({"ratioToRealScheduler": ratios, "ratioToBlis": ratios_blis}))

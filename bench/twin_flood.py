@@ -1,16 +1,20 @@
-"""500 clients that do not behave, and a flood of hostile requests: what the twin's memory and its /health come to meanwhile.
+"""500 clients that do not behave, and a flood of hostile requests: what the twin's memory and its
+/health come to meanwhile.
 
     python bench/twin_flood.py [--seconds 20] [--clients 500] [--flooders 16]
 
-Clients, a quarter each: silent ones, ones that send their headers byte by byte, ones whose body never ends, ones that ask for a stream and
-never read it. The flood repeats, without a pause: ten million samples, as many as are allowed, 30 MiB and 1 MiB of JSON of costly kinds,
-headers without an end, requests in one breath, numbers that are none. All over real sockets, from this process.
+Clients, a quarter each: silent ones, ones that send their headers byte by byte, ones whose body
+never ends, ones that ask for a stream and never read it. The flood repeats, without a pause: ten
+million samples, as many as are allowed, 30 MiB and 1 MiB of JSON of costly kinds, headers without
+an end, requests in one breath, numbers that are none. All over real sockets, from this process.
 
-Prints one table and, last, one line of JSON. Memory is the proportional share (PSS) of the twin's two processes together, the highest of a
-look every 50 ms; /health is asked every 20 ms, each time on a connection of its own. So is a bare server in a process of its own, whose
-p99 is what the machine, busy with this process too, takes by itself. `loopHeldMaxMs` is the most CPU time that the twin's process worked
-in one turn of its loop. Exits 1 where memory is beyond 300 MB, the loop was held for more than 50 ms, the median of /health is beyond
-100 ms, or its p99 is, on a machine that is quiet enough to tell: where the bare server's is below 25 ms.
+Prints one table and, last, one line of JSON. Memory is the proportional share (PSS) of the twin's
+two processes together, the highest of a look every 50 ms; /health is asked every 20 ms, each time
+on a connection of its own. So is a bare server in a process of its own, whose p99 is what the
+machine, busy with this process too, takes by itself. `loopHeldMaxMs` is the most CPU time that the
+twin's process worked in one turn of its loop. Exits 1 where memory is beyond 300 MB, the loop was
+held for more than 50 ms, the median of /health is beyond 100 ms, or its p99 is, on a machine that
+is quiet enough to tell: where the bare server's is below 25 ms.
 """
 
 from __future__ import annotations
@@ -50,7 +54,8 @@ _SHAPES: dict[str, bytes] = {
 
 @dataclass
 class Flood:
-    """What came of it. `statuses`: how each kind of request was answered (0: not at all); `bare_s`: the bare server's /health.
+    """What came of it. `statuses`: how each kind of request was answered (0: not at all); `bare_s`:
+    the bare server's /health.
 
     Units: seconds, bytes.
     """
@@ -77,7 +82,13 @@ class WatchedTwin(TwinEngine):
     @property
     def command(self) -> list[str]:
         """The command line: the same, through this file."""
-        return [sys.executable, str(Path(__file__).resolve()), "--inside", str(self.folder / "held"), *super().command[1:]]
+        return [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            "--inside",
+            str(self.folder / "held"),
+            *super().command[1:],
+        ]
 
     def held_s(self) -> float:
         """The most CPU time of its process in one turn of the loop."""
@@ -126,7 +137,10 @@ def bare_server() -> Iterator[int]:
 def request(body: bytes, *, path: str = "/v1/completions", length: int | None = None) -> bytes:
     """A request with that body; `length`: the length that it states."""
     stated = len(body) if length is None else length
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {stated}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+        f"{stated}\r\n\r\n"
+    )
     return head.encode() + body
 
 
@@ -149,25 +163,45 @@ def hostile() -> dict[str, bytes]:
     }
     for name, piece in _SHAPES.items():
         found[f"30 MiB of {name}"] = request(b'{"prompt":[' + piece * (_BIG // len(piece)) + b"1]}")
-        found[f"1 MiB of {name}"] = request(b'{"model":"tiny","prompt":[' + piece * ((1 << 20) // len(piece)) + b"1]}")
-    found["tokens of a long text"] = request(json.dumps({"prompt": "ab " * (5 << 20)}).encode(), path="/tokenize")
-    found["text of many tokens"] = request(json.dumps({"tokens": [5] * (4 << 20)}).encode(), path="/detokenize")
+        found[f"1 MiB of {name}"] = request(
+            b'{"model":"tiny","prompt":[' + piece * ((1 << 20) // len(piece)) + b"1]}"
+        )
+    found["tokens of a long text"] = request(
+        json.dumps({"prompt": "ab " * (5 << 20)}).encode(), path="/tokenize"
+    )
+    found["text of many tokens"] = request(
+        json.dumps({"tokens": [5] * (4 << 20)}).encode(), path="/detokenize"
+    )
     return found
 
 
-async def measured(engine: TwinEngine, *, clients: int, flooders: int, seconds: float, bare: int = 0) -> Flood:
+async def measured(
+    engine: TwinEngine, *, clients: int, flooders: int, seconds: float, bare: int = 0
+) -> Flood:
     """The flood, for so long. `bare`: the port of a bare server to ask beside it."""
     flood = Flood()
     processes = [psutil.Process(engine.pid), *psutil.Process(engine.pid).children()]
     flood.idle_bytes = _memory(processes)
     sent = list(hostile().items())
     until_s = time.monotonic() + seconds
-    kinds: list[Callable[[int], Coroutine[None, None, None]]] = [_silent, _slow_headers, _slow_body, _never_reads]
-    held = [asyncio.create_task(kinds[number % len(kinds)](engine.port)) for number in range(clients)]
+    kinds: list[Callable[[int], Coroutine[None, None, None]]] = [
+        _silent,
+        _slow_headers,
+        _slow_body,
+        _never_reads,
+    ]
+    held = [
+        asyncio.create_task(kinds[number % len(kinds)](engine.port)) for number in range(clients)
+    ]
     await asyncio.sleep(0.5)
-    floods = [asyncio.create_task(_flooder(engine.port, number, sent, flood, until_s)) for number in range(flooders)]
+    floods = [
+        asyncio.create_task(_flooder(engine.port, number, sent, flood, until_s))
+        for number in range(flooders)
+    ]
     watch = asyncio.create_task(_watch(processes, flood))
-    asked = [_asked(engine.port, flood.health_s, until_s)] + ([_asked(bare, flood.bare_s, until_s)] if bare else [])
+    asked = [_asked(engine.port, flood.health_s, until_s)] + (
+        [_asked(bare, flood.bare_s, until_s)] if bare else []
+    )
     await asyncio.gather(*asked)
     for task in (*held, *floods, watch):
         task.cancel()
@@ -189,12 +223,16 @@ async def _watch(processes: list[psutil.Process], flood: Flood) -> None:
 async def _asked(port: int, found_s: list[float], until_s: float) -> None:
     while time.monotonic() < until_s:
         began = time.monotonic()
-        answered = await _answered(port, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 10.0) == 200
+        answered = (
+            await _answered(port, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 10.0) == 200
+        )
         found_s.append(time.monotonic() - began if answered else 10.0)
         await asyncio.sleep(0.02)
 
 
-async def _flooder(port: int, number: int, kinds: list[tuple[str, bytes]], flood: Flood, until_s: float) -> None:
+async def _flooder(
+    port: int, number: int, kinds: list[tuple[str, bytes]], flood: Flood, until_s: float
+) -> None:
     place = number
     while time.monotonic() < until_s:
         name, data = kinds[place % len(kinds)]
@@ -205,7 +243,9 @@ async def _flooder(port: int, number: int, kinds: list[tuple[str, bytes]], flood
 async def _answered(port: int, data: bytes, within_s: float) -> int:
     """The status of the first answer; 0 where none came."""
     writer = None
-    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+    with contextlib.suppress(
+        OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
+    ):
         async with asyncio.timeout(within_s):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             sending = asyncio.ensure_future(_sent(writer, data))
@@ -257,17 +297,30 @@ async def _held(port: int, first: bytes, then: bytes, every_s: float) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The flood is let loose on a twin of its own."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--flooders", type=int, default=16)
     options = parser.parse_args(arguments)
     with WatchedTwin(*FLAGS, latency=LATENCY) as engine, bare_server() as bare:
         engine.wait_ready(within_s=30)
-        flood = asyncio.run(measured(engine, clients=options.clients, flooders=options.flooders, seconds=options.seconds, bare=bare))
+        flood = asyncio.run(
+            measured(
+                engine,
+                clients=options.clients,
+                flooders=options.flooders,
+                seconds=options.seconds,
+                bare=bare,
+            )
+        )
         held_s = engine.held_s()
     for name, counted in sorted(flood.statuses.items()):
-        print(f"{name:32}" + "  ".join(f"{status or 'none'}: {count}" for status, count in sorted(counted.items())))
+        print(
+            f"{name:32}"
+            + "  ".join(f"{status or 'none'}: {count}" for status, count in sorted(counted.items()))
+        )
     found = {
         "memoryIdleMB": round(flood.idle_bytes / 1e6, 1),
         "memoryPeakMB": round(flood.peak_bytes / 1e6, 1),
@@ -281,7 +334,11 @@ def main(arguments: list[str] | None = None) -> int:
     }
     print(json.dumps(found))
     judged_ms = found["healthP99Ms" if found["bareP99Ms"] < QUIET_MS else "healthP50Ms"]
-    return int(found["memoryPeakMB"] > MEMORY_MB or found["loopHeldMaxMs"] > HELD_MS or judged_ms > HEALTH_MS)
+    return int(
+        found["memoryPeakMB"] > MEMORY_MB
+        or found["loopHeldMaxMs"] > HELD_MS
+        or judged_ms > HEALTH_MS
+    )
 
 
 if __name__ == "__main__":

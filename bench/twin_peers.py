@@ -1,12 +1,13 @@
 """BLIS (github.com/inference-sim/inference-sim) on the workloads of bench/twin.py.
 
-    git clone https://github.com/inference-sim/inference-sim && (cd inference-sim && go build -o blis .)
-    python bench/twin.py --blis inference-sim
+    git clone https://github.com/inference-sim/inference-sim && (cd inference-sim && go build -o
+    blis .) python bench/twin.py --blis inference-sim
 
-It replays the same arrivals and lengths with the same blocks, slots and token budget. Its clock is its own model of a card (Llama 3.1 8B on
-an H100), so its steps are not ours, and requests that it gives up on after 300 s of that clock it does not finish: what is compared is the
-tokens produced per second of the process's own time, less what it takes to start, which is measured on one row. Its prefix cache wants
-tokens, which a trace of lengths does not have: caching loads are left out.
+It replays the same arrivals and lengths with the same blocks, slots and token budget. Its clock is
+its own model of a card (Llama 3.1 8B on an H100), so its steps are not ours, and requests that it
+gives up on after 300 s of that clock it does not finish: what is compared is the tokens produced
+per second of the process's own time, less what it takes to start, which is measured on one row. Its
+prefix cache wants tokens, which a trace of lengths does not have: caching loads are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ HEADER = "trace_version: 3\ntime_unit: microseconds\nmode: generated\nwarm_up_re
 
 
 def blis(folder: Path, settings: Settings, rows: Sequence[Row]) -> tuple[int, float]:
-    """Tokens that BLIS produced and its own seconds for them, start-up taken off. Errors: CalledProcessError, with what it said."""
+    """Tokens that BLIS produced and its own seconds for them, start-up taken off. Errors:
+    CalledProcessError, with what it said.
+    """
     tokens, taken = _replay(folder, settings, rows)
     return tokens, max(1e-3, taken - _replay(folder, settings, rows[:1])[1])
 
@@ -40,7 +43,9 @@ def _replay(folder: Path, settings: Settings, rows: Sequence[Row]) -> tuple[int,
     with tempfile.TemporaryDirectory() as made:
         header, data = Path(made) / "trace.yaml", Path(made) / "trace.csv"
         header.write_text(HEADER)
-        data.write_text("\n".join([COLUMNS, *(_line(index, row) for index, row in enumerate(rows))]) + "\n")
+        data.write_text(
+            "\n".join([COLUMNS, *(_line(index, row) for index, row in enumerate(rows))]) + "\n"
+        )
         command = [
             str(folder / "blis"), "replay", *MODEL, "--trace-header", str(header), "--trace-data", str(data), "--log", "error",
             "--total-kv-blocks", str(settings.kv_blocks), "--max-num-seqs", str(settings.max_num_seqs),
@@ -50,7 +55,9 @@ def _replay(folder: Path, settings: Settings, rows: Sequence[Row]) -> tuple[int,
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     told = json.loads(done.stdout[done.stdout.index("{") : done.stdout.index("}") + 1])
-    return told["total_output_tokens"], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return told[
+        "total_output_tokens"
+    ], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _line(index: int, row: Row) -> str:

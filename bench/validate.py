@@ -1,10 +1,12 @@
-"""`barostat validate` on the real engine: does it tell good limits from bad, every time, and is its knee where a slow sweep has it?
+"""`barostat validate` on the real engine: does it tell good limits from bad, every time, and is its
+knee where a slow sweep has it?
 
     make vllm && python bench/validate.py [--times 10] [--phase 20s] [--twin] [--sweep]
 
-One engine; a limits file that it carries and one that allows what its pool does not hold (preemptions and waiting follow), by turns.
-With --sweep, the knee by bisection beside a fine sweep of loads 2.5 % apart, each several times as long. Exits 1 where one verdict is
-wrong, or the knee is more than 5 % from the sweep's.
+One engine; a limits file that it carries and one that allows what its pool does not hold
+(preemptions and waiting follow), by turns. With --sweep, the knee by bisection beside a fine sweep
+of loads 2.5 % apart, each several times as long. Exits 1 where one verdict is wrong, or the knee is
+more than 5 % from the sweep's.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def limits(folder: Path, name: str, values: tuple[int, int, int]) -> Path:
     """A limits file with that input, output and number of slots."""
     path = folder / f"{name}.yaml"
     path.write_text(
-        f"apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {{name: {name}}}\nspec:\n"
+        f"apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {{name: "
+        f"{name}}}\nspec:\n"
         f"  engine: {{maxNumSeqs: {values[2]}}}\n"
         f"  request: {{maxInputTokens: {values[0]}, maxOutputTokens: {values[1]}}}\n"
         f"  slo: {{ttftP99Seconds: {TTFT_S}, itlP99Seconds: {ITL_S}}}\n"
@@ -53,7 +56,21 @@ def limits(folder: Path, name: str, values: tuple[int, int, int]) -> Path:
 
 def verdict(url: str, file: Path, phase: str, *more: str) -> dict[str, Any]:
     """What validate says."""
-    command = [str(BAROSTAT), "validate", url, "--limits", str(file), "--phase", phase, "--drain", "60s", "-o", "json", "--quiet", *more]
+    command = [
+        str(BAROSTAT),
+        "validate",
+        url,
+        "--limits",
+        str(file),
+        "--phase",
+        phase,
+        "--drain",
+        "60s",
+        "-o",
+        "json",
+        "--quiet",
+        *more,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 3):
         raise SystemExit(done.stderr)
@@ -78,7 +95,9 @@ def swept(url: str, file: Path, start_per_s: float, phase_s: float) -> float:
 
 def main() -> int:
     """The verdicts, and the knee."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--times", type=int, default=10)
     arguments.add_argument("--phase", default="20s")
     arguments.add_argument("--twin", action="store_true")
@@ -94,15 +113,32 @@ def main() -> int:
             for wanted, file in files.items():
                 found = verdict(engine.url, file, asked.phase)
                 wrong += found["verdict"] != wanted
-                missed = [f"{one['phase']} {one['told']}" for one in found["checks"] if one["standing"] in ("fail", "unknown")]
-                print(f"{turn + 1}: {file.stem}: {found['verdict']}  {'; '.join(missed)[:200]}", flush=True)
+                missed = [
+                    f"{one['phase']} {one['told']}"
+                    for one in found["checks"]
+                    if one["standing"] in ("fail", "unknown")
+                ]
+                print(
+                    f"{turn + 1}: {file.stem}: {found['verdict']}  {'; '.join(missed)[:200]}",
+                    flush=True,
+                )
         print(f"{2 * asked.times - wrong} of {2 * asked.times} verdicts right")
         if asked.sweep:
-            knee = verdict(engine.url, files["pass"], asked.phase, "--knee", "--trials", "12")["knee"]
+            knee = verdict(engine.url, files["pass"], asked.phase, "--knee", "--trials", "12")[
+                "knee"
+            ]
             middle = (knee["heldPerSecond"] + knee["lostPerSecond"]) / 2
-            by_sweep = swept(engine.url, files["pass"], 0.8 * knee["heldPerSecond"], LONGER * float(asked.phase.rstrip("s")))
+            by_sweep = swept(
+                engine.url,
+                files["pass"],
+                0.8 * knee["heldPerSecond"],
+                LONGER * float(asked.phase.rstrip("s")),
+            )
             off = middle / by_sweep - 1
-            print(f"knee: {knee['heldPerSecond']:.3f} to {knee['lostPerSecond']:.3f}/s by bisection, {by_sweep:.3f}/s swept: {off:+.1%}")
+            print(
+                f"knee: {knee['heldPerSecond']:.3f} to {knee['lostPerSecond']:.3f}/s by "
+                f"bisection, {by_sweep:.3f}/s swept: {off:+.1%}"
+            )
             wrong += abs(off) > 0.05
     return 1 if wrong else 0
 

@@ -1,9 +1,11 @@
-"""Writes the built-in catalogue: numbers read off public model configurations and card data sheets, as our own data.
+"""Writes the built-in catalogue: numbers read off public model configurations and card data sheets,
+as our own data.
 
     python dev/catalogue.py ../shared
 
-Reads DIR/models/*.json and DIR/gpus.csv; writes src/barostat/catalog/models/*.jsonl (a model a line: only the fields that size memory,
-lists of layers as runs) and prints the card table. The files read are not part of this repository.
+Reads DIR/models/*.json and DIR/gpus.csv; writes src/barostat/catalog/models/*.jsonl (a model a
+line: only the fields that size memory, lists of layers as runs) and prints the card table. The
+files read are not part of this repository.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "src" / "barostat" / "catalog"
 
-# What the planner reads. Everything else of a config.json (tokens, RoPE details, generation settings) is left out.
+# What the planner reads. Everything else of a config.json (tokens, RoPE details, generation
+# settings) is left out.
 KEPT = frozenset(
     """
     architectures model_type torch_dtype dtype num_hidden_layers n_layer n_layers num_layers hidden_size n_embd d_model
@@ -66,7 +69,12 @@ def slim(config: dict[str, Any]) -> dict[str, Any]:
             continue
         if name == "quantization_config" and isinstance(value, dict):
             kept[name] = slim_quantization(value)
-        elif name in ("linear_attn_config", "sparse_attention_config", "attention_other_setting", "attn_config"):
+        elif name in (
+            "linear_attn_config",
+            "sparse_attention_config",
+            "attention_other_setting",
+            "attn_config",
+        ):
             kept[name] = value
         elif name == "block_configs":
             kept[name] = {"block_runs": runs([block_as_text(block) for block in value])}
@@ -78,7 +86,9 @@ def slim(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def block_as_text(block: dict[str, Any]) -> str:
-    """A block of a searched architecture (`block_configs`): query heads per KV head, and the feed-forward's multiple; - for none."""
+    """A block of a searched architecture (`block_configs`): query heads per KV head, and the
+    feed-forward's multiple; - for none.
+    """
     attention, forward = block["attention"], block["ffn"]
     grouped = "-" if attention.get("no_op") else str(attention["n_heads_in_group"])
     return grouped + "/" + ("-" if forward.get("no_op") else str(forward["ffn_mult"]))
@@ -96,7 +106,9 @@ def runs(items: list[Any]) -> str:
 
 
 def slim_quantization(config: dict[str, Any]) -> dict[str, Any]:
-    """How weights are stored: method, bits, groups, and which modules are left alone, each kind once."""
+    """How weights are stored: method, bits, groups, and which modules are left alone, each kind
+    once.
+    """
     kept = {name: config[name] for name in KEPT_OF_QUANTIZATION if config.get(name) is not None}
     for name in ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules"):
         if isinstance(kept.get(name), list):
@@ -122,10 +134,16 @@ def sources(readme: str) -> dict[str, str]:
 
 
 def packed(value: Any) -> Any:
-    """Long lists as runs: `["full", "full", "linear"]` is `"full*2,linear"`; everything else as it is."""
+    """Long lists as runs: `["full", "full", "linear"]` is `"full*2,linear"`; everything else as it
+    is.
+    """
     if isinstance(value, dict):
         return {key: packed(item) for key, item in value.items()}
-    if isinstance(value, list) and len(value) > 8 and all(isinstance(item, str | int) and " " not in str(item) for item in value):
+    if (
+        isinstance(value, list)
+        and len(value) > 8
+        and all(isinstance(item, str | int) and " " not in str(item) for item in value)
+    ):
         text = runs(value)
         if text.count(",") + 1 < len(value):
             return {"number_runs" if all(isinstance(item, int) for item in value) else "runs": text}
@@ -136,7 +154,9 @@ SHELVES = {
     "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",), "nvidia": ("nvidia",), "nemotron": (),
     "deepseek": ("deepseek-ai", "sgl-project"), "moonshot": ("moonshotai",), "zai": ("zai-org",), "others": (),
 }  # fmt: skip
-"""File -> whose models are in it; `others` has the rest, and what NVIDIA made for itself stands apart from what it converted."""
+"""File -> whose models are in it; `others` has the rest, and what NVIDIA made for itself stands
+apart from what it converted.
+"""
 
 
 def models(folder: Path) -> None:
@@ -148,7 +168,11 @@ def models(folder: Path) -> None:
         org = name.split("/")[0]
         shelf = next((shelf for shelf, orgs in SHELVES.items() if org in orgs), "others")
         shelf = "nemotron" if shelf == "nvidia" and "Nemotron" in name else shelf
-        row = {"name": name, "source": where.get(path.name, ""), "config": packed(slim(json.loads(path.read_text())))}
+        row = {
+            "name": name,
+            "source": where.get(path.name, ""),
+            "config": packed(slim(json.loads(path.read_text()))),
+        }
         shelves[shelf].append(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
     for shelf, rows in shelves.items():
         (TARGET / "models" / f"{shelf}.jsonl").write_text("".join(rows))
@@ -162,7 +186,9 @@ def span(text: str) -> tuple[float, float] | None:
 
 
 def cards(path: Path) -> None:
-    """Print the rows of the card table, to be put into catalog/cards.py by hand (aliases and vendors are ours)."""
+    """Print the rows of the card table, to be put into catalog/cards.py by hand (aliases and
+    vendors are ours).
+    """
 
     def number(text: str) -> float | None:
         return float(text) if text else None

@@ -1,4 +1,5 @@
-"""Debian's packages, unpacked into the cache and not installed (no root): what the `setup_` programs of this folder share.
+"""Debian's packages, unpacked into the cache and not installed (no root): what the `setup_`
+programs of this folder share.
 
 <cache>/<name>/   usr/bin/... usr/lib/...   READY (written last)
 """
@@ -16,7 +17,9 @@ _DOWNLOAD = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download"]
 
 
 def unpack(target: Path, packages: Iterable[str]) -> None:
-    """Everything in these packages lies under target. Empty package lists are fetched first, where that is allowed."""
+    """Everything in these packages lies under target. Empty package lists are fetched first, where
+    that is allowed.
+    """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise SystemExit(f"{target.name}: apt-get and dpkg-deb are needed (Debian or Ubuntu)")
     with tempfile.TemporaryDirectory() as folder:

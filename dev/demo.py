@@ -1,11 +1,15 @@
-"""`make demo`: a vLLM collapses under a burst, and comes back; behind the gateway it does not collapse. On the twin: no GPU, no vLLM.
+"""`make demo`: a vLLM collapses under a burst, and comes back; behind the gateway it does not
+collapse. On the twin: no GPU, no vLLM.
 
-`barostat twin` serves with a small KV pool, and clients ask it for what it can do with ease. A burst pushes it into preemption; from
-then on it computes so much again that the same load no longer fits, although the burst is over. It is diagnosed; what the diagnosis
-proposes is tried (`barostat what-if`); the best is applied with a controlled restart, while clients try again; and it is diagnosed once
-more. Then the engine as it was at first gets the same burst with `barostat gateway` in front (demo_gateway.py). About 75 s in all.
+`barostat twin` serves with a small KV pool, and clients ask it for what it can do with ease. A
+burst pushes it into preemption; from then on it computes so much again that the same load no longer
+fits, although the burst is over. It is diagnosed; what the diagnosis proposes is tried (`barostat
+what-if`); the best is applied with a controlled restart, while clients try again; and it is
+diagnosed once more. Then the engine as it was at first gets the same burst with `barostat gateway`
+in front (demo_gateway.py). About 75 s in all.
 
-Exit 0 if each of these was really seen, else 1 with what was not. `--real` (`make demo REAL=1`) diagnoses the real vLLM instead.
+Exit 0 if each of these was really seen, else 1 with what was not. `--real` (`make demo REAL=1`)
+diagnoses the real vLLM instead.
 """
 
 from __future__ import annotations
@@ -37,9 +41,10 @@ from barostat.io.local_host.recording import Sources, record_engines
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.shells.reports.diagnosis.text import cause_words, print_report
 
-# An engine that computes 11,000 tokens a second, be they prompt or output, with a pool of 64 blocks of 128 tokens. At 15 requests a second
-# it runs eight at once, in a third of the pool. With the pool full it preempts twice per request and gets no further than that rate;
-# with 15 at once it would do 19.5. Lengths are even within buckets of vLLM's histograms.
+# An engine that computes 11,000 tokens a second, be they prompt or output, with a pool of 64 blocks
+# of 128 tokens. At 15 requests a second it runs eight at once, in a third of the pool. With the
+# pool full it preempts twice per request and gets no further than that rate; with 15 at once it
+# would do 19.5. Lengths are even within buckets of vLLM's histograms.
 FLAGS = ("--max-model-len", "2048", "--max-num-seqs", "256", "--shutdown-timeout", "1")
 OPTIONS = ("--kv-blocks", "64")
 LATENCY = "base=0.0005,prefill=0.00009,decode=0.00009"
@@ -79,20 +84,36 @@ class Stage:
     def look(self, for_s: float) -> Look:
         """`barostat diagnose`, and what it rests on."""
         engine = self.engine
-        say(f"$ barostat diagnose {engine.url} --for {for_s:.0f}s --interval 2s --log engine.log --pid {engine.pid}")
+        say(
+            f"$ barostat diagnose {engine.url} --for {for_s:.0f}s --interval 2s --log "
+            f"engine.log --pid {engine.pid}"
+        )
         from_s = self.traffic.now_s()
         recording = record_engines(Sources((engine.url,), engine.log, engine.pid), for_s, 2.0)
         found = examine(recording)
         print_report(found.report, Console(highlight=False, markup=False, emoji=False))
         until_s = self.traffic.now_s()
-        return Look(found.report.replicas[0], found.shown[recording.replicas[0].name], self.between(from_s, until_s), until_s)
+        return Look(
+            found.report.replicas[0],
+            found.shown[recording.replicas[0].name],
+            self.between(from_s, until_s),
+            until_s,
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Show it; 0 if it worked."""
     parser = argparse.ArgumentParser(description="A vLLM collapses under a burst, and comes back.")
-    parser.add_argument("--real", action="store_true", help="the real vLLM (make vllm) in KV pressure, diagnosed")
-    parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE", help=f"where the page goes (default {PAGE.relative_to(ROOT)})")
+    parser.add_argument(
+        "--real", action="store_true", help="the real vLLM (make vllm) in KV pressure, diagnosed"
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        default=PAGE,
+        metavar="FILE",
+        help=f"where the page goes (default {PAGE.relative_to(ROOT)})",
+    )
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if chosen.real:
@@ -124,16 +145,33 @@ def _story() -> Story:
             before = stage.look(LOOK_S)
             marks.append((before.at_s, "diagnosed"))
             if before.report.diagnosis.cause != "kv-preemption-thrash":
-                raise Failed(f"the collapse was diagnosed as {cause_words(before.report.diagnosis)}")
+                raise Failed(
+                    f"the collapse was diagnosed as {cause_words(before.report.diagnosis)}"
+                )
             tried = _what_if(stage, _candidates(before))
             chosen = _best(tried)
-            with TwinEngine(*FLAGS, *_flags(chosen), shape="small", options=OPTIONS, latency=LATENCY) as second:
+            with TwinEngine(
+                *FLAGS, *_flags(chosen), shape="small", options=OPTIONS, latency=LATENCY
+            ) as second:
                 lost = _change(stage, second, chosen, marks)
                 after = _recovery(stage, marks)
             answers, samples, burst_s = list(traffic.answers), list(watch.samples), marks[0][0]
             without = stage.between(burst_s, burst_s + BURST_S + ALONE_S)
     act = _second_act(without)
-    return Story(SHAPE, BURST_FACTOR, BURST_S, answers, samples, tuple(marks), before, after, tried, chosen, lost, act)
+    return Story(
+        SHAPE,
+        BURST_FACTOR,
+        BURST_S,
+        answers,
+        samples,
+        tuple(marks),
+        before,
+        after,
+        tried,
+        chosen,
+        lost,
+        act,
+    )
 
 
 def _second_act(without: Numbers) -> SecondAct:
@@ -164,8 +202,14 @@ def _collapse(stage: Stage) -> list[tuple[float, str]]:
 
 
 def _candidates(look: Look) -> list[str]:
-    """What the diagnosis proposes that is a setting of the engine, as what-if wants it, and the first two of them together."""
-    flags = [re.fullmatch(r"--([a-z-]+) (\S+)", step.change) for step in look.report.next if step.restarts]
+    """What the diagnosis proposes that is a setting of the engine, as what-if wants it, and the
+    first two of them together.
+    """
+    flags = [
+        re.fullmatch(r"--([a-z-]+) (\S+)", step.change)
+        for step in look.report.next
+        if step.restarts
+    ]
     found = [f"{flag[1]}={flag[2]}" for flag in flags if flag]
     return [*found[:2], ",".join(found[:2])] if len(found) > 1 else found
 
@@ -175,14 +219,38 @@ def _what_if(stage: Stage, candidates: list[str]) -> list[dict[str, Any]]:
     if not candidates:
         raise Failed("the diagnosis proposed no setting of the engine")
     # A person names model and card, which tell what a step takes; this engine has neither.
-    command = ["what-if", "--from", stage.engine.url, "--for", "5s", "--interval", "1s", "--latency", LATENCY, "--arrivals", "open"]
-    command += ["--runs", "2", "--duration", "40s", "--slo-ttft", f"{SLO_TTFT_S:g}", "--slo-itl", f"{SLO_ITL_S:g}"]
+    command = [
+        "what-if",
+        "--from",
+        stage.engine.url,
+        "--for",
+        "5s",
+        "--interval",
+        "1s",
+        "--latency",
+        LATENCY,
+        "--arrivals",
+        "open",
+    ]
+    command += [
+        "--runs",
+        "2",
+        "--duration",
+        "40s",
+        "--slo-ttft",
+        f"{SLO_TTFT_S:g}",
+        "--slo-itl",
+        f"{SLO_ITL_S:g}",
+    ]
     command += ["--log", str(stage.engine.log)]
     for candidate in candidates:
         command += ["--set", candidate]
     say(f"$ barostat {' '.join(command)}".replace(str(stage.engine.log), "engine.log"))
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("barostat")), *command, "-o", "json"], capture_output=True, text=True, check=False
+        [str(Path(sys.executable).with_name("barostat")), *command, "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if not done.stdout:
         raise Failed(f"what-if ended with {done.returncode}: {done.stderr.strip()}")
@@ -197,18 +265,29 @@ def _print_tried(tried: list[dict[str, Any]]) -> None:
     for one in tried:
         good, preempted, ttft, itl = (
             (one[key] or {"mean": float("nan")})["mean"]
-            for key in ("goodRequestsPerSecond", "preemptionsPerSecond", "ttftP99Seconds", "itlP99Seconds")
+            for key in (
+                "goodRequestsPerSecond",
+                "preemptionsPerSecond",
+                "ttftP99Seconds",
+                "itlP99Seconds",
+            )
         )
-        print(f"{one['name']:{width}}  {good:6.1f}  {preempted:11.1f}  {ttft:6.1f} s  {itl * 1000:4.0f} ms")
+        print(
+            f"{one['name']:{width}}  {good:6.1f}  {preempted:11.1f}  {ttft:6.1f} s  "
+            f"{itl * 1000:4.0f} ms"
+        )
     print(flush=True)
 
 
 def _best(tried: list[dict[str, Any]]) -> str:
-    """The candidate with the most good answers; of those within 3 % of it the first, which is the one that the diagnosis named first.
+    """The candidate with the most good answers; of those within 3 % of it the first, which is the
+    one that the diagnosis named first.
 
     Errors: Failed where none is better than today.
     """
-    today, *others = ((one["name"], (one["goodRequestsPerSecond"] or {"mean": 0.0})["mean"]) for one in tried)
+    today, *others = (
+        (one["name"], (one["goodRequestsPerSecond"] or {"mean": 0.0})["mean"]) for one in tried
+    )
     most = max(good for _, good in others)
     if most <= 1.05 * today[1]:
         raise Failed("no candidate is better than today's configuration")
@@ -217,14 +296,22 @@ def _best(tried: list[dict[str, Any]]) -> str:
 
 def _flags(candidate: str) -> list[str]:
     """The settings as vLLM's command line has them."""
-    return [word for part in candidate.split(",") for name, _, value in [part.partition("=")] for word in (f"--{name}", value)]
+    return [
+        word
+        for part in candidate.split(",")
+        for name, _, value in [part.partition("=")]
+        for word in (f"--{name}", value)
+    ]
 
 
 def _change(stage: Stage, second: TwinEngine, chosen: str, marks: list[tuple[float, str]]) -> str:
     """The engine runs with the change; what that cost, in one sentence."""
     last = stage.watch.samples[-1]
     running, waiting = round(last.running), round(last.waiting)
-    say(f"applying {' '.join(_flags(chosen))}: SIGTERM to the one replica there is, 1 s for what can finish")
+    say(
+        f"applying {' '.join(_flags(chosen))}: SIGTERM to the one replica there is, 1 s "
+        "for what can finish"
+    )
     began_s = stage.traffic.now_s()
     second.port = stage.engine.port
     stage.engine.stop()
@@ -233,8 +320,10 @@ def _change(stage: Stage, second: TwinEngine, chosen: str, marks: list[tuple[flo
     marks.append((began_s, "changed"))
     down_s = stage.traffic.now_s() - began_s
     lost = (
-        f"The replica was away for {down_s:.1f} s; {running} running and {waiting} waiting requests were cut off and asked again by their "
-        f"clients; lost are what had been computed for them ({last.kv_usage_ratio:.0%} of the KV pool) and the prefix cache."
+        f"The replica was away for {down_s:.1f} s; {running} running and {waiting} waiting "
+        "requests were cut off and asked again by their "
+        f"clients; lost are what had been computed for them ({last.kv_usage_ratio:.0%} of "
+        "the KV pool) and the prefix cache."
     )
     say(lost)
     return lost
@@ -244,7 +333,9 @@ def _recovery(stage: Stage, marks: list[tuple[float, str]]) -> Look:
     """The queue is gone, and the second diagnosis says so too. Errors: Failed."""
     for second in range(1, RECOVERED_WITHIN_S + 1):
         time.sleep(1.0)
-        lately = [sample for sample in stage.watch.samples if sample.at_s > stage.traffic.now_s() - 1.6]
+        lately = [
+            sample for sample in stage.watch.samples if sample.at_s > stage.traffic.now_s() - 1.6
+        ]
         if second > 3 and lately and all(sample.waiting == 0 for sample in lately):
             break
         if second % 5 == 0:
@@ -255,7 +346,10 @@ def _recovery(stage: Stage, marks: list[tuple[float, str]]) -> Look:
     stage.tell("the queue is gone", 1.0)
     time.sleep(2.0)
     after = stage.look(LAST_LOOK_S)
-    if not after.report.diagnosis.cause.startswith("healthy") or after.report.forecast.exhaustion_in_s is not None:
+    if (
+        not after.report.diagnosis.cause.startswith("healthy")
+        or after.report.forecast.exhaustion_in_s is not None
+    ):
         raise Failed(f"after the change the diagnosis is {cause_words(after.report.diagnosis)}")
     if after.numbers.good_per_s < 0.9 * SHAPE.rate_per_s:
         raise Failed(f"only {after.numbers.good_per_s:.1f} answers/s are good after the change")

@@ -1,7 +1,9 @@
-"""The demo's second act: the same engine as at first, the same burst, and `barostat gateway` in front of it. Nothing collapses.
+"""The demo's second act: the same engine as at first, the same burst, and `barostat gateway` in
+front of it. Nothing collapses.
 
-The gateway is told what one request may ask for and how fast a first token is wanted, no more: the pool it reads from the engine, and how
-long answers get it learns from the calm before the burst. What does not fit in time is told so at once, and comes back when it was told to.
+The gateway is told what one request may ask for and how fast a first token is wanted, no more: the
+pool it reads from the engine, and how long answers get it learns from the calm before the burst.
+What does not fit in time is told so at once, and comes back when it was told to.
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from dev.gateway_process import GatewayProcess
 from dev.twin_engine import TwinEngine
 
 PREEMPTED_RATIO = 0.05
-"""Of the answers, at most so many may be preempted behind a gateway that has seen five seconds of this traffic. It aims at 1 %; of 214
-answers 5 were preempted once."""
+"""Of the answers, at most so many may be preempted behind a gateway that has seen five seconds of
+this traffic. It aims at 1 %; of 214 answers 5 were preempted once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """What the clients do: calm, so many times as many for a while, and the former rate again. Seconds."""
+    """What the clients do: calm, so many times as many for a while, and the former rate again.
+    Seconds.
+    """
 
     shape: Shape
     factor: float
@@ -36,7 +41,9 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class SecondAct:
-    """What happened behind the gateway. `without`, `behind`: numbers of the burst and what came after, in the first act and in this one."""
+    """What happened behind the gateway. `without`, `behind`: numbers of the burst and what came
+    after, in the first act and in this one.
+    """
 
     limits: str
     answers: Sequence[Answer]
@@ -49,7 +56,9 @@ class SecondAct:
 
     def preempted_words(self) -> str:
         """How often the engine preempted."""
-        return {0: "no preemption", 1: "one preemption"}.get(self.preempted, f"{self.preempted} preemptions")
+        return {0: "no preemption", 1: "one preemption"}.get(
+            self.preempted, f"{self.preempted} preemptions"
+        )
 
     def refused_words(self) -> str:
         """How many were refused, with what, and what they were told."""
@@ -57,9 +66,18 @@ class SecondAct:
             return "nobody was refused"
         kinds = Counter(f"{one.status} {one.reason}" for one in self.refusals)
         waits = [one.retry_after_s for one in self.refusals if one.retry_after_s is not None]
-        least, most = (f"{found:.0f}" for found in (min(waits, default=0.0), max(waits, default=0.0)))
-        said = f", and to come back in {least if least == most else f'{least} to {most}'} s" if waits else ""
-        return f"{len(self.refusals)} were told no at once ({', '.join(f'{count} x {kind}' for kind, count in kinds.most_common())}){said}"
+        least, most = (
+            f"{found:.0f}" for found in (min(waits, default=0.0), max(waits, default=0.0))
+        )
+        said = (
+            f", and to come back in {least if least == most else f'{least} to {most}'} s"
+            if waits
+            else ""
+        )
+        return (
+            f"{len(self.refusals)} were told no at once "
+            f"({', '.join(f'{count} x {kind}' for kind, count in kinds.most_common())}){said}"
+        )
 
 
 def wrong_in(act: SecondAct) -> str | None:
@@ -68,9 +86,14 @@ def wrong_in(act: SecondAct) -> str | None:
     if act.preempted > PREEMPTED_RATIO * answered:
         return f"{act.preempted} preemptions behind the gateway, for {answered} answers"
     if not all(one.is_clear for one in act.refusals):
-        return f"a refusal that is not clear: {next(one for one in act.refusals if not one.is_clear)}"
+        return (
+            f"a refusal that is not clear: {next(one for one in act.refusals if not one.is_clear)}"
+        )
     if act.behind.good_per_s < 2 * act.without.good_per_s:
-        return f"{act.behind.good_per_s:.1f} good answers/s behind the gateway, {act.without.good_per_s:.1f} without it"
+        return (
+            f"{act.behind.good_per_s:.1f} good answers/s behind the gateway, "
+            f"{act.without.good_per_s:.1f} without it"
+        )
     return None
 
 
@@ -89,8 +112,14 @@ def behind_the_gateway(engine: TwinEngine, burst: Burst, without: Numbers) -> Se
         traffic.burst(burst.factor, burst.burst_s)
         time.sleep(burst.burst_s + burst.after_s)
         ended_s = traffic.now_s()
-        answers, samples, refusals = list(traffic.answers), list(watch.samples), list(traffic.refusals)
-        preempted = round(sum(max(0.0, after.preemptions - samples[0].preemptions) for after in samples[-1:]))
+        answers, samples, refusals = (
+            list(traffic.answers),
+            list(watch.samples),
+            list(traffic.refusals),
+        )
+        preempted = round(
+            sum(max(0.0, after.preemptions - samples[0].preemptions) for after in samples[-1:])
+        )
     return SecondAct(
         spec.replace("\n", "  "), answers, samples, refusals, ((begun_s, "burst"),), without,
         numbers(answers, samples, begun_s, ended_s), preempted,

@@ -15,7 +15,9 @@ _AHEAD_S = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Of one stretch. None: nothing was seen. `good_per_s`: answers that ended in it and kept the service level; `offered_per_s`: asked."""
+    """Of one stretch. None: nothing was seen. `good_per_s`: answers that ended in it and kept the
+    service level; `offered_per_s`: asked.
+    """
 
     offered_per_s: float
     answered_per_s: float
@@ -30,8 +32,15 @@ class Numbers:
     def told(self) -> str:
         """In one line."""
         parts = [f"good answers {self.good_per_s:.1f} of {self.offered_per_s:.1f}/s"]
-        if self.running is not None and self.waiting is not None and self.kv_usage_ratio is not None:
-            parts.append(f"running {self.running:.0f}, waiting {self.waiting:.0f}, KV {self.kv_usage_ratio:.0%}")
+        if (
+            self.running is not None
+            and self.waiting is not None
+            and self.kv_usage_ratio is not None
+        ):
+            parts.append(
+                f"running {self.running:.0f}, waiting {self.waiting:.0f}, KV "
+                f"{self.kv_usage_ratio:.0%}"
+            )
         if self.preemptions_per_s is not None:
             parts.append(f"{self.preemptions_per_s:.1f} preemptions/s")
         if self.itl_p99_s is not None:
@@ -39,13 +48,21 @@ class Numbers:
         return ", ".join(parts)
 
 
-def numbers(answers: Sequence[Answer], samples: Sequence[Sample], from_s: float, until_s: float) -> Numbers:
+def numbers(
+    answers: Sequence[Answer], samples: Sequence[Sample], from_s: float, until_s: float
+) -> Numbers:
     """What was seen from one instant to another."""
     seconds = max(_AHEAD_S, until_s - from_s)
-    ended = [one for one in list(answers) if one.done_s is not None and from_s <= one.done_s < until_s]
-    begun = [one for one in list(answers) if one.first_s is not None and from_s <= one.first_s < until_s]
+    ended = [
+        one for one in list(answers) if one.done_s is not None and from_s <= one.done_s < until_s
+    ]
+    begun = [
+        one for one in list(answers) if one.first_s is not None and from_s <= one.first_s < until_s
+    ]
     seen = [sample for sample in list(samples) if from_s <= sample.at_s < until_s]
-    gaps = [gap for one in list(answers) for at_s, gap in list(one.stalls) if from_s <= at_s < until_s]
+    gaps = [
+        gap for one in list(answers) for at_s, gap in list(one.stalls) if from_s <= at_s < until_s
+    ]
     return Numbers(
         offered_per_s=sum(1 for one in list(answers) if from_s <= one.sent_s < until_s) / seconds,
         answered_per_s=len(ended) / seconds,
@@ -54,16 +71,22 @@ def numbers(answers: Sequence[Answer], samples: Sequence[Sample], from_s: float,
         kv_usage_ratio=_mean(sample.kv_usage_ratio for sample in seen),
         running=_mean(sample.running for sample in seen),
         waiting=_mean(sample.waiting for sample in seen),
-        ttft_p99_s=quantile((one.first_s - one.sent_s for one in begun if one.first_s is not None), 0.99),
+        ttft_p99_s=quantile(
+            (one.first_s - one.sent_s for one in begun if one.first_s is not None), 0.99
+        ),
         itl_p99_s=quantile(gaps, 0.99),
     )
 
 
 def preemption_rate(samples: Sequence[Sample]) -> float | None:
-    """Preemptions per second from the first sample to the last; a counter that went back began anew."""
+    """Preemptions per second from the first sample to the last; a counter that went back began
+    anew.
+    """
     if len(samples) < 2 or samples[-1].at_s <= samples[0].at_s:
         return None
-    counted = sum(max(0.0, after.preemptions - before.preemptions) for before, after in pairwise(samples))
+    counted = sum(
+        max(0.0, after.preemptions - before.preemptions) for before, after in pairwise(samples)
+    )
     return counted / (samples[-1].at_s - samples[0].at_s)
 
 

@@ -39,7 +39,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that happened. `marks`: what happened when. `tried`: what-if's candidates, the first is today. `lost`: what the change cost.
+    """All that happened. `marks`: what happened when. `tried`: what-if's candidates, the first is
+    today. `lost`: what the change cost.
 
     `second`: the same burst, with the gateway in front.
     """
@@ -61,8 +62,10 @@ class Story:
 def page(story: Story) -> str:
     """The page."""
     happened = (
-        f"{story.shape.rate_per_s:g} requests a second came, for {story.burst_s:g} seconds {story.burst_factor:g} times as many. The rate "
-        "went back and the engine did not: preempted requests are computed again, and what that costs is what the load would have needed. "
+        f"{story.shape.rate_per_s:g} requests a second came, for {story.burst_s:g} seconds "
+        f"{story.burst_factor:g} times as many. The rate "
+        "went back and the engine did not: preempted requests are computed again, and what "
+        "that costs is what the load would have needed. "
         f"<code>{escape(story.chosen)}</code> ended it. {escape(story.lost)}"
     )
     good, then = story.before.numbers.good_per_s, story.after.numbers.good_per_s
@@ -71,12 +74,17 @@ def page(story: Story) -> str:
         f"{sheet.heading('demo', 'A vLLM collapses under a burst, and comes back')}"
         f"{sheet.verdict('none', 'RECOVERED', story.chosen, gain)}"
         f"<p class='lead'>{happened}</p>{_timeline(story.answers, story.samples, story.marks)}"
-        f"<h2>Before and after the change</h2>{_compared(('', 'before', 'after'), story.before.numbers, story.after.numbers)}"
-        f"<section><h2>First diagnosis</h2>{replica_html(story.before.report, story.before.window)}</section>"
-        "<section><h2>What was tried</h2><p>Today's configuration and what the diagnosis proposes, on the traffic that was seen "
+        "<h2>Before and after the "
+        f"change</h2>{_compared(('', 'before', 'after'), story.before.numbers, story.after.numbers)}"
+        "<section><h2>First "
+        f"diagnosis</h2>{replica_html(story.before.report, story.before.window)}</section>"
+        "<section><h2>What was tried</h2><p>Today's configuration and what the diagnosis "
+        "proposes, on the traffic that was seen "
         f"(barostat what-if --from URL):</p>{_tried(story)}</section>"
-        f"<section><h2>Second diagnosis</h2>{replica_html(story.after.report, story.after.window)}</section>"
-        f"<section><h2>The same burst behind the gateway</h2>{_behind(story)}</section>{sheet.footer()}"
+        "<section><h2>Second "
+        f"diagnosis</h2>{replica_html(story.after.report, story.after.window)}</section>"
+        "<section><h2>The same burst behind the "
+        f"gateway</h2>{_behind(story)}</section>{sheet.footer()}"
     )
     return sheet.page("barostat demo", body)
 
@@ -84,16 +92,23 @@ def page(story: Story) -> str:
 def _behind(story: Story) -> str:
     act = story.second
     words = (
-        f"The engine as it was at the beginning, the same {story.burst_factor:g} times as many requests for {story.burst_s:g} seconds, and "
-        f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. It takes in what the KV pool will hold: "
+        f"The engine as it was at the beginning, the same {story.burst_factor:g} times as "
+        f"many requests for {story.burst_s:g} seconds, and "
+        f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. "
+        "It takes in what the KV pool will hold: "
         f"{act.preempted_words()}, and {escape(act.refused_words())}."
     )
-    table = _compared(("from the burst on", "without", "behind the gateway"), act.without, act.behind)
+    table = _compared(
+        ("from the burst on", "without", "behind the gateway"), act.without, act.behind
+    )
     return f"<p>{words}</p>{table}{_timeline(act.answers, act.samples, act.marks, act.refusals)}"
 
 
 def _timeline(
-    answers: Sequence[Answer], samples: Sequence[Sample], marks: tuple[tuple[float, str], ...], refusals: Sequence[Refusal] = ()
+    answers: Sequence[Answer],
+    samples: Sequence[Sample],
+    marks: tuple[tuple[float, str], ...],
+    refusals: Sequence[Refusal] = (),
 ) -> str:
     until_s = max((sample.at_s for sample in samples), default=1.0)
     seconds = [index * _STEP_S for index in range(int(until_s / _STEP_S))]
@@ -112,7 +127,10 @@ def _timeline(
             waits.setdefault(int(one.first_s), []).append(one.first_s - one.sent_s)
         if one.done_s is not None and one.is_good(SLO_TTFT_S, SLO_ITL_S):
             good[int(one.done_s)] = good.get(int(one.done_s), 0) + 1
-    rates = [(samples[index].at_s, preemption_rate(samples[index - 2 : index + 1]) or 0.0) for index in range(2, len(samples))]
+    rates = [
+        (samples[index].at_s, preemption_rate(samples[index - 2 : index + 1]) or 0.0)
+        for index in range(2, len(samples))
+    ]
     drawn = (
         Chart("KV usage", (Line([(one.at_s, one.kv_usage_ratio) for one in samples]),), percent, 1.0, ((1.0, "full"),)),
         Chart(
@@ -142,7 +160,11 @@ def _timeline(
 
 
 def _p99(by_second: dict[int, list[float]], seconds: Sequence[float]) -> list[tuple[float, float]]:
-    return [(at, found) for at in seconds if (found := quantile(by_second.get(int(at), []), 0.99)) is not None]
+    return [
+        (at, found)
+        for at in seconds
+        if (found := quantile(by_second.get(int(at), []), 0.99)) is not None
+    ]
 
 
 def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> str:
@@ -164,5 +186,13 @@ def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> s
 
 def _tried(story: Story) -> str:
     rows = [("", *(title for title, _, _ in TRIED))]
-    rows += [(one["name"], *(words(found["mean"]) if (found := one[key]) else "-" for _, key, words in TRIED)) for one in story.tried]
-    return sheet.table(rows, chosen=[place for place, one in enumerate(story.tried) if one["name"] == story.chosen])
+    rows += [
+        (
+            one["name"],
+            *(words(found["mean"]) if (found := one[key]) else "-" for _, key, words in TRIED),
+        )
+        for one in story.tried
+    ]
+    return sheet.table(
+        rows, chosen=[place for place, one in enumerate(story.tried) if one["name"] == story.chosen]
+    )

@@ -1,4 +1,5 @@
-"""The demo's clients: requests at a rate that does not care for answers, each tried again until it is answered; and the engine watched.
+"""The demo's clients: requests at a rate that does not care for answers, each tried again until it
+is answered; and the engine watched.
 
 Who is told when to come back (Retry-After) comes back then.
 
@@ -44,7 +45,9 @@ class Shape:
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one request. `stalls`: (instant, seconds since the one before) of every piece but the first. `tries`: 1 is at once."""
+    """What became of one request. `stalls`: (instant, seconds since the one before) of every piece
+    but the first. `tries`: 1 is at once.
+    """
 
     sent_s: float
     output_tokens: int
@@ -54,15 +57,22 @@ class Answer:
     stalls: list[tuple[float, float]] = field(default_factory=list)
 
     def is_good(self, ttft_s: float, itl_s: float) -> bool:
-        """The first token in time, counted from the first try, and the others at the pace that was promised, on average."""
+        """The first token in time, counted from the first try, and the others at the pace that was
+        promised, on average.
+        """
         if self.first_s is None or self.done_s is None:
             return False
-        return self.first_s - self.sent_s <= ttft_s and (self.done_s - self.first_s) / max(1, self.output_tokens - 1) <= itl_s
+        return (
+            self.first_s - self.sent_s <= ttft_s
+            and (self.done_s - self.first_s) / max(1, self.output_tokens - 1) <= itl_s
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A try that was answered with a no. `reason`: as the answer names it; `retry_after_s`: when to come back, None where none is said."""
+    """A try that was answered with a no. `reason`: as the answer names it; `retry_after_s`: when to
+    come back, None where none is said.
+    """
 
     at_s: float
     status: int
@@ -76,7 +86,9 @@ class Refusal:
 
 
 class Traffic:
-    """Requests come until the block is left, in a thread of their own; `answers` and `refusals` can be read all the while."""
+    """Requests come until the block is left, in a thread of their own; `answers` and `refusals` can
+    be read all the while.
+    """
 
     def __init__(self, url: str, shape: Shape) -> None:
         """Nothing is sent yet. Errors: ValueError for an address that is not loopback."""
@@ -85,7 +97,9 @@ class Traffic:
         self._dice = random.Random(shape.seed)
         self._factor, self._factor_until_s = 1.0, 0.0
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="traffic", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run()), name="traffic", daemon=True
+        )
         self.answers: list[Answer] = []
         self.refusals: list[Refusal] = []
         self.began_s = 0.0
@@ -104,13 +118,20 @@ class Traffic:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """No request is under way."""
         self._ended.set()
         self._thread.join(10)
 
     async def _run(self) -> None:
-        """Gaps between requests vary by 30 % either way: what happens is the burst's doing and not chance's."""
+        """Gaps between requests vary by 30 % either way: what happens is the burst's doing and not
+        chance's.
+        """
         due_s, under_way = 0.0, set[asyncio.Task[None]]()
         while not self._ended.is_set():
             if (wait_s := due_s - self.now_s()) > 0:
@@ -126,23 +147,38 @@ class Traffic:
 
     async def _until_answered(self, sent_s: float) -> None:
         dice, shape = self._dice, self._shape
-        prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*shape.prompt_tokens))
+        prompt = dice.choices(
+            range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*shape.prompt_tokens)
+        )
         answer = Answer(sent_s, dice.randint(*shape.output_tokens))
-        asked = {"model": "tiny", "prompt": prompt, "max_tokens": answer.output_tokens, "ignore_eos": True, "stream": True}
+        asked = {
+            "model": "tiny",
+            "prompt": prompt,
+            "max_tokens": answer.output_tokens,
+            "ignore_eos": True,
+            "stream": True,
+        }
         body = json.dumps(asked).encode()
-        head = f"POST /v1/completions HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        head = (
+            f"POST /v1/completions HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: "
+            "application/json\r\nConnection: close\r\n"
+        )
         self.answers.append(answer)
         while True:
             answer.tries += 1
             again_s: float | None = RETRY_S
             with contextlib.suppress(OSError):
-                again_s = await self._try(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, answer)
+                again_s = await self._try(
+                    f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, answer
+                )
             if again_s is None:
                 return
             await asyncio.sleep(again_s)
 
     async def _try(self, request: bytes, answer: Answer) -> float | None:
-        """None if the whole answer came, else when to try again. What came of one that was cut off does not count: it comes again."""
+        """None if the whole answer came, else when to try again. What came of one that was cut off
+        does not count: it comes again.
+        """
         loop = asyncio.get_running_loop()
         first_s, last_s, tail, head = None, 0.0, b"", b""
         with socket.socket() as connection:
@@ -172,10 +208,19 @@ class Traffic:
             return RETRY_S
         found = dict(line.split(": ", 1) for line in fields.split("\r\n")[1:] if ": " in line)
         told = found.get("retry-after", "")
-        refusal = Refusal(self.now_s(), int(status), found.get("x-barostat-reason", ""), float(told) if told.isdigit() else None)
+        refusal = Refusal(
+            self.now_s(),
+            int(status),
+            found.get("x-barostat-reason", ""),
+            float(told) if told.isdigit() else None,
+        )
         self.refusals.append(refusal)
         # Not all in the same moment, as client libraries do it.
-        return RETRY_S if refusal.retry_after_s is None else refusal.retry_after_s + self._dice.uniform(0.0, RETRY_S)
+        return (
+            RETRY_S
+            if refusal.retry_after_s is None
+            else refusal.retry_after_s + self._dice.uniform(0.0, RETRY_S)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +235,9 @@ class Sample:
 
 
 class Watch:
-    """/metrics is read twice a second until the block is left; while nobody answers there is no sample."""
+    """/metrics is read twice a second until the block is left; while nobody answers there is no
+    sample.
+    """
 
     def __init__(self, url: str, traffic: Traffic) -> None:
         """Nothing is read yet."""
@@ -204,18 +251,33 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Nothing is read any more."""
         self._ended.set()
         self._thread.join(5)
 
     def _run(self) -> None:
         while not self._ended.wait(SAMPLED_EVERY_S):
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self._url}/metrics", timeout=2) as page:
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"{self._url}/metrics", timeout=2) as page,
+            ):
                 self.samples.append(self._sample(page.read().decode()))
 
     def _sample(self, text: str) -> Sample:
         page = exposition.read(text)
-        names = ("vllm:kv_cache_usage_perc", "vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:num_preemptions_total")
-        usage, running, waiting, preemptions = (sum(sample.value for sample in page.named(name)) for name in names)
+        names = (
+            "vllm:kv_cache_usage_perc",
+            "vllm:num_requests_running",
+            "vllm:num_requests_waiting",
+            "vllm:num_preemptions_total",
+        )
+        usage, running, waiting, preemptions = (
+            sum(sample.value for sample in page.named(name)) for name in names
+        )
         return Sample(self._traffic.now_s(), usage, running, waiting, preemptions)

@@ -1,15 +1,19 @@
-"""The real vLLM (`make vllm`), started with given flags on a free loopback port and stopped for sure.
+"""The real vLLM (`make vllm`), started with given flags on a free loopback port and stopped for
+sure.
 
     with Engine("--num-gpu-blocks-override", "64") as engine:
         engine.wait_ready()
         httpx.get(engine.url + "/metrics")
 
-By hand: `python dev/engine.py [--shape NAME] [vllm flags]` runs one until Ctrl-C and prints its address.
+By hand: `python dev/engine.py [--shape NAME] [vllm flags]` runs one until Ctrl-C and prints its
+address.
 
-Who may end it: leaving the `with` block; and, should this process die first, its reaper (dev/reaper.py), which takes its folder away, too.
-The engine and its core are one process group, so none outlives the group's end, not even a stopped core.
+Who may end it: leaving the `with` block; and, should this process die first, its reaper
+(dev/reaper.py), which takes its folder away, too. The engine and its core are one process group, so
+none outlives the group's end, not even a stopped core.
 
-Another vLLM than that of `make vllm` is a subclass with a `program`, a `version` and an environment of its own (dev/gpu/card_engine.py).
+Another vLLM than that of `make vllm` is a subclass with a `program`, a `version` and an environment
+of its own (dev/gpu/card_engine.py).
 """
 
 from __future__ import annotations
@@ -44,7 +48,9 @@ _LONGEST_TEMPORARY = 64
 
 
 def _fast_bfloat16() -> bool:
-    """The processor has AVX-512. With AVX2 alone vLLM's bfloat16 takes several times as long as float32."""
+    """The processor has AVX-512. With AVX2 alone vLLM's bfloat16 takes several times as long as
+    float32.
+    """
     try:
         return " avx512f " in Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -68,7 +74,8 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
         "num_key_value_heads": 1,
         "head_dim": 32,
     },
-    # About 25 M parameters (8 layers): a step costs several times what the host side of it costs, as it does on a GPU with a real model.
+    # About 25 M parameters (8 layers): a step costs several times what the host side of it costs,
+    # as it does on a GPU with a real model.
     "small": {
         "hidden_size": 512,
         "intermediate_size": 1536,
@@ -82,7 +89,9 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineProcess:
-    """One process of the engine, by the role its title gives it: APIServer or EngineCore (Worker where the executor is `mp`)."""
+    """One process of the engine, by the role its title gives it: APIServer or EngineCore (Worker
+    where the executor is `mp`).
+    """
 
     role: str
     pid: int
@@ -94,17 +103,25 @@ def is_installed() -> bool:
 
 
 class Engine:
-    """A running `vllm serve`, or one that ended by itself: then `exit_code` is set and `log_text()` says why.
+    """A running `vllm serve`, or one that ended by itself: then `exit_code` is set and `log_text()`
+    says why.
 
-    `flags` come after `vllm serve MODEL --served-model-name tiny --load-format dummy --enforce-eager [--dtype float32]` and may repeat any.
-    `base_flags` are those before them, `base_env` what a recording tells of its environment beside `env`.
+    `flags` come after `vllm serve MODEL --served-model-name tiny --load-format dummy
+    --enforce-eager [--dtype float32]` and may repeat any. `base_flags` are those before them,
+    `base_env` what a recording tells of its environment beside `env`.
     """
 
     version = "0.32.0"
     base_flags: tuple[str, ...] = ("--enforce-eager", *DTYPE_FLAGS)
     base_env: Mapping[str, str] = MappingProxyType({"VLLM_CPU_KVCACHE_SPACE": "1"})
 
-    def __init__(self, *flags: str, shape: str = "tiny", model: str | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *flags: str,
+        shape: str = "tiny",
+        model: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         """Nothing is started yet."""
         self.flags = flags
         self.shape = shape
@@ -141,7 +158,9 @@ class Engine:
 
     @property
     def places(self) -> dict[str, str]:
-        """Folders of this machine that its log may name, and what they are called in a recording; the first that matches counts."""
+        """Folders of this machine that its log may name, and what they are called in a recording;
+        the first that matches counts.
+        """
         return {
             self.model: "/models/tiny",
             str(ENVIRONMENT.resolve()): "/opt/vllm",
@@ -181,9 +200,11 @@ class Engine:
         return environment_with({**self.own_temporary(), **self.env})
 
     def own_temporary(self) -> dict[str, str]:
-        """Where it is to put its sockets and temporary files: what it leaves of them goes with its folder.
+        """Where it is to put its sockets and temporary files: what it leaves of them goes with its
+        folder.
 
-        A folder whose name is too long for a socket in it is not used: the kernel takes 107 bytes, and vLLM names sockets by 36 letters.
+        A folder whose name is too long for a socket in it is not used: the kernel takes 107 bytes,
+        and vLLM names sockets by 36 letters.
         """
         return {"TMPDIR": str(self.folder)} if len(str(self.folder)) <= _LONGEST_TEMPORARY else {}
 
@@ -195,7 +216,10 @@ class Engine:
         began = time.monotonic()
         while time.monotonic() - began < within_s:
             if self.exit_code is not None:
-                raise RuntimeError(f"vLLM ended with {self.exit_code} before it listened:\n{self.log_text()[-3000:]}")
+                raise RuntimeError(
+                    f"vLLM ended with {self.exit_code} before it "
+                    f"listened:\n{self.log_text()[-3000:]}"
+                )
             if self.health() == 200:
                 self.started_after_s = time.monotonic() - began
                 return self
@@ -230,8 +254,18 @@ class Engine:
                 continue
             with contextlib.suppress(OSError, ValueError):
                 if os.getpgid(int(folder.name)) == self._process.pid:
-                    title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                    role = title.removeprefix("VLLM::").split("_")[0].split()[0] if title.startswith("VLLM::") else ""
+                    title = (
+                        (folder / "cmdline")
+                        .read_bytes()
+                        .replace(b"\0", b" ")
+                        .decode(errors="replace")
+                        .strip()
+                    )
+                    role = (
+                        title.removeprefix("VLLM::").split("_")[0].split()[0]
+                        if title.startswith("VLLM::")
+                        else ""
+                    )
                     role = "APIServer" if int(folder.name) == self._process.pid else role
                     if role:
                         found.append(EngineProcess(role, int(folder.name)))
@@ -275,13 +309,20 @@ class Engine:
         """The process runs."""
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Nothing of it is left."""
         self.close()
 
 
 def model_folder(shape: str) -> Path:
-    """Folder with a model of that shape: the tiny model's tokenizer and a configuration with the shape's numbers."""
+    """Folder with a model of that shape: the tiny model's tokenizer and a configuration with the
+    shape's numbers.
+    """
     base = ENVIRONMENT / "model"
     if not SHAPES[shape]:
         return base
@@ -297,8 +338,14 @@ def model_folder(shape: str) -> Path:
 
 
 def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
-    """Environment of the engine: of ours only what says where things are, so that every start is the same on every machine."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
+    """Environment of the engine: of ours only what says where things are, so that every start is
+    the same on every machine.
+    """
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
+        if name in os.environ
+    }
     caches = ENVIRONMENT.resolve() / "cache"
     return {
         **kept,
@@ -308,9 +355,10 @@ def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
         "HF_HOME": str(caches / "huggingface"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "torchinductor"),
         "VLLM_CPU_KVCACHE_SPACE": "1",
-        # The worker lives in the core's process, as it does by default on one GPU. On a CPU vLLM gives it a process of its own where this
-        # is "1"; core and worker then wait for each other by spinning: on two cores that starves the API server, the load and whoever
-        # looks on for seconds on end. "01" is as true, and not "1".
+        # The worker lives in the core's process, as it does by default on one GPU. On a CPU vLLM
+        # gives it a process of its own where this is "1"; core and worker then wait for each other
+        # by spinning: on two cores that starves the API server, the load and whoever looks on for
+        # seconds on end. "01" is as true, and not "1".
         "VLLM_ENABLE_V1_MULTIPROCESSING": "01",
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
@@ -349,7 +397,9 @@ def main(arguments: list[str]) -> int:
 
 
 def show_until_ended(engine: Engine) -> int:
-    """The address has been printed once it listened, and the engine has ended or a person pressed Ctrl-C; the exit status."""
+    """The address has been printed once it listened, and the engine has ended or a person pressed
+    Ctrl-C; the exit status.
+    """
     try:
         engine.wait_ready()
         print(f"engine: up after {engine.started_after_s:.0f} s at", file=sys.stderr, flush=True)

@@ -1,4 +1,6 @@
-"""What a running engine says of itself to whoever measures it: a scrape, a counter in it, its pool, a log with milliseconds."""
+"""What a running engine says of itself to whoever measures it: a scrape, a counter in it, its pool,
+a log with milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,20 @@ from pathlib import Path
 
 from dev.engine import Engine
 
-# vLLM's own stamps are whole seconds. A container's log has finer ones from its runtime; here the engine is asked for them.
+# vLLM's own stamps are whole seconds. A container's log has finer ones from its runtime; here the
+# engine is asked for them.
 _STAMPS = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "fine": {"format": "%(levelname)s %(asctime)s.%(msecs)03d [%(filename)s:%(lineno)d] %(message)s", "datefmt": "%m-%d %H:%M:%S"}
+        "fine": {
+            "format": "%(levelname)s %(asctime)s.%(msecs)03d [%(filename)s:%(lineno)d] %(message)s",
+            "datefmt": "%m-%d %H:%M:%S",
+        }
     },
-    "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "fine", "stream": "ext://sys.stdout"}},
+    "handlers": {
+        "out": {"class": "logging.StreamHandler", "formatter": "fine", "stream": "ext://sys.stdout"}
+    },
     "loggers": {"vllm": {"handlers": ["out"], "level": "INFO", "propagate": False}},
 }
 
@@ -42,5 +50,12 @@ def counter(text: str, name: str) -> float:
 
 
 def pool_labels(text: str) -> dict[str, str]:
-    """What the engine tells of its pool: `num_gpu_blocks`, `block_size`, `enable_prefix_caching` and more."""
-    return dict(re.findall(r'(\w+)="([^"]*)"', next(line for line in text.splitlines() if line.startswith("vllm:cache_config_info{"))))
+    """What the engine tells of its pool: `num_gpu_blocks`, `block_size`, `enable_prefix_caching`
+    and more.
+    """
+    return dict(
+        re.findall(
+            r'(\w+)="([^"]*)"',
+            next(line for line in text.splitlines() if line.startswith("vllm:cache_config_info{")),
+        )
+    )

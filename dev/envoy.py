@@ -1,4 +1,6 @@
-"""Envoy as deploy/gateway/envoy/envoy.yaml has it, on ports of this machine: for tests and benchmarks."""
+"""Envoy as deploy/gateway/envoy/envoy.yaml has it, on ports of this machine: for tests and
+benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,26 @@ def bootstrap(port: int, processor_port: int, admin_port: int) -> dict[str, Any]
     """The configuration that is shipped, with these ports of 127.0.0.1 in place of its own."""
     document: dict[str, Any] = yaml.safe_load(BOOTSTRAP.read_text())
     resources = document["static_resources"]
-    resources["listeners"][0]["address"]["socket_address"] = {"address": "127.0.0.1", "port_value": port}
+    resources["listeners"][0]["address"]["socket_address"] = {
+        "address": "127.0.0.1",
+        "port_value": port,
+    }
     (processor,) = (cluster for cluster in resources["clusters"] if cluster["name"] == "barostat")
     (endpoints,) = processor["load_assignment"]["endpoints"]
-    endpoints["lb_endpoints"][0]["endpoint"]["address"]["socket_address"]["port_value"] = processor_port
-    document["admin"] = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": admin_port}}}
+    endpoints["lb_endpoints"][0]["endpoint"]["address"]["socket_address"]["port_value"] = (
+        processor_port
+    )
+    document["admin"] = {
+        "address": {"socket_address": {"address": "127.0.0.1", "port_value": admin_port}}
+    }
     return document
 
 
 def processing_mode(document: dict[str, Any]) -> dict[str, str]:
     """The processing mode within such a document, to be changed in place."""
-    manager = document["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    manager = document["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0][
+        "typed_config"
+    ]
     found: dict[str, str] = manager["http_filters"][0]["typed_config"]["processing_mode"]
     return found
 
@@ -40,7 +51,12 @@ class Envoy:
     """One Envoy with one worker."""
 
     def __init__(
-        self, folder: Path, port: int, processor_port: int, admin_port: int, change: Callable[[dict[str, Any]], None] | None = None
+        self,
+        folder: Path,
+        port: int,
+        processor_port: int,
+        admin_port: int,
+        change: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         """`change`: alters the configuration before it is written."""
         self._admin = admin_port
@@ -50,7 +66,16 @@ class Envoy:
         written = folder / "envoy.yaml"
         written.write_text(yaml.safe_dump(document))
         self.log = folder / "envoy.log"
-        command = [str(PROGRAM), "-c", str(written), "--concurrency", "1", "--log-level", "warning", "--disable-hot-restart"]
+        command = [
+            str(PROGRAM),
+            "-c",
+            str(written),
+            "--concurrency",
+            "1",
+            "--log-level",
+            "warning",
+            "--disable-hot-restart",
+        ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
 
@@ -59,7 +84,9 @@ class Envoy:
         end = time.monotonic() + 20
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self._admin}/ready", timeout=2) as answer:
+                with urllib.request.urlopen(
+                    f"http://127.0.0.1:{self._admin}/ready", timeout=2
+                ) as answer:
                     if answer.status == 200:
                         return
             except (OSError, urllib.error.URLError):

@@ -20,13 +20,25 @@ BAROSTAT = Path(sys.executable).with_name("barostat")
 
 
 class GatewayProcess:
-    """Started, ready, and gone at the end; what it said is in `log`. `spec`: the limits, as YAML."""
+    """Started, ready, and gone at the end; what it said is in `log`. `spec`: the limits, as
+    YAML.
+    """
 
-    def __init__(self, folder: Path, spec: str, *upstreams: str, options: tuple[str, ...] = (), scheme: str = "http") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        spec: str,
+        *upstreams: str,
+        options: tuple[str, ...] = (),
+        scheme: str = "http",
+    ) -> None:
         self.limits = folder / "limits.yaml"
         self.write(spec)
         self.port, self.admin_port = free_port(), free_port()
-        self.url, self.admin = f"{scheme}://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.admin_port}"
+        self.url, self.admin = (
+            f"{scheme}://127.0.0.1:{self.port}",
+            f"http://127.0.0.1:{self.admin_port}",
+        )
         self._said = folder / "gateway.log"
         named = [word for url in upstreams for word in ("--upstream", url)]
         self.command = [
@@ -36,7 +48,11 @@ class GatewayProcess:
 
     def write(self, spec: str) -> None:
         """The limits file is this."""
-        text = "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  " + spec.replace("\n", "\n  ") + "\n"
+        text = (
+            "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  "
+            + spec.replace("\n", "\n  ")
+            + "\n"
+        )
         self.limits.write_text(text)
 
     @property
@@ -47,7 +63,9 @@ class GatewayProcess:
     def __enter__(self) -> GatewayProcess:
         """It is ready for requests."""
         with self._said.open("w") as said:
-            self.process = subprocess.Popen(self.command, stdout=said, stderr=said, start_new_session=True)
+            self.process = subprocess.Popen(
+                self.command, stdout=said, stderr=said, start_new_session=True
+            )
         self._reaper = Reaper(self.process.pid)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
@@ -67,7 +85,9 @@ class GatewayProcess:
     def metrics(self) -> dict[str, float]:
         """Every sample of its page, by name with labels."""
         page = httpx.get(self.admin + "/metrics", timeout=5).text
-        lines = (line.rpartition(" ") for line in page.splitlines() if line and not line.startswith("#"))
+        lines = (
+            line.rpartition(" ") for line in page.splitlines() if line and not line.startswith("#")
+        )
         return {sample: float(value) for sample, _, value in lines}
 
     def until(self, sample: str, value: float, within_s: float = 10) -> None:
@@ -82,7 +102,12 @@ class GatewayProcess:
         self.process.wait()
         self._reaper.dismiss()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """It is gone. Errors: AssertionError where it wrote of a bug."""
         self._end()
         assert "this is a bug" not in self.log, self.log

@@ -1,9 +1,11 @@
-"""The kubectl plugin as krew takes it: an archive with the launcher and the licence, and the manifest that names it by its sum.
+"""The kubectl plugin as krew takes it: an archive with the launcher and the licence, and the
+manifest that names it by its sum.
 
     python dev/krew.py                     dist/krew/barostat.zip, and deploy/krew/barostat.yaml anew
     kubectl krew install --manifest=deploy/krew/barostat.yaml --archive=dist/krew/barostat.zip
 
-The archive is the same to the byte wherever it is made. There is no public address yet: `uri` is one that cannot be.
+The archive is the same to the byte wherever it is made. There is no public address yet: `uri` is
+one that cannot be.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ LAUNCHER = "kubectl-barostat"
 _FILES = ((ROOM / LAUNCHER, 0o755), (ROOT / "LICENSE", 0o644))
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _URI = f"https://releases.invalid/barostat/v{__version__}/barostat.zip"
-_HEAD = "# Made by `python dev/krew.py`. No public address yet: install with --manifest and --archive (README.md).\n"
+_HEAD = (
+    "# Made by `python dev/krew.py`. No public address yet: install with --manifest and "
+    "--archive (README.md).\n"
+)
 
 
 def archive() -> bytes:
@@ -59,12 +64,14 @@ def manifest() -> dict[str, Any]:
             "version": f"v{__version__}",
             "shortDescription": "Name what is wrong with a vLLM, and mend it",
             "description": (
-                "Looks at the vLLM engines of a cluster, names the cause of KV-cache pressure with the evidence for it,\n"
+                "Looks at the vLLM engines of a cluster, names the cause of KV-cache "
+                "pressure with the evidence for it,\n"
                 "and says what to do.\n"
                 "Reads only, but for `mitigate`, `rollback` and `incident resume|abort`.\n"
             ),
             "caveats": (
-                "Starts the barostat of this machine (pipx install, Python 3.11), or with BAROSTAT_PACKAGE\n"
+                "Starts the barostat of this machine (pipx install, Python 3.11), or with "
+                "BAROSTAT_PACKAGE\n"
                 "the one that uvx or pipx runs.\n"
             ),
             "platforms": [platform],

@@ -1,4 +1,6 @@
-"""Writes the JSON Schema and the CRD of ServingLimits from the dataclasses, or with --check says whether the files are current."""
+"""Writes the JSON Schema and the CRD of ServingLimits from the dataclasses, or with --check says
+whether the files are current.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def texts() -> dict[Path, str]:
 
 def main() -> int:
     """Write both files, or check them."""
-    stale = [path for path, text in texts().items() if not path.exists() or path.read_text() != text]
+    stale = [
+        path for path, text in texts().items() if not path.exists() or path.read_text() != text
+    ]
     if "--check" in sys.argv:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is not current: run python dev/limits_schema.py")

@@ -1,14 +1,18 @@
-"""Load on an engine that runs on this machine: many requests of a given shape, at little cost of CPU.
+"""Load on an engine that runs on this machine: many requests of a given shape, at little cost of
+CPU.
 
-    with Background(engine.url, Load(clients=48, prompt_tokens=(200, 400), output_tokens=(300, 500))) as load:
+    with Background(engine.url, Load(clients=48, prompt_tokens=(200, 400), output_tokens=(300,
+    500))) as load:
         ...
     print(load.counts)
 
-Closed loop (`clients`): that many requests are always under way. Open loop (`rate_per_s`): they come whether or not earlier ones
-have been answered. Both can grow over `ramp_s`. The engine shares its cores with this, so it speaks HTTP by hand over plain sockets
-and parses nothing but the status and, for streams, the number of chunks. Loopback, and Services of our own cluster, only.
+Closed loop (`clients`): that many requests are always under way. Open loop (`rate_per_s`): they
+come whether or not earlier ones have been answered. Both can grow over `ramp_s`. The engine shares
+its cores with this, so it speaks HTTP by hand over plain sockets and parses nothing but the status
+and, for streams, the number of chunks. Loopback, and Services of our own cluster, only.
 
-    python dev/load.py URL --clients 48 --prompt 200 400 --output 300 500 [--rate 5] [--ramp 20] [--for 30] [--stream]
+    python dev/load.py URL --clients 48 --prompt 200 400 --output 300 500 [--rate 5] [--ramp 20]
+    [--for 30] [--stream]
 """
 
 from __future__ import annotations
@@ -42,11 +46,13 @@ _TEXT = (Path(__file__).parent / "tiny_model.py").read_text()
 class Load:
     """What to send.
 
-    Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
-    text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
-    engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
-    those that are there at once), or the rate grows from `rate_from_per_s`. `waves`: requests of each client, where it ends by itself.
-    `prompt_logprobs`: asked for with each prompt, which takes memory that no start-up profiles.
+    Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly;
+    `prompt_text_bytes` replaces token ids by that much text, which the API server has to tokenize;
+    all of it but the end is the same in every request, so that the prefix cache spares the engine
+    the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
+    those that are there at once), or the rate grows from `rate_from_per_s`. `waves`: requests of
+    each client, where it ends by itself. `prompt_logprobs`: asked for with each prompt, which takes
+    memory that no start-up profiles.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
@@ -67,7 +73,9 @@ class Load:
 
 @dataclass(slots=True)
 class Counts:
-    """What came of it. Times in seconds; `stall_s` is the longest gap within one stream, `tpot_s` the mean one between its tokens."""
+    """What came of it. Times in seconds; `stall_s` is the longest gap within one stream, `tpot_s`
+    the mean one between its tokens.
+    """
 
     sent: int = 0
     answered: int = 0
@@ -86,15 +94,24 @@ class Counts:
         """One line for a person."""
         parts = [f"{self.sent} sent", f"{self.answered} answered"]
         parts += [f"{count} x {why}" for why, count in sorted(self.failed.items())]
-        for name, values in (("latency", self.latency_s), ("TTFT", self.ttft_s), ("longest stall", self.stall_s)):
+        for name, values in (
+            ("latency", self.latency_s),
+            ("TTFT", self.ttft_s),
+            ("longest stall", self.stall_s),
+        ):
             if values:
                 ordered = sorted(values)
-                parts.append(f"{name} p50 {ordered[len(ordered) // 2]:.2f} s, p99 {ordered[int(len(ordered) * 0.99)]:.2f} s")
+                parts.append(
+                    f"{name} p50 {ordered[len(ordered) // 2]:.2f} s, p99 "
+                    f"{ordered[int(len(ordered) * 0.99)]:.2f} s"
+                )
         return "; ".join(parts)
 
 
 async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
-    """The load has run for `for_s` (or until its clients have sent their waves, or it is cancelled); no request is left under way."""
+    """The load has run for `for_s` (or until its clients have sent their waves, or it is
+    cancelled); no request is left under way.
+    """
     host, port = loopback(url)
     dice = random.Random(load.seed)
     until = time.monotonic() + for_s
@@ -108,7 +125,9 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
 
         if load.clients:
             clients = [
-                group.create_task(_client(host, port, load, random.Random(dice.random()), index, until, counts))
+                group.create_task(
+                    _client(host, port, load, random.Random(dice.random()), index, until, counts)
+                )
                 for index in range(load.clients)
             ]
             under_way.update(clients)
@@ -121,15 +140,23 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
                 continue
             grown = 1.0 if load.ramp_s <= 0 else min(1.0, (now - began) / load.ramp_s)
             rate_per_s = load.rate_from_per_s + (load.rate_per_s - load.rate_from_per_s) * grown
-            await asyncio.sleep(min(until - now, dice.expovariate(rate_per_s) if rate_per_s > 0.05 else 0.2))
+            await asyncio.sleep(
+                min(until - now, dice.expovariate(rate_per_s) if rate_per_s > 0.05 else 0.2)
+            )
             if rate_per_s > 0.05 and len(under_way) < load.most_in_flight:
                 launch()
         for task in list(under_way):
             task.cancel()
 
 
-async def _client(host: str, port: int, load: Load, dice: random.Random, index: int, until: float, counts: Counts) -> None:
-    await asyncio.sleep(load.ramp_s * max(0, index - load.clients_at_once) / max(1, load.clients - load.clients_at_once))
+async def _client(
+    host: str, port: int, load: Load, dice: random.Random, index: int, until: float, counts: Counts
+) -> None:
+    await asyncio.sleep(
+        load.ramp_s
+        * max(0, index - load.clients_at_once)
+        / max(1, load.clients - load.clients_at_once)
+    )
     sent = 0
     while time.monotonic() < until and (not load.waves or sent < load.waves):
         sent += 1
@@ -138,12 +165,15 @@ async def _client(host: str, port: int, load: Load, dice: random.Random, index: 
             await asyncio.sleep(dice.expovariate(1 / load.think_s))
 
 
-async def _request(host: str, port: int, load: Load, body: bytes, output_tokens: int, counts: Counts) -> None:
+async def _request(
+    host: str, port: int, load: Load, body: bytes, output_tokens: int, counts: Counts
+) -> None:
     counts.sent += 1
     began = last = time.monotonic()
     longest = 0.0
     head = (
-        f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+        f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: "
+        "application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     loop = asyncio.get_running_loop()
@@ -177,7 +207,11 @@ async def _request(host: str, port: int, load: Load, body: bytes, output_tokens:
             if output_tokens > 1 and first_at:
                 counts.tpot_s.append((last - first_at) / (output_tokens - 1))
     except OSError as error:
-        counts.fail(type(error).__name__ if type(error) is not OSError else errno.errorcode.get(error.errno or 0, str(error)))
+        counts.fail(
+            type(error).__name__
+            if type(error) is not OSError
+            else errno.errorcode.get(error.errno or 0, str(error))
+        )
         await asyncio.sleep(0.5)
 
 
@@ -186,20 +220,35 @@ def _body(load: Load, dice: random.Random) -> tuple[bytes, int]:
     prompt: object
     if load.prompt_text_bytes:
         # The source of the tokenizer's vocabulary: several bytes a token, as in natural text.
-        prompt = (_TEXT * (load.prompt_text_bytes // len(_TEXT) + 1))[: load.prompt_text_bytes] + f" {dice.random()}"
+        prompt = (_TEXT * (load.prompt_text_bytes // len(_TEXT) + 1))[
+            : load.prompt_text_bytes
+        ] + f" {dice.random()}"
     else:
-        prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*load.prompt_tokens))
+        prompt = dice.choices(
+            range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*load.prompt_tokens)
+        )
     output_tokens = dice.randint(*load.output_tokens)
-    asked = {"model": "tiny", "prompt": prompt, "max_tokens": output_tokens, "ignore_eos": True, "temperature": 0}
+    asked = {
+        "model": "tiny",
+        "prompt": prompt,
+        "max_tokens": output_tokens,
+        "ignore_eos": True,
+        "temperature": 0,
+    }
     more = {} if load.prompt_logprobs is None else {"prompt_logprobs": load.prompt_logprobs}
     return json.dumps({**asked, **more, "stream": load.stream}).encode(), output_tokens
 
 
 def loopback(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
-    here = parts.hostname and (ipaddress.ip_address(parts.hostname).is_loopback or ipaddress.ip_address(parts.hostname) in _SERVICES)
+    here = parts.hostname and (
+        ipaddress.ip_address(parts.hostname).is_loopback
+        or ipaddress.ip_address(parts.hostname) in _SERVICES
+    )
     if not parts.hostname or not here or not parts.port:
-        raise ValueError(f"{url}: this load is only ever sent to this machine: give http://127.0.0.1:PORT")
+        raise ValueError(
+            f"{url}: this load is only ever sent to this machine: give http://127.0.0.1:PORT"
+        )
     return parts.hostname, parts.port
 
 
@@ -236,7 +285,12 @@ class Background:
         """Its time is over, or its clients have sent their waves."""
         self._thread.join()
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """No request is under way."""
         if self._loop is not None and self._task is not None:
             with contextlib.suppress(RuntimeError):

@@ -1,4 +1,6 @@
-"""barostat(1), made from the help of the command line itself: what `--help` says, in the form that `man` reads."""
+"""barostat(1), made from the help of the command line itself: what `--help` says, in the form that
+`man` reads.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ CODES = (
 def man_page() -> str:
     """The page, in roff's man macros."""
     top = parser()
-    verbs = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    verbs = next(
+        action for action in top._actions if isinstance(action, argparse._SubParsersAction)
+    )
     lines = [
         f'.TH BAROSTAT 1 "" "barostat {__version__}" "User Commands"',
         '.\\" Made by `make docs` from the code. Do not edit.',
@@ -60,10 +64,22 @@ def _sections(sub: argparse.ArgumentParser) -> list[str]:
                 lines += [".TP", f".B {_text(choice.dest)}", _text(choice.help or "")]
         elif action.help != argparse.SUPPRESS:
             value = (
-                "" if action.nargs == 0 else _text(str(action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()))
+                ""
+                if action.nargs == 0
+                else _text(
+                    str(
+                        action.metavar
+                        or "|".join(map(str, action.choices or ()))
+                        or action.dest.upper()
+                    )
+                )
             )
             names = ", ".join(f"\\fB{_text(name)}\\fR" for name in action.option_strings)
-            lines += [".TP", f"{names} \\fI{value}\\fR".strip(), _text((action.help or "as vLLM has it").replace("%%", "%"))]
+            lines += [
+                ".TP",
+                f"{names} \\fI{value}\\fR".strip(),
+                _text((action.help or "as vLLM has it").replace("%%", "%")),
+            ]
     return [*lines, ".PP", *_verbatim(sub.epilog or "")]
 
 
@@ -72,6 +88,8 @@ def _verbatim(text: str) -> list[str]:
 
 
 def _text(line: str) -> str:
-    """The line as roff prints it as it is: backslashes, hyphens, and no control line by accident."""
+    """The line as roff prints it as it is: backslashes, hyphens, and no control line by
+    accident.
+    """
     escaped = line.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

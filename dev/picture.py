@@ -1,4 +1,5 @@
-"""The picture in the README: what `barostat diagnose` prints for a recording of the real vLLM in thrash.
+"""The picture in the README: what `barostat diagnose` prints for a recording of the real vLLM in
+thrash.
 
 python dev/picture.py        writes docs/images/diagnose.svg
 """
@@ -23,7 +24,16 @@ WIDTH = 118
 THEME = TerminalTheme(
     (24, 26, 31),
     (222, 222, 222),
-    [(24, 26, 31), (224, 86, 86), (126, 190, 118), (222, 184, 98), (98, 160, 222), (190, 130, 200), (96, 190, 190), (222, 222, 222)],
+    [
+        (24, 26, 31),
+        (224, 86, 86),
+        (126, 190, 118),
+        (222, 184, 98),
+        (98, 160, 222),
+        (190, 130, 200),
+        (96, 190, 190),
+        (222, 222, 222),
+    ],
     [
         (110, 116, 128),
         (240, 100, 100),
@@ -58,11 +68,23 @@ line-height: {line_height}px; }}
 
 def main() -> None:
     """Leave the picture at its place."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False)
+    console = Console(
+        record=True,
+        width=WIDTH,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        highlight=False,
+    )
     print_report(advised(bundle.read(RECORDING)).report, console)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(
-        console.export_svg(title="barostat diagnose http://localhost:8000", theme=THEME, code_format=FRAME, unique_id="barostat")
+        console.export_svg(
+            title="barostat diagnose http://localhost:8000",
+            theme=THEME,
+            code_format=FRAME,
+            unique_id="barostat",
+        )
     )
     print(PICTURE)
 

@@ -1,4 +1,5 @@
-"""A real Prometheus that scrapes engines on this machine: started, asked whether it has come so far, ended without a trace.
+"""A real Prometheus that scrapes engines on this machine: started, asked whether it has come so
+far, ended without a trace.
 
 with PrometheusServer(scrape("engines", "127.0.0.1:8000", pod="vllm-0")) as server:
     server.wait_for("up", at_least=1)
@@ -29,11 +30,22 @@ def scrape(job: str, *targets: str, **labels: str) -> dict[str, Any]:
 class PrometheusServer:
     """A running server. `jobs`: entries of scrape_configs; `flags`: more of its own."""
 
-    def __init__(self, *jobs: dict[str, Any], interval: str = "1s", flags: tuple[str, ...] = (), data: Path | None = None) -> None:
+    def __init__(
+        self,
+        *jobs: dict[str, Any],
+        interval: str = "1s",
+        flags: tuple[str, ...] = (),
+        data: Path | None = None,
+    ) -> None:
         """Nothing is started yet. `data`: a store that is there already."""
         self.folder = Path(tempfile.mkdtemp(prefix="barostat-prometheus-"))
         (self.folder / "prometheus.yml").write_text(
-            json.dumps({"global": {"scrape_interval": interval, "scrape_timeout": interval}, "scrape_configs": jobs})
+            json.dumps(
+                {
+                    "global": {"scrape_interval": interval, "scrape_timeout": interval},
+                    "scrape_configs": jobs,
+                }
+            )
         )
         self.port = free_port()
         self._flags = (*flags, f"--storage.tsdb.path={data or self.folder / 'data'}")
@@ -46,7 +58,12 @@ class PrometheusServer:
 
     def __enter__(self) -> PrometheusServer:
         """It runs, and answers."""
-        command = [str(PROGRAM), f"--config.file={self.folder}/prometheus.yml", f"--web.listen-address=127.0.0.1:{self.port}", *self._flags]
+        command = [
+            str(PROGRAM),
+            f"--config.file={self.folder}/prometheus.yml",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+            *self._flags,
+        ]
         with (self.folder / "log").open("w") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self.wait_for("vector(1)", at_least=1)
@@ -62,7 +79,9 @@ class PrometheusServer:
     def asked(self, query: str) -> list[Any]:
         """What it answers to the query now; nothing where it does not answer."""
         try:
-            with urlopen(f"{self.url}/api/v1/query?{urlencode({'query': query})}", timeout=10) as answer:
+            with urlopen(
+                f"{self.url}/api/v1/query?{urlencode({'query': query})}", timeout=10
+            ) as answer:
                 found: list[Any] = json.load(answer)["data"]["result"]
                 return found
         except (OSError, ValueError, KeyError):

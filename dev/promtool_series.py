@@ -1,9 +1,11 @@
-"""A recorded bundle as input series of `promtool test rules`: what the real engine showed, played as long as a rule needs to see it.
+"""A recorded bundle as input series of `promtool test rules`: what the real engine showed, played
+as long as a rule needs to see it.
 
     python dev/promtool_series.py tests/data/bundles/kv-preemption-thrash --for 20m > series.yaml
 
-A recording of half a minute is repeated: gauges take their values again, counters go on by what they rose in one round, the step between
-two rounds being the mean of the others. Nothing else is invented; a counter that stood still stands still for ever.
+A recording of half a minute is repeated: gauges take their values again, counters go on by what
+they rose in one round, the step between two rounds being the mean of the others. Nothing else is
+invented; a counter that stood still stands still for ever.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def recorded_series(pages: Sequence[Exposition], **labels: str) -> Series:
     found: Series = {}
     for page in pages:
         for sample in page.samples:
-            found.setdefault(written(sample.name, {**sample.labels, **labels}), []).append(sample.value)
+            found.setdefault(written(sample.name, {**sample.labels, **labels}), []).append(
+                sample.value
+            )
     return {name: values for name, values in found.items() if len(values) == len(pages)}
 
 
@@ -48,17 +52,29 @@ def written(name: str, labels: Mapping[str, str]) -> str:
 
 
 def played(series: Series, every_s: float, for_s: float) -> Series:
-    """The series at every STEP_S for that long. `every_s`: how far apart the recorded values are."""
-    return {name: [_at(values, name, at / every_s) for at in _instants(for_s)] for name, values in series.items()}
+    """The series at every STEP_S for that long. `every_s`: how far apart the recorded values
+    are.
+    """
+    return {
+        name: [_at(values, name, at / every_s) for at in _instants(for_s)]
+        for name, values in series.items()
+    }
 
 
 def joined(*parts: Series) -> Series:
-    """One after the other; a series that is missing in a part is missing there (None becomes a gap)."""
+    """One after the other; a series that is missing in a part is missing there (None becomes a
+    gap).
+    """
     lengths = [len(next(iter(part.values()))) for part in parts]
     names = dict.fromkeys(name for part in parts for name in part)
     gap = float("nan")
     return {
-        name: [value for part, length in zip(parts, lengths, strict=True) for value in part.get(name, [gap] * length)] for name in names
+        name: [
+            value
+            for part, length in zip(parts, lengths, strict=True)
+            for value in part.get(name, [gap] * length)
+        ]
+        for name in names
     }
 
 
@@ -72,7 +88,9 @@ def _instants(for_s: float) -> Iterable[float]:
 
 
 def _at(values: Sequence[float], name: str, place: float) -> float:
-    """The value at a place of the endless recording: where one was recorded, the last one before."""
+    """The value at a place of the endless recording: where one was recorded, the last one
+    before.
+    """
     length = len(values)
     index = int(place + 1e-9)
     rounds, within = divmod(index, length)
@@ -87,7 +105,9 @@ def _runs(values: Sequence[float]) -> Iterable[str]:
     place = 0
     while place < len(values):
         end = place
-        while end + 1 < len(values) and (values[end + 1] == values[place] or (isnan(values[end + 1]) and isnan(values[place]))):
+        while end + 1 < len(values) and (
+            values[end + 1] == values[place] or (isnan(values[end + 1]) and isnan(values[place]))
+        ):
             end += 1
         more = end - place
         if isnan(values[place]):
@@ -103,13 +123,35 @@ def _quoted(value: str) -> str:
 
 def main() -> int:
     """Print the series of a bundle."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bundle", type=Path)
-    parser.add_argument("--for", dest="for_s", type=float, default=1200.0, metavar="S", help="how long it is played (default 1200)")
-    parser.add_argument("--every", type=float, default=5.0, metavar="S", help="how far apart the recorded pages are (default 5)")
+    parser.add_argument(
+        "--for",
+        dest="for_s",
+        type=float,
+        default=1200.0,
+        metavar="S",
+        help="how long it is played (default 1200)",
+    )
+    parser.add_argument(
+        "--every",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="how far apart the recorded pages are (default 5)",
+    )
     arguments = parser.parse_args()
-    series: Any = input_series(played(recorded_series(readings(arguments.bundle)), arguments.every, arguments.for_s))
-    yaml.safe_dump({"interval": f"{STEP_S:g}s", "input_series": series}, sys.stdout, sort_keys=False, width=10**6)
+    series: Any = input_series(
+        played(recorded_series(readings(arguments.bundle)), arguments.every, arguments.for_s)
+    )
+    yaml.safe_dump(
+        {"interval": f"{STEP_S:g}s", "input_series": series},
+        sys.stdout,
+        sort_keys=False,
+        width=10**6,
+    )
     return 0
 
 

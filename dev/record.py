@@ -2,7 +2,8 @@
 
     python dev/record.py FOLDER [SCENARIO...]        records scenarios of dev/scenarios.py, each into a folder of its name
 
-Kept small: families that nobody judges by (`python_*`, `http_request_size_*`, ...) are left out, and so are `_created` series.
+Kept small: families that nobody judges by (`python_*`, `http_request_size_*`, ...) are left out,
+and so are `_created` series.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from dev.scenarios import SCENARIOS, brought_about, scenario
 
 from barostat.io.redaction.text import log_lines
 
-_LEFT_OUT = re.compile(r"^(# (HELP|TYPE) )?(python_|http_(request_size|response_size|request_duration_highr)|[a-z_:]+_created[ {])")
+_LEFT_OUT = re.compile(
+    r"^(# (HELP|TYPE) )?(python_|http_(request_size|response_size|request_duration_highr)|[a-z_:]+_created[ {])"
+)
 RECORDED_S = 20.0
 STILL_S = 15.0
 """Long enough where nothing changes."""
@@ -39,7 +42,8 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Reading:
     """One look at the engine.
 
-    `cpu_s`: CPU seconds used so far, by role; `states`: R, S or T (stopped), by role; `scrape_s`: how long the answer took.
+    `cpu_s`: CPU seconds used so far, by role; `states`: R, S or T (stopped), by role; `scrape_s`:
+    how long the answer took.
     """
 
     at: float
@@ -80,9 +84,11 @@ def record(
     seen: Callable[[Reading], None] = lambda _: None,
     gpu: Callable[[], tuple[str, str] | None] | None = None,
 ) -> None:
-    """A bundle of that many seconds is in `folder`; `seen` was shown each reading. `gpu`: (kind, text) of the cards' tool, beside each.
+    """A bundle of that many seconds is in `folder`; `seen` was shown each reading. `gpu`: (kind,
+    text) of the cards' tool, beside each.
 
-    Errors: RuntimeError if the engine does not listen; for one that never did, see `record_failed_start`.
+    Errors: RuntimeError if the engine does not listen; for one that never did, see
+    `record_failed_start`.
     """
     _clear(folder)
     name = "replica-0"
@@ -95,10 +101,15 @@ def record(
         time.sleep(max(0.0, began + index * interval_s - time.monotonic()))
         reading = look(engine)
         seen(reading)
-        kept = "\n".join(line for line in reading.text.splitlines() if not _LEFT_OUT.match(line)) + "\n"
+        kept = (
+            "\n".join(line for line in reading.text.splitlines() if not _LEFT_OUT.match(line))
+            + "\n"
+        )
         (folder / "metrics" / name / f"{int(reading.at)}.prom").write_text(kept)
         if before is not None:
-            (folder / "host" / name / f"{int(reading.at)}.json").write_text(json.dumps(_host(before, reading)) + "\n")
+            (folder / "host" / name / f"{int(reading.at)}.json").write_text(
+                json.dumps(_host(before, reading)) + "\n"
+            )
         if gpu is not None and (shown := gpu()) is not None:
             add_gpu(folder, shown, reading.at)
         before = reading
@@ -106,13 +117,17 @@ def record(
 
 
 def record_failed_start(engine: Engine, folder: Path) -> None:
-    """A bundle of an engine that never listened, or that has ended: its command line and its log."""
+    """A bundle of an engine that never listened, or that has ended: its command line and its
+    log.
+    """
     _clear(folder)
     _write_rest(engine, folder, "replica-0")
 
 
 def add_gpu(folder: Path, shown: tuple[str, str], at: float) -> None:
-    """What a vendor's tool said is in the bundle. `shown`: the kind (barostat.gpus.KINDS) and the text."""
+    """What a vendor's tool said is in the bundle. `shown`: the kind (barostat.gpus.KINDS) and the
+    text.
+    """
     room = folder / "gpu" / "replica-0"
     room.mkdir(parents=True, exist_ok=True)
     (room / f"{int(at)}.{shown[0]}").write_text(shown[1])
@@ -121,25 +136,47 @@ def add_gpu(folder: Path, shown: tuple[str, str], at: float) -> None:
 def _host(before: Reading, after: Reading) -> dict[str, object]:
     """What the processes used between two readings, in cores."""
     span_s = after.at - before.at
-    cores = {role: round((used - before.cpu_s[role]) / span_s, 3) for role, used in after.cpu_s.items() if role in before.cpu_s}
+    cores = {
+        role: round((used - before.cpu_s[role]) / span_s, 3)
+        for role, used in after.cpu_s.items()
+        if role in before.cpu_s
+    }
     return {
         "cpu_usage_cores": round(sum(cores.values()), 3),
         "cpu_limit_cores": os.cpu_count(),
-        "processes": [{"name": role, "cpu_cores": used, "state": after.states[role]} for role, used in sorted(cores.items())],
+        "processes": [
+            {"name": role, "cpu_cores": used, "state": after.states[role]}
+            for role, used in sorted(cores.items())
+        ],
     }
 
 
 def _write_rest(engine: Engine, folder: Path, name: str) -> None:
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     (folder / "logs" / f"{name}.log").write_text(portable_log(engine))
-    args = [argument.replace(str(engine.port), "8000") for argument in ["serve", "/models/tiny", *engine.arguments]]
-    replica = {"name": name, "version": engine.version, "args": args, "env": {**engine.base_env, **engine.env}}
-    document = {"apiVersion": "barostat.dev/v1alpha1", "kind": "Bundle", "engine": "vllm", "replicas": [replica]}
+    args = [
+        argument.replace(str(engine.port), "8000")
+        for argument in ["serve", "/models/tiny", *engine.arguments]
+    ]
+    replica = {
+        "name": name,
+        "version": engine.version,
+        "args": args,
+        "env": {**engine.base_env, **engine.env},
+    }
+    document = {
+        "apiVersion": "barostat.dev/v1alpha1",
+        "kind": "Bundle",
+        "engine": "vllm",
+        "replicas": [replica],
+    }
     (folder / "bundle.yaml").write_text(yaml.safe_dump(document, sort_keys=False, width=140))
 
 
 def portable_log(engine: Engine) -> str:
-    """The engine's log without this machine: folders are those of a container, and what a bundle redacts is redacted."""
+    """The engine's log without this machine: folders are those of a container, and what a bundle
+    redacts is redacted.
+    """
     log = engine.log_text()
     base = Path(os.__file__).resolve().parent.parent.parent
     for ours, theirs in {**engine.places, str(base): "/usr", f":{engine.port}": ":8000"}.items():
@@ -161,7 +198,9 @@ def main(arguments: list[str]) -> int:
             if one.listens:
                 engine.wait_ready()
                 with brought_about(one, engine) as load:
-                    record(engine, target / one.name, RECORDED_S if one.load else STILL_S, INTERVAL_S)
+                    record(
+                        engine, target / one.name, RECORDED_S if one.load else STILL_S, INTERVAL_S
+                    )
                     print(load.counts.summary() if load else "no load")
             else:
                 print(f"ended with {engine.wait_exit()}")

@@ -1,6 +1,7 @@
 """The reference pages, made from the code itself (`make docs`); a test holds them to it.
 
-docs/reference/causes.md  symptoms.md  levers.md  rules.md  alerts.md  signals.md  bounds.md  licences.md  command-line.md  barostat.1
+docs/reference/causes.md  symptoms.md  levers.md  rules.md  alerts.md  signals.md  bounds.md
+licences.md  command-line.md  barostat.1
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from dev.man_page import man_page
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTE = "<!-- Made by `make docs` from the code. Do not edit. -->\n\n"
 SECTION = re.compile(
-    r"^(Meaning|Impact|Evidence|Not evidence|Mitigation|Source|When|Not when|Undo|Proof|Bad|Good|Fix|Healthy):", re.MULTILINE
+    r"^(Meaning|Impact|Evidence|Not evidence|Mitigation|Source|When|Not when|Undo|Proof|Bad|Good|Fix|Healthy):",
+    re.MULTILINE,
 )
 
 
@@ -50,9 +52,15 @@ def causes_page() -> str:
     known = pages()
     parts = []
     for cause in causes():
-        variants = f"Variants: {', '.join(VARIANTS[cause.name])}.\n\n" if cause.name in VARIANTS else ""
+        variants = (
+            f"Variants: {', '.join(VARIANTS[cause.name])}.\n\n" if cause.name in VARIANTS else ""
+        )
         parts.append(_page(cause.name, cause.title, known[cause.name].text, variants))
-    return NOTE + "# Causes\n\nThe closed list. `barostat explain NAME` prints the same.\n\n" + "\n".join(parts)
+    return (
+        NOTE
+        + "# Causes\n\nThe closed list. `barostat explain NAME` prints the same.\n\n"
+        + "\n".join(parts)
+    )
 
 
 def symptoms_page() -> str:
@@ -62,8 +70,22 @@ def symptoms_page() -> str:
     for symptom in symptoms():
         needs = ", ".join(f"`{name}`" for name in symptom.needs)
         either = ", ".join(f"`{name}`" for name in symptom.needs_any)
-        line = "; ".join(text for text in (f"Needs {needs}" if needs else "", f"needs one of {either}" if either else "") if text)
-        parts.append(_page(symptom.name, symptom.title, known[symptom.name].text, f"{line}.\n\n" if line else ""))
+        line = "; ".join(
+            text
+            for text in (
+                f"Needs {needs}" if needs else "",
+                f"needs one of {either}" if either else "",
+            )
+            if text
+        )
+        parts.append(
+            _page(
+                symptom.name,
+                symptom.title,
+                known[symptom.name].text,
+                f"{line}.\n\n" if line else "",
+            )
+        )
     return NOTE + "# Symptoms\n\n" + "\n".join(parts)
 
 
@@ -72,66 +94,112 @@ def levers_page() -> str:
     docs = {
         module.LEVER.name: inspect.cleandoc(module.__doc__ or "")
         for found in pkgutil.iter_modules(levers_package.__path__)
-        if hasattr(module := importlib.import_module(f"{levers_package.__name__}.{found.name}"), "LEVER")
+        if hasattr(
+            module := importlib.import_module(f"{levers_package.__name__}.{found.name}"), "LEVER"
+        )
     }
     parts = [
-        _page(lever.name, lever.title, docs[lever.name], f"Side: {lever.side}. Weighed for: {', '.join(lever.causes)}.\n\n")
+        _page(
+            lever.name,
+            lever.title,
+            docs[lever.name],
+            f"Side: {lever.side}. Weighed for: {', '.join(lever.causes)}.\n\n",
+        )
         for lever in sorted(levers(), key=lambda lever: lever.name)
     ]
     said = (
-        "What a diagnosis weighs for each of the causes named, and proposes, leaves out, or advises against with the reason. "
-        "`barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into "
+        "What a diagnosis weighs for each of the causes named, and proposes, leaves out, "
+        "or advises against with the reason. "
+        "`barostat mitigate` carries out those that change a Deployment, and writes caps "
+        "at the edge into "
         "the limits file."
     )
     return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)
 
 
 def rules_page() -> str:
-    """Every rule of `barostat check`, those that an ordinary team is shown before those that a pedant asks for."""
+    """Every rule of `barostat check`, those that an ordinary team is shown before those that a
+    pedant asks for.
+    """
     known = pages()
     ordered = sorted(rules(), key=lambda rule: (rule.persona != "ordinary", rule.name))
-    rows = [f"| [`{rule.name}`](#{rule.name}) | {rule.severity} | {rule.confidence} | {rule.persona} | {rule.title} |" for rule in ordered]
+    rows = [
+        (
+            f"| [`{rule.name}`](#{rule.name}) | {rule.severity} | {rule.confidence} | "
+            f"{rule.persona} | {rule.title} |"
+        )
+        for rule in ordered
+    ]
     parts = [
-        _page(rule.name, rule.title, known[rule.name].text, f"{rule.severity}, {rule.confidence} confidence, {rule.persona}.\n\n")
+        _page(
+            rule.name,
+            rule.title,
+            known[rule.name].text,
+            f"{rule.severity}, {rule.confidence} confidence, {rule.persona}.\n\n",
+        )
         for rule in ordered
     ]
     said = (
-        "What `barostat check` looks for. Ordinary: what breaks or hurts, shown to everybody. Pedant: what a careful team asks for too "
-        "(`--persona pedant`). A rule may say of one finding that it is graver, less sure or for everybody. Each page's Bad and Good are "
-        "the rule's tests.\n\nThree more have no page: `drift` (`--live`: the running engine is not what is declared) and, of comments, "
+        "What `barostat check` looks for. Ordinary: what breaks or hurts, shown to "
+        "everybody. Pedant: what a careful team asks for too "
+        "(`--persona pedant`). A rule may say of one finding that it is graver, less sure "
+        "or for everybody. Each page's Bad and Good are "
+        "the rule's tests.\n\nThree more have no page: `drift` (`--live`: the running "
+        "engine is not what is declared) and, of comments, "
         "`suppression-without-reason` and `unused-suppression`."
     )
-    table = "| rule | severity | confidence | persona | what |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    table = (
+        "| rule | severity | confidence | persona | what |\n|---|---|---|---|---|\n"
+        + "\n".join(rows)
+    )
     return NOTE + f"# Rules\n\n{said}\n\n{table}\n\n" + "\n".join(parts)
 
 
 def alerts_page() -> str:
-    """Every alert with its page: how grave, how soon, what it hides, and how often it fired where nothing was wrong."""
+    """Every alert with its page: how grave, how soon, what it hides, and how often it fired where
+    nothing was wrong.
+    """
     known = pages()
     rows, parts = [], []
     for alert in sorted(alerts(), key=lambda alert: (alert.severity, alert.name)):
         rows.append(
-            f"| [`{alert.name}`](#{alert.name.lower()}) | {alert.severity} | {alert.part} | {alert.within_s / 60:g} | {alert.title} |"
+            f"| [`{alert.name}`](#{alert.name.lower()}) | {alert.severity} | {alert.part} "
+            f"| {alert.within_s / 60:g} | {alert.title} |"
         )
         hidden = ", ".join(f"`{name}`" for name in hidden_by(alert, alerts()))
-        extra = f"{alert.severity}, after {alert.within_s / 60:g} minutes at the latest." + (f" Hides {hidden}." if hidden else "")
+        extra = f"{alert.severity}, after {alert.within_s / 60:g} minutes at the latest." + (
+            f" Hides {hidden}." if hidden else ""
+        )
         apart = SECTION.sub(r"\n\g<0>", known[alert.name].text)
         parts.append(_page(alert.name, alert.title, apart, f"{extra}\n\n"))
     said = (
-        "What `barostat rules` makes, and where each alert's `runbook_url` leads. Critical wakes a person, warning can wait for the "
-        "morning. Part says whose series are read: vLLM's, latencies promised in the limits, the gateway's, Kubernetes', the cards'. "
+        "What `barostat rules` makes, and where each alert's `runbook_url` leads. Critical "
+        "wakes a person, warning can wait for the "
+        "morning. Part says whose series are read: vLLM's, latencies promised in the "
+        "limits, the gateway's, Kubernetes', the cards'. "
         "How soon is from the beginning of the incident, at scrapes 15 s apart.\n\n"
-        f"The healthy hours: {'; '.join(f'{name} ({what})' for name, what in RECORDINGS.items())}; and the first of them with usage at "
-        "96 % and the card's memory at 92 % throughout. Recordings of vLLM 0.32.0, each played for an hour."
+        "The healthy hours: "
+        f"{'; '.join(f'{name} ({what})' for name, what in RECORDINGS.items())}; and the "
+        "first of them with usage at "
+        "96 % and the card's memory at 92 % throughout. Recordings of vLLM 0.32.0, each "
+        "played for an hour."
     )
-    table = "| alert | severity | part | within, min | what |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    table = "| alert | severity | part | within, min | what |\n|---|---|---|---|---|\n" + "\n".join(
+        rows
+    )
     return NOTE + f"# Alerts\n\n{said}\n\n{table}\n\n" + "\n".join(parts)
 
 
 def signals_page() -> str:
     """Every signal with its unit, meaning and age limit."""
-    rows = [f"| `{kind.name}` | {kind.unit} | {kind.meaning} | {kind.stale_after_s:,.0f} |" for kind in SIGNALS.values()]
-    head = "# Signals\n\nA reader makes them, a symptom needs them.\n\n| name | unit | meaning | stale after, s |\n|---|---|---|---|\n"
+    rows = [
+        f"| `{kind.name}` | {kind.unit} | {kind.meaning} | {kind.stale_after_s:,.0f} |"
+        for kind in SIGNALS.values()
+    ]
+    head = (
+        "# Signals\n\nA reader makes them, a symptom needs them.\n\n| name | unit | meaning | "
+        "stale after, s |\n|---|---|---|---|\n"
+    )
     return NOTE + head + "\n".join(rows) + "\n"
 
 
@@ -139,19 +207,34 @@ def bounds_page() -> str:
     """How much of what strangers send is read."""
     rows = [f"| {bound.of} | {bound.most:,} {bound.unit} | {bound.beyond} |" for bound in BOUNDS]
     said = (
-        "Bundles, metrics and answers come from strangers: counts are bounded as well as bytes, and what was left out is said. "
-        "Answers of engines, API servers and Prometheus, logs and archives have a bound in bytes beside their reader, and a deadline."
+        "Bundles, metrics and answers come from strangers: counts are bounded as well as "
+        "bytes, and what was left out is said. "
+        "Answers of engines, API servers and Prometheus, logs and archives have a bound in "
+        "bytes beside their reader, and a deadline."
     )
-    return NOTE + f"# Bounds of what is read\n\n{said}\n\n| of | at most | beyond it |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    return (
+        NOTE
+        + f"# Bounds of what is read\n\n{said}\n\n| of | at most | beyond it |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def command_line_page() -> str:
     """The help of every verb."""
     os.environ["COLUMNS"] = "100"
     top = parser()
-    verbs = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
-    helps = {"barostat": top.format_help()} | {f"barostat {name}": sub.format_help() for name, sub in verbs.choices.items()}
-    return NOTE + "# Command line\n\n" + "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in helps.items())
+    verbs = next(
+        action for action in top._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    helps = {"barostat": top.format_help()} | {
+        f"barostat {name}": sub.format_help() for name, sub in verbs.choices.items()
+    }
+    return (
+        NOTE
+        + "# Command line\n\n"
+        + "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in helps.items())
+    )
 
 
 PAGES = {

@@ -1,10 +1,11 @@
-"""A trace on an engine that runs on this machine: every request at its instant, of its lengths, and when each of its tokens came back.
+"""A trace on an engine that runs on this machine: every request at its instant, of its lengths, and
+when each of its tokens came back.
 
     answers = replay(engine.url, rows, seed=3)
 
-Open loop: a late answer delays nobody. Prompts are token ids that no two requests share; output lengths are certain (`ignore_eos`).
-Everything is encoded before the first request is sent, and of the answer only the events are counted: the engine shares its cores
-with this. Loopback only.
+Open loop: a late answer delays nobody. Prompts are token ids that no two requests share; output
+lengths are certain (`ignore_eos`). Everything is encoded before the first request is sent, and of
+the answer only the events are counted: the engine shares its cores with this. Loopback only.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ LEAD_S = 0.3
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one row. Seconds from the start of the trace; `sent_s` is when it really was sent; `token_s` one per event: an engine
-    that is late may put several tokens into one. `whole`: it says itself that every token came, and ended its stream. `status`: 0 where
-    none came; `said`: what came with any but 200, with its head. `last`: the last bytes, where `usage` stands.
+    """What became of one row. Seconds from the start of the trace; `sent_s` is when it really was
+    sent; `token_s` one per event: an engine that is late may put several tokens into one. `whole`:
+    it says itself that every token came, and ended its stream. `status`: 0 where none came; `said`:
+    what came with any but 200, with its head. `last`: the last bytes, where `usage` stands.
     """
 
     row: Row
@@ -47,23 +49,34 @@ class Answer:
     last: bytes = b""
 
 
-def replay(url: str, rows: Sequence[Row], seed: int, stop: threading.Event | None = None) -> list[Answer]:
-    """The trace has been sent and every answer has ended. `seed`: of the prompts' contents. From `stop` on no more requests are sent, and
-    what has not been sent by then is left out."""
+def replay(
+    url: str, rows: Sequence[Row], seed: int, stop: threading.Event | None = None
+) -> list[Answer]:
+    """The trace has been sent and every answer has ended. `seed`: of the prompts' contents. From
+    `stop` on no more requests are sent, and what has not been sent by then is left out.
+    """
     dice = random.Random(seed)
     return replay_encoded(url, rows, [encoded(url, completion(row, dice)) for row in rows], stop)
 
 
 def replay_encoded(
-    url: str, rows: Sequence[Row], requests: Sequence[bytes], stop: threading.Event | None = None, until_s: float | None = None
+    url: str,
+    rows: Sequence[Row],
+    requests: Sequence[bytes],
+    stop: threading.Event | None = None,
+    until_s: float | None = None,
 ) -> list[Answer]:
-    """The same of requests that are whole already, each for its row. At `until_s` every client leaves: what is under way is cut off."""
+    """The same of requests that are whole already, each for its row. At `until_s` every client
+    leaves: what is under way is cut off.
+    """
     host, port = loopback(url)
     gc.collect()
     gc.disable()  # a pause of ours would look like one of the engine
     sent: list[Answer] = []
     try:
-        asyncio.run(_within(_all(host, port, rows, requests, stop or threading.Event(), sent), until_s))
+        asyncio.run(
+            _within(_all(host, port, rows, requests, stop or threading.Event(), sent), until_s)
+        )
     finally:
         gc.enable()
     return sent
@@ -75,10 +88,19 @@ async def _within(work: Coroutine[object, object, None], until_s: float | None) 
             await work
 
 
-async def _all(host: str, port: int, rows: Sequence[Row], requests: Sequence[bytes], stop: threading.Event, sent: list[Answer]) -> None:
+async def _all(
+    host: str,
+    port: int,
+    rows: Sequence[Row],
+    requests: Sequence[bytes],
+    stop: threading.Event,
+    sent: list[Answer],
+) -> None:
     start = time.monotonic() + LEAD_S
     async with asyncio.TaskGroup() as group:
-        for row, body in sorted(zip(rows, requests, strict=True), key=lambda pair: pair[0].arrival_s):
+        for row, body in sorted(
+            zip(rows, requests, strict=True), key=lambda pair: pair[0].arrival_s
+        ):
             delay = start + row.arrival_s - time.monotonic()
             if delay > 0:
                 await asyncio.sleep(delay)
@@ -118,14 +140,29 @@ async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) 
 
 
 def completion(row: Row, dice: random.Random) -> dict[str, object]:
-    """A body: token ids that nobody else has, and an answer that is exactly as long as the row says."""
+    """A body: token ids that nobody else has, and an answer that is exactly as long as the row
+    says.
+    """
     prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=row.input_tokens)
-    return {"model": "tiny", "prompt": prompt, "max_tokens": row.output_tokens, "ignore_eos": True, "temperature": 0, "stream": True}
+    return {
+        "model": "tiny",
+        "prompt": prompt,
+        "max_tokens": row.output_tokens,
+        "ignore_eos": True,
+        "temperature": 0,
+        "stream": True,
+    }
 
 
 def encoded(url: str, asked: Mapping[str, object], *lines: str) -> bytes:
     """The whole request. `lines`: further lines of its head."""
     host, port = loopback(url)
     body = json.dumps(asked).encode()
-    head = [f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json", *lines]
-    return "\r\n".join([*head, f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"]).encode() + body
+    head = [
+        f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json",
+        *lines,
+    ]
+    return (
+        "\r\n".join([*head, f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"]).encode()
+        + body
+    )

@@ -1,7 +1,8 @@
 """States of the real engine, each brought about by one cause and by no other.
 
-Every scenario says which flags and which load it takes, and why what follows is that cause. The CPU build's blocks hold 128 tokens and
-block 0 is never handed out, so `--num-gpu-blocks-override 64` leaves 63 blocks = 8,064 tokens.
+Every scenario says which flags and which load it takes, and why what follows is that cause. The CPU
+build's blocks hold 128 tokens and block 0 is never handed out, so `--num-gpu-blocks-override 64`
+leaves 63 blocks = 8,064 tokens.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from dev.load import Background, Load
 class Scenario:
     """One state and how to get there.
 
-    `settle_s`: how long the load runs before the state is steady. `stops`: the role of the process that gets SIGSTOP after that.
-    `load` None: no request; `beside`: a second kind of request on top of it. An empty `cause` is never used: the name of the cause that
-    the diagnosis has to give. `recorded_only`: shown by its recording; one of its kind is brought about live, which costs a minute.
+    `settle_s`: how long the load runs before the state is steady. `stops`: the role of the process
+    that gets SIGSTOP after that. `load` None: no request; `beside`: a second kind of request on top
+    of it. An empty `cause` is never used: the name of the cause that the diagnosis has to give.
+    `recorded_only`: shown by its recording; one of its kind is brought about live, which costs a
+    minute.
     """
 
     name: str
@@ -46,14 +49,25 @@ class Scenario:
 
 _SMALL_POOL = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 _LARGE_POOL = ("--max-model-len", "4096", "--max-num-seqs", "64")
-_FEW = ("--max-model-len", "6144", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64", "--no-enable-prefix-caching")
-"""A pool of 63 usable blocks in front of prompts that take 12 to 40 of them: two to six requests fit."""
+_FEW = (
+    "--max-model-len",
+    "6144",
+    "--num-gpu-blocks-override",
+    "64",
+    "--max-num-seqs",
+    "64",
+    "--no-enable-prefix-caching",
+)
+"""A pool of 63 usable blocks in front of prompts that take 12 to 40 of them: two to six requests
+fit.
+"""
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "kv-preemption-thrash",
         "kv-preemption-thrash",
-        "a prompt holds 2-4 blocks at admission and grows to 4-8: the pool admits 20 of which 10 fit to the end, so growth preempts",
+        "a prompt holds 2-4 blocks at admission and grows to 4-8: the pool admits 20 of "
+        "which 10 fit to the end, so growth preempts",
         _SMALL_POOL,
         Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600)),
         settle_s=12.0,
@@ -61,29 +75,42 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "kv-admission-queueing",
         "kv-admission-queueing",
-        "prompts fill the pool at admission and grow little, for which a watermark keeps room: the queue waits, nobody is thrown out",
-        ("--max-model-len", "4096", "--num-gpu-blocks-override", "192", "--max-num-seqs", "64", "--watermark", "0.04"),
+        "prompts fill the pool at admission and grow little, for which a watermark keeps "
+        "room: the queue waits, nobody is thrown out",
+        (
+            "--max-model-len",
+            "4096",
+            "--num-gpu-blocks-override",
+            "192",
+            "--max-num-seqs",
+            "64",
+            "--watermark",
+            "0.04",
+        ),
         Load(clients=48, prompt_tokens=(500, 900), output_tokens=(120, 250)),
         settle_s=16.0,
     ),
     Scenario(
         "slot-bound",
         "slot-bound",
-        "four slots and a pool for hundreds: the queue waits for a slot while the cache is nearly empty",
+        "four slots and a pool for hundreds: the queue waits for a slot while the cache is "
+        "nearly empty",
         ("--max-model-len", "4096", "--max-num-seqs", "4"),
         Load(clients=24, prompt_tokens=(100, 200), output_tokens=(80, 160)),
     ),
     Scenario(
         "prefill-bound",
         "prefill-bound",
-        "long prompts and two tokens of output against 256 tokens a step: every step is full of prompt, neither slots nor cache are",
+        "long prompts and two tokens of output against 256 tokens a step: every step is "
+        "full of prompt, neither slots nor cache are",
         ("--max-model-len", "4096", "--max-num-seqs", "64", "--max-num-batched-tokens", "256"),
         Load(clients=16, prompt_tokens=(1500, 2500), output_tokens=(8, 16)),
     ),
     Scenario(
         "host-bound-text",
         "host-bound",
-        "prompts of 28 kB of text that differ at their end only: the prefix cache spares the engine the work, nobody spares the tokenizer",
+        "prompts of 28 kB of text that differ at their end only: the prefix cache spares "
+        "the engine the work, nobody spares the tokenizer",
         ("--max-model-len", "8192", "--max-num-seqs", "256"),
         Load(clients=32, prompt_text_bytes=28_000, output_tokens=(2, 4)),
         shape="feather",
@@ -91,7 +118,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "hung-engine",
         "hung-engine",
-        "the engine core is stopped while requests run: /health and /metrics still answer, and no token comes",
+        "the engine core is stopped while requests run: /health and /metrics still answer, "
+        "and no token comes",
         _LARGE_POOL,
         Load(clients=8, prompt_tokens=(100, 200), output_tokens=(200, 300)),
         stops="EngineCore",
@@ -99,7 +127,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "hung-engine-idle",
         "hung-engine",
-        "the engine core is stopped while nothing runs: only a request can tell this from an idle engine",
+        "the engine core is stopped while nothing runs: only a request can tell this from "
+        "an idle engine",
         _LARGE_POOL,
         settle_s=1.0,
         stops="EngineCore",
@@ -107,7 +136,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "healthy-busy",
         "healthy-busy",
-        "41 clients whose requests hold three blocks each from first token to last, in a pool of 127: nearly full for ever, nobody waits",
+        "41 clients whose requests hold three blocks each from first token to last, in a "
+        "pool of 127: nearly full for ever, nobody waits",
         ("--max-model-len", "4096", "--num-gpu-blocks-override", "128", "--max-num-seqs", "64"),
         Load(clients=41, prompt_tokens=(257, 262), output_tokens=(80, 120)),
         settle_s=15.0,
@@ -120,18 +150,27 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("--swap-space", "4"),
         listens=False,
     ),
-    Scenario("bad-config-model", "bad-config", "there is no such model folder", (), model="/models/not-there", listens=False),
+    Scenario(
+        "bad-config-model",
+        "bad-config",
+        "there is no such model folder",
+        (),
+        model="/models/not-there",
+        listens=False,
+    ),
     Scenario(
         "kv-pool-too-small",
         "kv-pool-too-small",
-        "sixteen blocks hold 2,048 tokens and one request of the allowed length needs 4,096: the start-up check refuses",
+        "sixteen blocks hold 2,048 tokens and one request of the allowed length needs "
+        "4,096: the start-up check refuses",
         ("--max-model-len", "4096", "--num-gpu-blocks-override", "16"),
         listens=False,
     ),
     Scenario(
         "few-large-half-empty",
         "kv-admission-queueing",
-        "a prompt takes 33 to 37 of 63 blocks: while one runs the pool is 56 % used, and the next one does not fit",
+        "a prompt takes 33 to 37 of 63 blocks: while one runs the pool is 56 % used, and "
+        "the next one does not fit",
         _FEW,
         Load(clients=6, prompt_tokens=(4200, 4700), output_tokens=(60, 120)),
         settle_s=12.0,
@@ -139,7 +178,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-three",
         "kv-admission-queueing",
-        "a prompt takes 17 to 18 of 63 blocks and grows by one: three fit, 84 % used, and the fourth waits",
+        "a prompt takes 17 to 18 of 63 blocks and grows by one: three fit, 84 % used, and "
+        "the fourth waits",
         _FEW,
         Load(clients=9, prompt_tokens=(2100, 2240), output_tokens=(40, 60)),
         settle_s=12.0,
@@ -148,7 +188,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-growing",
         "kv-preemption-thrash",
-        "a prompt takes 6 to 7 blocks at admission and grows by 7 to 10: nine are let in where four can end",
+        "a prompt takes 6 to 7 blocks at admission and grows by 7 to 10: nine are let in "
+        "where four can end",
         _FEW,
         Load(clients=10, prompt_tokens=(700, 800), output_tokens=(900, 1200)),
         settle_s=25.0,
@@ -157,7 +198,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "large-bursts-on-small",
         "kv-admission-queueing",
-        "small requests leave two thirds of the pool free, which prompts of half the pool do not find twice: the second holds up the queue",
+        "small requests leave two thirds of the pool free, which prompts of half the pool "
+        "do not find twice: the second holds up the queue",
         _FEW,
         Load(clients=8, prompt_tokens=(100, 200), output_tokens=(60, 120)),
         Load(clients=3, prompt_tokens=(3600, 4200), output_tokens=(300, 400)),
@@ -167,7 +209,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-watermark",
         "kv-admission-queueing",
-        "a tenth of the pool is kept free at admission, so the third prompt of 18 blocks does not fit although 27 are free",
+        "a tenth of the pool is kept free at admission, so the third prompt of 18 blocks "
+        "does not fit although 27 are free",
         (*_FEW, "--watermark", "0.15"),
         Load(clients=6, prompt_tokens=(2200, 2300), output_tokens=(100, 200)),
         settle_s=12.0,
@@ -176,7 +219,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-whole-prompts",
         "kv-admission-queueing",
-        "without chunked prefill a prompt is computed in one step; two of 24 to 26 blocks fit, and the third waits for the pool",
+        "without chunked prefill a prompt is computed in one step; two of 24 to 26 blocks "
+        "fit, and the third waits for the pool",
         (*_FEW, "--no-enable-chunked-prefill", "--max-num-batched-tokens", "8192"),
         Load(clients=6, prompt_tokens=(3000, 3300), output_tokens=(60, 120)),
         settle_s=12.0,
@@ -185,7 +229,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-active-limit",
         "slot-bound",
-        "one active sequence at most: the second waits for it while two thirds of the pool are free",
+        "one active sequence at most: the second waits for it while two thirds of the pool "
+        "are free",
         (*_FEW, "--max-num-active-seqs", "1"),
         Load(clients=5, prompt_tokens=(1500, 2000), output_tokens=(60, 120)),
         settle_s=12.0,
@@ -194,7 +239,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "few-large-healthy",
         "healthy-busy",
-        "two clients whose requests hold a third of the pool each: two thirds used for ever, nobody waits",
+        "two clients whose requests hold a third of the pool each: two thirds used for "
+        "ever, nobody waits",
         _FEW,
         Load(clients=2, prompt_tokens=(2100, 2240), output_tokens=(200, 300)),
         settle_s=12.0,
@@ -203,8 +249,18 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "rare-preemption",
         "kv-admission-queueing",
-        "requests grow by a block or two after they were let in: now and then the last block is not there, in one of some thirty requests",
-        ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64", "--watermark", "0.05"),
+        "requests grow by a block or two after they were let in: now and then the last "
+        "block is not there, in one of some thirty requests",
+        (
+            "--max-model-len",
+            "4096",
+            "--num-gpu-blocks-override",
+            "64",
+            "--max-num-seqs",
+            "64",
+            "--watermark",
+            "0.05",
+        ),
         Load(clients=24, prompt_tokens=(400, 500), output_tokens=(60, 140)),
         settle_s=12.0,
         recorded_only=True,

@@ -1,8 +1,10 @@
-"""A real browser, Debian's chromium with the libraries that it needs, unpacked into the cache and not installed (`make browser`; no root).
+"""A real browser, Debian's chromium with the libraries that it needs, unpacked into the cache and
+not installed (`make browser`; no root).
 
     <cache>/chromium-debian/   usr/lib/chromium/chromium ...   READY (written last)
 
-What the machine has of the libraries is used; what it lacks is unpacked beside. Prints the path of the program as its last line.
+What the machine has of the libraries is used; what it lacks is unpacked beside. Prints the path of
+the program as its last line.
 """
 
 from __future__ import annotations
@@ -31,10 +33,14 @@ def is_installed() -> bool:
 
 
 def library_path() -> str:
-    """Where the unpacked libraries lie, as the loader wants it, libpulse's own one folder deeper; the machine's are found after them."""
+    """Where the unpacked libraries lie, as the loader wants it, libpulse's own one folder deeper;
+    the machine's are found after them.
+    """
     libraries = TARGET / "usr" / "lib"
     return ":".join(
-        str(path) for pattern in ("*-linux-gnu*", "*-linux-gnu*/pulseaudio") for path in sorted(libraries.glob(pattern))
+        str(path)
+        for pattern in ("*-linux-gnu*", "*-linux-gnu*/pulseaudio")
+        for path in sorted(libraries.glob(pattern))
     ) or str(TARGET)
 
 
@@ -45,7 +51,9 @@ def main() -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not is_installed():
             if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-                print("browser: apt-get and dpkg-deb are needed (Debian or Ubuntu)", file=sys.stderr)
+                print(
+                    "browser: apt-get and dpkg-deb are needed (Debian or Ubuntu)", file=sys.stderr
+                )
                 return 1
             unpack()
             (TARGET / "READY").write_text("complete\n")
@@ -54,23 +62,52 @@ def main() -> int:
 
 
 def unpack() -> None:
-    """Fill TARGET. A machine whose package lists are empty has them fetched first, where that is allowed."""
+    """Fill TARGET. A machine whose package lists are empty has them fetched first, where that is
+    allowed.
+    """
     wanted = _wanted()
     if not wanted:
         subprocess.run(["apt-get", "-qq", "update"], check=True)
         wanted = _wanted()
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", *wanted], cwd=folder, check=True)
+        subprocess.run(
+            ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", *wanted],
+            cwd=folder,
+            check=True,
+        )
         for package in sorted(Path(folder).glob("*.deb")):
             subprocess.run(["dpkg-deb", "-x", str(package), str(TARGET)], check=True)
-    missing = subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True, env={"LD_LIBRARY_PATH": library_path()}, check=True)
+    missing = subprocess.run(
+        ["ldd", str(PROGRAM)],
+        capture_output=True,
+        text=True,
+        env={"LD_LIBRARY_PATH": library_path()},
+        check=True,
+    )
     assert "not found" not in missing.stdout, missing.stdout
 
 
 def _wanted() -> list[str]:
-    """The packages that apt would install for it here, and its own two where they are installed already; empty where apt knows none."""
-    asked = ["apt-get", "-s", "-o", "Debug::NoLocking=true", "install", "--no-install-recommends", *PACKAGES, FONTS]
-    done = subprocess.run(asked, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, check=False)
+    """The packages that apt would install for it here, and its own two where they are installed
+    already; empty where apt knows none.
+    """
+    asked = [
+        "apt-get",
+        "-s",
+        "-o",
+        "Debug::NoLocking=true",
+        "install",
+        "--no-install-recommends",
+        *PACKAGES,
+        FONTS,
+    ]
+    done = subprocess.run(
+        asked,
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        check=False,
+    )
     if done.returncode:
         return []
     found = re.findall(r"^Inst (\S+)", done.stdout, re.MULTILINE)

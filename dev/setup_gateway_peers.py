@@ -1,8 +1,9 @@
-"""What the gateway is measured beside, each in the cache and none installed (`make gateway-peers`; no root, 1 GB).
+"""What the gateway is measured beside, each in the cache and none installed (`make gateway-peers`;
+no root, 1 GB).
 
 <cache>/gateway-peers/   usr/   wrk, nginx and haproxy, Debian's packages
-                         litellm/ router/   environments of LiteLLM's proxy, and of vllm-router with aiohttp
-                         READY (written last)
+                         litellm/ router/   environments of LiteLLM's proxy, and of vllm-router with
+                         aiohttp READY (written last)
 Envoy and Redis are set up as well (dev/setup_envoy.py, dev/setup_redis.py).
 """
 
@@ -25,7 +26,10 @@ PACKAGES = (
     "nginx",
     *("haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"),
 )
-ENVIRONMENTS = {"litellm": ("litellm[proxy]==1.106.2",), "router": ("vllm-router==0.1.17", "aiohttp==3.14.5", "uvloop==0.23.0")}
+ENVIRONMENTS = {
+    "litellm": ("litellm[proxy]==1.106.2",),
+    "router": ("vllm-router==0.1.17", "aiohttp==3.14.5", "uvloop==0.23.0"),
+}
 
 
 def is_installed() -> bool:
@@ -38,7 +42,18 @@ def _build() -> None:
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
     for name, wanted in ENVIRONMENTS.items():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(TARGET / name)], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(TARGET / name / "bin" / "python"), *wanted], check=True)
+        subprocess.run(
+            [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--python",
+                str(TARGET / name / "bin" / "python"),
+                *wanted,
+            ],
+            check=True,
+        )
 
 
 def main() -> int:

@@ -1,7 +1,8 @@
-"""What the load generator is measured beside: guidellm in an environment of its own, in the cache (`make vllm load-peers`; no root).
+"""What the load generator is measured beside: guidellm in an environment of its own, in the cache
+(`make vllm load-peers`; no root).
 
-The other peer, `vllm bench serve`, comes with the engine. guidellm imports torch to read a tokenizer: it finds the engine's, which spares
-gigabytes of another one.
+The other peer, `vllm bench serve`, comes with the engine. guidellm imports torch to read a
+tokenizer: it finds the engine's, which spares gigabytes of another one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def _build() -> None:
     python = str(TARGET / "guidellm" / "bin" / "python")
     without = TARGET / "without.txt"
     without.write_text("torch; python_version < '3'\n")
-    subprocess.run([uv, "pip", "install", "--quiet", "--override", str(without), "--python", python, *WANTED], check=True)
+    subprocess.run(
+        [uv, "pip", "install", "--quiet", "--override", str(without), "--python", python, *WANTED],
+        check=True,
+    )
     (packages,) = (TARGET / "guidellm" / "lib").glob("python*/site-packages")
     (engines,) = (ENVIRONMENT.resolve() / "lib").glob("python*/site-packages")
     (packages / "zz_engine.pth").write_text(f"{engines}\n")

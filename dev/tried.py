@@ -1,4 +1,5 @@
-"""A state of the engine diagnosed, a proposal applied, and what came of it: by its clients and by the engine's counters.
+"""A state of the engine diagnosed, a proposal applied, and what came of it: by its clients and by
+the engine's counters.
 
 with engine: report = diagnosed(engine, 30)
 outcome, load = measured(scenario, other_engine, other_engine.url, 60)
@@ -45,7 +46,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A setting, what was forecast for it and what came. `between`: the least and the most of a forecast that the report calls unsure."""
+    """A setting, what was forecast for it and what came. `between`: the least and the most of a
+    forecast that the report calls unsure.
+    """
 
     state: str
     change: str
@@ -61,8 +64,14 @@ def expected(found: dict[str, Any]) -> Outcome:
 
 
 def between(step: dict[str, Any]) -> tuple[Outcome, Outcome] | None:
-    """The least and the most of a next step that the report calls unsure; None of one whose forecast it stands by."""
-    return (expected(step["between"]["least"]), expected(step["between"]["most"])) if step["effect"] == "unsure" else None
+    """The least and the most of a next step that the report calls unsure; None of one whose
+    forecast it stands by.
+    """
+    return (
+        (expected(step["between"]["least"]), expected(step["between"]["most"]))
+        if step["effect"] == "unsure"
+        else None
+    )
 
 
 def flags_with(flags: Sequence[str], change: str) -> tuple[str, ...]:
@@ -76,16 +85,23 @@ def flags_with(flags: Sequence[str], change: str) -> tuple[str, ...]:
 
 
 def measured(one: Scenario, engine: Engine, url: str, for_s: float) -> tuple[Outcome, Background]:
-    """What the scenario's clients and the engine's counters say of a stretch, once the state is steady."""
+    """What the scenario's clients and the engine's counters say of a stretch, once the state is
+    steady.
+    """
     with Background(url, streaming(one)) as load:
         settle(one)
         first, before, began = len(load.counts.ttft_s), scrape(engine), time.monotonic()
         time.sleep(for_s)
         after, seconds = scrape(engine), time.monotonic() - began
         ttft_s = load.counts.ttft_s[first:]
-    grown = {name: counter(after, name) - counter(before, name) for name in (TOKENS, PREEMPTIONS, f"{ITL}_sum", f"{ITL}_count")}
+    grown = {
+        name: counter(after, name) - counter(before, name)
+        for name in (TOKENS, PREEMPTIONS, f"{ITL}_sum", f"{ITL}_count")
+    }
     itl_s = grown[f"{ITL}_sum"] / max(1.0, grown[f"{ITL}_count"])
-    return Outcome(grown[TOKENS] / seconds, fmean(ttft_s), itl_s, grown[PREEMPTIONS] / seconds), load
+    return Outcome(
+        grown[TOKENS] / seconds, fmean(ttft_s), itl_s, grown[PREEMPTIONS] / seconds
+    ), load
 
 
 def streaming(one: Scenario) -> Load:
@@ -107,7 +123,9 @@ def applied(
     for_s: float,
     wait_ready: Callable[[Engine], object],
 ) -> tuple[Outcome, Background]:
-    """What the change comes to, on an engine of its own or at a gateway in front of one. `engine`: one with these flags, not started."""
+    """What the change comes to, on an engine of its own or at a gateway in front of one. `engine`:
+    one with these flags, not started.
+    """
     with ExitStack() as stack:
         edge = not change.startswith("--")
         started = stack.enter_context(engine(flags if edge else flags_with(flags, change)))
@@ -121,7 +139,19 @@ def applied(
 
 def diagnosed(engine: Engine, for_s: float) -> dict[str, Any]:
     """The report's one replica. Errors: RuntimeError where there is none."""
-    command = [str(BAROSTAT), "diagnose", engine.url, "--for", f"{for_s:g}s", "--interval", "5s", "--log", str(engine.log), "-o", "json"]
+    command = [
+        str(BAROSTAT),
+        "diagnose",
+        engine.url,
+        "--for",
+        f"{for_s:g}s",
+        "--interval",
+        "5s",
+        "--log",
+        str(engine.log),
+        "-o",
+        "json",
+    ]
     done = run_to_end(command, within_s=for_s + 120)
     if not done.stdout:
         raise RuntimeError(f"barostat diagnose ended with {done.returncode}: {done.stderr.strip()}")
@@ -131,13 +161,18 @@ def diagnosed(engine: Engine, for_s: float) -> dict[str, Any]:
 
 def proposals(report: dict[str, Any]) -> list[dict[str, Any]]:
     """The report's next steps that have a forecast, turn nobody away, and can be tried here."""
-    forecast = [step for step in report["next"] if step["expected"] and step["expected"]["refusedRatio"] < 0.01]
+    forecast = [
+        step
+        for step in report["next"]
+        if step["expected"] and step["expected"]["refusedRatio"] < 0.01
+    ]
     return [step for step in forecast if is_appliable(step["change"])]
 
 
 def is_appliable(change: str) -> bool:
     """True for what can be tried here: a flag, or a budget of a gateway in front.
 
-    A limit of single requests is forecast alone, and a gateway that has it admits by what requests hold, too.
+    A limit of single requests is forecast alone, and a gateway that has it admits by what requests
+    hold, too.
     """
     return re.match(r"--[a-z]|edge: \{", change) is not None

@@ -1,9 +1,11 @@
-"""The least that a proxy in Python costs: uvloop, httptools, bytes passed on, nothing read, decided, bounded or counted.
+"""The least that a proxy in Python costs: uvloop, httptools, bytes passed on, nothing read,
+decided, bounded or counted.
 
     python bench/gateway_peers/bare_proxy.py PORT UPSTREAM_PORT
 
-How fast a machine runs Python differs more from machine to machine than how fast it runs nginx: what the gateway's decision costs is
-told by what it takes beyond this, in the same run. Requests with a length, one at a time on a connection; no error is handled.
+How fast a machine runs Python differs more from machine to machine than how fast it runs nginx:
+what the gateway's decision costs is told by what it takes beyond this, in the same run. Requests
+with a length, one at a time on a connection; no error is handled.
 """
 
 from __future__ import annotations
@@ -70,13 +72,17 @@ class Client(asyncio.Protocol):
 
     async def _dialled(self, request: bytes) -> None:
         loop = asyncio.get_running_loop()
-        _, upstream = await loop.create_connection(lambda: Upstream(self), "127.0.0.1", int(sys.argv[2]))
+        _, upstream = await loop.create_connection(
+            lambda: Upstream(self), "127.0.0.1", int(sys.argv[2])
+        )
         upstream.transport.write(request)
 
 
 async def main() -> None:
     """Serve until killed."""
-    server = await asyncio.get_running_loop().create_server(Client, "127.0.0.1", int(sys.argv[1]), backlog=2048)
+    server = await asyncio.get_running_loop().create_server(
+        Client, "127.0.0.1", int(sys.argv[1]), backlog=2048
+    )
     await server.serve_forever()
 
 

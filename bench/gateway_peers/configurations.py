@@ -1,4 +1,6 @@
-"""What the proxies of bench/gateway.py run with: one worker, keep-alive to the upstream, no access log, streams not buffered."""
+"""What the proxies of bench/gateway.py run with: one worker, keep-alive to the upstream, no access
+log, streams not buffered.
+"""
 
 from __future__ import annotations
 
@@ -43,24 +45,52 @@ backend engine
 """
 
 
-def envoy(port: int, upstream: int, filters: list[dict[str, Any]] | None = None, clusters: list[dict[str, Any]] | None = None) -> str:
+def envoy(
+    port: int,
+    upstream: int,
+    filters: list[dict[str, Any]] | None = None,
+    clusters: list[dict[str, Any]] | None = None,
+) -> str:
     """One worker (by its command line), no access log; `filters` stand before the router."""
     router = {
         "name": "envoy.filters.http.router",
-        "typed_config": {"@type": _type("filters.http.router.v3.Router"), "suppress_envoy_headers": True},
+        "typed_config": {
+            "@type": _type("filters.http.router.v3.Router"),
+            "suppress_envoy_headers": True,
+        },
     }
     route = {"match": {"prefix": "/"}, "route": {"cluster": "engine", "timeout": "0s"}}
     manager = {
         "@type": _type("filters.network.http_connection_manager.v3.HttpConnectionManager"),
         "stat_prefix": "front",
         "generate_request_id": False,
-        "route_config": {"name": "all", "virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
+        "route_config": {
+            "name": "all",
+            "virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}],
+        },
         "http_filters": [*(filters or []), router],
     }
-    chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
-    listener = {"name": "front", "address": _address(port), "per_connection_buffer_limit_bytes": 4 << 20, "filter_chains": [chain]}
-    engine = {"name": "engine", **_unlimited(), "type": "STATIC", "load_assignment": _endpoints("engine", upstream)}
-    return json.dumps({"static_resources": {"listeners": [listener], "clusters": [engine, *(clusters or [])]}}, indent=1)
+    chain = {
+        "filters": [
+            {"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}
+        ]
+    }
+    listener = {
+        "name": "front",
+        "address": _address(port),
+        "per_connection_buffer_limit_bytes": 4 << 20,
+        "filter_chains": [chain],
+    }
+    engine = {
+        "name": "engine",
+        **_unlimited(),
+        "type": "STATIC",
+        "load_assignment": _endpoints("engine", upstream),
+    }
+    return json.dumps(
+        {"static_resources": {"listeners": [listener], "clusters": [engine, *(clusters or [])]}},
+        indent=1,
+    )
 
 
 def _type(name: str) -> str:
@@ -72,7 +102,10 @@ def _address(port: int) -> dict[str, Any]:
 
 
 def _endpoints(name: str, port: int) -> dict[str, Any]:
-    return {"cluster_name": name, "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(port)}}]}]}
+    return {
+        "cluster_name": name,
+        "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(port)}}]}],
+    }
 
 
 def _unlimited() -> dict[str, Any]:
@@ -84,9 +117,14 @@ def litellm(upstream: int) -> str:
     """One model, no database, no callbacks, no retries."""
     engine = {"model": "openai/m", "api_base": f"http://127.0.0.1:{upstream}/v1", "api_key": "none"}
     settings = {"num_retries": 0, "request_timeout": 600, "telemetry": False}
-    # Without a master key it asks for this sentence; it then looks at no key, as none of the others does.
+    # Without a master key it asks for this sentence; it then looks at no key, as none of the others
+    # does.
     general = {"dangerously_permit_weak_or_unset_master_key": True}
-    document = {"model_list": [{"model_name": "m", "litellm_params": engine}], "litellm_settings": settings, "general_settings": general}
+    document = {
+        "model_list": [{"model_name": "m", "litellm_params": engine}],
+        "litellm_settings": settings,
+        "general_settings": general,
+    }
     return json.dumps(document, indent=1)
 
 
@@ -96,14 +134,31 @@ def keys() -> str:
 
 
 def limits() -> str:
-    """Every feature on: limits of a request, objectives, a ledger that is read from the engine, three tenants."""
-    tenants = [{"name": "batch", "share": 0.2}, {"name": "chat", "share": 0.5, "maxConcurrency": 4096}, {"name": "default", "share": 0.3}]
+    """Every feature on: limits of a request, objectives, a ledger that is read from the engine,
+    three tenants.
+    """
+    tenants = [
+        {"name": "batch", "share": 0.2},
+        {"name": "chat", "share": 0.5, "maxConcurrency": 4096},
+        {"name": "default", "share": 0.3},
+    ]
     spec = {
         "model": "m",
-        "request": {"maxInputTokens": 120000, "maxOutputTokens": 8192, "maxStreamSeconds": 600, "onMissingOutputLimit": "cap"},
+        "request": {
+            "maxInputTokens": 120000,
+            "maxOutputTokens": 8192,
+            "maxStreamSeconds": 600,
+            "onMissingOutputLimit": "cap",
+        },
         "slo": {"ttftP99Seconds": 2.0, "itlP99Seconds": 0.1},
         "tenants": tenants,
     }
     return json.dumps(
-        {"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "metadata": {"name": "bench"}, "spec": spec}, indent=1
+        {
+            "apiVersion": "barostat.dev/v1alpha1",
+            "kind": "ServingLimits",
+            "metadata": {"name": "bench"},
+            "spec": spec,
+        },
+        indent=1,
     )

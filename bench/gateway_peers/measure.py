@@ -1,4 +1,6 @@
-"""One measurement of one proxy: its processes on a core of their own, the load on another, the processor time from /proc."""
+"""One measurement of one proxy: its processes on a core of their own, the load on another, the
+processor time from /proc.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def built(folder: Path) -> None:
 
 def request(body: str, path: str = "/v1/chat/completions") -> str:
     """A whole HTTP request with this body."""
-    head = f"POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer none\r\ncontent-type: application/json\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer none\r\ncontent-type: "
+        "application/json\r\n"
+    )
     return f"{head}content-length: {len(body)}\r\n\r\n{body}"
 
 
@@ -38,7 +43,10 @@ def chat(size_bytes: int, **more: object) -> str:
     """A chat request of about this many bytes, its messages filled with words."""
 
     def written(text: str) -> str:
-        return json.dumps({"model": "m", **more, "messages": [{"role": "user", "content": text}]}, separators=(",", ":"))
+        return json.dumps(
+            {"model": "m", **more, "messages": [{"role": "user", "content": text}]},
+            separators=(",", ":"),
+        )
 
     words = "the quick brown fox jumps over the lazy dog " * (size_bytes // 44 + 1)
     return written(words[: max(0, size_bytes - len(written("")))])
@@ -46,7 +54,9 @@ def chat(size_bytes: int, **more: object) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """What one run of a load saw. Latencies and gaps in ms; `cpu_us`: the proxy's processor time for each answer (or event)."""
+    """What one run of a load saw. Latencies and gaps in ms; `cpu_us`: the proxy's processor time
+    for each answer (or event).
+    """
 
     per_s: float
     p50_ms: float
@@ -58,12 +68,21 @@ class Load:
 class Served:
     """Processes that were started on one core and listen on a port."""
 
-    def __init__(self, command: Sequence[str], port: int, log: Path, core: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        port: int,
+        log: Path,
+        core: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.port = port
         self._log = log
         with log.open("ab") as told:
             pinned = ["taskset", "-c", core, *command]
-            self.process = subprocess.Popen(pinned, stdout=told, stderr=told, env=environment, start_new_session=True)
+            self.process = subprocess.Popen(
+                pinned, stdout=told, stderr=told, env=environment, start_new_session=True
+            )
 
     def wait(self, for_s: float) -> str | None:
         """None once it answers a request; else why it does not."""
@@ -71,7 +90,10 @@ class Served:
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 return f"ended with {self.process.returncode}: {self.last_words()}"
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5) as line:
+            with (
+                suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), timeout=5) as line,
+            ):
                 line.sendall(request(chat(200)).encode())
                 if line.recv(64).split(b" ")[1:2] == [b"200"]:
                     return None
@@ -142,16 +164,29 @@ class Served:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on: [0] state, [1] parent, [11] and [12] ticks in user and system."""
+    """The fields of /proc/PID/stat from the state on: [0] state, [1] parent, [11] and [12] ticks in
+    user and system.
+    """
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
 
 
 def wrk(served: Served, folder: Path, body: str, connections: int, seconds: float) -> Load:
     """As many requests as go through."""
     script = folder / f"post-{len(body)}.lua"
-    headers = 'wrk.headers["content-type"] = "application/json"\nwrk.headers["authorization"] = "Bearer none"\n'
+    headers = (
+        'wrk.headers["content-type"] = "application/json"\nwrk.headers["authorization"] = '
+        '"Bearer none"\n'
+    )
     script.write_text(f'wrk.method = "POST"\n{headers}wrk.body = [==[{body}]==]\n')
-    command = [str(PEERS / "usr" / "bin" / "wrk"), "-t1", f"-c{connections}", f"-d{seconds:.0f}s", "--timeout", "20s", "--latency"]
+    command = [
+        str(PEERS / "usr" / "bin" / "wrk"),
+        "-t1",
+        f"-c{connections}",
+        f"-d{seconds:.0f}s",
+        "--timeout",
+        "20s",
+        "--latency",
+    ]
     before = served.cpu_s()
     said = subprocess.run(
         ["taskset", "-c", LOAD_CORE, *command, "-s", str(script), f"http://127.0.0.1:{served.port}/v1/chat/completions"],
@@ -159,17 +194,37 @@ def wrk(served: Served, folder: Path, body: str, connections: int, seconds: floa
     ).stdout  # fmt: skip
     spent = served.cpu_s() - before
     answers = _number(r"(\d+) requests in", said)
-    failed = _number(r"Non-2xx or 3xx responses: (\d+)", said) + sum(map(int, re.findall(r"(?:connect|read|write|timeout) (\d+)", said)))
+    failed = _number(r"Non-2xx or 3xx responses: (\d+)", said) + sum(
+        map(int, re.findall(r"(?:connect|read|write|timeout) (\d+)", said))
+    )
     quantiles = {name: _milliseconds(said, name) for name in ("50%", "99%")}
-    return Load(_number(r"Requests/sec:\s+([\d.]+)", said), quantiles["50%"], quantiles["99%"], 1e6 * spent / max(1, answers), int(failed))
+    return Load(
+        _number(r"Requests/sec:\s+([\d.]+)", said),
+        quantiles["50%"],
+        quantiles["99%"],
+        1e6 * spent / max(1, answers),
+        int(failed),
+    )
 
 
-def client(served: Served, folder: Path, mode: str, body: str, amount: float, seconds: float) -> tuple[Load, float]:
+def client(
+    served: Served, folder: Path, mode: str, body: str, amount: float, seconds: float
+) -> tuple[Load, float]:
     """The load of client.c, and the resident megabytes of the proxy shortly before its end."""
     asked = folder / f"{mode}-{os.getpid()}.http"
     asked.write_text(request(body))
     before = served.cpu_s()
-    command = ["taskset", "-c", LOAD_CORE, str(folder / "client"), mode, str(served.port), str(asked), str(amount), str(seconds)]
+    command = [
+        "taskset",
+        "-c",
+        LOAD_CORE,
+        str(folder / "client"),
+        mode,
+        str(served.port),
+        str(asked),
+        str(amount),
+        str(seconds),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=seconds * 0.8)
@@ -179,7 +234,13 @@ def client(served: Served, folder: Path, mode: str, body: str, amount: float, se
     spent = served.cpu_s() - before
     count = told["events"] if mode == "streams" else told["answers"]
     paid_for = max(1, count + told["eventsBefore"])
-    load = Load(count / told["seconds"], told["p50Ms"], told["p99Ms"], 1e6 * spent / paid_for, told["refused"] + told["broken"])
+    load = Load(
+        count / told["seconds"],
+        told["p50Ms"],
+        told["p99Ms"],
+        1e6 * spent / paid_for,
+        told["refused"] + told["broken"],
+    )
     return load, resident
 
 

@@ -1,4 +1,6 @@
-"""Each proxy that bench/gateway.py measures, and the command and configuration that start it on one core before one upstream."""
+"""Each proxy that bench/gateway.py measures, and the command and configuration that start it on one
+core before one upstream.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ COMPILED = HERE.parents[1] / ".compiled" / "bin" / "python"
 
 @dataclass(frozen=True)
 class Proxy:
-    """How one proxy is started; `rate` is the pace at which it is asked for latencies, in requests/s; `streams` what it can hold open."""
+    """How one proxy is started; `rate` is the pace at which it is asked for latencies, in
+    requests/s; `streams` what it can hold open.
+    """
 
     name: str
     command: Callable[[int, int, Path], list[str]]
@@ -38,27 +42,72 @@ def _written(folder: Path, name: str, text: str) -> str:
 
 def _nginx(port: int, upstream: int, folder: Path) -> list[str]:
     program = str(PEERS / "usr" / "sbin" / "nginx")
-    return [program, "-p", str(folder), "-e", "stderr", "-c", _written(folder, "nginx.conf", configurations.nginx(port, upstream))]
+    return [
+        program,
+        "-p",
+        str(folder),
+        "-e",
+        "stderr",
+        "-c",
+        _written(folder, "nginx.conf", configurations.nginx(port, upstream)),
+    ]
 
 
 def _haproxy(port: int, upstream: int, folder: Path) -> list[str]:
-    return [str(PEERS / "usr" / "sbin" / "haproxy"), "-f", _written(folder, "haproxy.cfg", configurations.haproxy(port, upstream))]
+    return [
+        str(PEERS / "usr" / "sbin" / "haproxy"),
+        "-f",
+        _written(folder, "haproxy.cfg", configurations.haproxy(port, upstream)),
+    ]
 
 
 def _envoy(port: int, upstream: int, folder: Path) -> list[str]:
     written = _written(folder, "envoy.yaml", configurations.envoy(port, upstream))
-    return [str(setup_envoy.PROGRAM), "-c", written, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart"]
+    return [
+        str(setup_envoy.PROGRAM),
+        "-c",
+        written,
+        "--concurrency",
+        "1",
+        "--log-level",
+        "error",
+        "--disable-hot-restart",
+    ]
 
 
 def _vllm_router(port: int, upstream: int, _folder: Path) -> list[str]:
     worker = f"http://127.0.0.1:{upstream}"
-    options = ["--policy", "round_robin", "--log-level", "error", "--prometheus-port", str(port + 500), "--disable-retries"]
+    options = [
+        "--policy",
+        "round_robin",
+        "--log-level",
+        "error",
+        "--prometheus-port",
+        str(port + 500),
+        "--disable-retries",
+    ]
     program = str(PEERS / "router" / "bin" / "vllm-router")
-    return [program, "--host", "127.0.0.1", "--port", str(port), "--worker-urls", worker, "--max-concurrent-requests", "8192", *options]
+    return [
+        program,
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--worker-urls",
+        worker,
+        "--max-concurrent-requests",
+        "8192",
+        *options,
+    ]
 
 
 def _aiohttp(port: int, upstream: int, _folder: Path) -> list[str]:
-    return [str(PEERS / "router" / "bin" / "python"), str(HERE / "aiohttp_proxy.py"), str(port), f"http://127.0.0.1:{upstream}"]
+    return [
+        str(PEERS / "router" / "bin" / "python"),
+        str(HERE / "aiohttp_proxy.py"),
+        str(port),
+        f"http://127.0.0.1:{upstream}",
+    ]
 
 
 def _bare(port: int, upstream: int, _folder: Path) -> list[str]:
@@ -112,7 +161,12 @@ def _pure(port: int, upstream: int, folder: Path) -> list[str]:
 def proxies() -> Iterator[Proxy]:
     """Ours first; then from the leanest to the heaviest."""
     debian = {"LD_LIBRARY_PATH": libraries(PEERS)}
-    quiet = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "NO_DOCS": "True"}
+    quiet = {
+        "LITELLM_LOG": "ERROR",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_TELEMETRY": "False",
+        "NO_DOCS": "True",
+    }
     yield Proxy("barostat", _barostat)
     yield Proxy("pure", _pure)
     yield Proxy("haproxy", _haproxy, debian)

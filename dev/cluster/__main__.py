@@ -1,11 +1,13 @@
-"""`python -m dev.cluster up|down|status|build`: a real Kubernetes with GPUs to count, on this machine, within seconds and without a trace.
+"""`python -m dev.cluster up|down|status|build`: a real Kubernetes with GPUs to count, on this
+machine, within seconds and without a trace.
 
     up       builds what is missing (minutes, once), starts the cluster, prints the admin's kubeconfig on stdout
     down     ends it: processes, mounts, network, cgroups, files
     status   says whether it runs, and its pods; status 0 if it does, 3 if not
     build    only builds what is missing
 
-Needs root (namespaces, mounts), unshare, ip and openssl. With kind or k3d instead: BAROSTAT_KUBECONFIG=FILE for the tests.
+Needs root (namespaces, mounts), unshare, ip and openssl. With kind or k3d instead:
+BAROSTAT_KUBECONFIG=FILE for the tests.
 """
 
 from __future__ import annotations

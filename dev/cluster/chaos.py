@@ -1,4 +1,5 @@
-"""Trouble between a client and an API server, drawn from a seed: a proxy on the loopback, and a kubeconfig that leads through it.
+"""Trouble between a client and an API server, drawn from a seed: a proxy on the loopback, and a
+kubeconfig that leads through it.
 
 with chaos.between(cluster.kubeconfig("operator"), folder, seeded(7)) as trouble:
     main(["mitigate", ..., "--kubeconfig", str(trouble.kubeconfig)])
@@ -47,9 +48,13 @@ SHARES: Mapping[Kind, float] = {
     "reset-before": 0.012, "reset-after": 0.012, "error": 0.012, "error-after": 0.008, "cut": 0.008, "busy": 0.02,
     "conflict": 0.05, "gone": 0.02, "stall-before": 0.003, "stall-after": 0.003, "silence": 0.3,
 }  # fmt: skip
-"""Of a hundred reads seven go wrong, of a hundred writes thirteen; `conflict` befalls writes, `gone` lists, `silence` watches."""
+"""Of a hundred reads seven go wrong, of a hundred writes thirteen; `conflict` befalls writes,
+`gone` lists, `silence` watches.
+"""
 HOSTILE_SHARES: Mapping[Kind, float] = dict.fromkeys(HOSTILE, 0.1)
-"""Of a hundred lists half are what they should not be; of the watches one in ten lies, and of the streams one in ten is slow."""
+"""Of a hundred lists half are what they should not be; of the watches one in ten lies, and of the
+streams one in ten is slow.
+"""
 STALL_S = 10.0
 _ANSWERS: dict[Kind, tuple[str, str, str]] = {
     "conflict": ("409 Conflict", "Conflict", ""),
@@ -108,7 +113,9 @@ class Trouble:
     def summary(self) -> str:
         """How many requests there were, and what befell them."""
         found = Counter(kind for _, _, kind in self.passed if kind is not None)
-        return f"{len(self.passed)} requests, " + (", ".join(f"{count} {kind}" for kind, count in sorted(found.items())) or "no trouble")
+        return f"{len(self.passed)} requests, " + (
+            ", ".join(f"{count} {kind}" for kind, count in sorted(found.items())) or "no trouble"
+        )
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
@@ -136,7 +143,9 @@ class Trouble:
             await asyncio.gather(left, serving, return_exceptions=True)
         writer.close()
 
-    async def _serve(self, kind: Kind | None, head: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, kind: Kind | None, head: str, body: bytes, writer: asyncio.StreamWriter
+    ) -> None:
         if kind == "stall-before":
             await asyncio.sleep(self.stall_s)
         if kind == "reset-before":
@@ -147,15 +156,28 @@ class Trouble:
         else:
             await self._forward(kind, head, body, writer)
 
-    async def _forward(self, kind: Kind | None, head: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, kind: Kind | None, head: str, body: bytes, writer: asyncio.StreamWriter
+    ) -> None:
         where = urlsplit(self.upstream)
         host, port = where.hostname or "", where.port or 443
-        up_reader, up_writer = await asyncio.open_connection(host, port, ssl=self.secure, server_hostname=host if self.secure else None)
+        up_reader, up_writer = await asyncio.open_connection(
+            host, port, ssl=self.secure, server_hostname=host if self.secure else None
+        )
         try:
             line, *headers = head.rstrip("\r\n").split("\r\n")
-            dropped = ("connection", "host", *(("accept-encoding",) if kind in HOSTILE else ()))  # what is changed has to be read
+            dropped = (
+                "connection",
+                "host",
+                *(("accept-encoding",) if kind in HOSTILE else ()),
+            )  # what is changed has to be read
             kept = [header for header in headers if header.split(":")[0].lower() not in dropped]
-            up_writer.write("\r\n".join([line, *kept, f"host: {where.netloc}", "connection: close", "", ""]).encode("latin-1") + body)
+            up_writer.write(
+                "\r\n".join(
+                    [line, *kept, f"host: {where.netloc}", "connection: close", "", ""]
+                ).encode("latin-1")
+                + body
+            )
             await up_writer.drain()
             if kind in OF_LISTS:
                 writer.write(spoiled(kind, await up_reader.read(-1)))
@@ -194,10 +216,14 @@ class Trouble:
 
 @contextlib.contextmanager
 def between(kubeconfig: Path, folder: Path, choose: Choose) -> Iterator[Trouble]:
-    """The proxy runs in a thread of its own; its kubeconfig, of the same user, lies in the folder."""
+    """The proxy runs in a thread of its own; its kubeconfig, of the same user, lies in the
+    folder.
+    """
     content = yaml.safe_load(kubeconfig.read_text())
     cluster = content["clusters"][0]["cluster"]
-    trouble = Trouble(cluster["server"], choose, _tls(cluster) if cluster["server"].startswith("https:") else None)
+    trouble = Trouble(
+        cluster["server"], choose, _tls(cluster) if cluster["server"].startswith("https:") else None
+    )
     started, loop = threading.Event(), asyncio.new_event_loop()
     stop: asyncio.Event = asyncio.Event()
 
@@ -228,7 +254,9 @@ def between(kubeconfig: Path, folder: Path, choose: Choose) -> Iterator[Trouble]
 
 def _tls(cluster: Mapping[str, Any]) -> ssl.SSLContext:
     data, file = cluster.get("certificate-authority-data"), cluster.get("certificate-authority")
-    context = ssl.create_default_context(cadata=base64.b64decode(data).decode() if data else None, cafile=file)
+    context = ssl.create_default_context(
+        cadata=base64.b64decode(data).decode() if data else None, cafile=file
+    )
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
     return context
 
@@ -236,7 +264,14 @@ def _tls(cluster: Mapping[str, Any]) -> ssl.SSLContext:
 def _answer(kind: Kind) -> bytes:
     line, reason, more = _ANSWERS[kind]
     code = int(line[:3])
-    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": f"chaos: {reason}", "reason": reason, "code": code}
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": f"chaos: {reason}",
+        "reason": reason,
+        "code": code,
+    }
     body = json.dumps(status)
     head = ["content-type: application/json", f"content-length: {len(body)}", "connection: close"]
     return "\r\n".join([f"HTTP/1.1 {line}", *head, *([more] if more else []), "", body]).encode()

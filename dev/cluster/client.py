@@ -1,4 +1,5 @@
-"""A cluster as tests and benchmarks use it: three people's kubectl, and a namespace of one's own with waiting and reading.
+"""A cluster as tests and benchmarks use it: three people's kubectl, and a namespace of one's own
+with waiting and reading.
 
 with cluster.workspace("surge") as space:
     space.apply(workloads.vllm(replicas=2))
@@ -50,7 +51,9 @@ class Cluster:
     @contextlib.contextmanager
     def workspace(self, name: str) -> Iterator[Workspace]:
         """A namespace of that name (made fit for one), gone afterwards with all its pods."""
-        namespace = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:50] + f"-{os.urandom(2).hex()}"
+        namespace = (
+            re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:50] + f"-{os.urandom(2).hex()}"
+        )
         self.admin("create", "namespace", namespace)
         self.admin("label", "namespace", namespace, f"{OWNER_LABEL}={os.getpid()}")
         space = Workspace(self, namespace)
@@ -102,14 +105,26 @@ class Pod:
 
     @property
     def waits_for(self) -> str:
-        """Why its first container does not run ("CrashLoopBackOff"), or why it has no node ("Unschedulable"), or ""."""
-        scheduled: dict[str, Any] = next((c for c in self.object["status"].get("conditions", []) if c["type"] == "PodScheduled"), {})
-        return str(self.status.get("state", {}).get("waiting", {}).get("reason", "") or scheduled.get("reason", ""))
+        """Why its first container does not run ("CrashLoopBackOff"), or why it has no node
+        ("Unschedulable"), or "".
+        """
+        scheduled: dict[str, Any] = next(
+            (c for c in self.object["status"].get("conditions", []) if c["type"] == "PodScheduled"),
+            {},
+        )
+        return str(
+            self.status.get("state", {}).get("waiting", {}).get("reason", "")
+            or scheduled.get("reason", "")
+        )
 
     @property
     def last_end(self) -> dict[str, Any]:
-        """How its first container ended last: {reason, exitCode, ...}, now or the time before; empty if it never did."""
-        state = self.status.get("state", {}).get("terminated") or self.status.get("lastState", {}).get("terminated")
+        """How its first container ended last: {reason, exitCode, ...}, now or the time before;
+        empty if it never did.
+        """
+        state = self.status.get("state", {}).get("terminated") or self.status.get(
+            "lastState", {}
+        ).get("terminated")
         return dict(state or {})
 
 
@@ -145,27 +160,47 @@ class Workspace:
     def pods(self, selector: str = "") -> list[Pod]:
         """The pods, oldest first."""
         found = self.kubectl.json("get", "pods", "-l", selector)["items"]
-        return sorted(map(Pod, found), key=lambda pod: (pod.object["metadata"]["creationTimestamp"], pod.name))
+        return sorted(
+            map(Pod, found), key=lambda pod: (pod.object["metadata"]["creationTimestamp"], pod.name)
+        )
 
-    def until(self, what: str, look: Callable[[], Seen | None], within_s: float = 120.0, every_s: float = POLL_S) -> Seen:
-        """The first look that is neither None nor False. Repeated at once, one that asks kubectl takes a third of a core.
+    def until(
+        self,
+        what: str,
+        look: Callable[[], Seen | None],
+        within_s: float = 120.0,
+        every_s: float = POLL_S,
+    ) -> Seen:
+        """The first look that is neither None nor False. Repeated at once, one that asks kubectl
+        takes a third of a core.
 
         Errors: TimeoutError that says what, and how the pods are.
         """
         deadline = time.monotonic() + within_s
         while not (seen := look()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not so after {within_s:.0f} s: {what}\n" + self.kubectl("get", "pods,events", "-o", "wide"))
+                raise TimeoutError(
+                    f"not so after {within_s:.0f} s: {what}\n"
+                    + self.kubectl("get", "pods,events", "-o", "wide")
+                )
             time.sleep(every_s)
         return seen
 
     def wait_ready(self, what: str, within_s: float = READY_WITHIN_S) -> None:
-        """The rollout ("deploy/vllm") is complete: every replica is new and Ready. Errors: KubectlError."""
-        self.kubectl("rollout", "status", what, f"--timeout={within_s:.0f}s", timeout_s=within_s + 10)
+        """The rollout ("deploy/vllm") is complete: every replica is new and Ready. Errors:
+        KubectlError.
+        """
+        self.kubectl(
+            "rollout", "status", what, f"--timeout={within_s:.0f}s", timeout_s=within_s + 10
+        )
 
     def pod(self, selector: str, is_so: Callable[[Pod], bool], within_s: float = 120.0) -> Pod:
         """The first pod of which that is so. Errors: TimeoutError."""
-        return self.until(f"a pod of {selector}", lambda: next((pod for pod in self.pods(selector) if is_so(pod)), None), within_s)
+        return self.until(
+            f"a pod of {selector}",
+            lambda: next((pod for pod in self.pods(selector) if is_so(pod)), None),
+            within_s,
+        )
 
     def logs(self, pod: str, *, previous: bool = False) -> str:
         """What its container printed, or the one before printed. Errors: KubectlError."""
@@ -173,15 +208,21 @@ class Workspace:
 
     def metrics(self, pod: str, person: str = "observer") -> str:
         """/metrics of the pod, through the API server's pod proxy. Errors: KubectlError."""
-        return self.as_person(person)("get", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{PORT}/proxy/metrics")
+        return self.as_person(person)(
+            "get", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{PORT}/proxy/metrics"
+        )
 
     def url(self, service: str) -> str:
-        """Base address of a Service that has somebody Ready, once kube-proxy leads there; only our own cluster's can be reached from this
-        machine. Errors: TimeoutError."""
+        """Base address of a Service that has somebody Ready, once kube-proxy leads there; only our
+        own cluster's can be reached from this machine. Errors: TimeoutError.
+        """
         address = self.get(f"service/{service}")["spec"]["clusterIP"]
 
         def leads_there() -> bool:
-            with contextlib.suppress(OSError), socket.create_connection((address, PORT), timeout=2.0):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((address, PORT), timeout=2.0),
+            ):
                 return True
             return False
 
@@ -190,15 +231,29 @@ class Workspace:
 
     def ready_addresses(self, service: str) -> list[str]:
         """The addresses that the Service's EndpointSlices call ready."""
-        slices = self.kubectl.json("get", "endpointslices", "-l", f"kubernetes.io/service-name={service}")["items"]
-        ends = [end for one in slices for end in one.get("endpoints") or [] if end.get("conditions", {}).get("ready")]
+        slices = self.kubectl.json(
+            "get", "endpointslices", "-l", f"kubernetes.io/service-name={service}"
+        )["items"]
+        ends = [
+            end
+            for one in slices
+            for end in one.get("endpoints") or []
+            if end.get("conditions", {}).get("ready")
+        ]
         return sorted(address for end in ends for address in end["addresses"])
 
     def remove(self) -> None:
         """No pod of it is left, and the namespace is on its way out."""
-        # Owners first and alone, so that nobody makes the pods anew and nobody asks them to end with their own, long grace period.
+        # Owners first and alone, so that nobody makes the pods anew and nobody asks them to end
+        # with their own, long grace period.
         with contextlib.suppress(KubectlError):
-            self.kubectl("delete", "deployments,replicasets,statefulsets,jobs", "--all", "--cascade=orphan", timeout_s=120)
+            self.kubectl(
+                "delete",
+                "deployments,replicasets,statefulsets,jobs",
+                "--all",
+                "--cascade=orphan",
+                timeout_s=120,
+            )
         with contextlib.suppress(KubectlError):
             self.kubectl("delete", "pods", "--all", "--grace-period=1", timeout_s=120)
         self.cluster.admin("delete", "namespace", self.namespace, "--wait=false")

@@ -1,7 +1,8 @@
 """The daemons of a one-node Kubernetes: for each its command line and its configuration, as data.
 
-Everything listens on 127.0.0.1 or on the node's address, both inside of the cluster's own network namespace. RBAC and TLS are real: each
-daemon and each person has a token of their own, the kubelet takes only the API server's certificate.
+Everything listens on 127.0.0.1 or on the node's address, both inside of the cluster's own network
+namespace. RBAC and TLS are real: each daemon and each person has a token of their own, the kubelet
+takes only the API server's certificate.
 
 What differs from a machine in production, and why:
     kubelet       failCgroupV1 off and cgroupfs: a machine may have cgroup v1 and no systemd. No eviction for want of disk: it is not ours.
@@ -45,12 +46,21 @@ class Daemon:
 
 
 def write_keys(etc: Path) -> None:
-    """Under etc lie the key that signs service-account tokens, and the certificate by which the kubelet knows the API server."""
+    """Under etc lie the key that signs service-account tokens, and the certificate by which the
+    kubelet knows the API server.
+    """
     curve = ["-pkeyopt", "ec_paramgen_curve:P-256"]
     _openssl("genpkey", "-algorithm", "EC", *curve, "-out", str(etc / "accounts.key"))
     _openssl("pkey", "-in", str(etc / "accounts.key"), "-pubout", "-out", str(etc / "accounts.pub"))
     files = ["-keyout", str(etc / "kubelet-client.key"), "-out", str(etc / "kubelet-client.crt")]
-    usage = ["-days", "30", "-subj", "/O=system:masters/CN=kube-apiserver-kubelet-client", "-addext", "extendedKeyUsage=clientAuth"]
+    usage = [
+        "-days",
+        "30",
+        "-subj",
+        "/O=system:masters/CN=kube-apiserver-kubelet-client",
+        "-addext",
+        "extendedKeyUsage=clientAuth",
+    ]
     _openssl("req", "-x509", "-newkey", "ec", *curve, "-nodes", *files, *usage)
 
 
@@ -66,9 +76,22 @@ def write_configuration(etc: Path, cni_plugins: Path) -> None:
 
 def foundation(etc: Path) -> list[Daemon]:
     """The daemons that need no other: they start first and together."""
-    etcd = ("etcd", "--data-dir=/var/lib/etcd", f"--listen-client-urls={ETCD_URL}", f"--advertise-client-urls={ETCD_URL}")
-    quiet = ("--listen-peer-urls=http://127.0.0.1:2380", "--unsafe-no-fsync", "--logger=zap", "--log-level=warn")
-    return [Daemon("etcd", (*etcd, *quiet)), Daemon("containerd", ("containerd", "--config", str(etc / "containerd.toml")))]
+    etcd = (
+        "etcd",
+        "--data-dir=/var/lib/etcd",
+        f"--listen-client-urls={ETCD_URL}",
+        f"--advertise-client-urls={ETCD_URL}",
+    )
+    quiet = (
+        "--listen-peer-urls=http://127.0.0.1:2380",
+        "--unsafe-no-fsync",
+        "--logger=zap",
+        "--log-level=warn",
+    )
+    return [
+        Daemon("etcd", (*etcd, *quiet)),
+        Daemon("containerd", ("containerd", "--config", str(etc / "containerd.toml"))),
+    ]
 
 
 def api_server(etc: Path) -> Daemon:
@@ -92,7 +115,9 @@ def api_server(etc: Path) -> Daemon:
         "allow-privileged": "true",
         "profiling": "false",
     }
-    return Daemon("kube-apiserver", ("kube-apiserver", *(f"--{key}={value}" for key, value in flags.items())))
+    return Daemon(
+        "kube-apiserver", ("kube-apiserver", *(f"--{key}={value}" for key, value in flags.items()))
+    )
 
 
 def the_rest(etc: Path) -> list[Daemon]:
@@ -125,15 +150,29 @@ def the_rest(etc: Path) -> list[Daemon]:
         "node-ip": NODE_ADDRESS,
     }
     return [
-        Daemon("kube-controller-manager", ("kube-controller-manager", *(f"--{key}={value}" for key, value in controllers.items()))),
-        Daemon("kube-scheduler", ("kube-scheduler", *(f"--{key}={value}" for key, value in scheduler.items()))),
+        Daemon(
+            "kube-controller-manager",
+            (
+                "kube-controller-manager",
+                *(f"--{key}={value}" for key, value in controllers.items()),
+            ),
+        ),
+        Daemon(
+            "kube-scheduler",
+            ("kube-scheduler", *(f"--{key}={value}" for key, value in scheduler.items())),
+        ),
         Daemon("kubelet", ("kubelet", *(f"--{key}={value}" for key, value in kubelet.items()))),
         Daemon("kube-proxy", ("kube-proxy", f"--config={etc / 'kube-proxy.yaml'}")),
     ]
 
 
 def _cni() -> dict[str, Any]:
-    addresses = {"subnet": POD_RANGE, "rangeStart": FIRST_POD_ADDRESS, "rangeEnd": LAST_POD_ADDRESS, "gateway": NODE_ADDRESS}
+    addresses = {
+        "subnet": POD_RANGE,
+        "rangeStart": FIRST_POD_ADDRESS,
+        "rangeEnd": LAST_POD_ADDRESS,
+        "gateway": NODE_ADDRESS,
+    }
     bridge = {
         "type": "bridge",
         "bridge": BRIDGE,
@@ -141,11 +180,16 @@ def _cni() -> dict[str, Any]:
         "hairpinMode": True,
         "ipam": {"type": "host-local", "ranges": [[addresses]], "routes": [{"dst": "0.0.0.0/0"}]},
     }
-    return {"cniVersion": "0.4.0", "name": "barostat", "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}]}
+    return {
+        "cniVersion": "0.4.0",
+        "name": "barostat",
+        "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}],
+    }
 
 
 def _containerd(etc: Path, cni_plugins: Path) -> str:
-    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc may not lower it, and dies with "can't get final child's PID from pipe: EOF".
+    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc may not lower it, and dies with "can't
+    # get final child's PID from pipe: EOF".
     return f"""\
 version = 2
 [plugins."io.containerd.internal.v1.opt"]
@@ -179,7 +223,12 @@ def _kubelet(etc: Path) -> dict[str, Any]:
         "cgroupRoot": f"/{CGROUP}",
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
         "enforceNodeAllocatable": [],
-        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%"},
+        "evictionHard": {
+            "memory.available": "100Mi",
+            "nodefs.available": "0%",
+            "imagefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+        },
         "failCgroupV1": False,
         "failSwapOn": False,
         "imageGCHighThresholdPercent": 100,
@@ -198,7 +247,12 @@ def _kube_proxy(etc: Path) -> dict[str, Any]:
         "bindAddress": "127.0.0.1",
         "clientConnection": {"kubeconfig": str(etc / "kube-proxy.kubeconfig")},
         "clusterCIDR": POD_RANGE,
-        "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
         "healthzBindAddress": "127.0.0.1:10256",
         "hostnameOverride": NODE_NAME,
         "iptables": {"masqueradeAll": True, "localhostNodePorts": False},

@@ -4,8 +4,8 @@
     observer    reads all that diagnose reads; every write is refused
     operator    what the remedy writes, besides
 
-Observer and operator are the ServiceAccounts that we ship (deploy/rbac), with those rights and no other: what the tests do with them, users
-can do too, on a cluster of kind or k3d as here.
+Observer and operator are the ServiceAccounts that we ship (deploy/rbac), with those rights and no
+other: what the tests do with them, users can do too, on a cluster of kind or k3d as here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ ROLES = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 NAMESPACE = "barostat"
 PEOPLE = ("observer", "operator")
 
-# kubeconfig -> user and groups, as kubeadm has them. The controllers act as one user: an account for each would cost them a second.
+# kubeconfig -> user and groups, as kubeadm has them. The controllers act as one user: an account
+# for each would cost them a second.
 _USERS = {
     "admin": ("admin", "system:masters"),
     "kubelet": (f"system:node:{NODE_NAME}", "system:nodes"),
@@ -34,7 +35,9 @@ _USERS = {
 
 
 def write_tokens(etc: Path) -> None:
-    """Under etc lie tokens.csv, which the API server reads, and a kubeconfig with its token for each daemon and the admin."""
+    """Under etc lie tokens.csv, which the API server reads, and a kubeconfig with its token for
+    each daemon and the admin.
+    """
     rows = []
     for number, (name, (user, groups)) in enumerate(_USERS.items()):
         token = secrets.token_hex(16)
@@ -58,12 +61,16 @@ def write_kubeconfig(path: Path, cluster: dict[str, Any], name: str, token: str)
 
 
 def admit_people(admin: Kubectl, folder: Path) -> None:
-    """Observer and operator exist in the cluster that the admin's kubeconfig names, and folder has a kubeconfig for each (valid a day)."""
+    """Observer and operator exist in the cluster that the admin's kubeconfig names, and folder has
+    a kubeconfig for each (valid a day).
+    """
     for person in PEOPLE:
         admin("apply", "-f", str(ROLES / f"{person}.yaml"))
     view = json.loads(admin("config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
     for person in PEOPLE:
-        token = admin("create", "token", f"barostat-{person}", "-n", NAMESPACE, "--duration=24h").strip()
+        token = admin(
+            "create", "token", f"barostat-{person}", "-n", NAMESPACE, "--duration=24h"
+        ).strip()
         write_kubeconfig(folder / person, view["clusters"][0]["cluster"], person, token)
 
 

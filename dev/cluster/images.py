@@ -1,7 +1,9 @@
-"""Images without a registry: OCI archives of five small files, under the names that production uses.
+"""Images without a registry: OCI archives of five small files, under the names that production
+uses.
 
-An image here is nearly empty: directories, a few links, an entrypoint. What it runs comes from this machine by the read-only mounts
-of `mounts()`, which containerd's base specification gives to every container. So the pod specs look exactly like production's.
+An image here is nearly empty: directories, a few links, an entrypoint. What it runs comes from this
+machine by the read-only mounts of `mounts()`, which containerd's base specification gives to every
+container. So the pod specs look exactly like production's.
 
     docker.io/vllm/vllm-openai:v0.32.0    entrypoint `vllm serve`, with the model at /models/tiny (and /models/small, /models/feather)
     docker.io/barostat/twin:dev           entrypoint `barostat twin`, from this checkout
@@ -31,7 +33,15 @@ TWIN_IMAGE = "docker.io/barostat/twin:dev"
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-_FOLDERS = {"etc": 0o755, "models": 0o755, "root": 0o700, "tmp": 0o1777, "usr": 0o755, "var": 0o755, "var/tmp": 0o1777}
+_FOLDERS = {
+    "etc": 0o755,
+    "models": 0o755,
+    "root": 0o700,
+    "tmp": 0o1777,
+    "usr": 0o755,
+    "var": 0o755,
+    "var/tmp": 0o1777,
+}
 _LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64", "sbin": "usr/sbin"}
 _FILES = {
     "etc/passwd": b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
@@ -54,7 +64,9 @@ _ENGINE = {
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image before it is written: its name, what starts in it, and the files of its one layer."""
+    """An image before it is written: its name, what starts in it, and the files of its one
+    layer.
+    """
 
     name: str
     entrypoint: Sequence[str]
@@ -67,7 +79,11 @@ def all_images(busybox: Path) -> list[Image]:
     system = {"PATH": SYSTEM_PATH, "HOME": "/root", "LANG": "C.UTF-8"}
     images = [
         Image(PAUSE_IMAGE, ["/sleep", "2147483647"], files={"sleep": busybox.read_bytes()}),
-        Image(TWIN_IMAGE, ["barostat", "twin"], {**system, "PATH": f"{ROOT / '.venv' / 'bin'}:{SYSTEM_PATH}", "PYTHONUNBUFFERED": "1"}),
+        Image(
+            TWIN_IMAGE,
+            ["barostat", "twin"],
+            {**system, "PATH": f"{ROOT / '.venv' / 'bin'}:{SYSTEM_PATH}", "PYTHONUNBUFFERED": "1"},
+        ),
     ]
     if engine.is_installed():
         path = f"{engine.ENVIRONMENT.resolve() / 'bin'}:{SYSTEM_PATH}"
@@ -76,8 +92,13 @@ def all_images(busybox: Path) -> list[Image]:
 
 
 def mounts() -> list[dict[str, Any]]:
-    """The read-only bind mounts of every container: the system's programs, Python, this checkout, vLLM's environment and the models."""
-    folders: dict[str, Path] = {str(path): path for path in map(Path, ("/usr", "/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache"))}
+    """The read-only bind mounts of every container: the system's programs, Python, this checkout,
+    vLLM's environment and the models.
+    """
+    folders: dict[str, Path] = {
+        str(path): path
+        for path in map(Path, ("/usr", "/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache"))
+    }
     folders[str(ROOT)] = ROOT
     pythons = {Path(sys.base_prefix).resolve()}
     if engine.is_installed():
@@ -117,7 +138,10 @@ def write_archive(image: Image, path: Path) -> None:
             "layers": [_descriptor(kind + "layer.v1.tar", layer)],
         }
     )
-    named = {**_descriptor(kind + "manifest.v1+json", manifest), "annotations": {"io.containerd.image.name": image.name}}
+    named = {
+        **_descriptor(kind + "manifest.v1+json", manifest),
+        "annotations": {"io.containerd.image.name": image.name},
+    }
     with tarfile.open(path, "w") as archive:
         _add(archive, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
         _add(archive, "index.json", _json({"schemaVersion": 2, "manifests": [named]}))

@@ -25,17 +25,26 @@ class Kubectl:
     kubeconfig: Path
     namespace: str | None = None
 
-    def run(self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
         """The ended process, whatever its status. Errors: subprocess.TimeoutExpired."""
         return subprocess.run(
-            self.command(*arguments), input=stdin, capture_output=True, text=True, timeout=timeout_s, env=self.environment()
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env=self.environment(),
         )
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0) -> str:
         """What it printed on stdout. Errors: KubectlError."""
         done = self.run(*arguments, stdin=stdin, timeout_s=timeout_s)
         if done.returncode:
-            raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
+            raise KubectlError(
+                f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.returncode}"
+            )
         return done.stdout
 
     def json(self, *arguments: str) -> Any:

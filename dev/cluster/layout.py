@@ -9,12 +9,14 @@
         lib/ log/                        /var/lib and /var/log of the node
         daemons/*.log                    what each daemon printed
 
-The addresses are of the benchmarking range, which is nobody's network, and live in a network namespace:
+The addresses are of the benchmarking range, which is nobody's network, and live in a network
+namespace:
 
     198.18.0.0/22    bridge of the node: .0.1 the node, .0.10 to .3.200 pods, .3.254 this machine's end of a veth pair
     198.19.0.0/24    Services, by kube-proxy on the node
 
-So this machine reaches every pod and every Service, and nothing of the cluster listens outside of its namespace.
+So this machine reaches every pod and every Service, and nothing of the cluster listens outside of
+its namespace.
 """
 
 from __future__ import annotations

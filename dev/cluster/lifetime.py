@@ -1,7 +1,8 @@
 """The cluster's life: up within seconds, and gone without a trace.
 
-One `unshare` holds the namespaces in which all of it lives (node.py). Ending it ends everything; what is left to do from outside is the
-veth pair, made before and gone with the network namespace, the cgroups and the folder of the run.
+One `unshare` holds the namespaces in which all of it lives (node.py). Ending it ends everything;
+what is left to do from outside is the veth pair, made before and gone with the network namespace,
+the cgroups and the folder of the run.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def why_not() -> str | None:
 
 
 def up(*, keep: bool = True) -> Cluster:
-    """A running cluster with a Ready node and its GPUs; the one that runs already, if one does. Errors: SystemExit says what is missing."""
+    """A running cluster with a Ready node and its GPUs; the one that runs already, if one does.
+    Errors: SystemExit says what is missing.
+    """
     if reason := why_not():
         raise SystemExit(f"cluster: {reason}; or point BAROSTAT_KUBECONFIG at kind or k3d")
     target = binaries.build()
@@ -74,7 +77,9 @@ def up(*, keep: bool = True) -> Cluster:
             admin = Kubectl(etc / "admin.kubeconfig")
             _until_ready(holder, lambda: _node_is_ready(admin))
             count_gpus(admin, NODE_NAME)
-            identities.private_text(RUN / "kubeconfig" / "admin", admin("config", "view", "--raw", "--flatten"))
+            identities.private_text(
+                RUN / "kubeconfig" / "admin", admin("config", "view", "--raw", "--flatten")
+            )
             identities.admit_people(admin, RUN / "kubeconfig")
         except BaseException:
             _end(holder.pid)
@@ -86,7 +91,8 @@ def up(*, keep: bool = True) -> Cluster:
 
 @contextlib.contextmanager
 def in_use() -> Iterator[Cluster]:
-    """The cluster, up for as long as anyone uses it: the last to leave takes it away, unless `make cluster` brought it up.
+    """The cluster, up for as long as anyone uses it: the last to leave takes it away, unless `make
+    cluster` brought it up.
 
     Errors: SystemExit as of `up`.
     """
@@ -107,7 +113,9 @@ def in_use() -> Iterator[Cluster]:
 def running() -> Cluster | None:
     """The cluster that runs on this machine, if one does."""
     pid = _holder()
-    return Cluster(RUN / "kubeconfig") if pid and (RUN / "kubeconfig" / "operator").exists() else None
+    return (
+        Cluster(RUN / "kubeconfig") if pid and (RUN / "kubeconfig" / "operator").exists() else None
+    )
 
 
 def down() -> bool:
@@ -115,7 +123,9 @@ def down() -> bool:
     if os.geteuid() != 0:
         raise SystemExit("cluster: taking it away needs root, as bringing it up did")
     with _alone():
-        there = RUN.exists() or any((hierarchy / CGROUP).exists() for hierarchy in cgroup_hierarchies())
+        there = RUN.exists() or any(
+            (hierarchy / CGROUP).exists() for hierarchy in cgroup_hierarchies()
+        )
         if pid := _holder():
             _end(pid)
         _sweep()
@@ -123,12 +133,15 @@ def down() -> bool:
 
 
 def adopt(kubeconfig: Path, folder: Path) -> Cluster:
-    """A cluster of somebody else's (kind, k3d) with our people in it and, where no node has GPUs, three to count on the first one.
+    """A cluster of somebody else's (kind, k3d) with our people in it and, where no node has GPUs,
+    three to count on the first one.
 
     The images are that cluster's business: BAROSTAT_VLLM_IMAGE names one that serves /models/tiny.
     """
     admin = Kubectl(kubeconfig)
-    identities.private_text(folder / "admin", admin("config", "view", "--raw", "--minify", "--flatten"))
+    identities.private_text(
+        folder / "admin", admin("config", "view", "--raw", "--minify", "--flatten")
+    )
     identities.admit_people(admin, folder)
     nodes = admin.json("get", "nodes")["items"]
     if not any("nvidia.com/gpu" in node["status"].get("allocatable", {}) for node in nodes):
@@ -137,9 +150,14 @@ def adopt(kubeconfig: Path, folder: Path) -> Cluster:
 
 
 def count_gpus(admin: Kubectl, node: str) -> None:
-    """The scheduler counts GPUS GPUs on the node; allocatable too, or the first seconds would have none."""
+    """The scheduler counts GPUS GPUs on the node; allocatable too, or the first seconds would have
+    none.
+    """
     places = ("capacity", "allocatable")
-    patch = ",".join(f'{{"op":"add","path":"/status/{place}/nvidia.com~1gpu","value":"{GPUS}"}}' for place in places)
+    patch = ",".join(
+        f'{{"op":"add","path":"/status/{place}/nvidia.com~1gpu","value":"{GPUS}"}}'
+        for place in places
+    )
     admin("patch", "node", node, "--subresource=status", "--type=json", "-p", f"[{patch}]")
 
 
@@ -163,7 +181,9 @@ def _start_node(target: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     (RUN / "pid").write_text(str(holder.pid))
-    _until_ready(holder, lambda: bool(_children(holder.pid)) and _in_own_network(_children(holder.pid)[0]))
+    _until_ready(
+        holder, lambda: bool(_children(holder.pid)) and _in_own_network(_children(holder.pid)[0])
+    )
     first = str(_children(holder.pid)[0])
     _run("ip", "link", "add", HOST_LINK, "type", "veth", "peer", "name", UPLINK, "netns", first)
     _run("ip", "address", "add", f"{HOST_ADDRESS}/{PREFIX_LENGTH}", "dev", HOST_LINK)
@@ -180,19 +200,28 @@ def _node_is_ready(admin: Kubectl) -> bool:
         admin("get", "serviceaccount", "default", "-n", "default")
     except KubectlError:
         return False
-    return any(c["type"] == "Ready" and c["status"] == "True" for node in nodes for c in node["status"].get("conditions", []))
+    return any(
+        c["type"] == "Ready" and c["status"] == "True"
+        for node in nodes
+        for c in node["status"].get("conditions", [])
+    )
 
 
 def _until_ready(holder: subprocess.Popen[bytes], is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
     while not is_so():
         if holder.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"cluster: it did not come up: {(RUN / 'daemons' / 'node.log').read_text().strip() or 'not Ready in time'}")
+            raise SystemExit(
+                "cluster: it did not come up: "
+                f"{(RUN / 'daemons' / 'node.log').read_text().strip() or 'not Ready in time'}"
+            )
         time.sleep(0.1)
 
 
 def _end(holder: int) -> None:
-    """No process of the namespaces is left: their first one ends, and the kernel ends the others."""
+    """No process of the namespaces is left: their first one ends, and the kernel ends the
+    others.
+    """
     for child in _children(holder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
@@ -217,16 +246,24 @@ def _sweep() -> None:
                 with contextlib.suppress(OSError):
                     Path(folder).rmdir()
         if time.monotonic() > deadline:
-            raise SystemExit(f"cluster: cgroups are left: {[str(group) for group in groups if group.exists()]}")
+            raise SystemExit(
+                f"cluster: cgroups are left: {[str(group) for group in groups if group.exists()]}"
+            )
         time.sleep(0.05)
     shutil.rmtree(RUN, ignore_errors=True)
 
 
 def _holder() -> int | None:
-    """Process id of the running `unshare`, or None. A number that another process has by now is not one."""
+    """Process id of the running `unshare`, or None. A number that another process has by now is not
+    one.
+    """
     try:
         pid = int((RUN / "pid").read_text())
-        return pid if b"dev.cluster.node" in (Path("/proc") / str(pid) / "cmdline").read_bytes() else None
+        return (
+            pid
+            if b"dev.cluster.node" in (Path("/proc") / str(pid) / "cmdline").read_bytes()
+            else None
+        )
     except (OSError, ValueError):
         return None
 
@@ -240,14 +277,21 @@ def _is_alive(pid: int) -> bool:
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(word) for word in (Path("/proc") / str(pid) / "task" / str(pid) / "children").read_text().split()]
+        return [
+            int(word)
+            for word in (Path("/proc") / str(pid) / "task" / str(pid) / "children")
+            .read_text()
+            .split()
+        ]
     except OSError:
         return []
 
 
 def _in_own_network(pid: int) -> bool:
     try:
-        return (Path("/proc") / str(pid) / "ns" / "net").readlink() != Path("/proc/self/ns/net").readlink()
+        return (Path("/proc") / str(pid) / "ns" / "net").readlink() != Path(
+            "/proc/self/ns/net"
+        ).readlink()
     except OSError:
         return False
 
@@ -264,7 +308,9 @@ def _alone() -> Iterator[None]:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"cluster: `{' '.join(command)}` ended with {done.returncode}: {done.stderr.strip()}")
+        raise SystemExit(
+            f"cluster: `{' '.join(command)}` ended with {done.returncode}: {done.stderr.strip()}"
+        )
 
 
 def say(text: str) -> None:

@@ -1,10 +1,12 @@
-"""The node: process 1 of the cluster's own namespaces (pid, mount, network), started by `up` and ended by `down`.
+"""The node: process 1 of the cluster's own namespaces (pid, mount, network), started by `up` and
+ended by `down`.
 
     python -m dev.cluster.node FOLDER_OF_BINARIES        only within `unshare --pid --mount --net`
 
-Everything that the cluster makes is made in here: /run, /var/lib and /var/log are its own, so are the bridge, the rules of
-kube-proxy and every process. When this process ends the kernel ends all of them and takes all of it away. What lies outside
-of namespaces, cgroups and the folder of the run, `down` removes.
+Everything that the cluster makes is made in here: /run, /var/lib and /var/log are its own, so are
+the bridge, the rules of kube-proxy and every process. When this process ends the kernel ends all of
+them and takes all of it away. What lies outside of namespaces, cgroups and the folder of the run,
+`down` removes.
 
 A daemon that ends by itself ends the cluster: its log says why.
 """
@@ -27,7 +29,16 @@ from typing import NoReturn
 
 from dev.cluster import binaries, control_plane, images
 from dev.cluster.control_plane import Daemon
-from dev.cluster.layout import API_PORT, API_URL, BRIDGE, CGROUP, CGROUPS, NODE_ADDRESS, PREFIX_LENGTH, RUN
+from dev.cluster.layout import (
+    API_PORT,
+    API_URL,
+    BRIDGE,
+    CGROUP,
+    CGROUPS,
+    NODE_ADDRESS,
+    PREFIX_LENGTH,
+    RUN,
+)
 
 UPLINK = "uplink"
 BRIDGE_HARDWARE_ADDRESS = "02:00:c6:12:00:01"
@@ -67,7 +78,9 @@ def main(target: Path) -> NoReturn:
 
 
 def mount_own_folders() -> None:
-    """/run, /var/lib and /var/log belong to the node, and so do the sysctls that the kubelet wants to set."""
+    """/run, /var/lib and /var/log belong to the node, and so do the sysctls that the kubelet wants
+    to set.
+    """
     _run("mount", "--make-rshared", "/")
     for place in ("lib", "log"):
         (RUN / place).mkdir(exist_ok=True)
@@ -83,9 +96,13 @@ def mount_own_folders() -> None:
 
 def raise_network() -> None:
     """The bridge has the node's address, and this machine's end of the veth pair is on it."""
-    _until("the link to the machine is there", lambda: UPLINK in {name for _, name in socket.if_nameindex()})
+    _until(
+        "the link to the machine is there",
+        lambda: UPLINK in {name for _, name in socket.if_nameindex()},
+    )
     _run("ip", "link", "set", "lo", "up")
-    # An address of its own: else it takes the lowest of its ports', and with each new pod the machine may look for the node in vain.
+    # An address of its own: else it takes the lowest of its ports', and with each new pod the
+    # machine may look for the node in vain.
     _run("ip", "link", "add", BRIDGE, "address", BRIDGE_HARDWARE_ADDRESS, "type", "bridge")
     _run("ip", "address", "add", f"{NODE_ADDRESS}/{PREFIX_LENGTH}", "dev", BRIDGE)
     _run("ip", "link", "set", UPLINK, "master", BRIDGE)
@@ -95,7 +112,9 @@ def raise_network() -> None:
 
 
 def make_cgroups() -> None:
-    """Every hierarchy of cgroup v1 (or the one of v2) has our group, within which the kubelet makes its own."""
+    """Every hierarchy of cgroup v1 (or the one of v2) has our group, within which the kubelet makes
+    its own.
+    """
     for hierarchy in cgroup_hierarchies():
         group = hierarchy / CGROUP
         group.mkdir(exist_ok=True)
@@ -110,11 +129,15 @@ def cgroup_hierarchies() -> list[Path]:
     """The mounted hierarchies."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS]
-    return sorted(path for path in CGROUPS.iterdir() if path.is_dir() and (path / "cgroup.procs").exists())
+    return sorted(
+        path for path in CGROUPS.iterdir() if path.is_dir() and (path / "cgroup.procs").exists()
+    )
 
 
 def write_base_spec(etc: Path, environment: dict[str, str]) -> None:
-    """Under etc lies the specification of every container: containerd's own, with this machine's programs mounted."""
+    """Under etc lies the specification of every container: containerd's own, with this machine's
+    programs mounted.
+    """
     spec = json.loads(_run("ctr", "oci", "spec", environment=environment))
     spec["mounts"] += images.mounts()
     # The default would be 1,024 open files: too few for hundreds of streams.
@@ -141,9 +164,16 @@ def start(daemon: Daemon, environment: dict[str, str]) -> int:
     with (logs / f"{daemon.name}.log").open("wb") as log:
         program = binaries.folder() / "bin" / daemon.command[0]
         process = subprocess.Popen(
-            [str(program), *daemon.command[1:]], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd="/"
+            [str(program), *daemon.command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd="/",
         )
-    process.returncode = 0  # supervise() reaps it: a Popen that is forgotten would wait for it and warn
+    process.returncode = (
+        0  # supervise() reaps it: a Popen that is forgotten would wait for it and warn
+    )
     return process.pid
 
 
@@ -152,7 +182,10 @@ def supervise(daemons: dict[int, str]) -> NoReturn:
     while True:
         pid, status = os.wait()
         if pid in daemons:
-            sys.exit(f"node: {daemons[pid]} ended with {os.waitstatus_to_exitcode(status)}; {RUN / 'daemons' / daemons[pid]}.log says why")
+            sys.exit(
+                f"node: {daemons[pid]} ended with {os.waitstatus_to_exitcode(status)}; "
+                f"{RUN / 'daemons' / daemons[pid]}.log says why"
+            )
 
 
 def _listens(host: str, port: int) -> bool:
@@ -164,7 +197,8 @@ def _listens(host: str, port: int) -> bool:
 def _api_is_ready() -> bool:
     if not _listens(NODE_ADDRESS, API_PORT):
         return False
-    # The certificate is not looked at: /readyz is asked without a token, over the node's own bridge.
+    # The certificate is not looked at: /readyz is asked without a token, over the node's own
+    # bridge.
     context = ssl._create_unverified_context()
     try:
         with urllib.request.urlopen(f"{API_URL}/readyz", timeout=2, context=context) as answer:

@@ -3,7 +3,8 @@
     vllm(replicas=2, flags=["--max-num-seqs", "64"])      the real vLLM on CPU: 1 to 1.5 GiB and a core for each
     twin(replicas=50, serve=["--max-num-seqs", "64"])     its digital twin (`barostat twin`): cheap, for many
 
-Both come with a Service of the same name. The image may be another (BAROSTAT_VLLM_IMAGE) where the cluster is not ours.
+Both come with a Service of the same name. The image may be another (BAROSTAT_VLLM_IMAGE) where the
+cluster is not ours.
 """
 
 from __future__ import annotations
@@ -21,8 +22,17 @@ from dev.engine import DTYPE_FLAGS
 
 MANIFEST = Path(__file__).resolve().parent / "manifests" / "vllm.yaml"
 PORT = 8000
-# What the CPU wants whatever is tried: the tiny model has no weights, and compiling costs more than it gives.
-MODEL_FLAGS = ("/models/tiny", "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager", *DTYPE_FLAGS)
+# What the CPU wants whatever is tried: the tiny model has no weights, and compiling costs more than
+# it gives.
+MODEL_FLAGS = (
+    "/models/tiny",
+    "--served-model-name",
+    "tiny",
+    "--load-format",
+    "dummy",
+    "--enforce-eager",
+    *DTYPE_FLAGS,
+)
 SIZE_FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64")
 TWIN_FLAGS = ("--kv-blocks", "512", "--step-time", "0.05")
 TWIN_MODEL = ("Qwen/Qwen3-8B", "--served-model-name", "tiny", "--max-model-len", "4096")
@@ -41,7 +51,9 @@ def vllm(
     env: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[Manifest]:
-    """Deployment and Service of the real vLLM. `shm=None` leaves the pod the 64 MiB of /dev/shm that it has by itself."""
+    """Deployment and Service of the real vLLM. `shm=None` leaves the pod the 64 MiB of /dev/shm
+    that it has by itself.
+    """
     deployment, service = _named(name, labels or {})
     deployment["spec"]["replicas"] = replicas
     pod = deployment["spec"]["template"]["spec"]
@@ -70,10 +82,12 @@ def twin(
     memory: str = "512Mi",
     labels: Mapping[str, str] | None = None,
 ) -> list[Manifest]:
-    """Deployment and Service of the digital twin. It takes no GPU unless told to, so that there may be many.
+    """Deployment and Service of the digital twin. It takes no GPU unless told to, so that there may
+    be many.
 
-    `flags` are the twin's own: pool, latency, faults. `serve` are arguments of vLLM: with them the pod's arguments hold a whole
-    `vllm serve` command line, as production's have; without them the pod is a vLLM by its metrics alone.
+    `flags` are the twin's own: pool, latency, faults. `serve` are arguments of vLLM: with them the
+    pod's arguments hold a whole `vllm serve` command line, as production's have; without them the
+    pod is a vLLM by its metrics alone.
     """
     deployment, service = _named(name, labels or {})
     deployment["spec"]["replicas"] = replicas
@@ -93,7 +107,9 @@ def as_list(manifests: Sequence[Manifest]) -> str:
 
 
 def only(manifests: Sequence[Manifest], kind: str) -> Manifest:
-    """The one manifest of that kind, to change it before it is applied. Errors: ValueError if there is not one."""
+    """The one manifest of that kind, to change it before it is applied. Errors: ValueError if there
+    is not one.
+    """
     (found,) = [manifest for manifest in manifests if manifest["kind"] == kind]
     return found
 

@@ -19,7 +19,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel. `why`: what a person reads from it. `threshold`: a line above which it is bad; `top`: the scale's end."""
+    """One panel. `why`: what a person reads from it. `threshold`: a line above which it is bad;
+    `top`: the scale's end.
+    """
 
     title: str
     unit: Unit

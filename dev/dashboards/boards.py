@@ -1,4 +1,6 @@
-"""The four dashboards. Every query reads what `barostat rules` records, or names that every version of vLLM has, or the gateway's own."""
+"""The four dashboards. Every query reads what `barostat rules` records, or names that every version
+of vLLM has, or the gateway's own.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,19 @@ def _each(name: str, selected: str, legend: str = REPLICA) -> tuple[Query, ...]:
 
 def _both(quantity: str, selected: str, of: str = "") -> tuple[Query, ...]:
     """Median and 99th percentile."""
-    return tuple(Query(f"{r.quantile_name(quantity, share)}{selected}", f"p{share * 100:g}{of}") for share in r.SHARES)
+    return tuple(
+        Query(f"{r.quantile_name(quantity, share)}{selected}", f"p{share * 100:g}{of}")
+        for share in r.SHARES
+    )
 
 
 def _gateway_quantiles(histogram: str, otherwise: str = "") -> tuple[Query, ...]:
     """`otherwise`: what is shown where nothing was counted."""
     inside = f"sum by (le) (rate({_GATEWAY}{histogram}_bucket{GATEWAYS}[5m]))"
-    return tuple(Query(f"histogram_quantile({share:g}, {inside}){otherwise}", f"p{share * 100:g}") for share in r.SHARES)
+    return tuple(
+        Query(f"histogram_quantile({share:g}, {inside}){otherwise}", f"p{share * 100:g}")
+        for share in r.SHARES
+    )
 
 
 FLEET = Board(

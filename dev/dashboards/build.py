@@ -1,7 +1,8 @@
-"""Writes deploy/dashboards/*.json and deploy/alerts/*.yaml anew (`make docs`); with --check only says which are not current (exit 1).
+"""Writes deploy/dashboards/*.json and deploy/alerts/*.yaml anew (`make docs`); with --check only
+says which are not current (exit 1).
 
-deploy/alerts/ holds what needs no limits file: the recordings that the dashboards read with every alert that promises nothing, and the
-inhibitions. With limits: `barostat rules --limits`.
+deploy/alerts/ holds what needs no limits file: the recordings that the dashboards read with every
+alert that promises nothing, and the inhibitions. With limits: `barostat rules --limits`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 def texts() -> dict[Path, str]:
     """Every file and what should be in it."""
-    found = {DEPLOY / "dashboards" / f"{board.uid.removeprefix('barostat-')}.json": as_json(board) for board in BOARDS}
+    found = {
+        DEPLOY / "dashboards" / f"{board.uid.removeprefix('barostat-')}.json": as_json(board)
+        for board in BOARDS
+    }
     rules = rules_of(Terms())
     found[DEPLOY / "alerts" / "vllm.rules.yaml"] = rendered(rules, alerts(), "file", "")
     found[DEPLOY / "alerts" / "inhibitions.yaml"] = rendered(rules, alerts(), "alertmanager", "")

@@ -1,4 +1,6 @@
-"""A board drawn with our own sheet from what a Prometheus answers to its queries: to be looked at where there is no Grafana."""
+"""A board drawn with our own sheet from what a Prometheus answers to its queries: to be looked at
+where there is no Grafana.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,18 @@ def _chart(panel: Panel, asked: Answers, since: float) -> Chart:
     lines: list[Line] = []
     for query in panel.queries:
         for series in asked(query.expression):
-            points = [(at - since, float(value)) for at, value in series["values"] if math.isfinite(float(value))]
-            lines.append(Line(points, _legend(query.legend, series["metric"]), KINDS[min(len(lines), len(KINDS) - 1)]))
+            points = [
+                (at - since, float(value))
+                for at, value in series["values"]
+                if math.isfinite(float(value))
+            ]
+            lines.append(
+                Line(
+                    points,
+                    _legend(query.legend, series["metric"]),
+                    KINDS[min(len(lines), len(KINDS) - 1)],
+                )
+            )
     words = {"percentunit": percent, "s": duration}.get(panel.unit, plain)
     limits = ((panel.threshold, "too many"),) if panel.threshold is not None else ()
     whole = words is plain and all(value.is_integer() for line in lines for _, value in line.points)

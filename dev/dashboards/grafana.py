@@ -8,7 +8,11 @@ from itertools import count
 from dev.dashboards.board import Board, Panel, Variable
 from grafana_foundation_sdk.builders import dashboard as d
 from grafana_foundation_sdk.builders import prometheus, stat, timeseries
-from grafana_foundation_sdk.builders.common import GraphThresholdsStyleConfig, ReduceDataOptions, VizLegendOptions
+from grafana_foundation_sdk.builders.common import (
+    GraphThresholdsStyleConfig,
+    ReduceDataOptions,
+    VizLegendOptions,
+)
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
@@ -62,18 +66,31 @@ def _width(panels: Sequence[Panel]) -> int:
 
 def _panel(panel: Panel, width: int) -> stat.Panel | timeseries.Panel:
     made = _number() if panel.kind == "number" else _lines(panel)
-    made = made.title(panel.title).description(panel.why).datasource(_SOURCE).unit(panel.unit).min(0).span(width)
+    made = (
+        made.title(panel.title)
+        .description(panel.why)
+        .datasource(_SOURCE)
+        .unit(panel.unit)
+        .min(0)
+        .span(width)
+    )
     made = made.height(NUMBER_HEIGHT if panel.kind == "number" else HEIGHT)
     if panel.top is not None:
         made = made.max(panel.top)
     for letter, query in zip("ABCDEF", panel.queries, strict=False):
-        asked = prometheus.Dataquery().ref_id(letter).expr(query.expression).legend_format(query.legend)
+        asked = (
+            prometheus.Dataquery().ref_id(letter).expr(query.expression).legend_format(query.legend)
+        )
         made = made.with_target(asked.instant() if panel.kind == "number" else asked)
     return made
 
 
 def _number() -> stat.Panel:
-    return stat.Panel().reduce_options(ReduceDataOptions().calcs(["lastNotNull"])).graph_mode(common.BigValueGraphMode.AREA)
+    return (
+        stat.Panel()
+        .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
+        .graph_mode(common.BigValueGraphMode.AREA)
+    )
 
 
 def _lines(panel: Panel) -> timeseries.Panel:
@@ -82,10 +99,20 @@ def _lines(panel: Panel) -> timeseries.Panel:
         .line_width(1)
         .fill_opacity(8)
         .show_points(common.VisibilityMode.NEVER)
-        .legend(VizLegendOptions().display_mode(common.LegendDisplayMode.LIST).placement(common.LegendPlacement.BOTTOM).show_legend(True))
+        .legend(
+            VizLegendOptions()
+            .display_mode(common.LegendDisplayMode.LIST)
+            .placement(common.LegendPlacement.BOTTOM)
+            .show_legend(True)
+        )
     )
     if panel.threshold is None:
         return made
-    steps = [models.Threshold(value=None, color="green"), models.Threshold(value=panel.threshold, color="red")]
+    steps = [
+        models.Threshold(value=None, color="green"),
+        models.Threshold(value=panel.threshold, color="red"),
+    ]
     lines = GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
-    return made.thresholds(d.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)).thresholds_style(lines)
+    return made.thresholds(
+        d.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)
+    ).thresholds_style(lines)

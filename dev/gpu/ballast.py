@@ -1,4 +1,5 @@
-"""Another process that takes a card's memory: all that is free but for so many MiB, until its stdin closes. Runs in vLLM's own Python.
+"""Another process that takes a card's memory: all that is free but for so many MiB, until its stdin
+closes. Runs in vLLM's own Python.
 
 python ballast.py MIB
 """

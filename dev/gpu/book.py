@@ -1,7 +1,9 @@
-"""The run-book: what a card is asked, a few of each kind first, so that a run that is cut off is already worth something.
+"""The run-book: what a card is asked, a few of each kind first, so that a run that is cut off is
+already worth something.
 
-`minutes` are those of an H100 with warm files; as soon as something is finished, its own time tells of the others of its kind. On the CPU
-build and on the twin the same kinds are gone through with the shapes of dev/engine.py.
+`minutes` are those of an H100 with warm files; as soon as something is finished, its own time tells
+of the others of its kind. On the CPU build and on the twin the same kinds are gone through with the
+shapes of dev/engine.py.
 """
 
 from __future__ import annotations
@@ -26,12 +28,22 @@ from barostat.judge.sizing.planned_steps import steps_of_plan
 from barostat.kv.step_time.model import StepLoad
 
 SERVED = ("Qwen/Qwen3-8B", "Qwen/Qwen3-4B", "Qwen/Qwen3-1.7B", "Qwen/Qwen3-0.6B")
-"""What states, step times and forecasts are measured on: the first that fits and whose steps are short enough for the scenarios."""
+"""What states, step times and forecasts are measured on: the first that fits and whose steps are
+short enough for the scenarios.
+"""
 LONGEST_STEP_S = 0.035
-LARGE = ("Qwen/Qwen2.5-32B-Instruct", "meta-llama/Llama-3.1-70B-Instruct", "meta-llama/Meta-Llama-3.1-405B")
+LARGE = (
+    "Qwen/Qwen2.5-32B-Instruct",
+    "meta-llama/Llama-3.1-70B-Instruct",
+    "meta-llama/Meta-Llama-3.1-405B",
+)
 """What does not fit: the first whose weights are larger than the card."""
 TEXT_ONLY = {"limit_mm_per_prompt": '{"image":0,"video":0}'}
-POOL_OF_PACE = {"gpu_memory_utilization": 0.95, "max_num_seqs": 1024, "max_num_batched_tokens": 8192}
+POOL_OF_PACE = {
+    "gpu_memory_utilization": 0.95,
+    "max_num_seqs": 1024,
+    "max_num_batched_tokens": 8192,
+}
 EAGER: dict[str, Any] = {"enforce_eager": True}
 
 
@@ -109,14 +121,22 @@ def _in_short(here: Here) -> tuple[Item, ...]:
 
 
 class _OnOneModel:
-    """The items that are about load: all on one model. `minutes`: of a state; `settings`: of every start."""
+    """The items that are about load: all on one model. `minutes`: of a state; `settings`: of every
+    start.
+    """
 
     def __init__(self, model: str, minutes: float, settings: dict[str, Any]) -> None:
         self.model, self.minutes, self.settings = model, minutes, settings
 
     def state(self, name: str, minutes: float = 0.0) -> State:
         """A scenario of dev/scenarios.py."""
-        return State(name=name, minutes=minutes or self.minutes, model=self.model, settings=self.settings, scenario=scenario(name))
+        return State(
+            name=name,
+            minutes=minutes or self.minutes,
+            model=self.model,
+            settings=self.settings,
+            scenario=scenario(name),
+        )
 
     def failing(self, name: str, minutes: float, variant: str) -> State:
         """One that never listens."""
@@ -124,16 +144,31 @@ class _OnOneModel:
 
     def starved(self) -> State:
         """Memory is gone while it serves."""
-        why = "another process has taken what the pool leaves, and long prompts with their log-probabilities need some of it"
+        why = (
+            "another process has taken what the pool leaves, and long prompts with their "
+            "log-probabilities need some of it"
+        )
         load = Load(clients=8, prompt_tokens=(3000, 3800), output_tokens=(8, 16), prompt_logprobs=1)
-        starved = Scenario("gpu-oom-serving", "gpu-oom", why, ("--max-model-len", "4096", "--max-num-batched-tokens", "8192"), load)
+        starved = Scenario(
+            "gpu-oom-serving",
+            "gpu-oom",
+            why,
+            ("--max-model-len", "4096", "--max-num-batched-tokens", "8192"),
+            load,
+        )
         return Starved(
             name="gpu-oom-serving", minutes=self.minutes, model=self.model, settings=self.settings, scenario=starved, variant="serving"
         )  # fmt: skip
 
     def today(self, minutes: float) -> Today:
         """The thrash, its forecast and its proposals."""
-        return Today(name="forecast-today", minutes=minutes, model=self.model, settings=self.settings, scenario=scenario(DEMO_STATE))
+        return Today(
+            name="forecast-today",
+            minutes=minutes,
+            model=self.model,
+            settings=self.settings,
+            scenario=scenario(DEMO_STATE),
+        )
 
     def applied(self, name: str, place: int, minutes: float) -> Applied:
         """A proposal tried."""
@@ -144,7 +179,13 @@ class _OnOneModel:
 
     def demo(self, minutes: float) -> Demo:
         """The thrash shown."""
-        return Demo(name="demo", minutes=minutes, model=self.model, settings=self.settings, scenario=scenario(DEMO_STATE))
+        return Demo(
+            name="demo",
+            minutes=minutes,
+            model=self.model,
+            settings=self.settings,
+            scenario=scenario(DEMO_STATE),
+        )
 
 
 def served(here: Here, journal: Journal) -> str:
@@ -154,7 +195,10 @@ def served(here: Here, journal: Journal) -> str:
         if isinstance(found, str) or not found.fits:
             continue
         steps = steps_of_plan(found)
-        if steps is None or steps.step_s(StepLoad(decodes=20, cached_tokens=8000)) <= LONGEST_STEP_S:
+        if (
+            steps is None
+            or steps.step_s(StepLoad(decodes=20, cached_tokens=8000)) <= LONGEST_STEP_S
+        ):
             return model
     return SERVED[-1]
 
@@ -162,8 +206,15 @@ def served(here: Here, journal: Journal) -> str:
 def _too_large(here: Here, journal: Journal) -> Item:
     """A start whose weights alone are more than the card has."""
     memory = (here.memory_gib or 0.0) * GIB
-    plans = {model: planned_for(stated_row("large", model, EAGER, here), here, journal) for model in LARGE}
-    larger = [model for model, found in plans.items() if not isinstance(found, str) and found.weights_bytes > 1.1 * memory]
+    plans = {
+        model: planned_for(stated_row("large", model, EAGER, here), here, journal)
+        for model in LARGE
+    }
+    larger = [
+        model
+        for model, found in plans.items()
+        if not isinstance(found, str) and found.weights_bytes > 1.1 * memory
+    ]
     why = "the weights are larger than the card: an allocation fails while the model is made"
     one = Scenario("gpu-oom-startup", "gpu-oom", why, (), listens=False)
     return _Unfitting(
@@ -174,11 +225,25 @@ def _too_large(here: Here, journal: Journal) -> Item:
 def _no_room(model: str, here: Here, journal: Journal) -> Item:
     """A start whose weights fit, and whose share of the memory is no more than they take."""
     found = planned_for(stated_row("no-room", model, EAGER, here), here, journal)
-    share = 0.2 if isinstance(found, str) or found.total is None else max(0.02, round(found.weights_bytes / found.total.value, 2))
-    why = "the share of the memory that the engine may take is what its weights take: no block is left"
+    share = (
+        0.2
+        if isinstance(found, str) or found.total is None
+        else max(0.02, round(found.weights_bytes / found.total.value, 2))
+    )
+    why = (
+        "the share of the memory that the engine may take is what its weights take: no block "
+        "is left"
+    )
     one = Scenario("kv-pool-too-small-no-blocks", "kv-pool-too-small", why, (), listens=False)
     settings = {**EAGER, "gpu_memory_utilization": share}
-    return _Unfitting(name="kv-pool-too-small-no-blocks", minutes=0.6, model=model, settings=settings, scenario=one, variant="no-blocks")
+    return _Unfitting(
+        name="kv-pool-too-small-no-blocks",
+        minutes=0.6,
+        model=model,
+        settings=settings,
+        scenario=one,
+        variant="no-blocks",
+    )
 
 
 class _Unfitting(State):

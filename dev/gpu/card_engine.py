@@ -13,29 +13,70 @@ from dev.setup_vllm import cache_dir
 
 from barostat.gpus.card import Card
 
-_KEPT = ("PATH", "LANG", "TMPDIR", "HOME", "USER", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX")
-_KEPT_FAMILIES = ("CUDA_", "NVIDIA_", "NCCL_", "HIP_", "HSA_", "ROCR_", "ROCM_", "RCCL_", "PYTORCH_", "VLLM_")
+_KEPT = (
+    "PATH",
+    "LANG",
+    "TMPDIR",
+    "HOME",
+    "USER",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "CPATH",
+    "CC",
+    "CXX",
+)
+_KEPT_FAMILIES = (
+    "CUDA_",
+    "NVIDIA_",
+    "NCCL_",
+    "HIP_",
+    "HSA_",
+    "ROCR_",
+    "ROCM_",
+    "RCCL_",
+    "PYTORCH_",
+    "VLLM_",
+)
 _LEFT = frozenset({"VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "VLLM_PORT", "VLLM_API_KEY"})
 """What is ours to say, and a key, which our clients do not have."""
 
 
 def chosen_settings() -> dict[str, str]:
-    """What the person who started us set for vLLM itself: it is a part of what is measured. Places of this machine are not told."""
-    return {name: value for name, value in sorted(_kept().items()) if name.startswith("VLLM_") and "/" not in value}
+    """What the person who started us set for vLLM itself: it is a part of what is measured. Places
+    of this machine are not told.
+    """
+    return {
+        name: value
+        for name, value in sorted(_kept().items())
+        if name.startswith("VLLM_") and "/" not in value
+    }
 
 
 def _kept() -> dict[str, str]:
     """What of our environment an engine has, too."""
-    known = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_FAMILIES)}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or name.startswith(_KEPT_FAMILIES)
+    }
     return {name: value for name, value in known.items() if name not in _LEFT}
 
 
 class CardEngine(Engine):
-    """A running `vllm serve` on these cards. `model`: a folder. The flags are all of the command line that is not said here."""
+    """A running `vllm serve` on these cards. `model`: a folder. The flags are all of the command
+    line that is not said here.
+    """
 
     base_flags = ()
 
-    def __init__(self, *flags: str, vllm: Vllm, cards: Sequence[Card], model: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *flags: str,
+        vllm: Vllm,
+        cards: Sequence[Card],
+        model: Path,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         """Nothing is started yet."""
         super().__init__(*flags, model=str(model), env=env)
         self.vllm = vllm
@@ -50,7 +91,9 @@ class CardEngine(Engine):
 
     @property
     def places(self) -> dict[str, str]:
-        """Folders of this machine that its log may name, and what they are called in a recording."""
+        """Folders of this machine that its log may name, and what they are called in a
+        recording.
+        """
         known = {
             self.model: "/models/tiny",
             str(self.vllm.folder.resolve()): "/opt/vllm",

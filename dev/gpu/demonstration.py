@@ -1,4 +1,6 @@
-"""The demo of the real vLLM (dev/demo_real.py) on the engine that is here; what it prints is kept."""
+"""The demo of the real vLLM (dev/demo_real.py) on the engine that is here; what it prints is
+kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What of the run-book is left out here, and why: too few cards, a flag that this version lacks, a model that does not fit."""
+"""What of the run-book is left out here, and why: too few cards, a flag that this version lacks, a
+model that does not fit.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def left_out(item: Item, here: Here, journal: Journal) -> str:
     for flag in item.flags(here):
         if flag.startswith("--") and has_flag(canonical_name(flag), here.release) is False:
             return f"vLLM {here.version} has no {flag}"
-    return item.impossible(here) or (_too_large(item, here, journal) if here.kind == "card" and item.must_fit else "")
+    return item.impossible(here) or (
+        _too_large(item, here, journal) if here.kind == "card" and item.must_fit else ""
+    )
 
 
 def _too_large(item: Item, here: Here, journal: Journal) -> str:
@@ -29,4 +33,7 @@ def _too_large(item: Item, here: Here, journal: Journal) -> str:
     if found.fits or found.high.fits:  # what may fit is tried
         return ""
     needed = found.weights_bytes / GIB
-    return f"does not fit: weights of {needed:.1f} GiB leave {found.available.value / GIB:.1f} GiB for the pool of one card"
+    return (
+        f"does not fit: weights of {needed:.1f} GiB leave {found.available.value / GIB:.1f} "
+        "GiB for the pool of one card"
+    )

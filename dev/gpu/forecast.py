@@ -1,6 +1,8 @@
-"""A forecast tried: the thrash diagnosed, then its first proposals applied one by one, each forecast beside what came.
+"""A forecast tried: the thrash diagnosed, then its first proposals applied one by one, each
+forecast beside what came.
 
-`Today` diagnoses and measures the state and keeps the proposals; an `Applied` takes one of them. Each is an item: a cut costs one of them.
+`Today` diagnoses and measures the state and keeps the proposals; an `Applied` takes one of them.
+Each is an item: a cut costs one of them.
 """
 
 from __future__ import annotations
@@ -44,14 +46,26 @@ class Today(State):
         if not today:
             bench.journal.put(FORECAST, row | {"measured": asdict(found)})
             return f"{row['cause']}; no forecast: {row['told']}"
-        return self._put(bench, row, expected(today), found) + f"; {len(row['proposals'])} proposals"
+        return (
+            self._put(bench, row, expected(today), found) + f"; {len(row['proposals'])} proposals"
+        )
 
     def _at_tempo(self, bench: Bench) -> Scenario:
         return at_tempo(self.scenario, tempo(self, bench.here, bench.journal))
 
     def _begin(self, here: Here, change: str) -> Row:
-        stated = {"model": self.model, "gpu": here.name, "vllm_version": str(here.release), "flags": " ".join(self.flags(here))}
-        return {"id": f"{here.label}-{self.name}", "state": self.scenario.name, "change": change, **stated}
+        stated = {
+            "model": self.model,
+            "gpu": here.name,
+            "vllm_version": str(here.release),
+            "flags": " ".join(self.flags(here)),
+        }
+        return {
+            "id": f"{here.label}-{self.name}",
+            "state": self.scenario.name,
+            "change": change,
+            **stated,
+        }
 
     def _put(self, bench: Bench, row: Row, forecast: Outcome, found: Outcome) -> str:
         bench.journal.put(FORECAST, row | {"forecast": asdict(forecast), "measured": asdict(found)})
@@ -60,7 +74,9 @@ class Today(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied(Today):
-    """One of today's proposals on an engine of its own, or a gateway in front of one. `place`: which, from 0."""
+    """One of today's proposals on an engine of its own, or a gateway in front of one. `place`:
+    which, from 0.
+    """
 
     place: int
 
@@ -75,12 +91,23 @@ class Applied(Today):
         def engine(flags: Sequence[str]) -> Engine:
             return bench.engine(self.model, *flags, cards=self.cards)
 
-        found, _ = applied(self._at_tempo(bench), engine, self.flags(bench.here), chosen["change"], FOR_S[bench.here.kind], wait_ready)
-        return self._put(bench, self._begin(bench.here, chosen["change"]), Outcome(**chosen["forecast"]), found)
+        found, _ = applied(
+            self._at_tempo(bench),
+            engine,
+            self.flags(bench.here),
+            chosen["change"],
+            FOR_S[bench.here.kind],
+            wait_ready,
+        )
+        return self._put(
+            bench, self._begin(bench.here, chosen["change"]), Outcome(**chosen["forecast"]), found
+        )
 
 
 def told(forecast: dict[str, float], found: dict[str, float]) -> str:
     """Each number's forecast, what came, and how far off it was."""
     return ", ".join(
-        f"{name} {forecast[name]:.3g} | {value:.3g} ({forecast[name] / value - 1:+.0%})" for name, value in found.items() if value
+        f"{name} {forecast[name]:.3g} | {value:.3g} ({forecast[name] / value - 1:+.0%})"
+        for name, value in found.items()
+        if value
     )

@@ -1,4 +1,6 @@
-"""What is here to be measured: a vLLM on its cards; or, to try all but the card, the CPU build of it, or the twin."""
+"""What is here to be measured: a vLLM on its cards; or, to try all but the card, the CPU build of
+it, or the twin.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ TWIN_LATENCY = "base=0.003,prefill=0.00001,decode=0.0001"
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """`name`: the card as its tool names it. `version`: of vLLM. `cards`: those that may be used, the first for what needs one."""
+    """`name`: the card as its tool names it. `version`: of vLLM. `cards`: those that may be used,
+    the first for what needs one.
+    """
 
     kind: Kind
     name: str
@@ -75,7 +79,12 @@ class Here:
         return total / GIB if total else None
 
     def engine(
-        self, model: str, *flags: str, env: Mapping[str, str] | None = None, cards: int = 1, options: tuple[str, ...] = ()
+        self,
+        model: str,
+        *flags: str,
+        env: Mapping[str, str] | None = None,
+        cards: int = 1,
+        options: tuple[str, ...] = (),
     ) -> Engine:
         """One of it, not started. `options`: the twin's own."""
         if self.kind == "twin":
@@ -83,7 +92,13 @@ class Here:
         if self.kind == "cpu":
             return Engine(*flags, shape=model, env=env)
         assert self.vllm is not None
-        return CardEngine(*flags, vllm=self.vllm, cards=self.cards[:cards], model=models.folder_of(model, self.vllm), env=env)
+        return CardEngine(
+            *flags,
+            vllm=self.vllm,
+            cards=self.cards[:cards],
+            model=models.folder_of(model, self.vllm),
+            env=env,
+        )
 
 
 def here(kind: Kind) -> Here | str:
@@ -91,18 +106,28 @@ def here(kind: Kind) -> Here | str:
     if kind == "twin":
         return Here("twin", "twin", TwinEngine.version)
     if kind == "cpu":
-        return Here("cpu", "cpu", Engine.version) if cpu.is_installed() else "the CPU build of vLLM is not installed here: run `make vllm`"
+        return (
+            Here("cpu", "cpu", Engine.version)
+            if cpu.is_installed()
+            else "the CPU build of vLLM is not installed here: run `make vllm`"
+        )
     found = _free_cards()
     if isinstance(found, str):
         return found
     first = found[0]
     if (taken := card_tools.used_ratio(first)) > IN_USE_RATIO:
-        return f"{first.title} ({first.name}), the emptiest, is in use: {taken:.0%} of its memory is taken; measure on one that is free"
+        return (
+            f"{first.title} ({first.name}), the emptiest, is in use: {taken:.0%} of its memory "
+            "is taken; measure on one that is free"
+        )
     vllm = find()
     if isinstance(vllm, str):
         return vllm
     if "cpu" in vllm.version:
-        return f"{vllm.program} is vLLM {vllm.version}, the CPU build, which does not see the card; VLLM=path names another"
+        return (
+            f"{vllm.program} is vLLM {vllm.version}, the CPU build, which does not see the "
+            "card; VLLM=path names another"
+        )
     if parse_version(vllm.version) is None:
         return f"{vllm.program} is vLLM {vllm.version}, which is no version that we can read"
     alike = tuple(card for card in found if card.name == first.name)
@@ -114,6 +139,10 @@ def _free_cards() -> tuple[Card, ...] | str:
     deadline = time.monotonic() + RELEASED_WITHIN_S
     while True:
         found = card_tools.cards()
-        if isinstance(found, str) or card_tools.used_ratio(found[0]) <= IN_USE_RATIO or time.monotonic() > deadline:
+        if (
+            isinstance(found, str)
+            or card_tools.used_ratio(found[0]) <= IN_USE_RATIO
+            or time.monotonic() > deadline
+        ):
             return found
         time.sleep(1.0)

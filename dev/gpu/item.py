@@ -1,4 +1,6 @@
-"""What the items of the run-book have in common: a name, how long they take, what keeps them from being measured here."""
+"""What the items of the run-book have in common: a name, how long they take, what keeps them from
+being measured here.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Bench:
     engines: list[Engine] = field(default_factory=list)
 
     def engine(self, model: str, *flags: str, **more: Any) -> Engine:
-        """A new engine, not started. Its end is seen to by `close`, too: an item's time may be over while it is being stopped."""
+        """A new engine, not started. Its end is seen to by `close`, too: an item's time may be over
+        while it is being stopped.
+        """
         made = self.here.engine(model, *flags, **more)
         self.engines.append(made)
         return made
@@ -50,7 +54,10 @@ class Bench:
             try:
                 self.engines[-1].close()
             except subprocess.TimeoutExpired:
-                say(f"process {self.engines[-1].pid} was killed and does not end: a card that hangs keeps it")
+                say(
+                    f"process {self.engines[-1].pid} was killed and does not end: a card "
+                    "that hangs keeps it"
+                )
             self.engines.pop()
 
 
@@ -58,8 +65,9 @@ class Bench:
 class Item:
     """One thing to measure.
 
-    `minutes`: what it takes, its starts included. `model`: of the catalogue, or a shape of dev/engine.py. `settings`: the flags, by the
-    names that rows of start-ups give them (bench/sizing_rows.py), so that the row says what was started. `after`: the item whose row it
+    `minutes`: what it takes, its starts included. `model`: of the catalogue, or a shape of
+    dev/engine.py. `settings`: the flags, by the names that rows of start-ups give them
+    (bench/sizing_rows.py), so that the row says what was started. `after`: the item whose row it
     needs.
     """
 
@@ -85,7 +93,9 @@ class Item:
         return ""
 
     def measure(self, bench: Bench) -> str:
-        """It is measured and on record; what came, in a few words. Errors: NotMeasured, RuntimeError, OSError."""
+        """It is measured and on record; what came, in a few words. Errors: NotMeasured,
+        RuntimeError, OSError.
+        """
         raise NotImplementedError
 
 

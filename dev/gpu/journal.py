@@ -1,12 +1,15 @@
-"""What was measured, on record as soon as it is: a dated folder of a card and a version, gone on with by the next run.
+"""What was measured, on record as soon as it is: a dated folder of a card and a version, gone on
+with by the next run.
 
     bench/gpu/2026-11-25-h100-80gb-hbm3/
       here.json            card, memory, driver, vLLM: a run goes on in the last folder that says the same
       items.jsonl          what of the run-book is finished, with what came and how long it took
-      startups.yaml pace.jsonl steps.jsonl states.jsonl forecast.jsonl demo.txt states/NAME/ models/ORG__NAME.json
+      startups.yaml pace.jsonl steps.jsonl states.jsonl forecast.jsonl demo.txt states/NAME/
+      models/ORG__NAME.json
 
-A row has an `id`, and one that is written again takes the place of the former. Every file is written whole beside its place and renamed, so
-that a kill at any instant leaves the old or the new one; a last line that is torn all the same (a full disk, a copy) is left out and told.
+A row has an `id`, and one that is written again takes the place of the former. Every file is
+written whole beside its place and renamed, so that a kill at any instant leaves the old or the new
+one; a last line that is torn all the same (a full disk, a copy) is left out and told.
 """
 
 from __future__ import annotations
@@ -29,14 +32,18 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Journal:
-    """The files of one folder. `torn`: lines that could not be read, as sentences. `titles`: the first lines of files that have some."""
+    """The files of one folder. `torn`: lines that could not be read, as sentences. `titles`: the
+    first lines of files that have some.
+    """
 
     folder: Path
     titles: Mapping[str, str] = field(default_factory=dict)
     torn: list[str] = field(default_factory=list)
 
     def open(self, identity: Mapping[str, Any]) -> None:
-        """The folder is there, says whose it is, and holds nothing half-written: torn lines are gone from its files."""
+        """The folder is there, says whose it is, and holds nothing half-written: torn lines are
+        gone from its files.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         for part in self.folder.rglob(f".*{_PART}"):
             shutil.rmtree(part) if part.is_dir() else part.unlink()
@@ -51,7 +58,9 @@ class Journal:
     def rows(self, file: str) -> list[Row]:
         """The file's rows."""
         path, found = self.folder / file, []
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        lines = (
+            path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        )
         for number, line in enumerate(lines, start=1):
             text = line.strip().removeprefix("- ")
             if not text.startswith("{") and number < len(lines):
@@ -70,7 +79,9 @@ class Journal:
 
     def put(self, file: str, row: Row) -> None:
         """The row is on the disk, in place of one of the same id."""
-        self._write(file, [*(other for other in self.rows(file) if other.get("id") != row["id"]), row])
+        self._write(
+            file, [*(other for other in self.rows(file) if other.get("id") != row["id"]), row]
+        )
 
     def _write(self, file: str, rows: list[Row]) -> None:
         before = "  - " if file.endswith(".yaml") else ""
@@ -108,9 +119,17 @@ class Journal:
             self.torn.append(told)
 
 
-def folder_to_go_on_with(room: Path, today: str, label: str, identity: Mapping[str, Any], *, anew: bool) -> Path:
-    """The last folder in `room` that was measured on the same card and version, else a new one of today. `anew`: only one of today."""
-    own = [f for f in sorted(room.glob(f"*-{label}*")) if _says(f) == identity and (not anew or f.name.startswith(today))]
+def folder_to_go_on_with(
+    room: Path, today: str, label: str, identity: Mapping[str, Any], *, anew: bool
+) -> Path:
+    """The last folder in `room` that was measured on the same card and version, else a new one of
+    today. `anew`: only one of today.
+    """
+    own = [
+        f
+        for f in sorted(room.glob(f"*-{label}*"))
+        if _says(f) == identity and (not anew or f.name.startswith(today))
+    ]
     if own:
         return own[-1]
     for name in (f"{today}-{label}", f"{today}-{label}-vllm-{identity['vllm']}"):

@@ -1,6 +1,8 @@
-"""What is served: the shapes of the built-in catalogue, without weights, with the tiny model's tokenizer grown to their vocabulary.
+"""What is served: the shapes of the built-in catalogue, without weights, with the tiny model's
+tokenizer grown to their vocabulary.
 
-The loads send token ids, so no text is ever read; that every id has a text lets the engine write its answers.
+The loads send token ids, so no text is ever read; that every id has a text lets the engine write
+its answers.
 """
 
 from __future__ import annotations
@@ -21,20 +23,31 @@ from barostat.catalog.models import find_model
 
 
 def config_of(model: str) -> dict[str, Any]:
-    """The configuration of a model of the catalogue, or of a shape of dev/engine.py. Errors: KeyError for any other name."""
+    """The configuration of a model of the catalogue, or of a shape of dev/engine.py. Errors:
+    KeyError for any other name.
+    """
     if model in SHAPES:
         return {**CONFIG, **SHAPES[model]}
     listed = find_model(model)
     if listed is None:
         raise KeyError(f"{model} is not in the catalogue")
     config: dict[str, Any] = dict(listed.config)
-    return config if config.get("torch_dtype") or config.get("dtype") else {**config, "torch_dtype": "bfloat16"}
+    return (
+        config
+        if config.get("torch_dtype") or config.get("dtype")
+        else {**config, "torch_dtype": "bfloat16"}
+    )
 
 
 def served_config(config: dict[str, Any]) -> dict[str, Any]:
-    """What vLLM is given: without the scaling of positions, of which a part is in the catalogue only; the length is the stated one."""
+    """What vLLM is given: without the scaling of positions, of which a part is in the catalogue
+    only; the length is the stated one.
+    """
     kept = {name: value for name, value in config.items() if name != "rope_scaling"}
-    return {name: served_config(value) if isinstance(value, dict) else value for name, value in kept.items()}
+    return {
+        name: served_config(value) if isinstance(value, dict) else value
+        for name, value in kept.items()
+    }
 
 
 def stated_name(model: str) -> str:
@@ -54,11 +67,15 @@ def vocabulary(config: dict[str, Any]) -> int:
 
 
 def folder_of(model: str, vllm: Vllm) -> Path:
-    """The folder to serve, in the cache: its path stays the same, by which vLLM knows what it has compiled."""
+    """The folder to serve, in the cache: its path stays the same, by which vLLM knows what it has
+    compiled.
+    """
     room = cache_dir() / "gpu"
     config = served_config(config_of(model))
     written = json.dumps(config, indent=1)
-    key = hashlib.sha256((written + vllm.version + Path(__file__).read_text()).encode()).hexdigest()[:8]
+    key = hashlib.sha256(
+        (written + vllm.version + Path(__file__).read_text()).encode()
+    ).hexdigest()[:8]
     folder = room / "models" / f"{file_name(model).removesuffix('.json')}-{key}"
     if (folder / "config.json").exists():
         return folder
@@ -69,7 +86,9 @@ def folder_of(model: str, vllm: Vllm) -> Path:
     for file in tokenizer.iterdir():
         if file.name not in ("config.json", "generation_config.json"):
             shutil.copy(file, part / file.name)
-    (part / "tokenizer.json").write_text(grown((tokenizer / "tokenizer.json").read_text(), vocabulary(config)))
+    (part / "tokenizer.json").write_text(
+        grown((tokenizer / "tokenizer.json").read_text(), vocabulary(config))
+    )
     (part / "config.json").write_text(written)
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)
@@ -94,7 +113,13 @@ def _tokenizer(room: Path, vllm: Vllm) -> Path:
         return folder
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    done = subprocess.run([vllm.python, source, part], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [vllm.python, source, part],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     if done.returncode or not (part / "tokenizer.json").exists():
         raise RuntimeError(f"no tokenizer could be made: {done.stderr.strip()[-500:]}")
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,9 @@
-"""Step times: clients in a closed loop over a grid of clients x input x output, and the pace of the steps that the engine itself tells of.
+"""Step times: clients in a closed loop over a grid of clients x input x output, and the pace of the
+steps that the engine itself tells of.
 
-Started as bench/pace_points.py takes it that every such point was: 8,192 tokens a step, 1,024 sequences, 0.95 of the memory. Lengths are
-drawn evenly between 0.8 and 1 of what the point says. The start itself is a row of start-ups.
+Started as bench/pace_points.py takes it that every such point was: 8,192 tokens a step, 1,024
+sequences, 0.95 of the memory. Lengths are drawn evenly between 0.8 and 1 of what the point says.
+The start itself is a row of start-ups.
 """
 
 from __future__ import annotations
@@ -46,14 +48,19 @@ class Point:
 
     def load(self, seed: int) -> Load:
         """What is sent."""
-        shortest = [max(1, round(SHORTEST_RATIO * tokens)) for tokens in (self.input_tokens, self.output_tokens)]
+        shortest = [
+            max(1, round(SHORTEST_RATIO * tokens))
+            for tokens in (self.input_tokens, self.output_tokens)
+        ]
         lengths = ((shortest[0], self.input_tokens), (max(2, shortest[1]), self.output_tokens))
         return Load(*lengths, clients=self.clients, waves=self.waves, stream=True, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace(Item):
-    """One engine, and points on it; those on record already are not measured again where the item was cut off."""
+    """One engine, and points on it; those on record already are not measured again where the item
+    was cut off.
+    """
 
     kind: ClassVar[str] = "pace"
     points: tuple[Point, ...]
@@ -80,7 +87,10 @@ class Pace(Item):
                 if bench.again or journal.row(PACE, name) is None:
                     found = measured(point, engine)
                     journal.put(PACE, {"id": name, **self._stated(here), **found})
-                    say(f"  {point.name}: first token {found['ttft_ms']:.0f} ms, then {found['tpot_ms']:.2f} ms each")
+                    say(
+                        f"  {point.name}: first token {found['ttft_ms']:.0f} ms, then "
+                        f"{found['tpot_ms']:.2f} ms each"
+                    )
             steps = _steps(engine) if tells else "this version does not tell of its steps"
         if isinstance(steps, dict):
             journal.put(STEPS, {"id": f"{here.label}-{self.name}", **self._stated(here), **steps})
@@ -95,11 +105,17 @@ class Pace(Item):
 
 
 def measured(point: Point, engine: Engine) -> Row:
-    """Means over all requests, as bench/pace.py takes them. Errors: NotMeasured where a request failed or none ended in time."""
+    """Means over all requests, as bench/pace.py takes them. Errors: NotMeasured where a request
+    failed or none ended in time.
+    """
     counts = _sent(engine, point.load(seed=point.clients))
     if counts.failed or counts.answered < point.clients * point.waves:
-        raise NotMeasured(f"{point.name}: of {point.clients * point.waves} requests: {counts.summary()}")
-    ttft_ms, tpot_ms = ([value * 1000 for value in values] for values in (counts.ttft_s, counts.tpot_s))
+        raise NotMeasured(
+            f"{point.name}: of {point.clients * point.waves} requests: {counts.summary()}"
+        )
+    ttft_ms, tpot_ms = (
+        [value * 1000 for value in values] for values in (counts.ttft_s, counts.tpot_s)
+    )
     return {
         "clients": point.clients, "input_tokens": point.input_tokens, "output_tokens": point.output_tokens, "waves": point.waves, "runs": 1,
         "ttft_ms": round(statistics.fmean(ttft_ms), 2), "ttft_range_ms": [round(min(ttft_ms), 2), round(max(ttft_ms), 2)],
@@ -110,7 +126,9 @@ def measured(point: Point, engine: Engine) -> Row:
 def _warm_up(engine: Engine, input_tokens: int) -> None:
     """What an engine does once, on first sight of a size, is done."""
     for clients, tokens in ((8, 64), (4, input_tokens)):
-        load = Load((max(1, tokens // 2), tokens), (8, 16), clients=clients, waves=2, stream=True, seed=99)
+        load = Load(
+            (max(1, tokens // 2), tokens), (8, 16), clients=clients, waves=2, stream=True, seed=99
+        )
         _sent(engine, load)
 
 
@@ -129,7 +147,12 @@ def _steps(engine: Engine) -> Row | str:
     if not told:
         return "the log tells of no step"
     try:
-        pace = pace_of_steps(max(told.values(), key=len), int(labels["num_gpu_blocks"]) * block_tokens, block_tokens, "the engine's log")
+        pace = pace_of_steps(
+            max(told.values(), key=len),
+            int(labels["num_gpu_blocks"]) * block_tokens,
+            block_tokens,
+            "the engine's log",
+        )
     except InputError as error:
         return str(error)
     return asdict(pace)

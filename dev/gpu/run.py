@@ -1,4 +1,6 @@
-"""One item after the other, within the minutes: what does not fit into what is left is not begun, and what takes too long is ended."""
+"""One item after the other, within the minutes: what does not fit into what is left is not begun,
+and what takes too long is ended.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from dev.gpu.journal import ITEMS
 STOPPING_S = 20.0
 """Kept back at the end of the budget, in which an engine is stopped."""
 LEAST_LIMIT_S, LIMIT_FACTOR = 420.0, 3.0
-"""The first start on a machine reads vLLM from the disk and compiles: several times what a later one takes."""
+"""The first start on a machine reads vLLM from the disk and compiles: several times what a later
+one takes.
+"""
 DONE, FAILED, OUT_OF_TIME = "done", "not measured", "out of time"
 
 
@@ -37,7 +41,9 @@ class Tally:
 
 
 def run_book(items: Sequence[Item], bench: Bench, minutes: float) -> Tally:
-    """As much of it as there is time for is measured and on record. An interruption ends it, with what is done."""
+    """As much of it as there is time for is measured and on record. An interruption ends it, with
+    what is done.
+    """
     outcome, ends = Tally(), time.monotonic() + 60 * minutes
     try:
         for number, item in enumerate(items, start=1):
@@ -63,10 +69,16 @@ def _one(item: Item, place: str, bench: Bench, ends: float, outcome: Tally) -> N
         return
     left_s, needed_s = ends - time.monotonic(), 60 * item.minutes * how_slow(item, bench)
     if needed_s > left_s:
-        say(f"{place} {item.name}: not begun: it takes about {needed_s / 60:.1f} min, and {max(0.0, left_s) / 60:.1f} are left")
+        say(
+            f"{place} {item.name}: not begun: it takes about {needed_s / 60:.1f} min, and "
+            f"{max(0.0, left_s) / 60:.1f} are left"
+        )
         outcome.no_time.append(item.name)
         return
-    say(f"{place} {item.name} ({item.kind}, about {needed_s / 60:.1f} min; {left_s / 60:.1f} min left)")
+    say(
+        f"{place} {item.name} ({item.kind}, about {needed_s / 60:.1f} min; "
+        f"{left_s / 60:.1f} min left)"
+    )
     limit_s = min(max(LEAST_LIMIT_S, LIMIT_FACTOR * needed_s), max(needed_s, left_s - STOPPING_S))
     result, told, took_s = measured(item, bench, limit_s)
     say(f"{place} {item.name}: {result} in {took_s:.0f} s: {told}")
@@ -92,18 +104,25 @@ def measured(item: Item, bench: Bench, limit_s: float) -> tuple[str, str, float]
         result, told = OUT_OF_TIME, f"not finished within {limit_s:.0f} s"
     except (NotMeasured, RuntimeError, OSError, ValueError, LookupError, AssertionError) as error:
         # An engine that dies in the midst shows itself in whatever its measurement was about to do.
-        result, told = FAILED, f"{'' if isinstance(error, NotMeasured) else type(error).__name__ + ': '}{error!s:.600}"
+        result, told = (
+            FAILED,
+            f"{'' if isinstance(error, NotMeasured) else type(error).__name__ + ': '}{error!s:.600}",
+        )
     finally:
         bench.close()
     return result, told, time.monotonic() - began
 
 
 def how_slow(item: Item, bench: Bench) -> float:
-    """How much longer than the book says the items of its kind took here, those that are done; of any kind, where none of its own is."""
+    """How much longer than the book says the items of its kind took here, those that are done; of
+    any kind, where none of its own is.
+    """
     every = [row for row in bench.journal.rows(ITEMS) if row.get("outcome") == DONE]
     done = [row for row in every if row.get("kind") == item.kind] or every
     expected_s = sum(row["expected_s"] for row in done)
-    return min(4.0, max(0.5, sum(row["seconds"] for row in done) / expected_s)) if expected_s else 1.0
+    return (
+        min(4.0, max(0.5, sum(row["seconds"] for row in done) / expected_s)) if expected_s else 1.0
+    )
 
 
 @contextmanager

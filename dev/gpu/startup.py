@@ -1,4 +1,6 @@
-"""A start-up: what the engine logged of its memory, beside what `plan` says. A start that fails is a row as well."""
+"""A start-up: what the engine logged of its memory, beside what `plan` says. A start that fails is
+a row as well.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _PARTS = {
     "non_torch_gib": re.compile(r"([\d.]+) GiB for non-torch"),
     "consumed_gib": re.compile(r"([\d.]+) GiB for consumed memory \(weights \+ non-torch\)"),
 }
-_DOES_NOT_FIT = frozenset({"no_cache_blocks", "model_too_long", "states_exceeded", "gpu_oom", "gpu_oom_startup"})
+_DOES_NOT_FIT = frozenset(
+    {"no_cache_blocks", "model_too_long", "states_exceeded", "gpu_oom", "gpu_oom_startup"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,9 @@ class StartUp(Item):
         """The row is on record."""
         row = stated_row(self.name, self.model, self.settings, bench.here)
         keep_config(self.model, bench.journal)
-        with bench.engine(self.model, *arguments(row), env=row.get("env"), cards=self.cards) as engine:
+        with bench.engine(
+            self.model, *arguments(row), env=row.get("env"), cards=self.cards
+        ) as engine:
             failed = came_up(engine)
             row |= started_row(row, engine, failed, bench)
         bench.journal.put(STARTUPS, row)
@@ -61,14 +67,24 @@ def came_up(engine: Engine) -> str:
 
 
 def _why(log: LogDigest, engine: Engine) -> str:
-    ended = f"ended with {engine.exit_code}" if engine.exit_code is not None else "was not up in time"
-    by_weight = sorted(log.events, key=lambda event: (event.kind not in _DOES_NOT_FIT, event.kind == "engine_dead"))
-    words = by_weight[0].quote if by_weight else log.unfinished or (portable_log(engine).strip().splitlines() or ["no word"])[-1]
+    ended = (
+        f"ended with {engine.exit_code}" if engine.exit_code is not None else "was not up in time"
+    )
+    by_weight = sorted(
+        log.events, key=lambda event: (event.kind not in _DOES_NOT_FIT, event.kind == "engine_dead")
+    )
+    words = (
+        by_weight[0].quote
+        if by_weight
+        else log.unfinished or (portable_log(engine).strip().splitlines() or ["no word"])[-1]
+    )
     return f"{ended}: {words:.300}"
 
 
 def named_in(*recorded: str) -> Row:
-    """What `barostat diagnose` makes of a log or a bundle: cause and variant. Errors: NotMeasured."""
+    """What `barostat diagnose` makes of a log or a bundle: cause and variant. Errors:
+    NotMeasured.
+    """
     done = run_to_end([str(BAROSTAT), "diagnose", *recorded, "-o", "json"], within_s=120)
     if not done.stdout:
         raise NotMeasured(f"what was recorded is not diagnosed: {done.stderr.strip():.300}")
@@ -78,16 +94,26 @@ def named_in(*recorded: str) -> Row:
 
 def stated_row(name: str, model: str, settings: Any, here: Here) -> Row:
     """What is started, as rows of public start-ups say it."""
-    row: Row = {"id": f"{here.label}-{name}", "vllm_version": str(here.release), "gpu": here.gpu, "tp": 1, "complete": True}
+    row: Row = {
+        "id": f"{here.label}-{name}",
+        "vllm_version": str(here.release),
+        "gpu": here.gpu,
+        "tp": 1,
+        "complete": True,
+    }
     row |= {"model": models.stated_name(model), **settings}
     if here.kind == "cpu" and DTYPE_FLAGS:
         row.setdefault("dtype", DTYPE_FLAGS[1])
     if here.kind == "card" and here.known_card is None and here.memory_gib:
-        row["gpu_mem_gib"] = round(here.memory_gib, 3) + 0.0001  # no whole number: as a tool saw it, not a name
+        row["gpu_mem_gib"] = (
+            round(here.memory_gib, 3) + 0.0001
+        )  # no whole number: as a tool saw it, not a name
     if here.kind != "card":
         row["config_file"] = models.file_name(model)
     chosen = here.chosen_env
-    return row | ({"env": {**chosen, **settings.get("env", {})}} if chosen or settings.get("env") else {})
+    return row | (
+        {"env": {**chosen, **settings.get("env", {})}} if chosen or settings.get("env") else {}
+    )
 
 
 def started_row(row: Row, engine: Engine, failed: str, bench: Bench) -> Row:
@@ -96,7 +122,9 @@ def started_row(row: Row, engine: Engine, failed: str, bench: Bench) -> Row:
     log = digest(text.splitlines(), source="the start-up log")
     seen = observed(log, text)
     if (reserved := engine.base_env.get("VLLM_CPU_KVCACHE_SPACE")) is not None:
-        seen.setdefault("available_kv_gib", float(reserved))  # the CPU build does not say it in these words
+        seen.setdefault(
+            "available_kv_gib", float(reserved)
+        )  # the CPU build does not say it in these words
     found: Row = {"observed": seen}
     if engine.started_after_s is not None:
         found["started_after_s"] = round(engine.started_after_s, 1)
@@ -109,14 +137,26 @@ def started_row(row: Row, engine: Engine, failed: str, bench: Bench) -> Row:
     if isinstance(planned, str):
         return found | {"planned": {"why": planned}}
     pool = planned.pool
-    said = {"available_kv_gib": round(planned.available.value / GIB, 3), "kv_tokens": pool.tokens, "fits": planned.fits}
+    said = {
+        "available_kv_gib": round(planned.available.value / GIB, 3),
+        "kv_tokens": pool.tokens,
+        "fits": planned.fits,
+    }
     return found | {"planned": said | {"max_concurrency": round(pool.concurrency, 2)}}
 
 
 def observed(log: LogDigest, text: str) -> Row:
     """What a start-up log says of its memory, by the names that rows give it."""
-    found: Row = {ours: log.settings[theirs].value for theirs, ours in _LOGGED.items() if theirs in log.settings}
-    found |= {name: float(seen[1]) for name, pattern in _PARTS.items() if (seen := pattern.search(text)) is not None}
+    found: Row = {
+        ours: log.settings[theirs].value
+        for theirs, ours in _LOGGED.items()
+        if theirs in log.settings
+    }
+    found |= {
+        name: float(seen[1])
+        for name, pattern in _PARTS.items()
+        if (seen := pattern.search(text)) is not None
+    }
     consumed = found.pop("consumed_gib", None)
     if consumed is not None and "weights_gib" in found:
         found["non_torch_gib"] = round(consumed - float(found["weights_gib"]), 3)
@@ -135,7 +175,9 @@ def planned_for(row: Row, here: Here, journal: Journal) -> CapacityPlan | str:
 
 def keep_config(model: str, journal: Journal) -> None:
     """The configuration stands beside the rows."""
-    journal.text(f"models/{models.file_name(model)}", json.dumps(models.config_of(model), indent=1) + "\n")
+    journal.text(
+        f"models/{models.file_name(model)}", json.dumps(models.config_of(model), indent=1) + "\n"
+    )
 
 
 def told(row: Row) -> str:
@@ -146,5 +188,8 @@ def told(row: Row) -> str:
     tokens, memory = seen.get("kv_tokens"), seen.get("available_kv_gib")
     words = f"{memory or '?'} GiB for the pool, {tokens or '?'} tokens"
     if memory and "available_kv_gib" in planned:
-        return f"{words}; planned {planned['available_kv_gib']} GiB ({planned['available_kv_gib'] / memory - 1:+.1%})"
+        return (
+            f"{words}; planned {planned['available_kv_gib']} GiB "
+            f"({planned['available_kv_gib'] / memory - 1:+.1%})"
+        )
     return words

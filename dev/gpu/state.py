@@ -1,7 +1,8 @@
-"""A state brought about, recorded as a bundle and diagnosed from it: the cause that was wanted beside the one that is named.
+"""A state brought about, recorded as a bundle and diagnosed from it: the cause that was wanted
+beside the one that is named.
 
-The scenarios are those of dev/scenarios.py, whose blocks hold 128 tokens: on a card as many tokens in blocks of 16, and as much longer or
-shorter until they are steady as a step of its engine takes.
+The scenarios are those of dev/scenarios.py, whose blocks hold 128 tokens: on a card as many tokens
+in blocks of 16, and as much longer or shorter until they are steady as a step of its engine takes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from barostat.kv.step_time.model import StepLoad
 
 CPU_BLOCK_TOKENS, CARD_BLOCK_TOKENS = 128, 16
 CPU_STEP_S, TWIN_TEMPO = 0.017, 0.35
-"""What a step of the "small" shape takes, for which the scenarios' times were found; the twin's steps are shorter."""
+"""What a step of the "small" shape takes, for which the scenarios' times were found; the twin's
+steps are shorter.
+"""
 INTERVAL_S = 5.0
 
 
@@ -45,7 +48,11 @@ class State(Item):
     def flags(self, here: Here) -> tuple[str, ...]:
         """The settings' and the scenario's, in this engine's blocks."""
         own = super(State, self).flags(here)
-        return (*own, *in_blocks(self.scenario.flags)) if here.kind == "card" else (*own, *self.scenario.flags)
+        return (
+            (*own, *in_blocks(self.scenario.flags))
+            if here.kind == "card"
+            else (*own, *self.scenario.flags)
+        )
 
     def options(self, here: Here) -> tuple[str, ...]:  # noqa: ARG002
         """The twin's own."""
@@ -60,12 +67,16 @@ class State(Item):
         bench.journal.keep(name)
         row = self._row(named_in("--bundle", str(bench.journal.folder / name)), clients, bench.here)
         bench.journal.put(STATES, row)
-        return f"{row['named']} {row['variant']}".rstrip() + ("" if row["right"] else f": WRONG, {row['wanted']} {self.variant}".rstrip())
+        return f"{row['named']} {row['variant']}".rstrip() + (
+            "" if row["right"] else f": WRONG, {row['wanted']} {self.variant}".rstrip()
+        )
 
     def engine(self, bench: Bench) -> Engine:
         """The scenario's engine, not started."""
         here = bench.here
-        return bench.engine(self.model, *self.flags(here), cards=self.cards, options=self.options(here))
+        return bench.engine(
+            self.model, *self.flags(here), cards=self.cards, options=self.options(here)
+        )
 
     def bring_about(self, engine: Engine, part: Path, bench: Bench) -> str:
         """The state has been there and is recorded; what its clients saw. Errors: NotMeasured."""
@@ -78,7 +89,13 @@ class State(Item):
         one = at_tempo(self.scenario, tempo(self, bench.here, bench.journal))
         twin = bench.here.kind == "twin"
         with brought_about(one, engine) as load:
-            record(engine, part, 10.0 if twin else 20.0, INTERVAL_S / 2 if twin else INTERVAL_S, gpu=look if bench.here.cards else None)
+            record(
+                engine,
+                part,
+                10.0 if twin else 20.0,
+                INTERVAL_S / 2 if twin else INTERVAL_S,
+                gpu=look if bench.here.cards else None,
+            )
         return load.counts.summary() if load else ""
 
     def _row(self, diagnosis: dict[str, Any], clients: str, here: Here) -> Row:
@@ -93,7 +110,8 @@ class State(Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starved(State):
-    """Memory that an engine needs while it serves is taken by another process: it ends with an allocation that fails.
+    """Memory that an engine needs while it serves is taken by another process: it ends with an
+    allocation that fails.
 
     The twin, which has no memory, is told to fail.
     """
@@ -111,7 +129,10 @@ class Starved(State):
     def bring_about(self, engine: Engine, part: Path, bench: Bench) -> str:
         """The engine has ended under load."""
         wait_ready(engine)
-        with _held(self.left_mib, bench.here) as said, Background(engine.url, self.scenario.load or Load()) as load:
+        with (
+            _held(self.left_mib, bench.here) as said,
+            Background(engine.url, self.scenario.load or Load()) as load,
+        ):
             ended(engine, listening=True)
             record_failed_start(engine, part)
             add_look(part)
@@ -119,9 +140,13 @@ class Starved(State):
 
 
 def ended(engine: Engine, *, listening: bool = False) -> None:
-    """The engine has ended by itself. Errors: NotMeasured where it listens (`listening`: where it goes on to)."""
+    """The engine has ended by itself. Errors: NotMeasured where it listens (`listening`: where it
+    goes on to).
+    """
     began = time.monotonic()
-    while engine.exit_code is None and time.monotonic() - began < (60.0 if listening else READY_WITHIN_S):
+    while engine.exit_code is None and time.monotonic() - began < (
+        60.0 if listening else READY_WITHIN_S
+    ):
         if not listening and engine.health() == 200:
             raise NotMeasured("the engine came up, where it was to fail")
         time.sleep(0.5)
@@ -131,15 +156,25 @@ def ended(engine: Engine, *, listening: bool = False) -> None:
 
 @contextmanager
 def _held(left_mib: int, here: Here) -> Iterator[str]:
-    """The card's free memory is another process's; what that says. Nothing where there is no card."""
+    """The card's free memory is another process's; what that says. Nothing where there is no
+    card.
+    """
     if not here.cards or here.vllm is None:
         yield ""
         return
     card = here.cards[0]
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE[card.vendor]: str(card.index)}
-    command = ["env", *(f"{name}={value}" for name, value in environment.items()), str(here.vllm.python), ballast.__file__, str(left_mib)]
+    command = [
+        "env",
+        *(f"{name}={value}" for name, value in environment.items()),
+        str(here.vllm.python),
+        ballast.__file__,
+        str(left_mib),
+    ]
     # It ends when its stdin closes, which it does at the latest when we die.
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline().strip()
@@ -166,12 +201,18 @@ def at_tempo(one: Scenario, factor: float) -> Scenario:
 
 
 def tempo(item: Item, here: Here, journal: Journal) -> float:
-    """How much longer the engine's steps take than those that the scenarios' times were found with."""
+    """How much longer the engine's steps take than those that the scenarios' times were found
+    with.
+    """
     if here.kind != "card":
         return TWIN_TEMPO if here.kind == "twin" else 1.0
     found = planned_for(stated_row(item.name, item.model, item.settings, here), here, journal)
     steps = None if isinstance(found, str) else steps_of_plan(found)
-    return 1.0 if steps is None else min(4.0, max(0.6, steps.step_s(StepLoad(decodes=20, cached_tokens=8000)) / CPU_STEP_S))
+    return (
+        1.0
+        if steps is None
+        else min(4.0, max(0.6, steps.step_s(StepLoad(decodes=20, cached_tokens=8000)) / CPU_STEP_S))
+    )
 
 
 def add_look(part: Path) -> None:

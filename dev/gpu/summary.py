@@ -25,13 +25,17 @@ def summary(items: Sequence[Item], outcome: Tally, journal: Journal, shown: Path
     lines += [f"  not measured: {name}: {why:.200}" for name, why in outcome.failed.items()]
     lines += [f"  left out: {name}: {why}" for name, why in outcome.left_out.items()]
     if outcome.no_time:
-        lines.append(f"  no time was left for {', '.join(outcome.no_time)}: the same command goes on there")
+        lines.append(
+            f"  no time was left for {', '.join(outcome.no_time)}: the same command goes on there"
+        )
     lines += [f"  {torn}" for torn in journal.torn]
     lines += [*_sizing(journal), *_pace(journal), *_states(journal), *_forecast(journal)]
     models = shown / "models"
     lines.append(f"files: {shown}")
     if journal.rows(STARTUPS):
-        lines.append(f"  python bench/sizing_public.py --rows {shown / STARTUPS} --configs {models}")
+        lines.append(
+            f"  python bench/sizing_public.py --rows {shown / STARTUPS} --configs {models}"
+        )
     if journal.rows(PACE):
         lines.append(f"  python bench/pace.py {shown / PACE} --models {models} --as-shipped")
     return "\n".join(lines)
@@ -53,7 +57,10 @@ def _given(answers: Sequence[Answer]) -> str:
     offs = [abs(errors["tokens"]) for found in answers if "tokens" in (errors := errors_of(found))]
     if not offs:
         return "no pool to compare"
-    return f"tokens of the pool, its memory given: within 1 % for {sum(off <= 0.01 for off in offs)} of {len(offs)}"
+    return (
+        "tokens of the pool, its memory given: within 1 % for "
+        f"{sum(off <= 0.01 for off in offs)} of {len(offs)}"
+    )
 
 
 def _pace(journal: Journal) -> list[str]:
@@ -63,15 +70,24 @@ def _pace(journal: Journal) -> list[str]:
     found, left = points(journal.folder / PACE, [journal.folder / "models"])
     lines = [f"pace: {len(rows)} points"]
     if answers := shipped(found):
-        tpot, ttft = ([abs(off) for off in offs] for offs in zip(*((one.tpot_off, one.ttft_off) for one in answers), strict=True))
-        lines[0] += f"; time per token: median error {statistics.median(tpot):.1%}, first token {statistics.median(ttft):.1%}"
+        tpot, ttft = (
+            [abs(off) for off in offs]
+            for offs in zip(*((one.tpot_off, one.ttft_off) for one in answers), strict=True)
+        )
+        lines[0] += (
+            f"; time per token: median error {statistics.median(tpot):.1%}, first token "
+            f"{statistics.median(ttft):.1%}"
+        )
     if left:
         lines.append(f"  {len(left)} are not predicted: {left[0].split(': ', 1)[-1]}")
     return [*lines, *map(_step, journal.rows(STEPS))]
 
 
 def _step(row: Row) -> str:
-    return f"  a step takes {_ms(row['base_s'])} and {_ms(row['decode_s'])} for each request that decodes, by {row['source']}"
+    return (
+        f"  a step takes {_ms(row['base_s'])} and {_ms(row['decode_s'])} for each request that "
+        f"decodes, by {row['source']}"
+    )
 
 
 def _ms(seconds: float) -> str:
@@ -80,11 +96,22 @@ def _ms(seconds: float) -> str:
 
 def _states(journal: Journal) -> list[str]:
     rows = journal.rows(STATES)
-    wrong = [f"  {row['id']}: {row['named']} {row['variant']}, wanted was {row['wanted']}" for row in rows if not row["right"]]
-    return [f"states: {sum(row['right'] for row in rows)} of {len(rows)} named right", *wrong] if rows else []
+    wrong = [
+        f"  {row['id']}: {row['named']} {row['variant']}, wanted was {row['wanted']}"
+        for row in rows
+        if not row["right"]
+    ]
+    return (
+        [f"states: {sum(row['right'] for row in rows)} of {len(rows)} named right", *wrong]
+        if rows
+        else []
+    )
 
 
 def _forecast(journal: Journal) -> list[str]:
     rows = [row for row in journal.rows(FORECAST) if row.get("forecast")]
-    judged = [(row["change"], *(Outcome(**row[name]).judged() for name in ("forecast", "measured"))) for row in rows]
+    judged = [
+        (row["change"], *(Outcome(**row[name]).judged() for name in ("forecast", "measured")))
+        for row in rows
+    ]
     return [f"forecast of {change}: {told(forecast, found)}" for change, forecast, found in judged]

@@ -1,4 +1,6 @@
-"""Which vLLM is to be measured: `VLLM=path`, else the one on PATH; the Python that it runs on and its version."""
+"""Which vLLM is to be measured: `VLLM=path`, else the one on PATH; the Python that it runs on and
+its version.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,26 @@ def of_program(program: Path) -> Vllm | str:
     """What that program belongs to; a sentence where it cannot be told."""
     python = interpreter(program)
     if python is None:
-        return f"{program} does not say which Python runs it, and none stands beside it: it is not the vllm that pip installs"
+        return (
+            f"{program} does not say which Python runs it, and none stands beside it: it is "
+            "not the vllm that pip installs"
+        )
     try:
-        done = subprocess.run([python, "-c", ASK], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [python, "-c", ASK],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{python} cannot be asked for vLLM's version: {error}"
     version = done.stdout.strip()
-    return Vllm(program, python, version) if version else f"{python} has no vLLM. To install one: {HOW}"
+    return (
+        Vllm(program, python, version)
+        if version
+        else f"{python} has no vLLM. To install one: {HOW}"
+    )
 
 
 def interpreter(program: Path) -> Path | None:
@@ -63,6 +78,11 @@ def interpreter(program: Path) -> Path | None:
         found = shutil.which(named[1])
         return Path(found) if found else None
     # What pip and uv write where the path is too long for a first line: a shell that executes it.
-    if (executed := re.search(r"exec'? +['\"]?(/[^'\"\n]*?python[\d.]*)['\"]? ", head)) is not None and Path(executed[1]).exists():
+    if (
+        executed := re.search(r"exec'? +['\"]?(/[^'\"\n]*?python[\d.]*)['\"]? ", head)
+    ) is not None and Path(executed[1]).exists():
         return Path(executed[1])
-    return next((beside for name in ("python", "python3") if (beside := program.with_name(name)).exists()), None)
+    return next(
+        (beside for name in ("python", "python3") if (beside := program.with_name(name)).exists()),
+        None,
+    )

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from barostat.shells.api import Limits, diagnose, plan, read_limits, simulate
 
 __version__ = "0.1.0"
-"""The one place of the version: the build reads it here, and `--help` answers without looking into installed metadata."""
+"""The one place of the version: the build reads it here, and `--help` answers without looking into
+installed metadata.
+"""
 __all__ = ["Limits", "__version__", "diagnose", "plan", "read_limits", "simulate"]
 
 

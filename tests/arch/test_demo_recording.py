@@ -1,4 +1,6 @@
-"""The moving picture of the README: whole, small, with nothing to run or fetch, and still for those who want no motion."""
+"""The moving picture of the README: whole, small, with nothing to run or fetch, and still for those
+who want no motion.
+"""
 
 from __future__ import annotations
 
@@ -44,5 +46,11 @@ def test_what_stands_in_the_readme_may_do_nothing_and_can_stand_still() -> None:
     assert "animation:" not in moving[0]
     assert len(drawn.encode()) < MOST_BYTES
     said = "".join(root.itertext())
-    for word in ("kv-preemption-thrash", "barostat what-if", "healthy-busy", "behind the gateway", "done in"):
+    for word in (
+        "kv-preemption-thrash",
+        "barostat what-if",
+        "healthy-busy",
+        "behind the gateway",
+        "done in",
+    ):
         assert word in said

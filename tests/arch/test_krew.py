@@ -1,4 +1,6 @@
-"""The kubectl plugin: its manifest has krew's fields and no other, names the archive that is made, and its launcher starts barostat."""
+"""The kubectl plugin: its manifest has krew's fields and no other, names the archive that is made,
+and its launcher starts barostat.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def test_the_manifest_is_the_one_that_is_made() -> None:
 def test_it_has_the_fields_of_krew_and_no_other(manifest: dict[str, Any]) -> None:
     spec = manifest["spec"]
     assert set(manifest) == PLUGIN
-    assert (manifest["apiVersion"], manifest["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert (manifest["apiVersion"], manifest["kind"]) == (
+        "krew.googlecontainertools.github.com/v1alpha2",
+        "Plugin",
+    )
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]*", manifest["metadata"]["name"])
     assert set(spec) <= SPEC
     assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])
@@ -71,7 +76,13 @@ def _installed(at: Path) -> Path:
 
 def test_without_barostat_it_says_how_to_get_it(tmp_path: Path) -> None:
     plugins = _installed(tmp_path / "bin")
-    done = subprocess.run([plugins / krew.LAUNCHER, "version"], env={"PATH": str(plugins)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [plugins / krew.LAUNCHER, "version"],
+        env={"PATH": str(plugins)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "pipx install" in done.stderr
 
@@ -81,12 +92,28 @@ def test_it_passes_on_every_word_and_the_exit_code(tmp_path: Path) -> None:
     tool = plugins / "barostat"
     tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m barostat "$@"\n')
     tool.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{plugins}:/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
-    kubectl = next((path for path in (folder() / "bin" / "kubectl", shutil.which("kubectl")) if path and Path(path).exists()), None)
+    environment = {
+        **os.environ,
+        "PATH": f"{plugins}:/usr/bin:/bin",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "HOME": str(tmp_path),
+    }
+    kubectl = next(
+        (
+            path
+            for path in (folder() / "bin" / "kubectl", shutil.which("kubectl"))
+            if path and Path(path).exists()
+        ),
+        None,
+    )
     commands = [[str(plugins / krew.LAUNCHER)], *([[str(kubectl), "barostat"]] if kubectl else [])]
     for command in commands:
         done = subprocess.run(
-            [*command, "plan", "Qwen/Qwen3-8B", "--gpu", "a b"], env=environment, capture_output=True, text=True, check=False
+            [*command, "plan", "Qwen/Qwen3-8B", "--gpu", "a b"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 2, done
         assert "--gpu a b: no card" in done.stderr

@@ -1,4 +1,6 @@
-"""The room of the levers keeps its order: every lever has its page, its name, causes and signals that exist."""
+"""The room of the levers keeps its order: every lever has its page, its name, causes and signals
+that exist.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,13 @@ from barostat.core.diagnosis import CAUSES
 from barostat.core.lever import Lever
 from barostat.core.rules import module_names
 from barostat.levers import levers
+from barostat.shells.reports.rule_pages import summary
 
 SOURCE = Path(barostat.__file__).parent
 SECTIONS = ("Meaning", "When", "Not when", "Undo", "Proof", "Source")
-SIGNAL_READ = re.compile(r'(?:(?:last|mean)_of\(\s*(?:situation\.)?window,|\.fresh\()\s*"([a-z0-9_]+)"')
+SIGNAL_READ = re.compile(
+    r'(?:(?:last|mean)_of\(\s*(?:situation\.)?window,|\.fresh\()\s*"([a-z0-9_]+)"'
+)
 NAMES = module_names(package.__path__)
 
 
@@ -43,7 +48,7 @@ def test_page_has_its_sections_in_order(name: str) -> None:
     page = importlib.import_module(f"barostat.levers.{name}").__doc__ or ""
     found = re.findall(r"^([A-Z][a-z]+(?: [a-z]+)?): \S", page, flags=re.MULTILINE)
     assert tuple(section for section in found if section in SECTIONS) == SECTIONS
-    assert page.splitlines()[0].endswith(".")
+    assert summary(page).endswith(".")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,7 +61,9 @@ def test_causes_exist_and_are_named_once(name: str) -> None:
 
 def test_every_signal_read_by_a_lever_exists() -> None:
     read = {
-        (path.name, found) for path in (SOURCE / "levers").glob("*.py") for found in SIGNAL_READ.findall(path.read_text(encoding="utf-8"))
+        (path.name, found)
+        for path in (SOURCE / "levers").glob("*.py")
+        for found in SIGNAL_READ.findall(path.read_text(encoding="utf-8"))
     }
     assert len(read) > 40
     assert {found for _, found in read} <= set(SIGNALS)

@@ -1,4 +1,6 @@
-"""What a stranger reads first is true: the version is one, the files that the pages name are there."""
+"""What a stranger reads first is true: the version is one, the files that the pages name are
+there.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def test_the_version_stands_in_one_place() -> None:
 def test_the_licence_is_whole_and_is_the_one_that_is_stated() -> None:
     text = (ROOT / "LICENSE").read_bytes()
     # The text of Apache-2.0 as it is published, to the byte.
-    assert hashlib.sha256(text).hexdigest() == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    assert (
+        hashlib.sha256(text).hexdigest()
+        == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    )
     assert 'license = "Apache-2.0"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert (ROOT / "src" / "barostat" / "py.typed").exists()
 
@@ -45,7 +50,9 @@ def test_what_a_page_names_is_there(page: str) -> None:
         name
         for name in named
         if not name.startswith("barostat.dev/")
-        and not any(_there(place / name) for place in (*(ROOT / room for room in ROOMS), path.parent))
+        and not any(
+            _there(place / name) for place in (*(ROOT / room for room in ROOMS), path.parent)
+        )
     ]
     assert not missing, f"{page} names what is not there: {missing}"
 

@@ -10,7 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_generated_pages_are_current() -> None:
-    done = subprocess.run([sys.executable, ROOT / "dev" / "reference_pages.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "dev" / "reference_pages.py", "--check"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 

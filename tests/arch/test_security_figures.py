@@ -15,7 +15,10 @@ TEXT = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
 
 
 def test_the_hostile_inputs_are_counted() -> None:
-    assert f"held: {len(WORST)} of the worst to the readers, {len(payloads('x'))} attacks in every string of {_pages()} pages" in TEXT
+    assert (
+        f"held: {len(WORST)} of the worst to the readers, {len(payloads('x'))} attacks in "
+        f"every string of {_pages()} pages"
+    ) in TEXT
 
 
 def test_the_secret_forms_are_counted() -> None:

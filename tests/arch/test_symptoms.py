@@ -1,4 +1,6 @@
-"""The room of the symptoms keeps its order: every rule has its page, its scenario, its name and signals that exist."""
+"""The room of the symptoms keeps its order: every rule has its page, its scenario, its name and
+signals that exist.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from barostat import symptoms as package
 from barostat.catalog.signals import SIGNALS
 from barostat.core.rules import module_names
 from barostat.core.symptom import Symptom
+from barostat.shells.reports.rule_pages import summary
 from barostat.symptoms import symptoms
 
 SOURCE = Path(barostat.__file__).parent
@@ -45,7 +48,7 @@ def test_page_has_its_sections_in_order(name: str) -> None:
     page = importlib.import_module(f"barostat.symptoms.{name}").__doc__ or ""
     found = re.findall(r"^([A-Z][a-z]+(?: [a-z]+)?): \S", page, flags=re.MULTILINE)
     assert tuple(section for section in found if section in SECTIONS) == SECTIONS
-    assert page.splitlines()[0].endswith(".")
+    assert summary(page).endswith(".")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,7 +60,9 @@ def test_needs_are_signals_that_exist(name: str) -> None:
 
 def test_every_signal_read_by_a_rule_exists() -> None:
     read = {
-        (path.name, found) for path in (SOURCE / "symptoms").glob("*.py") for found in SIGNAL_READ.findall(path.read_text(encoding="utf-8"))
+        (path.name, found)
+        for path in (SOURCE / "symptoms").glob("*.py")
+        for found in SIGNAL_READ.findall(path.read_text(encoding="utf-8"))
     }
     assert len(read) > 50
     assert {pair for pair in read if pair[1] not in SIGNALS} == set()
@@ -71,11 +76,17 @@ def test_scenario_has_present_and_absent(name: str) -> None:
 
 
 def test_every_scenario_is_somebodys() -> None:
-    assert {path.stem for path in SCENARIOS.glob("*.txt")} == {symptom.name for symptom in symptoms()}
+    assert {path.stem for path in SCENARIOS.glob("*.txt")} == {
+        symptom.name for symptom in symptoms()
+    }
 
 
 def test_most_signals_are_read_and_the_others_are_listed() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for room in ("symptoms", "levers", "judge") for path in (SOURCE / room).rglob("*.py"))
+    text = "\n".join(
+        path.read_text(encoding="utf-8")
+        for room in ("symptoms", "levers", "judge")
+        for path in (SOURCE / room).rglob("*.py")
+    )
     unread = sorted(name for name in SIGNALS if f'"{name}"' not in text)
     if unread:
         warnings.warn(f"signals that no rule reads yet: {', '.join(unread)}", stacklevel=1)

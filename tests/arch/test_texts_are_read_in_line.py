@@ -1,4 +1,6 @@
-"""Texts of one character, over and over, are read as fast as others: no expression tries the same stretch from each of its places."""
+"""Texts of one character, over and over, are read as fast as others: no expression tries the same
+stretch from each of its places.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,23 @@ MOST_S = 1.0
 LONG = 65_536
 CASES: dict[str, Callable[[], object]] = {
     "spaces in a sentence": lambda: one_line(" " * LONG + "x"),
-    "spaces behind Xid in a kernel log": lambda: kernel_log.digest(["[1.5] NVRM: Xid" + " " * LONG] * 3, source="dmesg"),
-    "underscores in DCGM's labels": lambda: read_dcgm("DCGM_FI_DEV_GPU_UTIL{" + "_" * LONG + "} 1\n"),
+    "spaces behind Xid in a kernel log": lambda: kernel_log.digest(
+        ["[1.5] NVRM: Xid" + " " * LONG] * 3, source="dmesg"
+    ),
+    "underscores in DCGM's labels": lambda: read_dcgm(
+        "DCGM_FI_DEV_GPU_UTIL{" + "_" * LONG + "} 1\n"
+    ),
     "digits before watts in nvidia-smi": lambda: read_table(
         "| NVIDIA-SMI 550 |\n|   0  NVIDIA H100   On | 00000000:01:00.0 Off | 0 |\n| N/A 30C P0 "
         + "0" * LONG
         + " | 1MiB / 2MiB | 0% Default |\n"
     ),
-    "spaces before a process in nvidia-smi": lambda: read_table("| NVIDIA-SMI 550 |\n|    0   N/A  N/A   1   C " + " " * 4_000 + "x\n"),
-    "underscores in a gateway's labels": lambda: GatewayPage(0.0, "barostat_gateway_x{" + "_" * LONG + "} 1\n", "g").samples,
+    "spaces before a process in nvidia-smi": lambda: read_table(
+        "| NVIDIA-SMI 550 |\n|    0   N/A  N/A   1   C " + " " * 4_000 + "x\n"
+    ),
+    "underscores in a gateway's labels": lambda: (
+        GatewayPage(0.0, "barostat_gateway_x{" + "_" * LONG + "} 1\n", "g").samples
+    ),
     "braces in a manifest": lambda: is_template("{{ $labels.x }} {{ if " + "{{" * LONG),
     "dashes in a line of the log": lambda: [quote("-" * LONG) for _ in range(50)],
     "words of a secret in a line of the log": lambda: [quote("a-" * LONG) for _ in range(50)],

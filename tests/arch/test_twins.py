@@ -1,8 +1,11 @@
-"""No two places of the source share more than a dozen lines, literally or in shape: what stands twice is mended once.
+"""No two places of the source share more than a dozen lines, literally or in shape: what stands
+twice is mended once.
 
-A line counts as it is formatted, without comments, docstrings, imports and blank lines. By shape, names, strings and numbers do not
-count: only what is done with them. A declaration (a field with its type, an entry of a table, an argument of a long call) has the shape
-of every other, and is no logic: by shape only lines that do something are compared, and a run of few kinds of line is a table.
+A line counts as it is formatted, without comments, docstrings, imports and blank lines. By shape,
+names, strings and numbers do not count: only what is done with them. A declaration (a field with
+its type, an entry of a table, an argument of a long call) has the shape of every other, and is no
+logic: by shape only lines that do something are compared, and a run of few kinds of line is a
+table.
 """
 
 from __future__ import annotations
@@ -23,8 +26,35 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MOST_LINES = 12
 
 Line = tuple[int, str]
-_SKIPPED = {tokenize.COMMENT, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
-_NOTHING_DONE = {"NAME", "STRING", "NUMBER", "(", ")", "[", "]", "{", "}", ",", ":", "=", ".", "|", "None", "True", "False", "@"}
+_SKIPPED = {
+    tokenize.COMMENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
+_NOTHING_DONE = {
+    "NAME",
+    "STRING",
+    "NUMBER",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "=",
+    ".",
+    "|",
+    "None",
+    "True",
+    "False",
+    "@",
+}
 _KINDS_OF_LINE = 6
 
 
@@ -42,7 +72,9 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
     """What counts of a file."""
     passive = _passive(text)
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [token for token in tokens if token.type not in _SKIPPED and token.start[0] not in passive]
+    return [
+        token for token in tokens if token.type not in _SKIPPED and token.start[0] not in passive
+    ]
 
 
 def _folded(token: tokenize.TokenInfo) -> str:
@@ -52,7 +84,9 @@ def _folded(token: tokenize.TokenInfo) -> str:
 
 
 def _does_something(line: str) -> bool:
-    """False for what every table and every declaration is made of: nothing but names, constants and what stands between them."""
+    """False for what every table and every declaration is made of: nothing but names, constants and
+    what stands between them.
+    """
     return not set(line.split()) <= _NOTHING_DONE
 
 
@@ -60,7 +94,11 @@ def _passive(text: str) -> set[int]:
     """Lines of docstrings and imports."""
     found: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        text_alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        text_alone = (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        )
         if text_alone or isinstance(node, ast.Import | ast.ImportFrom):
             assert isinstance(node, ast.stmt)
             found |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
@@ -81,7 +119,9 @@ def twins(files: dict[str, str], *, shape: bool, most: int = MOST_LINES) -> Iter
         for i, (one, at) in enumerate(places):
             for other, there in places[i + 1 :]:
                 apart = there - at
-                if one == other and apart <= most:  # a run of alike lines overlaps itself: no second place
+                if (
+                    one == other and apart <= most
+                ):  # a run of alike lines overlaps itself: no second place
                     continue
                 if (one, other, apart) not in told:
                     told.add((one, other, apart))
@@ -127,14 +167,28 @@ _BODY = """
 def test_a_twin_is_found_and_its_shape_is() -> None:
     one = f'"""One."""\nimport os\n\n\ndef one() -> None:{_BODY}'
     other = f"x = 1\n\n\ndef other(total: int) -> None:\n    # said otherwise\n{_BODY}"
-    assert list(twins({"one.py": one, "other.py": other}, shape=False)) == ["one.py:6 and other.py:7"]
+    assert list(twins({"one.py": one, "other.py": other}, shape=False)) == [
+        "one.py:6 and other.py:7"
+    ]
     renamed = other.replace("found", "kept").replace("2", "3").replace('"x"', '"another"')
     assert not list(twins({"one.py": one, "other.py": renamed}, shape=False))
-    assert list(twins({"one.py": one, "other.py": renamed}, shape=True)) == ["one.py:7 and other.py:8"]
+    assert list(twins({"one.py": one, "other.py": renamed}, shape=True)) == [
+        "one.py:7 and other.py:8"
+    ]
 
 
 def test_tables_and_declarations_are_no_twins() -> None:
     table = "".join(f"    field_{i}: int | None = {i}\n" for i in range(30))
-    assert not list(twins({"one.py": f"class One:\n{table}", "other.py": f"class Two:\n{table.replace('field', 'item')}"}, shape=True))
+    assert not list(
+        twins(
+            {
+                "one.py": f"class One:\n{table}",
+                "other.py": f"class Two:\n{table.replace('field', 'item')}",
+            },
+            shape=True,
+        )
+    )
     rules = "".join(f"    '{i}': lambda a: a + {i},\n" for i in range(30))
-    assert not list(twins({"one.py": f"X = {{\n{rules}}}\n", "other.py": f"Y = {{\n{rules}}}\n"}, shape=True))
+    assert not list(
+        twins({"one.py": f"X = {{\n{rules}}}\n", "other.py": f"Y = {{\n{rules}}}\n"}, shape=True)
+    )

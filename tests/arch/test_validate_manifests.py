@@ -1,4 +1,6 @@
-"""The Job of deploy/validate: its flags are those of the verb, its limits can be proved, and it has no rights."""
+"""The Job of deploy/validate: its flags are those of the verb, its limits can be proved, and it has
+no rights.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def test_the_job_is_what_the_verb_takes_and_may_do_nothing_else() -> None:
     (container,) = pod["containers"]
     parser = argparse.ArgumentParser()
     validate.add_parser(parser.add_subparsers())
-    asked = parser.parse_args(["validate", *(word for word in container["args"] if word != "--quiet")])
+    asked = parser.parse_args(
+        ["validate", *(word for word in container["args"] if word != "--quiet")]
+    )
     assert asked.limits.parent == Path(container["volumeMounts"][0]["mountPath"])
     assert asked.output == "certificate"
     assert allowed(load(ROOM / "limits.yaml"), "limits.yaml").at_once == 32

@@ -5,7 +5,8 @@
         space       a namespace for this test, gone afterwards
         engines     the same for a whole module, with one real vLLM replica Ready behind the Service `vllm`
 
-A cluster of `make cluster` stays; one that tests started goes with the last of them. Without one: skipped, saying so; with CI=true: failed.
+A cluster of `make cluster` stays; one that tests started goes with the last of them. Without one:
+skipped, saying so; with CI=true: failed.
 """
 
 from __future__ import annotations
@@ -27,9 +28,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         return
     why = lifetime.why_not()
     if why is None and not binaries.are_built():
-        why = "its binaries are not built: run `make cluster`, once (minutes), then `make cluster-down`"
+        why = (
+            "its binaries are not built: run `make cluster`, once (minutes), then `make "
+            "cluster-down`"
+        )
     if why:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"there is no Kubernetes for tests here: {why}")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            f"there is no Kubernetes for tests here: {why}"
+        )
     with lifetime.in_use() as ours:
         yield ours
 
@@ -46,11 +52,17 @@ def real_vllm(cluster: Cluster) -> bool:
     assert cluster
     if engine.is_installed() or "BAROSTAT_VLLM_IMAGE" in os.environ:
         return True
-    return bool((pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("the real vLLM is not installed here: run `make vllm`"))
+    return bool(
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "the real vLLM is not installed here: run `make vllm`"
+        )
+    )
 
 
 @pytest.fixture(scope="module")
-def engines(cluster: Cluster, real_vllm: bool, request: pytest.FixtureRequest) -> Iterator[Workspace]:
+def engines(
+    cluster: Cluster, real_vllm: bool, request: pytest.FixtureRequest
+) -> Iterator[Workspace]:
     assert real_vllm
     with cluster.workspace(request.node.name.rsplit("/", 1)[-1].removesuffix(".py")) as workspace:
         workspace.apply(workloads.vllm())

@@ -1,4 +1,6 @@
-"""What ends a vLLM pod on a real kubelet, and that the bundle which kubectl gives of it is named right."""
+"""What ends a vLLM pod on a real kubelet, and that the bundle which kubectl gives of it is named
+right.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,17 @@ pytestmark = pytest.mark.usefixtures("real_vllm")
 
 
 def test_host_memory_limit_ends_in_a_genuine_oom_kill(space: Workspace, tmp_path: Path) -> None:
-    # Far less than it takes. Near to what it takes an engine that has just been read from disk pages its own code in and out for minutes.
+    # Far less than it takes. Near to what it takes an engine that has just been read from disk
+    # pages its own code in and out for minutes.
     space.apply(workloads.vllm(memory="300Mi"))
     pod = space.pod("app=vllm", lambda pod: bool(pod.last_end), within_s=240)
     assert (pod.last_end["reason"], pod.last_end["exitCode"]) == ("OOMKilled", 137)
     _is_named(space, tmp_path, "host-oom", "cgroup")
 
 
-def test_an_unknown_argument_is_a_crash_loop_with_its_reason_in_the_log(space: Workspace, tmp_path: Path) -> None:
+def test_an_unknown_argument_is_a_crash_loop_with_its_reason_in_the_log(
+    space: Workspace, tmp_path: Path
+) -> None:
     space.apply(workloads.vllm(flags=[*workloads.SIZE_FLAGS, "--swap-space", "4"]))
     pod = space.pod("app=vllm", _loops, within_s=150)
     assert (pod.last_end["reason"], pod.last_end["exitCode"]) == ("Error", 2)
@@ -34,14 +39,21 @@ def test_an_unknown_argument_is_a_crash_loop_with_its_reason_in_the_log(space: W
 
 
 def test_64_mib_of_shared_memory_are_too_few(space: Workspace, tmp_path: Path) -> None:
-    # Where worker and core are processes of their own, as with more than one GPU, they talk through shared memory.
-    space.apply(workloads.vllm(shm=None, flags=[*workloads.SIZE_FLAGS, "--distributed-executor-backend", "mp"]))
+    # Where worker and core are processes of their own, as with more than one GPU, they talk through
+    # shared memory.
+    space.apply(
+        workloads.vllm(
+            shm=None, flags=[*workloads.SIZE_FLAGS, "--distributed-executor-backend", "mp"]
+        )
+    )
     pod = space.pod("app=vllm", lambda pod: bool(pod.last_end), within_s=150)
     assert pod.last_end["exitCode"] == 1
     _is_named(space, tmp_path, "bad-config", "shm")
 
 
-def test_a_service_named_vllm_ends_its_pods_by_service_links(space: Workspace, tmp_path: Path) -> None:
+def test_a_service_named_vllm_ends_its_pods_by_service_links(
+    space: Workspace, tmp_path: Path
+) -> None:
     manifests = workloads.vllm()
     del workloads.only(manifests, "Deployment")["spec"]["template"]["spec"]["enableServiceLinks"]
     # The variables of a Service are those that exist when the pod starts.

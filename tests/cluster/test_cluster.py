@@ -1,4 +1,6 @@
-"""The cluster is what the other tests take it for: real vLLM pods, a real kubelet's states, real rights."""
+"""The cluster is what the other tests take it for: real vLLM pods, a real kubelet's states, real
+rights.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,32 @@ from dev.cluster.kubectl import KubectlError
 
 def test_node_is_ready_and_has_gpus_to_count(cluster: Cluster) -> None:
     # Other tests may have pretended nodes beside the one with a kubelet.
-    nodes = [node["status"] for node in cluster.admin.json("get", "nodes")["items"] if "nodeInfo" in node["status"]]
-    ready = [node for node in nodes if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("conditions", []))]
-    assert [int(node["allocatable"].get("nvidia.com/gpu", 0)) >= 3 for node in ready if node["nodeInfo"]["containerRuntimeVersion"]] == [
-        True
+    nodes = [
+        node["status"]
+        for node in cluster.admin.json("get", "nodes")["items"]
+        if "nodeInfo" in node["status"]
     ]
+    ready = [
+        node
+        for node in nodes
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("conditions", []))
+    ]
+    assert [
+        int(node["allocatable"].get("nvidia.com/gpu", 0)) >= 3
+        for node in ready
+        if node["nodeInfo"]["containerRuntimeVersion"]
+    ] == [True]
 
 
 def test_a_vllm_pod_answers_through_its_service(engines: Workspace) -> None:
     (pod,) = engines.pods("app=vllm")
     assert engines.ready_addresses("vllm") == [pod.ip]
-    body = json.dumps({"model": "tiny", "prompt": "one two three", "max_tokens": 8, "ignore_eos": True}).encode()
-    request = urllib.request.Request(engines.url("vllm") + "/v1/completions", body, {"Content-Type": "application/json"})
+    body = json.dumps(
+        {"model": "tiny", "prompt": "one two three", "max_tokens": 8, "ignore_eos": True}
+    ).encode()
+    request = urllib.request.Request(
+        engines.url("vllm") + "/v1/completions", body, {"Content-Type": "application/json"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         assert json.load(answer)["usage"]["completion_tokens"] == 8
     # A second connection, straight to the pod.
@@ -42,14 +58,18 @@ def test_metrics_come_through_the_pod_proxy_for_an_observer(engines: Workspace) 
 def test_logs_and_exec(engines: Workspace) -> None:
     (pod,) = engines.pods("app=vllm")
     assert "version 0.32.0" in engines.logs(pod.name)
-    assert "VLLM::EngineCore" in engines.kubectl("exec", pod.name, "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert "VLLM::EngineCore" in engines.kubectl(
+        "exec", pod.name, "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+    )
     with pytest.raises(KubectlError, match="previous terminated container"):
         engines.logs(pod.name, previous=True)
 
 
 def test_a_port_forward_reaches_the_engine(engines: Workspace) -> None:
     (pod,) = engines.pods("app=vllm")
-    process = engines.kubectl.start("port-forward", f"pod/{pod.name}", ":8000", "--address=127.0.0.1")
+    process = engines.kubectl.start(
+        "port-forward", f"pod/{pod.name}", ":8000", "--address=127.0.0.1"
+    )
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline().split("127.0.0.1:")[1].split()[0])
@@ -70,7 +90,9 @@ def test_a_port_forward_reaches_the_engine(engines: Workspace) -> None:
     ],
     ids=["scale", "patch", "delete", "create"],
 )
-def test_an_observer_is_refused_every_write(engines: Workspace, write: tuple[str, ...], lacks: str) -> None:
+def test_an_observer_is_refused_every_write(
+    engines: Workspace, write: tuple[str, ...], lacks: str
+) -> None:
     observer = engines.as_person("observer")
     assert observer.json("get", "pods,deployments,replicasets,events,hpa")["items"]
     with pytest.raises(KubectlError, match=r"(?i)forbidden") as refusal:
@@ -86,11 +108,16 @@ def test_a_surge_pod_without_a_gpu_stays_pending_and_undo_ends_it(engines: Works
     try:
         engines.kubectl("set", "env", "deploy/vllm", "CHANGED=yes")
         surge = engines.pod("app=vllm", lambda pod: pod.waits_for == "Unschedulable", within_s=30)
-        (condition,) = [c for c in surge.object["status"]["conditions"] if c["type"] == "PodScheduled"]
+        (condition,) = [
+            c for c in surge.object["status"]["conditions"] if c["type"] == "PodScheduled"
+        ]
         assert "1 Insufficient nvidia.com/gpu" in condition["message"]
         engines.kubectl("rollout", "undo", "deploy/vllm")
         engines.wait_ready("deploy/vllm", within_s=60)
-        engines.until("only the old pod is left", lambda: [pod.is_ready for pod in engines.pods("app=vllm")] == [True])
+        engines.until(
+            "only the old pod is left",
+            lambda: [pod.is_ready for pod in engines.pods("app=vllm")] == [True],
+        )
     finally:
         engines.delete(f"deploy/{workloads.only(sleepers, 'Deployment')['metadata']['name']}")
 

@@ -1,7 +1,8 @@
 """Two hundred pods of which a few are sick: the sick ones are named.
 
-The pods are real objects on a real API server, bound to a node that no kubelet stands for; their addresses lead to a stand-in that serves a
-recorded page of metrics, on a port for each. So listing, the pod proxy, and a node that gives no logs are real; only the engines are not.
+The pods are real objects on a real API server, bound to a node that no kubelet stands for; their
+addresses lead to a stand-in that serves a recorded page of metrics, on a port for each. So listing,
+the pod proxy, and a node that gives no logs are real; only the engines are not.
 """
 
 from __future__ import annotations
@@ -67,13 +68,26 @@ vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 8
 
 
 def pod(index: int) -> dict[str, Any]:
-    container = {"name": "vllm", "image": "docker.io/vllm/vllm-openai:v0.32.0", "args": ["org/m", "--port", str(FIRST_PORT + index)]}
-    spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0, "tolerations": [{"operator": "Exists"}]}
+    container = {
+        "name": "vllm",
+        "image": "docker.io/vllm/vllm-openai:v0.32.0",
+        "args": ["org/m", "--port", str(FIRST_PORT + index)],
+    }
+    spec: dict[str, Any] = {
+        "containers": [container],
+        "terminationGracePeriodSeconds": 0,
+        "tolerations": [{"operator": "Exists"}],
+    }
     if index == PENDING:
         spec["nodeSelector"] = {"no": "such-node"}
     else:
         spec["nodeName"] = "paper"
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"vllm-{index}", "labels": {"app": "fleet"}}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"vllm-{index}", "labels": {"app": "fleet"}},
+        "spec": spec,
+    }
 
 
 def now(later_s: float = 0.0) -> str:
@@ -82,12 +96,31 @@ def now(later_s: float = 0.0) -> str:
 
 def status(index: int) -> dict[str, Any]:
     then = now(-60.0)
-    state: dict[str, Any] = {"state": {"running": {"startedAt": then}}, "ready": True, "restartCount": 0}
+    state: dict[str, Any] = {
+        "state": {"running": {"startedAt": then}},
+        "ready": True,
+        "restartCount": 0,
+    }
     if index == KILLED:
-        ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "startedAt": then, "finishedAt": then}}
-        state = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended, "ready": False, "restartCount": 6}
+        ended = {
+            "terminated": {
+                "exitCode": 137,
+                "reason": "OOMKilled",
+                "startedAt": then,
+                "finishedAt": then,
+            }
+        }
+        state = {
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": ended,
+            "ready": False,
+            "restartCount": 6,
+        }
     container = {"name": "vllm", "image": "x", "imageID": "x", **state}
-    ready = [{"type": "Ready", "status": "True" if state["ready"] else "False"}, {"type": "PodScheduled", "status": "True"}]
+    ready = [
+        {"type": "Ready", "status": "True" if state["ready"] else "False"},
+        {"type": "PodScheduled", "status": "True"},
+    ]
     return {
         "status": {
             "phase": "Running",
@@ -119,18 +152,46 @@ def fleet(cluster: Cluster) -> Iterator[Workspace]:
         "spec": {"taints": [{"key": "paper", "effect": "NoSchedule"}]},
     }
     cluster.admin("apply", "-f", "-", stdin=json.dumps(node))
-    ready = {"type": "Ready", "status": "True", "reason": "Paper", "message": "", "lastHeartbeatTime": now(), "lastTransitionTime": now()}
-    cluster.admin("patch", "node", "paper", "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"conditions": [ready]}}))
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Paper",
+        "message": "",
+        "lastHeartbeatTime": now(),
+        "lastTransitionTime": now(),
+    }
+    cluster.admin(
+        "patch",
+        "node",
+        "paper",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps({"status": {"conditions": [ready]}}),
+    )
     try:
         with cluster.workspace("fleet") as space:
-            space.until("the namespace has its account", lambda: not space.kubectl.run("get", "serviceaccount", "default").returncode)
+            space.until(
+                "the namespace has its account",
+                lambda: not space.kubectl.run("get", "serviceaccount", "default").returncode,
+            )
             space.apply([pod(index) for index in range(PODS)])
-            script = "\n".join(f"{index} {json.dumps(status(index))}" for index in range(PODS) if index != PENDING)
+            script = "\n".join(
+                f"{index} {json.dumps(status(index))}" for index in range(PODS) if index != PENDING
+            )
             patch_all(space, script)
             try:
                 yield space
             finally:  # no kubelet would ever say that they have ended
-                space.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false", timeout_s=120)
+                space.kubectl(
+                    "delete",
+                    "pods",
+                    "--all",
+                    "--grace-period=0",
+                    "--force",
+                    "--wait=false",
+                    timeout_s=120,
+                )
     finally:
         cluster.admin("delete", "node", "paper", timeout_s=60)
         stand_in.kill()
@@ -152,7 +213,13 @@ def patch_all(space: Workspace, script: str) -> None:
         found = await asyncio.gather(
             *(
                 api.patch(
-                    RESOURCE, f"vllm-{index}", json.loads(body), space.namespace, how="strategic", subresource="status", within_s=60.0
+                    RESOURCE,
+                    f"vllm-{index}",
+                    json.loads(body),
+                    space.namespace,
+                    how="strategic",
+                    subresource="status",
+                    within_s=60.0,
                 )
                 for index, _, body in lines
             )
@@ -163,10 +230,14 @@ def patch_all(space: Workspace, script: str) -> None:
     asyncio.run(go())
 
 
-def test_the_sick_ones_of_two_hundred_are_named(fleet: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sick_ones_of_two_hundred_are_named(
+    fleet: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     began = time.monotonic()
     used = time.process_time()
-    code = main(["diagnose", "-A", "--kubeconfig", str(fleet.cluster.kubeconfig("observer")), "-o", "json"])
+    code = main(
+        ["diagnose", "-A", "--kubeconfig", str(fleet.cluster.kubeconfig("observer")), "-o", "json"]
+    )
     took_s, cpu_s = time.monotonic() - began, time.process_time() - used
     report = json.loads(capsys.readouterr().out)
     found = {

@@ -21,7 +21,9 @@ def test_every_blob_of_an_archive_has_the_name_of_its_digest(tmp_path: Path) -> 
     index = json.loads(blobs["index.json"])["manifests"][0]
     assert index["annotations"]["io.containerd.image.name"] == "registry.example/tool:1"
     manifest = json.loads(blobs["blobs/sha256/" + index["digest"].removeprefix("sha256:")])
-    configuration = json.loads(blobs["blobs/sha256/" + manifest["config"]["digest"].removeprefix("sha256:")])
+    configuration = json.loads(
+        blobs["blobs/sha256/" + manifest["config"]["digest"].removeprefix("sha256:")]
+    )
     assert configuration["config"] == {"Entrypoint": ["/tool"], "Env": ["A=b"], "WorkingDir": "/"}
     for name, content in blobs.items():
         if name.startswith("blobs/"):
@@ -29,7 +31,12 @@ def test_every_blob_of_an_archive_has_the_name_of_its_digest(tmp_path: Path) -> 
 
 
 def test_the_manifest_takes_its_parameters_and_leaves_the_file_alone() -> None:
-    changed = workloads.only(workloads.vllm("other", replicas=3, flags=["--max-num-seqs", "8"], memory="700Mi", shm=None), "Deployment")
+    changed = workloads.only(
+        workloads.vllm(
+            "other", replicas=3, flags=["--max-num-seqs", "8"], memory="700Mi", shm=None
+        ),
+        "Deployment",
+    )
     pod = changed["spec"]["template"]["spec"]
     assert changed["spec"]["replicas"] == 3
     assert pod["containers"][0]["args"] == [*workloads.MODEL_FLAGS, "--max-num-seqs", "8"]
@@ -39,8 +46,15 @@ def test_the_manifest_takes_its_parameters_and_leaves_the_file_alone() -> None:
     }
     assert "volumes" not in pod
     deployment, service = workloads.vllm()
-    assert deployment["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
-    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == {"app": "vllm"}
+    assert deployment["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {
+        "medium": "Memory",
+        "sizeLimit": "1Gi",
+    }
+    assert (
+        service["spec"]["selector"]
+        == deployment["spec"]["selector"]["matchLabels"]
+        == {"app": "vllm"}
+    )
 
 
 def test_the_folder_of_the_binaries_names_the_version_and_the_recipe() -> None:

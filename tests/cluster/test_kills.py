@@ -1,7 +1,9 @@
-"""Programs that die in the middle of a remedy, at every act of it: another one goes on or takes it back, and nothing is left behind.
+"""Programs that die in the middle of a remedy, at every act of it: another one goes on or takes it
+back, and nothing is left behind.
 
-At every act: within this process, where nothing of the dead run is executed any more, before the act is sent or when it took effect. With
-`kill -9` of the command line: at some, and at every act of one remedy, of twins and of the real vLLM.
+At every act: within this process, where nothing of the dead run is executed any more, before the
+act is sent or when it took effect. With `kill -9` of the command line: at some, and at every act of
+one remedy, of twins and of the real vLLM.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from dev.cluster import workloads
 from dev.cluster.client import Workspace
 from dev.load import Background, Load
 from tests.cluster.guard import Guard
-from tests.cluster.test_mitigate import PRESSED, QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
+from tests.cluster.test_mitigate import (
+    PRESSED,
+    QUICK,
+    incidents,
+    nothing_of_ours_is_left,
+    preempted,
+    pressed_twins,
+)
 from tests.support.remedy_runs import Mortal, unless_killed
 
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServingLimits
@@ -45,7 +54,9 @@ WRITES = (
     "ClaimHome", "CreateSpare", "JoinRotation", "LeaveRotation", "Detach", "PutBack", "ScaleHome", "DeletePod", "PatchTemplate",
     "WriteLimits", "DeleteSpare", "ReleaseHome",
 )  # fmt: skip
-"""The first word of the line that the command tells of an act that changes something, just before it does."""
+"""The first word of the line that the command tells of an act that changes something, just before
+it does.
+"""
 
 
 FLOORS = {"twin": 2, "vllm": 1}
@@ -61,10 +72,21 @@ class Lives:
         self.limits = ServingLimits(spec=LimitsSpec(remedy=RemedyLimits(changes_per_hour=100)))
 
     def campaign(self, cluster: Cluster) -> Campaign:
-        """What a command would have. Nothing is waited for on account of dead runs: they have nothing on its way."""
+        """What a command would have. Nothing is waited for on account of dead runs: they have
+        nothing on its way.
+        """
         options = Options(LOOK_S, 2.0)
         pace = ActTiming(stray_s=0.0)
-        return Campaign(cluster, self.space.namespace, "twin", options, SteadyClock(), self.told.append, self.limits, pace)
+        return Campaign(
+            cluster,
+            self.space.namespace,
+            "twin",
+            options,
+            SteadyClock(),
+            self.told.append,
+            self.limits,
+            pace,
+        )
 
     async def life(self, cluster: Cluster, incident: str = "", *, abort: str = "") -> State | None:
         """A run from the first look, or one that goes on with that incident; None where it died."""
@@ -75,7 +97,12 @@ class Lives:
                 state, limits = await Store(cluster, self.space.namespace).read(incident)
                 return (await campaign.go_on(state, limits, abort=abort)).state
             for _ in range(5):
-                wish = Wish(new_id("twin"), autonomy="act", sustained_s=SUSTAINED_S, bounds=Bounds(drain_s=120.0))
+                wish = Wish(
+                    new_id("twin"),
+                    autonomy="act",
+                    sustained_s=SUSTAINED_S,
+                    bounds=Bounds(drain_s=120.0),
+                )
                 found = await campaign.prepare(wish, self.limits)
                 if isinstance(found, Prepared):
                     return (await campaign.carry_out(found, None)).state
@@ -85,14 +112,23 @@ class Lives:
 
     def mortal(self, dies_at: int, *, late: bool) -> Mortal:
         """The operator's way to the cluster, up to that act."""
-        return Mortal(find_access(str(self.space.cluster.kubeconfig("operator"))), dies_at, late=late)
+        return Mortal(
+            find_access(str(self.space.cluster.kubeconfig("operator"))), dies_at, late=late
+        )
 
 
 @pytest.mark.long
-def test_killed_at_every_act_and_resumed_each_time(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_at_every_act_and_resumed_each_time(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     lives = Lives(space)
-    with pressed_twins(space, rate_per_s=4.0, flags=FAST) as load, Guard(space, "twin", floor=2) as guard:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+    with (
+        pressed_twins(space, rate_per_s=4.0, flags=FAST) as load,
+        Guard(space, "twin", floor=2) as guard,
+    ):
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         state = asyncio.run(lives.life(lives.mortal(1, late=False)))
         deaths = 1
         while state is None:
@@ -108,19 +144,30 @@ def test_killed_at_every_act_and_resumed_each_time(space: Workspace, capsys: pyt
 
 
 @pytest.mark.long
-def test_killed_at_every_act_and_taken_back(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_at_every_act_and_taken_back(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     lives = Lives(space)
-    with pressed_twins(space, rate_per_s=4.0, flags=FAST) as load, Guard(space, "twin", floor=2) as guard:
+    with (
+        pressed_twins(space, rate_per_s=4.0, flags=FAST) as load,
+        Guard(space, "twin", floor=2) as guard,
+    ):
         before = space.get("deploy/twin")["spec"]
         for act in range(1, DEATHS + 1):
-            space.until("both are preempting", lambda: min(preempted(space).values()) > 10, within_s=150)
+            space.until(
+                "both are preempting", lambda: min(preempted(space).values()) > 10, within_s=150
+            )
             assert asyncio.run(lives.life(lives.mortal(act, late=act % 2 == 0))) is None
             (incident,) = incidents(space)
             operator = Cluster(find_access(str(space.cluster.kubeconfig("operator"))))
             state = asyncio.run(lives.life(operator, incident["id"], abort="a person ended it"))
             assert state is not None
             with capsys.disabled():
-                print(f"\nkilled at act {act} ({incident['phase']}): {state.phase}; {load.counts.summary()}", end="")
+                print(
+                    f"\nkilled at act {act} ({incident['phase']}): {state.phase}; "
+                    f"{load.counts.summary()}",
+                    end="",
+                )
             assert state.phase == "RolledBack", lives.told
             nothing_of_ours_is_left(space)
             assert space.get("deploy/twin")["spec"] == before
@@ -134,8 +181,14 @@ def first_word(told: str) -> str:
 
 
 def killed(words: list[str], dies_at: Callable[[str], bool]) -> int:
-    """The command's exit status, where it came to its end; minus SIGKILL where it was killed as it told a line of that kind."""
-    run = subprocess.Popen([sys.executable, "-m", "barostat.shells.cli.main", *words], stderr=subprocess.PIPE, text=True)
+    """The command's exit status, where it came to its end; minus SIGKILL where it was killed as it
+    told a line of that kind.
+    """
+    run = subprocess.Popen(
+        [sys.executable, "-m", "barostat.shells.cli.main", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert run.stderr is not None
     for told in run.stderr:
         if dies_at(told):
@@ -151,7 +204,8 @@ def killed(words: list[str], dies_at: Callable[[str], bool]) -> int:
     [
         pytest.param("ClaimHome", "resume", {"Done"}, marks=pytest.mark.long),
         pytest.param("CreateSpare", "abort", {"RolledBack"}, marks=pytest.mark.long),
-        # where Kubernetes has made another one meanwhile, and it serves, there is nobody to take the place of
+        # where Kubernetes has made another one meanwhile, and it serves, there is nobody to take
+        # the place of
         ("Detach", "resume", {"Done", "RolledBack"}),
         pytest.param("Verifying", "abort", {"RolledBack"}, marks=pytest.mark.long),
         pytest.param("DeletePod", "resume", {"Done"}, marks=pytest.mark.long),
@@ -161,8 +215,13 @@ def killed(words: list[str], dies_at: Callable[[str], bool]) -> int:
 )
 def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space: Workspace) -> None:
     place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator"))]
-    with pressed_twins(space, rate_per_s=4.0, flags=FAST) as load, Guard(space, "twin", floor=2) as guard:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+    with (
+        pressed_twins(space, rate_per_s=4.0, flags=FAST) as load,
+        Guard(space, "twin", floor=2) as guard,
+    ):
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         words = ["mitigate", "deploy/twin", *place, "--autonomy", "act", *QUICK]
         assert killed(words, lambda told: told.startswith(line)) == -signal.SIGKILL
         (incident,) = incidents(space)
@@ -176,17 +235,38 @@ def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space:
 
 
 def thrashing(space: Workspace, name: str) -> Background:
-    """Twins, or a real engine, under a load that they do not come out of by themselves; nothing is sent before the block is entered."""
+    """Twins, or a real engine, under a load that they do not come out of by themselves; nothing is
+    sent before the block is entered.
+    """
     if name == "twin":
-        # They start as slowly as engines: what Kubernetes makes in place of a detached pod does not serve before another run goes on.
-        # Unhindered they serve 3.5 requests/s: more would pile up behind a remedy that is killed for a quarter of an hour.
+        # They start as slowly as engines: what Kubernetes makes in place of a detached pod does not
+        # serve before another run goes on. Unhindered they serve 3.5 requests/s: more would pile up
+        # behind a remedy that is killed for a quarter of an hour.
         return pressed_twins(space, rate_per_s=3.4, flags=(*PRESSED[:-1], "45"))
-    # One, of a model that costs the engine more than its host side: two at once would leave Kubernetes and the command no core.
+    # One, of a model that costs the engine more than its host side: two at once would leave
+    # Kubernetes and the command no core.
     model = ("/models/small", *workloads.MODEL_FLAGS[1:])
-    space.apply(workloads.vllm(model=model, flags=["--max-model-len", "2048", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64"]))
+    space.apply(
+        workloads.vllm(
+            model=model,
+            flags=[
+                "--max-model-len",
+                "2048",
+                "--num-gpu-blocks-override",
+                "64",
+                "--max-num-seqs",
+                "64",
+            ],
+        )
+    )
     space.wait_ready("deploy/vllm")
-    # Clients that wait for their answers press an engine on any machine; a rate would have to be its own.
-    return Background(space.url("vllm"), Load(clients=16, prompt_tokens=(500, 900), output_tokens=(250, 450)), for_s=2400.0)
+    # Clients that wait for their answers press an engine on any machine; a rate would have to be
+    # its own.
+    return Background(
+        space.url("vllm"),
+        Load(clients=16, prompt_tokens=(500, 900), output_tokens=(250, 450)),
+        for_s=2400.0,
+    )
 
 
 @pytest.mark.long
@@ -194,13 +274,23 @@ def thrashing(space: Workspace, name: str) -> Background:
     ("name", "at", "ends"),
     [
         # whether a real engine does well enough with it is its own affair: undone will do as well
-        pytest.param("vllm", ("CreateSpare", "Detach", "DeleteSpare"), {"Done", "RolledBack"}, id="vllm-three-acts"),
+        pytest.param(
+            "vllm",
+            ("CreateSpare", "Detach", "DeleteSpare"),
+            {"Done", "RolledBack"},
+            id="vllm-three-acts",
+        ),
         pytest.param("vllm", WRITES, {"Done"}, id="vllm-every-act"),
         pytest.param("twin", WRITES, {"Done"}, id="twin-every-act"),
     ],
 )
 def test_the_command_line_is_killed_again_and_again(
-    name: str, at: tuple[str, ...], ends: set[str], space: Workspace, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    name: str,
+    at: tuple[str, ...],
+    ends: set[str],
+    space: Workspace,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if name == "vllm":
         request.getfixturevalue("real_vllm")
@@ -217,10 +307,22 @@ def test_the_command_line_is_killed_again_and_again(
     with thrashing(space, name) as load, Guard(space, name, floor=FLOORS[name]) as guard:
         before = space.get(f"deploy/{name}")["spec"]
         space.until("it thrashes", lambda: min(preempted(space).values()) > 25, within_s=200)
-        # The pool is small because the test says so by hand, which the diagnosis would take away first; the twin chooses the value.
-        words = ["mitigate", f"deploy/{name}", *place, "--autonomy", "act", "--lever", "max-num-active-seqs", *QUICK]
+        # The pool is small because the test says so by hand, which the diagnosis would take away
+        # first; the twin chooses the value.
+        words = [
+            "mitigate",
+            f"deploy/{name}",
+            *place,
+            "--autonomy",
+            "act",
+            "--lever",
+            "max-num-active-seqs",
+            *QUICK,
+        ]
         code = killed(words, dies)
-        while not incidents(space) and load.counts.answered < 400:  # a look of 20 s may see too little
+        while (
+            not incidents(space) and load.counts.answered < 400
+        ):  # a look of 20 s may see too little
             code = killed(words, dies)
         (incident,) = incidents(space)
         while code == -signal.SIGKILL:
@@ -230,15 +332,23 @@ def test_the_command_line_is_killed_again_and_again(
         time.sleep(20)
         with capsys.disabled():
             print(f"\nkilled {len(deaths)} times: {', '.join(told.strip() for told in deaths)}")
-            print(f"{incident['phase']}: {incident['why']}; {load.counts.summary()}; preempted {settled}, then {preempted(space)}")
+            print(
+                f"{incident['phase']}: {incident['why']}; {load.counts.summary()}; "
+                f"preempted {settled}, then {preempted(space)}"
+            )
         assert incident["phase"] in ends
-        assert (code, incident["progress"]["epoch"]) == (0 if incident["phase"] == "Done" else 1, 1 + len(deaths))
+        assert (code, incident["progress"]["epoch"]) == (
+            0 if incident["phase"] == "Done" else 1,
+            1 + len(deaths),
+        )
         assert set(map(first_word, deaths)) >= set(at) - {"PutBack"}  # which only the way back has
         assert guard.broken == [], incident["timeline"]
         nothing_of_ours_is_left(space, name)
         assert load.counts.failed == {}
         if incident["phase"] == "Done":
             assert preempted(space) == settled
-            assert "maxNumActiveSeqs" in space.get(f"configmap/{name}-limits")["data"]["limits.yaml"]
+            assert (
+                "maxNumActiveSeqs" in space.get(f"configmap/{name}-limits")["data"]["limits.yaml"]
+            )
         else:
             assert space.get(f"deploy/{name}")["spec"] == before

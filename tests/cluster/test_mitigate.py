@@ -1,6 +1,8 @@
-"""`barostat mitigate` on a real cluster: pressure ends and no request is lost, what does not help is taken back, some things are refused.
+"""`barostat mitigate` on a real cluster: pressure ends and no request is lost, what does not help
+is taken back, some things are refused.
 
-The load comes whether or not it is answered, over a connection for each request, through the Service as kube-proxy routes it.
+The load comes whether or not it is answered, over a connection for each request, through the
+Service as kube-proxy routes it.
 """
 
 from __future__ import annotations
@@ -21,28 +23,50 @@ from dev.load import Background, Load
 
 from barostat.shells.cli.main import main
 
-# A pool of 2,048 tokens, where some 180 tokens a request are wanted at once by more than fit; a start that takes a while, as engines do.
-PRESSED = ("--kv-blocks", "128", "--latency", "base=0.002,decode=0.0035,prefill=0.001", "--start-time", "12")
+# A pool of 2,048 tokens, where some 180 tokens a request are wanted at once by more than fit; a
+# start that takes a while, as engines do.
+PRESSED = (
+    "--kv-blocks",
+    "128",
+    "--latency",
+    "base=0.002,decode=0.0035,prefill=0.001",
+    "--start-time",
+    "12",
+)
 SERVE = ("--max-model-len", "1024", "--max-num-seqs", "64")
 QUICK = ("--for", "20s", "--sustained", "30s", "--drain", "2m")
 
 
 def pressed_twins(
-    space: Workspace, *, rate_per_s: float, replicas: int = 2, gpus: int = 0, flags: Sequence[str] = PRESSED, **metadata: Any
+    space: Workspace,
+    *,
+    rate_per_s: float,
+    replicas: int = 2,
+    gpus: int = 0,
+    flags: Sequence[str] = PRESSED,
+    **metadata: Any,
 ) -> Background:
-    """Two twins behind a Service, under a load that thrashes them; nothing is sent before the block is entered."""
+    """Two twins behind a Service, under a load that thrashes them; nothing is sent before the block
+    is entered.
+    """
     manifests = workloads.twin(replicas=replicas, flags=flags, serve=SERVE, gpus=gpus)
     for key, found in metadata.items():
         workloads.only(manifests, "Deployment")["metadata"].setdefault(key, {}).update(found)
     space.apply(manifests)
     space.wait_ready("deploy/twin")
-    return Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=rate_per_s), for_s=2400.0)
+    return Background(
+        space.url("twin"),
+        Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=rate_per_s),
+        for_s=2400.0,
+    )
 
 
 class Pooled:
-    """Clients that keep their connection and ask again when they are answered. `answered`, `refused`: what came of it.
+    """Clients that keep their connection and ask again when they are answered. `answered`,
+    `refused`: what came of it.
 
-    `parted`: how often the next request was answered over another connection although nothing had been refused: the pod went between two.
+    `parted`: how often the next request was answered over another connection although nothing had
+    been refused: the pod went between two.
     """
 
     def __init__(self, url: str, clients: int) -> None:
@@ -63,7 +87,10 @@ class Pooled:
                 }
                 try:
                     with client.stream("POST", "/v1/completions", json=asked) as answer:
-                        last, connection = connection, answer.extensions["network_stream"].get_extra_info("client_addr")
+                        last, connection = (
+                            connection,
+                            answer.extensions["network_stream"].get_extra_info("client_addr"),
+                        )
                         answer.raise_for_status()
                         answer.read()
                     self.answered += 1
@@ -84,14 +111,34 @@ class Pooled:
             thread.join(60)
 
 
-def mitigate(space: Workspace, *words: str, person: str = "admin", verb: str = "mitigate", target: str = "deploy/twin") -> int:
-    return main([verb, target, "-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig(person)), *words])
+def mitigate(
+    space: Workspace,
+    *words: str,
+    person: str = "admin",
+    verb: str = "mitigate",
+    target: str = "deploy/twin",
+) -> int:
+    return main(
+        [
+            verb,
+            target,
+            "-n",
+            space.namespace,
+            "--kubeconfig",
+            str(space.cluster.kubeconfig(person)),
+            *words,
+        ]
+    )
 
 
 def preempted(space: Workspace, selector: str = "") -> dict[str, float]:
     found = {}
     for pod in space.pods(selector):
-        counted = re.search(r"^vllm:num_preemptions_total\{[^}]*\} ([0-9.e+]+)", space.metrics(pod.name), re.MULTILINE)
+        counted = re.search(
+            r"^vllm:num_preemptions_total\{[^}]*\} ([0-9.e+]+)",
+            space.metrics(pod.name),
+            re.MULTILINE,
+        )
         assert counted is not None
         found[pod.name] = float(counted[1])
     return found
@@ -103,7 +150,11 @@ def incidents(space: Workspace) -> list[dict[str, Any]]:
 
 
 def our_events(space: Workspace) -> list[dict[str, Any]]:
-    return [event for event in space.get("events") if event.get("source", {}).get("component") == "barostat"]
+    return [
+        event
+        for event in space.get("events")
+        if event.get("source", {}).get("component") == "barostat"
+    ]
 
 
 def nothing_of_ours_is_left(space: Workspace, name: str = "twin") -> None:
@@ -111,18 +162,30 @@ def nothing_of_ours_is_left(space: Workspace, name: str = "twin") -> None:
     assert [item["metadata"]["name"] for item in space.get("deployments")] == [name]
     marks = space.get(f"deploy/{name}")["metadata"].get("annotations", {})
     assert not {"barostat.dev/claim", "barostat.dev/former"} & set(marks)
-    space.until("only home's pods", lambda: all(pod.name.startswith(f"{name}-") for pod in space.pods()), 60)
+    space.until(
+        "only home's pods", lambda: all(pod.name.startswith(f"{name}-") for pod in space.pods()), 60
+    )
     # who was the first to go keeps its mark until it has gone
-    space.until("nobody is on the way out", lambda: not any("deletionTimestamp" in pod.object["metadata"] for pod in space.pods()), 60)
-    on_pods = {mark for pod in space.pods() for mark in pod.object["metadata"].get("annotations", {})}
+    space.until(
+        "nobody is on the way out",
+        lambda: not any("deletionTimestamp" in pod.object["metadata"] for pod in space.pods()),
+        60,
+    )
+    on_pods = {
+        mark for pod in space.pods() for mark in pod.object["metadata"].get("annotations", {})
+    }
     assert not {"barostat.dev/labels", "controller.kubernetes.io/pod-deletion-cost"} & on_pods
-    assert all(pod.is_ready and pod.object["metadata"].get("ownerReferences") for pod in space.pods())
+    assert all(
+        pod.is_ready and pod.object["metadata"].get("ownerReferences") for pod in space.pods()
+    )
 
 
 @pytest.mark.long
 def test_pressure_ends_and_no_request_is_lost(space: Workspace) -> None:
     with pressed_twins(space, rate_per_s=4.0) as load:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         assert mitigate(space, "--autonomy", "act", *QUICK, person="operator") == 0
         (incident,) = incidents(space)
         assert incident["phase"] == "Done"
@@ -144,10 +207,17 @@ def test_pressure_ends_and_no_request_is_lost(space: Workspace) -> None:
 @pytest.mark.long
 def test_what_does_not_help_is_taken_back(space: Workspace) -> None:
     with pressed_twins(space, rate_per_s=4.0) as load:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         before = space.get("deploy/twin")["spec"]
         # More slots than ever run change nothing.
-        assert mitigate(space, "--autonomy", "act", "--lever", "max-num-seqs=60", *QUICK, person="operator") == 1
+        assert (
+            mitigate(
+                space, "--autonomy", "act", "--lever", "max-num-seqs=60", *QUICK, person="operator"
+            )
+            == 1
+        )
         (incident,) = incidents(space)
         assert (incident["phase"], incident["undo"]) == ("RolledBack", [])
         assert space.get("deploy/twin")["spec"] == before
@@ -155,9 +225,13 @@ def test_what_does_not_help_is_taken_back(space: Workspace) -> None:
         assert load.counts.failed == {}
 
 
-def test_what_may_not_be_done_is_refused_with_the_reason(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_may_not_be_done_is_refused_with_the_reason(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pressed_twins(space, rate_per_s=4.0, gpus=1):
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         deployment = space.get("deploy/twin")
         assert mitigate(space, "--autonomy", "act", *QUICK, person="observer") == 5
         assert f"patch deployments.apps in {space.namespace}" in capsys.readouterr().out
@@ -177,7 +251,8 @@ def test_what_may_not_be_done_is_refused_with_the_reason(space: Workspace, capsy
         assert "in place: one replica less" in told
         assert "+    - --max-num-active-seqs" in told
         assert {incident["phase"] for incident in incidents(space)} <= {"Refused"}
-        # Nobody is there to say yes: all is shown, and nothing is written, not even that nobody said it.
+        # Nobody is there to say yes: all is shown, and nothing is written, not even that nobody
+        # said it.
         written = len(incidents(space)), len(our_events(space))
         assert mitigate(space, "--in-place", *QUICK) == 5
         assert "+    - --max-num-active-seqs" in capsys.readouterr().out
@@ -191,21 +266,33 @@ def test_clients_that_keep_their_connection_are_cut_once_for_each_pod_that_goes(
 ) -> None:
     clients = 3
     with pressed_twins(space, rate_per_s=3.6) as load, Pooled(space.url("twin"), clients) as kept:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
-        # An established connection goes on when its pod is out of rotation: only the end of the wait parts them.
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
+        # An established connection goes on when its pod is out of rotation: only the end of the
+        # wait parts them.
         assert mitigate(space, "--autonomy", "act", *QUICK[:-1], "90s", person="operator") == 0
         nothing_of_ours_is_left(space)  # the last pod cuts what it has only as it goes
         (incident,) = incidents(space)
-        told = [entry["detail"] for entry in incident["timeline"] if re.search(r"at most \d+ requests? w", entry["detail"])]
+        told = [
+            entry["detail"]
+            for entry in incident["timeline"]
+            if re.search(r"at most \d+ requests? w", entry["detail"])
+        ]
         gone = sum(entry["event"] in ("DeletePod", "DeleteSpare") for entry in incident["timeline"])
         with capsys.disabled():
             print(
-                f"\n{kept.answered} answered, {kept.refused} refused, {kept.parted} parted between two requests; {gone} pods went; "
+                f"\n{kept.answered} answered, {kept.refused} refused, {kept.parted} parted "
+                f"between two requests; {gone} pods went; "
                 f"told: {told}; the others: {load.counts.summary()}"
             )
-        # Who is told of lost either its answer, or, answered at the last moment, its connection. One that was between two requests when
-        # its pod went may be refused and is not told of.
-        most = sum(int(found) for detail in told for found in re.findall(r"at most (\d+) requests? w", detail))
+        # Who is told of lost either its answer, or, answered at the last moment, its connection.
+        # One that was between two requests when its pod went may be refused and is not told of.
+        most = sum(
+            int(found)
+            for detail in told
+            for found in re.findall(r"at most (\d+) requests? w", detail)
+        )
         assert most <= kept.refused + kept.parted <= clients * gone
         assert told
         assert load.counts.failed == {}

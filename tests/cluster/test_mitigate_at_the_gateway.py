@@ -1,6 +1,8 @@
-"""Two replicas behind the gateway, a step into thrash: `mitigate` ends it at the gateway within seconds, and takes it back with the load.
+"""Two replicas behind the gateway, a step into thrash: `mitigate` ends it at the gateway within
+seconds, and takes it back with the load.
 
-The gateway follows the Deployment's pods and only watches (--shadow) until then, as it stands in a cluster that tries it out.
+The gateway follows the Deployment's pods and only watches (--shadow) until then, as it stands in a
+cluster that tries it out.
 """
 
 from __future__ import annotations
@@ -37,12 +39,20 @@ spec:
   slo: {ttftP99Seconds: 60}
 """
 QUICK = ("--for", "10s", "--interval", "2s", "--sustained", "15s")
-PACED = ("--kv-blocks", "128", "--latency", "base=0.04,decode=0.001,prefill=0.0003", "--start-time", "12")
+PACED = (
+    "--kv-blocks",
+    "128",
+    "--latency",
+    "base=0.04,decode=0.001,prefill=0.0003",
+    "--start-time",
+    "12",
+)
 """Most of a step is the same whatever is in it, as on a GPU."""
 STEP = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=5.0)
 """Its tokens need 23 requests at once on each of two; a pool holds 20."""
 CARRIED = replace(STEP, rate_per_s=2.0)
-# Clients that wait for their answers press an engine on any machine, or leave it calm; a rate would have to be its own.
+# Clients that wait for their answers press an engine on any machine, or leave it calm; a rate would
+# have to be its own.
 REAL_STEP = Load(clients=48, prompt_tokens=(500, 900), output_tokens=(250, 450))
 REAL_CARRIED = replace(REAL_STEP, clients=12)
 REAL_FLAGS = ("--max-model-len", "2048", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
@@ -58,7 +68,9 @@ REFUSALS = ("429", "503")
 
 def gateway(namespace: str, engines: str) -> list[Any]:
     """The gateway before the engines, with its rights, as deploy/gateway/embedded has it."""
-    roles = yaml.safe_load_all(ROLES.read_text().replace("namespace: inference", f"namespace: {namespace}"))
+    roles = yaml.safe_load_all(
+        ROLES.read_text().replace("namespace: inference", f"namespace: {namespace}")
+    )
     labels = {"app": "gateway"}
     arguments = [
         f"deploy/{engines}", "--limits=/etc/barostat/limits.yaml", "--host=0.0.0.0", "--port=8080", "--admin-host=0.0.0.0",
@@ -96,7 +108,14 @@ def set_up(space: Workspace, engines: str = "twin") -> str:
     model = ("/models/small", *workloads.MODEL_FLAGS[1:])
     twins = workloads.twin(replicas=2, flags=PACED, serve=SERVE)
     space.apply(
-        [*(twins if engines == "twin" else workloads.vllm(replicas=2, model=model, flags=REAL_FLAGS)), *gateway(space.namespace, engines)]
+        [
+            *(
+                twins
+                if engines == "twin"
+                else workloads.vllm(replicas=2, model=model, flags=REAL_FLAGS)
+            ),
+            *gateway(space.namespace, engines),
+        ]
     )
     space.wait_ready(f"deploy/{engines}")
     space.wait_ready("deploy/gateway")
@@ -104,17 +123,25 @@ def set_up(space: Workspace, engines: str = "twin") -> str:
 
 
 @contextmanager
-def thrashing(space: Workspace, url: str, load: Load = STEP, engines: str = "twin") -> Iterator[Background]:
+def thrashing(
+    space: Workspace, url: str, load: Load = STEP, engines: str = "twin"
+) -> Iterator[Background]:
     """The load that thrashes both comes through the gateway."""
     with Background(url, load, for_s=2400.0) as coming:
-        space.until("both are preempting", lambda: min(preempted(space, f"app={engines}").values()) > 10, within_s=150)
+        space.until(
+            "both are preempting",
+            lambda: min(preempted(space, f"app={engines}").values()) > 10,
+            within_s=150,
+        )
         yield coming
 
 
 def gaps(space: Workspace, engines: str) -> Histogram:
     """Gaps between tokens of both replicas so far."""
     pages = [read(space.metrics(pod.name)) for pod in space.pods(f"app={engines}")]
-    found = histogram((sample.labels, sample.value) for page in pages for sample in page.named(GAPS))
+    found = histogram(
+        (sample.labels, sample.value) for page in pages for sample in page.named(GAPS)
+    )
     assert found is not None
     return found
 
@@ -148,11 +175,27 @@ def token(tmp_path: Path) -> str:
 class Mitigation:
     """`barostat mitigate --autonomy act` as a process. `log`: what it has told, with when."""
 
-    def __init__(self, space: Workspace, token: str, *words: str, verb: str = "mitigate", target: str = "deploy/twin") -> None:
+    def __init__(
+        self,
+        space: Workspace,
+        token: str,
+        *words: str,
+        verb: str = "mitigate",
+        target: str = "deploy/twin",
+    ) -> None:
         self.began = time.monotonic()
         command = [sys.executable, "-m", "barostat", verb, *([target] if target else []), *words]
-        command += ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator")), "--gateway-token-file", token]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command += [
+            "-n",
+            space.namespace,
+            "--kubeconfig",
+            str(space.cluster.kubeconfig("operator")),
+            "--gateway-token-file",
+            token,
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         self.log: list[tuple[float, str]] = []
 
     def until(self, begins: str, within_s: float = 120.0) -> float:
@@ -185,7 +228,11 @@ class Mitigation:
 @pytest.mark.alone
 @pytest.mark.parametrize("engines", ["twin", pytest.param("vllm", marks=pytest.mark.long)])
 def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
-    engines: str, space: Workspace, token: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    engines: str,
+    space: Workspace,
+    token: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if engines == "vllm":
         request.getfixturevalue("real_vllm")
@@ -211,8 +258,14 @@ def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
         under_way = dict(load.counts.failed)
     code = run.end()
     with capsys.disabled():
-        print(f"\nheld {held_at - stepped:.1f} s after both had begun to preempt, none {quiet_since - stepped:.1f} s after")
-        print(f"gap p99 {after_p99_s * 1e3:.0f} ms, {calm_p99_s * 1e3:.0f} ms under a load that they carry")
+        print(
+            f"\nheld {held_at - stepped:.1f} s after both had begun to preempt, none "
+            f"{quiet_since - stepped:.1f} s after"
+        )
+        print(
+            f"gap p99 {after_p99_s * 1e3:.0f} ms, {calm_p99_s * 1e3:.0f} ms under a load "
+            "that they carry"
+        )
         print(load.counts.summary())
         print(run.told)
     assert code == 0
@@ -227,8 +280,12 @@ def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
 
 
 @pytest.mark.long
-def test_either_side_killed_at_every_act(space: Workspace, token: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """kill -9 of mitigate: the limit runs out by itself, and another run goes on. kill -9 of the gateway: the limit is put anew."""
+def test_either_side_killed_at_every_act(
+    space: Workspace, token: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kill -9 of mitigate: the limit runs out by itself, and another run goes on. kill -9 of the
+    gateway: the limit is put anew.
+    """
     with thrashing(space, set_up(space)) as load:
         run = Mitigation(space, token, "--autonomy", "act", *QUICK)
         run.until("Changing")
@@ -238,16 +295,33 @@ def test_either_side_killed_at_every_act(space: Workspace, token: str, capsys: p
             run = Mitigation(space, token, "resume", incident["id"], verb="incident", target="")
             run.until(told, within_s=200)
             run.kill()
-            assert (at_the_gateway(space)["override"] or {}).get("holder") == incident["id"], (told, run.told)
-        space.until("the limit has run out", lambda: at_the_gateway(space)["override"] is None, within_s=75)
+            assert (at_the_gateway(space)["override"] or {}).get("holder") == incident["id"], (
+                told,
+                run.told,
+            )
+        space.until(
+            "the limit has run out", lambda: at_the_gateway(space)["override"] is None, within_s=75
+        )
         run = Mitigation(space, token, "resume", incident["id"], verb="incident", target="")
         run.until("ClaimHome", within_s=200)
-        space.until("the limit is held again", lambda: at_the_gateway(space)["override"] is not None, within_s=60)
+        space.until(
+            "the limit is held again",
+            lambda: at_the_gateway(space)["override"] is not None,
+            within_s=60,
+        )
         (pod,) = space.pods("app=gateway")
         space.kubectl("delete", f"pod/{pod.name}", "--force", "--grace-period=0")
-        space.until("there is a new one", lambda: [found.name for found in space.pods("app=gateway")] not in ([], [pod.name]), 60)
+        space.until(
+            "there is a new one",
+            lambda: [found.name for found in space.pods("app=gateway")] not in ([], [pod.name]),
+            60,
+        )
         space.wait_ready("deploy/gateway")
-        space.until("it holds the limit, too", lambda: at_the_gateway(space)["override"] is not None, within_s=60)
+        space.until(
+            "it holds the limit, too",
+            lambda: at_the_gateway(space)["override"] is not None,
+            within_s=60,
+        )
         run.until("Holding", within_s=400)
         under_way = dict(load.counts.failed)
     code = run.end()

@@ -1,4 +1,6 @@
-"""`barostat mitigate` on what is no pressure: crash loops, OOM kills, bad deploys; and on a spare that finds no place."""
+"""`barostat mitigate` on what is no pressure: crash loops, OOM kills, bad deploys; and on a spare
+that finds no place.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,11 @@ def test_a_crash_loop_on_a_removed_argument_is_mended(space: Workspace) -> None:
     space.pod("app=vllm", loops, within_s=150)
     assert mitigate(space, "--autonomy", "act", *REAL, target="deploy/vllm") == 0
     incident = the_one(space)
-    assert (incident["phase"], incident["cause"], incident["plan"]["lever"]) == ("Done", "bad-config", "remove-argument")
+    assert (incident["phase"], incident["cause"], incident["plan"]["lever"]) == (
+        "Done",
+        "bad-config",
+        "remove-argument",
+    )
     assert "--swap-space" not in engine(space)["args"]
     space.wait_ready("deploy/vllm")
 
@@ -60,37 +66,65 @@ def test_a_crash_loop_on_a_removed_argument_is_mended(space: Workspace) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("real_vllm")
 def test_a_shared_memory_of_64_mib_is_mended(space: Workspace) -> None:
-    space.apply(workloads.vllm(shm=None, flags=[*workloads.SIZE_FLAGS, "--distributed-executor-backend", "mp"]))
+    space.apply(
+        workloads.vllm(
+            shm=None, flags=[*workloads.SIZE_FLAGS, "--distributed-executor-backend", "mp"]
+        )
+    )
     space.pod("app=vllm", lambda pod: bool(pod.last_end), within_s=300)
     assert mitigate(space, "--autonomy", "act", *REAL, target="deploy/vllm") == 0
     incident = the_one(space)
-    assert (incident["phase"], incident["cause"], incident["plan"]["lever"]) == ("Done", "bad-config", "shm-size")
+    assert (incident["phase"], incident["cause"], incident["plan"]["lever"]) == (
+        "Done",
+        "bad-config",
+        "shm-size",
+    )
     assert engine(space)["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
     space.wait_ready("deploy/vllm")
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("real_vllm")
-def test_a_host_memory_limit_that_kills_is_raised(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_memory_limit_that_kills_is_raised(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     space.apply(workloads.vllm(memory="700Mi"))
     before = engine(space)["resources"]
     space.pod("app=vllm", loops, within_s=150)
-    # Half as much again is enough for what was killed. This engine keeps its pool in host memory, too, and then says what it lacks.
+    # Half as much again is enough for what was killed. This engine keeps its pool in host memory,
+    # too, and then says what it lacks.
     assert mitigate(space, "--autonomy", "act", *REAL, target="deploy/vllm") == 1
     first = the_one(space)
-    assert (first["phase"], first["cause"], first["plan"]["change"]["value"]) == ("RolledBack", "host-oom", "2Gi")
+    assert (first["phase"], first["cause"], first["plan"]["change"]["value"]) == (
+        "RolledBack",
+        "host-oom",
+        "2Gi",
+    )
     assert "kv-pool-too-small" in first["why"]
     assert engine(space)["resources"] == before
     # What was worse is not tried again by itself; a person may ask for another value.
     assert mitigate(space, "--autonomy", "act", *REAL, target="deploy/vllm") == 5
     assert "took it back" in capsys.readouterr().err
-    assert mitigate(space, "--autonomy", "act", "--lever", "host-memory-limit=3Gi", *REAL, target="deploy/vllm") == 0
+    assert (
+        mitigate(
+            space,
+            "--autonomy",
+            "act",
+            "--lever",
+            "host-memory-limit=3Gi",
+            *REAL,
+            target="deploy/vllm",
+        )
+        == 0
+    )
     assert engine(space)["resources"]["limits"]["memory"] == "3Gi"
     space.wait_ready("deploy/vllm")
     assert space.pods("app=vllm")[0].restarts == 0
     # Back to what killed it: the spare shows that it would, and the workload stays as it is.
     place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
-    assert main(["rollback", "deploy/vllm", "--yes", "--for", "5s", "--sustained", "10s", *place]) == 1
+    assert (
+        main(["rollback", "deploy/vllm", "--yes", "--for", "5s", "--sustained", "10s", *place]) == 1
+    )
     assert "OOMKilled" in incidents(space)[0]["why"] + incidents(space)[-1]["why"]
     assert engine(space)["resources"]["limits"]["memory"] == "3Gi"
 
@@ -109,31 +143,51 @@ def test_a_bad_deploy_is_rolled_back(space: Workspace) -> None:
     space.until("only the bad ones are there", lambda: len(space.pods()) == 2)
     load = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=4.0)
     with Background(space.url("twin"), load) as traffic:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         # Another change is refused while the deploy is young.
         assert mitigate(space, "--autonomy", "act", "--lever", "watermark=0.05", *QUICK) == 5
         assert mitigate(space, "--autonomy", "act", *QUICK) == 0
         incident = next(found for found in incidents(space) if found["phase"] == "Done")
-        assert (incident["plan"]["lever"], incident["plan"]["change"]["value"]) == ("undo-rollout", "1")
+        assert (incident["plan"]["lever"], incident["plan"]["change"]["value"]) == (
+            "undo-rollout",
+            "1",
+        )
         assert engine(space, "twin")["args"][-2:] == ["--max-num-active-seqs", "8"]
         nothing_of_ours_is_left(space)
         assert traffic.counts.failed == {}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bad", ["an argument that the version lacks", "more cards than a node has"])
+@pytest.mark.parametrize(
+    "bad", ["an argument that the version lacks", "more cards than a node has"]
+)
 def test_a_deploy_that_is_stuck_is_undone_and_nobody_who_serves_is_touched(
     space: Workspace, capsys: pytest.CaptureFixture[str], bad: str
 ) -> None:
-    bad_twins(space, *(("--swap-space", "4") if "argument" in bad else ()), gpus=0 if "argument" in bad else 8)
+    bad_twins(
+        space,
+        *(("--swap-space", "4") if "argument" in bad else ()),
+        gpus=0 if "argument" in bad else 8,
+    )
     space.pod("app=twin", lambda pod: loops(pod) or pod.waits_for == "Unschedulable", within_s=150)
     serve = {pod.name for pod in space.pods() if pod.is_ready}
-    with Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(20, 40), rate_per_s=2.0)) as traffic:
+    with Background(
+        space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(20, 40), rate_per_s=2.0)
+    ) as traffic:
         assert mitigate(space, "--dry-run", *QUICK) == 0
         assert "no replica of the rollout serves" in capsys.readouterr().out
         assert mitigate(space, "--autonomy", "act", *QUICK) == 0
-        assert (the_one(space)["phase"], the_one(space)["plan"]["strategy"]) == ("Done", "stuck-rollout")
-        space.until("only those that served", lambda: {pod.name for pod in space.pods()} == serve, within_s=60)
+        assert (the_one(space)["phase"], the_one(space)["plan"]["strategy"]) == (
+            "Done",
+            "stuck-rollout",
+        )
+        space.until(
+            "only those that served",
+            lambda: {pod.name for pod in space.pods()} == serve,
+            within_s=60,
+        )
         assert "--swap-space" not in engine(space, "twin")["args"]
         assert "nvidia.com/gpu" not in engine(space, "twin")["resources"]["limits"]
         space.wait_ready("deploy/twin")
@@ -148,24 +202,37 @@ def test_a_pool_that_is_too_small_to_start_gets_a_length_that_fits(space: Worksp
     space.until("both loop", lambda: sum(map(loops, space.pods("app=twin"))) == 2, within_s=150)
     assert mitigate(space, "--autonomy", "act", *QUICK) == 0
     incident = the_one(space)
-    assert (incident["cause"], incident["plan"]["change"]["name"]) == ("kv-pool-too-small", "--max-model-len")
+    assert (incident["cause"], incident["plan"]["change"]["name"]) == (
+        "kv-pool-too-small",
+        "--max-model-len",
+    )
     assert engine(space, "twin")["args"][-2:] == ["--max-model-len", "26944"]
     space.wait_ready("deploy/twin")
     nothing_of_ours_is_left(space)
 
 
 @pytest.mark.long
-def test_a_spare_that_stays_pending_ends_the_plan(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spare_that_stays_pending_ends_the_plan(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     manifests = workloads.twin(flags=PRESSED, serve=SERVE, labels={"tier": "alone"})
     deployment = workloads.only(manifests, "Deployment")
     workloads.only(manifests, "Service")["spec"]["selector"] = {"app": "twin"}
-    # What is beside a pod is not looked at before: only the scheduler tells that no second one of these finds a place.
-    apart = {"labelSelector": {"matchLabels": {"tier": "alone"}}, "topologyKey": "kubernetes.io/hostname"}
-    deployment["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    # What is beside a pod is not looked at before: only the scheduler tells that no second one of
+    # these finds a place.
+    apart = {
+        "labelSelector": {"matchLabels": {"tier": "alone"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    deployment["spec"]["template"]["spec"]["affinity"] = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+    }
     space.apply(manifests)
     space.wait_ready("deploy/twin")
     before = space.get("deploy/twin")["spec"]
-    with Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=2.0)) as load:
+    with Background(
+        space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=2.0)
+    ) as load:
         space.until("it is preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
         assert mitigate(space, "--autonomy", "act", *QUICK) == 1
         incident = the_one(space)
@@ -175,13 +242,25 @@ def test_a_spare_that_stays_pending_ends_the_plan(space: Workspace, capsys: pyte
         assert space.get("deploy/twin")["spec"] == before
         nothing_of_ours_is_left(space)
         place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
-        command = [sys.executable, "-m", "barostat.shells.cli.main", "mitigate", "deploy/twin", "--autonomy", "act", *QUICK, *place]
+        command = [
+            sys.executable,
+            "-m",
+            "barostat.shells.cli.main",
+            "mitigate",
+            "deploy/twin",
+            "--autonomy",
+            "act",
+            *QUICK,
+            *place,
+        ]
         run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert run.stderr is not None
         assert any(line.startswith("CreateSpare") for line in run.stderr)
         (again,) = [found["id"] for found in incidents(space) if found["phase"] == "Preparing"]
         assert main(["rollback", again, *place]) == 5  # nobody is there to say yes
-        assert [found["id"] for found in incidents(space) if found["phase"] == "Preparing"] == [again]
+        assert [found["id"] for found in incidents(space) if found["phase"] == "Preparing"] == [
+            again
+        ]
         assert main(["incident", "abort", again, *place]) == 1
         assert "another run goes on with it" in "".join(run.stderr) or run.wait(30) == 3
         nothing_of_ours_is_left(space)
@@ -190,7 +269,9 @@ def test_a_spare_that_stays_pending_ends_the_plan(space: Workspace, capsys: pyte
 
 
 def told(space: Workspace, incident: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every form in which an incident is shown, and what `rollback` says of one that left nothing."""
+    """Every form in which an incident is shown, and what `rollback` says of one that left
+    nothing.
+    """
     place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
     capsys.readouterr()
     assert main(["incident", "list", *place]) == 0
@@ -209,7 +290,9 @@ def told(space: Workspace, incident: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.long
 def test_a_card_that_is_taken_between_plan_and_yes_ends_the_plan(space: Workspace) -> None:
     with pressed_twins(space, rate_per_s=4.0, gpus=1) as load:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
+        )
         before = space.get("deploy/twin")["spec"]
         for key, code in (("\x04", 5), ("\x03", 130)):  # Ctrl-D is a no, Ctrl-C leaves
             run = Terminal(space, "mitigate", "deploy/twin", *QUICK)
@@ -242,7 +325,14 @@ class Terminal:
         self.near, far = pty.openpty()
         place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
         command = [sys.executable, "-m", "barostat.shells.cli.main", *words, *place]
-        self.process = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, start_new_session=True, preexec_fn=_controlling)
+        self.process = subprocess.Popen(
+            command,
+            stdin=far,
+            stdout=far,
+            stderr=far,
+            start_new_session=True,
+            preexec_fn=_controlling,
+        )
         os.close(far)
 
     def read_until(self, words: str) -> str:
@@ -271,32 +361,61 @@ class Terminal:
 
 
 @pytest.mark.long
-def test_in_place_one_replica_goes_before_its_successor_comes(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_place_one_replica_goes_before_its_successor_comes(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pressed_twins(space, rate_per_s=3.6, gpus=1) as load:
         space.apply([workloads.only(workloads.twin("blocker", gpus=1), "Deployment")])
         space.wait_ready("deploy/blocker")
-        space.until("both are preempting", lambda: min(preempted(space, "app=twin").values()) > 20, within_s=300)
-        # One replica has all the load meanwhile, and what waits there has to be answered before it goes.
+        space.until(
+            "both are preempting",
+            lambda: min(preempted(space, "app=twin").values()) > 20,
+            within_s=300,
+        )
+        # One replica has all the load meanwhile, and what waits there has to be answered before it
+        # goes.
         assert mitigate(space, "--in-place", "--autonomy", "act", *QUICK[:-1], "6m") == 0
         incident = the_one(space)
         assert (incident["phase"], incident["plan"]["strategy"]) == ("Done", "in-place")
         assert "--max-num-active-seqs" in engine(space, "twin")["args"]
         place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
         capsys.readouterr()
-        # By chance one replica has half as much as before for half a minute, which is too little to tell.
+        # By chance one replica has half as much as before for half a minute, which is too little to
+        # tell.
         assert main(["verify", "deploy/twin", "--for", "90s", *place]) == 0
         assert capsys.readouterr().out.count(": better: ") == 2
-        assert main(["rollback", "deploy/twin", "--in-place", "--yes", "--for", "10s", "--sustained", "20s", *place]) == 0
+        assert (
+            main(
+                [
+                    "rollback",
+                    "deploy/twin",
+                    "--in-place",
+                    "--yes",
+                    "--for",
+                    "10s",
+                    "--sustained",
+                    "20s",
+                    *place,
+                ]
+            )
+            == 0
+        )
         assert "--max-num-active-seqs" not in engine(space, "twin")["args"]
-        assert main(["verify", incident["id"], "--for", "30s", *place]) == 2  # it is not in force any more
+        assert (
+            main(["verify", incident["id"], "--for", "30s", *place]) == 2
+        )  # it is not in force any more
         assert load.counts.failed == {}
 
 
 @pytest.mark.long
-def test_one_replica_more_where_a_card_is_free(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_replica_more_where_a_card_is_free(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     # What thrashes serves 1.4 of these per second: two do not come out of it, three do.
     with pressed_twins(space, rate_per_s=3.4, gpus=1) as load:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 20, within_s=150)
+        space.until(
+            "both are preempting", lambda: min(preempted(space).values()) > 20, within_s=150
+        )
         assert mitigate(space, "--lever", "scale-out", "--autonomy", "act", *QUICK) == 0
         incident = the_one(space)
         assert (incident["phase"], incident["plan"]["strategy"]) == ("Done", "scale-out")

@@ -1,9 +1,11 @@
-"""Every command line of the README and the guide is tried as it is printed, in a folder that `barostat example all` filled.
+"""Every command line of the README and the guide is tried as it is printed, in a folder that
+`barostat example all` filled.
 
-The convention that a reader sees too (docs/guide/overview.md): a command that names a URL or a workload (`deploy/NAME`, `-l`, `-A`), or
-that listens, needs an engine, a cluster or a port; here its arguments are read to the end. All others run, the long ones in
-tests/integration. What they say first stands in `guide-commands.txt` beside this file: `pytest tests/documents --renew`, and read the
-difference.
+The convention that a reader sees too (docs/guide/overview.md): a command that names a URL or a
+workload (`deploy/NAME`, `-l`, `-A`), or that listens, needs an engine, a cluster or a port; here
+its arguments are read to the end. All others run, the long ones in tests/integration. What they say
+first stands in `guide-commands.txt` beside this file: `pytest tests/documents --renew`, and read
+the difference.
 """
 
 from __future__ import annotations
@@ -46,9 +48,15 @@ def test_what_needs_nothing_runs_and_says_what_it_said(
     told = []
     for line in HERE:
         code, said = run(line)
-        first = [text.rstrip() for text in said.splitlines() if text.strip()][: 1 if " > " in line else 3]
-        told.append("\n".join((f"$ {line}", *(f"  {text[:110]}" for text in first), f"  [{code}]", "")))
+        first = [text.rstrip() for text in said.splitlines() if text.strip()][
+            : 1 if " > " in line else 3
+        ]
+        told.append(
+            "\n".join((f"$ {line}", *(f"  {text[:110]}" for text in first), f"  [{code}]", ""))
+        )
     found = "\n".join(told)
     if pytestconfig.getoption("--renew"):
         GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8"), "if this is better: pytest tests/documents --renew, and read the difference"
+    assert found == GOLDEN.read_text(encoding="utf-8"), (
+        "if this is better: pytest tests/documents --renew, and read the difference"
+    )

@@ -1,4 +1,6 @@
-"""The example repository of a platform team: it holds to itself, a bad change is refused, what is made from the limits is current."""
+"""The example repository of a platform team: it holds to itself, a bad change is refused, what is
+made from the limits is current.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,17 @@ def team(tmp_path: Path) -> Path:
     command.chmod(0o755)
     ran(tmp_path / "team", "git", "init", "-q", "-b", "main")
     ran(tmp_path / "team", "git", "add", "-A")
-    ran(tmp_path / "team", "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "as it is")
+    ran(
+        tmp_path / "team",
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@t",
+        "commit",
+        "-qm",
+        "as it is",
+    )
     return tmp_path / "team"
 
 
@@ -40,7 +52,15 @@ def ran(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
         **os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1",
         "COLUMNS": "140",
     }  # fmt: skip
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def changed(team: Path, file: str, old: str, new: str) -> None:
@@ -55,7 +75,11 @@ def test_it_holds_to_itself_and_only_a_certificate_is_asked_for(team: Path) -> N
     assert "1 engine" in ordinary.stdout
     pedant = ran(team, "barostat", "check", ".", "--persona", "pedant", "-o", "github")
     assert pedant.returncode == 1
-    assert [line for line in pedant.stdout.splitlines() if line.startswith("::") and "not-load-tested" not in line] == []
+    assert [
+        line
+        for line in pedant.stdout.splitlines()
+        if line.startswith("::") and "not-load-tested" not in line
+    ] == []
     assert "no load test has proved these limits" in pedant.stdout
 
 
@@ -67,7 +91,12 @@ def test_it_holds_to_itself_and_only_a_certificate_is_asked_for(team: Path) -> N
         (DEPLOYMENT, r"vllm-openai:v0.32.0", "vllm-openai:latest", "floating-tag"),
         (DEPLOYMENT, r"\{port: http, interval", "{port: metrics, interval", "not-scraped"),
         (LIMITS, r"maxNumSeqs: \d+", "maxNumSeqs: -1", "limits-invalid"),
-        ("models/qwen3-8b/rules.yaml", r"expr: .*", "expr: DCGM_FI_DEV_FB_USED / DCGM_FI_DEV_FB_TOTAL > 0.9", ""),
+        (
+            "models/qwen3-8b/rules.yaml",
+            r"expr: .*",
+            "expr: DCGM_FI_DEV_FB_USED / DCGM_FI_DEV_FB_TOTAL > 0.9",
+            "",
+        ),
     ],
 )
 def test_a_bad_change_is_refused(team: Path, file: str, old: str, new: str, rule: str) -> None:
@@ -78,7 +107,9 @@ def test_a_bad_change_is_refused(team: Path, file: str, old: str, new: str, rule
         assert f'"rule": "{rule}"' in found.stdout
     else:
         assert ran(team, "./made-from-limits.sh").returncode == 0
-        assert ran(team, "git", "diff", "--exit-code").returncode == 0, "what was edited by hand is made anew"
+        assert ran(team, "git", "diff", "--exit-code").returncode == 0, (
+            "what was edited by hand is made anew"
+        )
 
 
 def test_what_is_made_from_the_limits_is_current_and_follows_them(team: Path) -> None:
@@ -88,7 +119,11 @@ def test_what_is_made_from_the_limits_is_current_and_follows_them(team: Path) ->
     changed(team, LIMITS, r"ttftP99Seconds: 2.0", "ttftP99Seconds: 4.0")
     changed(team, LIMITS, r"maxNumSeqs: \d+", "maxNumSeqs: 40")
     assert ran(team, "./made-from-limits.sh").returncode == 0
-    assert set(ran(team, "git", "diff", "--name-only").stdout.split()) == {LIMITS, "models/qwen3-8b/rules.yaml", "policy/qwen3-8b.yaml"}
+    assert set(ran(team, "git", "diff", "--name-only").stdout.split()) == {
+        LIMITS,
+        "models/qwen3-8b/rules.yaml",
+        "policy/qwen3-8b.yaml",
+    }
 
 
 def test_the_review_reads_what_a_request_may_do_now(team: Path) -> None:
@@ -102,20 +137,33 @@ def test_the_review_reads_what_a_request_may_do_now(team: Path) -> None:
 
 def test_its_pipelines_name_what_is_there() -> None:
     config = yaml.safe_load((EXAMPLE / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
+    hooks = {
+        hook["id"]
+        for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    }
     assert {hook["id"] for repo in config["repos"] for hook in repo["hooks"]} <= hooks
-    steps = yaml.safe_load((EXAMPLE / ".github/workflows/limits.yaml").read_text(encoding="utf-8"))["jobs"]["check"]["steps"]
+    steps = yaml.safe_load((EXAMPLE / ".github/workflows/limits.yaml").read_text(encoding="utf-8"))[
+        "jobs"
+    ]["check"]["steps"]
     (step,) = [step for step in steps if "/barostat/" in step.get("uses", "")]
     action = step["uses"].split("/barostat/")[1].split("@")[0]
     inputs = yaml.safe_load((ROOT / action / "action.yml").read_text(encoding="utf-8"))["inputs"]
     assert set(step["with"]) <= set(inputs)
     pipeline = yaml.safe_load((EXAMPLE / ".gitlab-ci.yml").read_text(encoding="utf-8"))
-    shared = yaml.safe_load((ROOT / pipeline["include"]["remote"].split("v0.1.0/")[1]).read_text(encoding="utf-8"))
+    shared = yaml.safe_load(
+        (ROOT / pipeline["include"]["remote"].split("v0.1.0/")[1]).read_text(encoding="utf-8")
+    )
     assert pipeline["limits"]["extends"] in shared
     assert set(pipeline["limits"]["variables"]) <= set(shared[".barostat-check"]["variables"])
 
 
 def test_the_readme_names_every_file() -> None:
-    said = set(re.findall(r"^    ([\w./-]+)  +\S", (EXAMPLE / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    said = set(
+        re.findall(
+            r"^    ([\w./-]+)  +\S",
+            (EXAMPLE / "README.md").read_text(encoding="utf-8"),
+            flags=re.MULTILINE,
+        )
+    )
     there = {str(path.relative_to(EXAMPLE)) for path in EXAMPLE.rglob("*") if path.is_file()}
     assert said == there - {"README.md"}

@@ -1,4 +1,6 @@
-"""Prevention, and what the classic advice gets wrong: what the pages name is there, and the versions are those of the catalogue."""
+"""Prevention, and what the classic advice gets wrong: what the pages name is there, and the
+versions are those of the catalogue.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,19 @@ TEXTS = {"prevention": PREVENTION, "classic-advice": CLASSIC}
 
 RULES = {rule.name for rule in rules()}
 LIMITS = {
-    f"{room}.{key}" for room, cls in (("request", RequestLimits), ("engine", EngineLimits), ("edge", EdgeLimits)) for key in fields_of(cls)
+    f"{room}.{key}"
+    for room, cls in (("request", RequestLimits), ("engine", EngineLimits), ("edge", EdgeLimits))
+    for key in fields_of(cls)
 }
 DASHBOARDS = {path.stem for path in (ROOT / "deploy" / "dashboards").glob("*.json")}
-KNOWN = RULES | LIMITS | DASHBOARDS | {DRIFT, "tenants"} | {lever.name for lever in levers()} | set(CAUSES)
+KNOWN = (
+    RULES
+    | LIMITS
+    | DASHBOARDS
+    | {DRIFT, "tenants"}
+    | {lever.name for lever in levers()}
+    | set(CAUSES)
+)
 TRIGGERS = {"burst"}
 VALUES = {"auto"}
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)+)", CLASSIC, flags=re.MULTILINE))
@@ -40,7 +51,8 @@ ERAS = {era.what: era for era in NAME_ERAS}
 DEFAULT_SHARE_MOVED = next(
     text
     for text in (f"0.{minor}.0" for minor in range(1, 40))
-    if (found := default("gpu_memory_utilization", parse_version(text))) is not None and found.value == 0.92
+    if (found := default("gpu_memory_utilization", parse_version(text))) is not None
+    and found.value == 0.92
 )
 
 # Every version that a section names, as the catalogue has it.
@@ -87,11 +99,15 @@ def test_every_name_on_the_page_is_there(page: str) -> None:
     for words in quoted:
         if words.startswith("barostat ") or words.split()[0] in VERBS:
             verb, flags = (
-                (words.split()[1:2] or [""])[0] if words.startswith("barostat ") else words.split()[0],
+                (words.split()[1:2] or [""])[0]
+                if words.startswith("barostat ")
+                else words.split()[0],
                 re.findall(r"--[\w-]+", words),
             )
             assert verb in VERBS, words
-            help_page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+            help_page = (ROOT / "docs" / "reference" / "command-line.md").read_text(
+                encoding="utf-8"
+            )
             assert all(flag in help_page for flag in flags), words
         elif words.startswith("Barostat"):
             assert words in {alert.name for alert in alerts()}, words
@@ -104,17 +120,29 @@ def test_every_name_on_the_page_is_there(page: str) -> None:
         elif "/" in words:
             assert (ROOT / words).is_dir(), words
         else:
-            assert words in KNOWN | TRIGGERS | VALUES, f"{words}: neither rule, alert, verb, lever, cause, limit nor dashboard"
+            assert words in KNOWN | TRIGGERS | VALUES, (
+                f"{words}: neither rule, alert, verb, lever, cause, limit nor dashboard"
+            )
 
 
 def test_prevention_has_an_answer_for_every_point_and_says_none_yet_nowhere() -> None:
-    rows = [line for line in PREVENTION.splitlines() if line.startswith("| ") and not line.startswith("| what has to hold")]
+    rows = [
+        line
+        for line in PREVENTION.splitlines()
+        if line.startswith("| ") and not line.startswith("| what has to hold")
+    ]
     assert len(rows) >= 28
     assert not [row for row in rows if not _quoted(row)]
     assert "none yet" not in PREVENTION.lower()
-    asked = {rule.name for rule in rules() if rule.persona == "pedant" and rule.name.startswith(("no-", "not-"))}
+    asked = {
+        rule.name
+        for rule in rules()
+        if rule.persona == "pedant" and rule.name.startswith(("no-", "not-"))
+    }
     host = {"no-card-for-surge", "no-drain", "no-model-cache"}
-    assert asked - host <= set(_quoted(PREVENTION)), "a limit that a careful team asks for stands on this page"
+    assert asked - host <= set(_quoted(PREVENTION)), (
+        "a limit that a careful team asks for stands on this page"
+    )
 
 
 def test_the_versions_of_the_classic_advice_are_those_of_the_catalogue() -> None:

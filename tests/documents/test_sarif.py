@@ -1,4 +1,6 @@
-"""`check -o sarif` over the whole corpus keeps what SARIF 2.1.0 requires; the schema that says so can fail."""
+"""`check -o sarif` over the whole corpus keeps what SARIF 2.1.0 requires; the schema that says so
+can fail.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,29 @@ CORPUS = Path(__file__).parents[1] / "data" / "check"
 
 
 def wrong(log: Any) -> list[str]:
-    found = Draft202012Validator(SCHEMA, format_checker=Draft202012Validator.FORMAT_CHECKER).iter_errors(log)
+    found = Draft202012Validator(
+        SCHEMA, format_checker=Draft202012Validator.FORMAT_CHECKER
+    ).iter_errors(log)
     return [f"{'.'.join(map(str, error.path))}: {error.message[:200]}" for error in found]
 
 
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Of every file of the corpus, of a name with marks in it, and of a file that cannot be read."""
+def log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> dict[str, Any]:
+    """Of every file of the corpus, of a name with marks in it, and of a file that cannot be
+    read.
+    """
     monkeypatch.chdir(tmp_path)
-    for path in (path for path in CORPUS.rglob("*") if path.is_file() and path.suffix != ".expected"):
+    for path in (
+        path for path in CORPUS.rglob("*") if path.is_file() and path.suffix != ".expected"
+    ):
         there = tmp_path / "team" / path.parent.name / path.name
         there.parent.mkdir(parents=True, exist_ok=True)
         there.write_bytes(path.read_bytes())
-    (tmp_path / "team" / "a b,%é#?.yaml").write_bytes((CORPUS / "bad" / "one-item.yaml").read_bytes())
+    (tmp_path / "team" / "a b,%é#?.yaml").write_bytes(
+        (CORPUS / "bad" / "one-item.yaml").read_bytes()
+    )
     (tmp_path / "broken.yaml").write_text("a: b: c\n")
     capsys.readouterr()
     assert main(["check", "team", "broken.yaml", "--persona", "pedant", "-o", "sarif"]) == 2
@@ -59,8 +71,12 @@ def test_a_log_that_breaks_the_format_is_told(log: dict[str, Any]) -> None:
         lambda run: run["results"][0].pop("message"),
         lambda run: run["results"][0].update(level="critical"),
         lambda run: run["results"][0].update(rulId="x"),
-        lambda run: run["results"][0]["locations"][0]["physicalLocation"]["region"].update(startLine=0),
-        lambda run: run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"].update(uri="/etc/a b"),
+        lambda run: run["results"][0]["locations"][0]["physicalLocation"]["region"].update(
+            startLine=0
+        ),
+        lambda run: run["results"][0]["locations"][0]["physicalLocation"][
+            "artifactLocation"
+        ].update(uri="/etc/a b"),
         lambda run: run["invocations"][0].pop("executionSuccessful"),
     )
     for change in changes:

@@ -1,4 +1,6 @@
-"""Archives of bundles, made and changed member by member: names, kinds, sizes that lie, contents."""
+"""Archives of bundles, made and changed member by member: names, kinds, sizes that lie,
+contents.
+"""
 
 # ruff: noqa: E501 (inputs as they come)
 
@@ -43,8 +45,12 @@ def archive_of(folder: Path, most_bytes: int = 60_000) -> bytes:
     return _packed(members, gz=True)
 
 
-def changed_archive(data: bytes, dice: random.Random, change: Callable[[str, bytes], bytes]) -> bytes:
-    """The archive with one member changed. `change`: of a member's content. What is no archive is given back as it is."""
+def changed_archive(
+    data: bytes, dice: random.Random, change: Callable[[str, bytes], bytes]
+) -> bytes:
+    """The archive with one member changed. `change`: of a member's content. What is no archive is
+    given back as it is.
+    """
     gz = data[:2] == b"\x1f\x8b"
     try:
         members = _members(gzip.decompress(data) if gz else data)
@@ -85,6 +91,10 @@ def _packed(members: list[Member], *, gz: bool) -> bytes:
     """The bytes, also of members that lie about their size."""
     parts = []
     for member, content in members:
-        parts += [member.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"), content, bytes(-len(content) % _BLOCK)]
+        parts += [
+            member.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"),
+            content,
+            bytes(-len(content) % _BLOCK),
+        ]
     whole = b"".join(parts) + bytes(2 * _BLOCK)
     return gzip.compress(whole, 1, mtime=0) if gz else whole

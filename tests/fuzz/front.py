@@ -19,10 +19,11 @@ class Wrong(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """`seeds`: inputs as they really come, made when they are asked for. `feed`: takes one input and a folder of its own that it may fill.
+    """`seeds`: inputs as they really come, made when they are asked for. `feed`: takes one input
+    and a folder of its own that it may fill.
 
-    `refusals`: what it may raise; whatever else comes out is a bug. `shape`: how inputs are changed (`mutate.py`). `words`: what its
-    grammar knows, put in now and then.
+    `refusals`: what it may raise; whatever else comes out is a bug. `shape`: how inputs are changed
+    (`mutate.py`). `words`: what its grammar knows, put in now and then.
     """
 
     name: str

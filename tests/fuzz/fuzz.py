@@ -1,10 +1,13 @@
-"""Hostile inputs for every parser and every front: `make fuzz`, five minutes; `make fuzz NIGHTLY=1`, three hours.
+"""Hostile inputs for every parser and every front: `make fuzz`, five minutes; `make fuzz
+NIGHTLY=1`, three hours.
 
-python -m tests.fuzz.fuzz [--seconds S] [--inputs N] [--seed N] [--jobs N] [--busy] [FRONT ...]   what came of it; 1: something broke
+python -m tests.fuzz.fuzz [--seconds S] [--inputs N] [--seed N] [--jobs N] [--busy] [FRONT ...]
+what came of it; 1: something broke
 python -m tests.fuzz.fuzz --replay FILE FRONT                                                     one input again, as it was saved
 
-Each front has a process of its own (`worker.py`). An input that takes over 2 s of CPU time, needs over 512 MB, or makes anything but the
-front's own refusal, is saved with its seed under build/fuzz, shrunk. It becomes a test beside the parser's other tests when it is mended.
+Each front has a process of its own (`worker.py`). An input that takes over 2 s of CPU time, needs
+over 512 MB, or makes anything but the front's own refusal, is saved with its seed under build/fuzz,
+shrunk. It becomes a test beside the parser's other tests when it is mended.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ SECONDS, NIGHTLY_S = 300.0, 3 * 3600.0
 _GRACE_S = 90.0
 """CPU time for loading, for the seeds and for shrinking, which no time is given for."""
 _SILENT_S = 120.0
-"""A process that has not taken a new input for so long, and has not worked either, hangs. One that is starved of a CPU works a little."""
+"""A process that has not taken a new input for so long, and has not worked either, hangs. One that
+is starved of a CPU works a little.
+"""
 _WORKED_S = 0.05
 _LOOK_EVERY_S = 1.0
 
@@ -52,21 +57,50 @@ class Outcome:
 
 
 def fed(
-    fronts: Sequence[str], out: Path, *, seed: int, seconds: float | None = None, inputs: int | None = None, busy: bool = False
+    fronts: Sequence[str],
+    out: Path,
+    *,
+    seed: int,
+    seconds: float | None = None,
+    inputs: int | None = None,
+    busy: bool = False,
 ) -> list[Outcome]:
-    """The fronts, one after another in one process, each for so many seconds or inputs, whichever is less.
+    """The fronts, one after another in one process, each for so many seconds or inputs, whichever
+    is less.
 
-    A process that dies or hangs is a crash of the front that it was at. It hangs where it works for longer than it was given, or where it
-    neither works nor goes on: a busy machine makes every wait longer, and is no failure.
+    A process that dies or hangs is a crash of the front that it was at. It hangs where it works for
+    longer than it was given, or where it neither works nor goes on: a busy machine makes every wait
+    longer, and is no failure.
     """
     out.mkdir(parents=True, exist_ok=True)
-    limit = [*(["--seconds", str(seconds)] if seconds is not None else []), *(["--inputs", str(inputs)] if inputs is not None else [])]
+    limit = [
+        *(["--seconds", str(seconds)] if seconds is not None else []),
+        *(["--inputs", str(inputs)] if inputs is not None else []),
+    ]
     limit += ["--busy"] if busy else []
-    words = [sys.executable, "-m", "tests.fuzz.worker", "--seed", str(seed), "--out", str(out), *limit, *fronts]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.worker",
+        "--seed",
+        str(seed),
+        "--out",
+        str(out),
+        *limit,
+        *fronts,
+    ]
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "HOME": str(out / "nobody")}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": paths,
+        "OPENBLAS_NUM_THREADS": "1",
+        "HOME": str(out / "nobody"),
+    }
     with tempfile.TemporaryFile("w+") as errors, tempfile.TemporaryFile("w+") as answers:
-        process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=answers, stderr=errors, text=True)
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=environment, stdout=answers, stderr=errors, text=True
+        )
         hung = _hangs(process, answers, (seconds or 60.0) * len(fronts) + _GRACE_S)
         if hung:
             process.kill()
@@ -108,7 +142,9 @@ def _hangs(process: subprocess.Popen[str], answers: IO[str], most_s: float) -> s
 
 
 def _mark(answers: IO[str]) -> int:
-    """Another number for each input: when the file of the last one was written, in the folder that the process told last."""
+    """Another number for each input: when the file of the last one was written, in the folder that
+    the process told last.
+    """
     with contextlib.suppress(OSError, StopIteration):
         told = os.pread(answers.fileno(), 1 << 20, 0).decode().splitlines()
         folder = next(line for line in reversed(told) if not line.startswith("{"))
@@ -118,14 +154,20 @@ def _mark(answers: IO[str]) -> int:
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """The outcomes as a table, with the sum."""
-    rows = [f"{'front':24}{'inputs':>10}{'inputs/s':>10}{'refused':>9}{'lines':>8}{'kept':>6}{'crashes':>9}"]
+    rows = [
+        f"{'front':24}{'inputs':>10}{'inputs/s':>10}{'refused':>9}{'lines':>8}{'kept':>6}{'crashes':>9}"
+    ]
     for one in outcomes:
         share = f"{one.refused / one.inputs:.0%}" if one.inputs else ""
         rate = one.inputs / one.seconds if one.seconds else 0.0
-        rows.append(f"{one.front:24}{one.inputs:10,}{rate:10,.0f}{share:>9}{one.lines:8,}{one.kept:6}{len(one.crashes):9}")
+        rows.append(
+            f"{one.front:24}{one.inputs:10,}{rate:10,.0f}{share:>9}{one.lines:8,}{one.kept:6}{len(one.crashes):9}"
+        )
     inputs, seconds = sum(one.inputs for one in outcomes), sum(one.seconds for one in outcomes)
     crashes = sum(len(one.crashes) for one in outcomes)
-    rows.append(f"{'all':24}{inputs:10,}{inputs / max(seconds, 1e-9):10,.0f}{'':9}{'':8}{'':6}{crashes:9}")
+    rows.append(
+        f"{'all':24}{inputs:10,}{inputs / max(seconds, 1e-9):10,.0f}{'':9}{'':8}{'':6}{crashes:9}"
+    )
     return "\n".join(rows)
 
 
@@ -135,7 +177,11 @@ def _replayed(front: str, path: Path) -> int:
         began = time.process_time()
         with limited():
             found = judged(FRONTS[front], path.read_bytes(), Path(folder))
-    print(f"{found.trace}\n{found.what}" if isinstance(found, Crash) else f"clean: {found.answer or 'accepted'}")
+    print(
+        f"{found.trace}\n{found.what}"
+        if isinstance(found, Crash)
+        else f"clean: {found.answer or 'accepted'}"
+    )
     print(f"{time.process_time() - began:.2f} s of CPU time")
     return int(isinstance(found, Crash))
 
@@ -143,23 +189,47 @@ def _replayed(front: str, path: Path) -> int:
 def main() -> int:
     """The fronts that are asked for, or all; 1 where one broke."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.fuzz.fuzz",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("fronts", nargs="*", metavar="FRONT")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for all fronts together (default 300)")
-    parser.add_argument("--inputs", type=int, help="of each front at most, beside its seeds: the same on any machine")
-    parser.add_argument("--busy", action="store_true", help="the machine does other things too: half as much CPU time again for each input")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="for all fronts together (default 300)"
+    )
+    parser.add_argument(
+        "--inputs",
+        type=int,
+        help="of each front at most, beside its seeds: the same on any machine",
+    )
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="the machine does other things too: half as much CPU time again for each input",
+    )
     parser.add_argument("--nightly", action="store_true", help="three hours, and a seed of the day")
-    parser.add_argument("--seed", type=int, help="default 1, so that two runs try the same; nightly the number of the day")
-    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), help="processes at once")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="default 1, so that two runs try the same; nightly the number of the day",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=min(4, os.cpu_count() or 1), help="processes at once"
+    )
     parser.add_argument("--replay", type=Path, metavar="FILE")
     asked = parser.parse_args()
     if unknown := [name for name in asked.fronts if name not in FRONTS]:
         parser.error(f"no front is called {unknown[0]!r}; there are {', '.join(FRONTS)}")
     if asked.replay is not None:
-        return _replayed(asked.fronts[0], asked.replay) if asked.fronts else parser.error("--replay FILE needs its front")
+        return (
+            _replayed(asked.fronts[0], asked.replay)
+            if asked.fronts
+            else parser.error("--replay FILE needs its front")
+        )
     names = asked.fronts or list(FRONTS)
-    seed = asked.seed if asked.seed is not None else int(time.time() // 86_400) if asked.nightly else 1
+    seed = (
+        asked.seed if asked.seed is not None else int(time.time() // 86_400) if asked.nightly else 1
+    )
     each_s = (NIGHTLY_S if asked.nightly else asked.seconds) * asked.jobs / len(names)
 
     def each(name: str) -> list[Outcome]:

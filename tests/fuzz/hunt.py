@@ -1,4 +1,6 @@
-"""One front, fed for a while: inputs that reach new lines or new refusals are kept and changed further; crashes are shrunk and saved."""
+"""One front, fed for a while: inputs that reach new lines or new refusals are kept and changed
+further; crashes are shrunk and saved.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _SHRINKING_S = 6.0
 
 @dataclass(slots=True)
 class Hunt:
-    """What came of it. `lines`: of the package, walked by the inputs that were traced. `crashes`: the file of each kind."""
+    """What came of it. `lines`: of the package, walked by the inputs that were traced. `crashes`:
+    the file of each kind.
+    """
 
     front: Front
     out: Path
@@ -61,15 +65,26 @@ class Hunt:
                     if not goes_on(self.inputs - of_seeds):
                         break
                     parent = self.kept[int(len(self.kept) * dice.random() ** 0.7)]
-                    self._fed(mutated(parent, self.front.shape, dice, self.kept, self.front.words), traced=dice.random() * _TRACED_OF < 1)
+                    self._fed(
+                        mutated(parent, self.front.shape, dice, self.kept, self.front.words),
+                        traced=dice.random() * _TRACED_OF < 1,
+                    )
         self.took_s = time.monotonic() - began
 
     def _fed(self, data: bytes, *, traced: bool) -> None:
         self.inputs += 1
         _noted(self.scratch / "input", data)
         walked: set[Line] | None = set() if traced else None
-        found = judged(self.front, data, self.scratch, slowest_s=self.slowest_s * (20 if traced else 1), lines=walked)
-        if isinstance(found, Crash) and traced:  # the tracer's own time and depth are nobody's fault
+        found = judged(
+            self.front,
+            data,
+            self.scratch,
+            slowest_s=self.slowest_s * (20 if traced else 1),
+            lines=walked,
+        )
+        if (
+            isinstance(found, Crash) and traced
+        ):  # the tracer's own time and depth are nobody's fault
             found = judged(self.front, data, self.scratch, slowest_s=self.slowest_s)
         if isinstance(found, Crash):
             self._crashed(data, found)
@@ -87,10 +102,14 @@ class Hunt:
         small = data if crash.what.startswith("TooSlow") else self._shrunk(data, crash.what)
         found = judged(self.front, small, self.scratch, slowest_s=self.slowest_s)
         told = found if isinstance(found, Crash) else crash
-        path = self.out / f"{self.front.name}-{hashlib.sha256(crash.what.encode()).hexdigest()[:10]}.bin"
+        path = (
+            self.out
+            / f"{self.front.name}-{hashlib.sha256(crash.what.encode()).hexdigest()[:10]}.bin"
+        )
         path.write_bytes(small)
         path.with_suffix(".txt").write_text(
-            f"{crash.what}\nseed {self.seed}, input {self.inputs}, {len(data)} bytes, shrunk to {len(small)}\n\n{told.trace}",
+            f"{crash.what}\nseed {self.seed}, input {self.inputs}, {len(data)} bytes, "
+            f"shrunk to {len(small)}\n\n{told.trace}",
             errors="backslashreplace",
         )
         self.crashes[crash.what] = path
@@ -103,7 +122,9 @@ class Hunt:
             at = 0
             while at < len(data) and time.monotonic() < until:
                 less = data[:at] + data[at + size :]
-                found: Clean | Crash = judged(self.front, less, self.scratch, slowest_s=self.slowest_s)
+                found: Clean | Crash = judged(
+                    self.front, less, self.scratch, slowest_s=self.slowest_s
+                )
                 if isinstance(found, Crash) and found.what == what:
                     data = less
                 else:

@@ -41,7 +41,9 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """`answer`: empty where it was accepted, else the refusal without what is of this input alone."""
+    """`answer`: empty where it was accepted, else the refusal without what is of this input
+    alone.
+    """
 
     answer: str
 
@@ -62,8 +64,17 @@ def _over(_: int, __: FrameType | None) -> None:
     raise TooSlow
 
 
-def judged(front: Front, data: bytes, folder: Path, *, slowest_s: float = SLOWEST_S, lines: set[Line] | None = None) -> Clean | Crash:
-    """What the front makes of the input. `lines`: filled with the lines of the package that were walked, at a tenth of the pace."""
+def judged(
+    front: Front,
+    data: bytes,
+    folder: Path,
+    *,
+    slowest_s: float = SLOWEST_S,
+    lines: set[Line] | None = None,
+) -> Clean | Crash:
+    """What the front makes of the input. `lines`: filled with the lines of the package that were
+    walked, at a tenth of the pace.
+    """
     before = signal.signal(signal.SIGPROF, _over)
     try:
         signal.setitimer(signal.ITIMER_PROF, slowest_s, 0.5)
@@ -79,7 +90,9 @@ def judged(front: Front, data: bytes, folder: Path, *, slowest_s: float = SLOWES
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return Crash(_signature(error), "".join(traceback.format_exception(error, limit=-12))[-6000:])
+        return Crash(
+            _signature(error), "".join(traceback.format_exception(error, limit=-12))[-6000:]
+        )
     finally:
         signal.signal(signal.SIGPROF, before)
     return Clean("")

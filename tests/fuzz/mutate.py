@@ -1,4 +1,5 @@
-"""Inputs made of inputs: by bytes, by lines, by the tree of a JSON or YAML document, by the members of an archive.
+"""Inputs made of inputs: by bytes, by lines, by the tree of a JSON or YAML document, by the members
+of an archive.
 
 Every choice comes from the generator that is given: the same seed makes the same inputs.
 """
@@ -24,8 +25,16 @@ _KEY_VALUE = re.compile(rb"(?m)^(\s*(?:- )?[\w./-]+:[ \t]+)([^\n]*)$")
 Change = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
 
 
-def mutated(data: bytes, shape: Shape, dice: random.Random, others: Sequence[bytes], words: Sequence[str] = ()) -> bytes:
-    """A changed input. `others`: what pieces may be taken from. Never longer than `LONGEST_BYTES`."""
+def mutated(
+    data: bytes,
+    shape: Shape,
+    dice: random.Random,
+    others: Sequence[bytes],
+    words: Sequence[str] = (),
+) -> bytes:
+    """A changed input. `others`: what pieces may be taken from. Never longer than
+    `LONGEST_BYTES`.
+    """
     for _ in range(dice.choice((1, 1, 1, 2, 2, 3, 5, 8))):
         if words and dice.random() < 0.12:
             data = _put_in(data, dice.choice(words).encode("utf-8", "surrogatepass"), dice)
@@ -49,7 +58,9 @@ def _put_in(data: bytes, piece: bytes, dice: random.Random) -> bytes:
 
 
 def _token(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
-    return _put_in(data, dice.choice(dice.choice((NUMBERS, TEXTS))).encode("utf-8", "surrogatepass"), dice)
+    return _put_in(
+        data, dice.choice(dice.choice((NUMBERS, TEXTS))).encode("utf-8", "surrogatepass"), dice
+    )
 
 
 def _random_bytes(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
@@ -71,11 +82,17 @@ def _removed(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
 def _repeated(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
     begin, end = _span(data, dice)
     times = dice.choice((2, 2, 2, 3, 3, 8, 8, 64, 64, 1000)) if dice.random() < 0.97 else 20_000
-    return data[:end] + data[begin:end] * min(times, LONGEST_BYTES // max(1, end - begin)) + data[end:]
+    return (
+        data[:end] + data[begin:end] * min(times, LONGEST_BYTES // max(1, end - begin)) + data[end:]
+    )
 
 
 def _cut(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
-    return data[: dice.randrange(len(data) + 1)] if dice.random() < 0.5 else data[dice.randrange(len(data) + 1) :]
+    return (
+        data[: dice.randrange(len(data) + 1)]
+        if dice.random() < 0.5
+        else data[dice.randrange(len(data) + 1) :]
+    )
 
 
 def _spliced(data: bytes, dice: random.Random, others: Sequence[bytes]) -> bytes:
@@ -116,7 +133,11 @@ def _by_lines(data: bytes, dice: random.Random, others: Sequence[bytes]) -> byte
         case 4:
             lines[at] = lines[at].rstrip(b"\r\n")
         case 5:
-            lines[at] = b" " * dice.choice((1, 2, 4, 8)) + lines[at] if dice.random() < 0.5 else lines[at].lstrip()
+            lines[at] = (
+                b" " * dice.choice((1, 2, 4, 8)) + lines[at]
+                if dice.random() < 0.5
+                else lines[at].lstrip()
+            )
         case _:
             lines[at] = _token(lines[at], dice, others)
     return b"".join(lines)
@@ -128,7 +149,9 @@ def _by_value(data: bytes, dice: random.Random, _: Sequence[bytes]) -> bytes:
     if not found:
         return data
     one = dice.choice(found)
-    value = dice.choice((*NUMBERS, *TEXTS, *YAML, "{}", "[]", "[[]]", "{a: 1}", "''", "[1, x]")).encode("utf-8", "surrogatepass")
+    value = dice.choice(
+        (*NUMBERS, *TEXTS, *YAML, "{}", "[]", "[[]]", "{a: 1}", "''", "[1, x]")
+    ).encode("utf-8", "surrogatepass")
     return data[: one.start(2)] + value + data[one.end(2) :]
 
 
@@ -144,7 +167,9 @@ def _strange(dice: random.Random) -> Any:
         case 0 | 1:
             return dice.choice(TEXTS)
         case 2:
-            return dice.choice((None, True, False, {}, [], [[]], {"": ""}, [None], {"a": {"b": []}}))
+            return dice.choice(
+                (None, True, False, {}, [], [[]], {"": ""}, [None], {"a": {"b": []}})
+            )
         case 3:
             return dice.choice(NUMBERS)
         case 4:
@@ -156,17 +181,41 @@ def _strange(dice: random.Random) -> Any:
             return [dice.choice(TEXTS)] * dice.choice((1, 100, 5000))
         case _:
             return dice.choice(
-                (0, -1, 1, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**30, 1e308, -1e308, 1e-320, float("inf"), float("nan"), 0.5)
+                (
+                    0,
+                    -1,
+                    1,
+                    2**31,
+                    2**53,
+                    2**63,
+                    2**64,
+                    -(2**63),
+                    10**30,
+                    1e308,
+                    -1e308,
+                    1e-320,
+                    float("inf"),
+                    float("nan"),
+                    0.5,
+                )
             )
 
 
 def changed_tree(tree: Any, dice: random.Random, others: Sequence[Any] = ()) -> Any:
-    """The document with one place of it changed: another value, a key more or less, a piece of another document, a list far longer."""
+    """The document with one place of it changed: another value, a key more or less, a piece of
+    another document, a list far longer.
+    """
     places: list[tuple[Any, Any]] = []
     pending = [tree]
     while pending and len(places) < 4000:
         found = pending.pop()
-        for key, value in found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ():
+        for key, value in (
+            found.items()
+            if isinstance(found, dict)
+            else enumerate(found)
+            if isinstance(found, list)
+            else ()
+        ):
             places.append((found, key))
             pending.append(value)
     if not places:
@@ -182,14 +231,25 @@ def changed_tree(tree: Any, dice: random.Random, others: Sequence[Any] = ()) -> 
             holder += [holder[key]] * min(most, dice.choice((1, 10, 1000)))
         case 2 | 3 if others:
             other = dice.choice(others)
-            held = [other, *(other.values() if isinstance(other, dict) else other if isinstance(other, list) else ())]
+            held = [
+                other,
+                *(
+                    other.values()
+                    if isinstance(other, dict)
+                    else other
+                    if isinstance(other, list)
+                    else ()
+                ),
+            ]
             holder[key] = json.loads(json.dumps(dice.choice(held), default=str))
         case 4:
             holder[key] = [holder[key]]
         case 5:
             holder[key] = {"a": holder[key]} if dice.random() < 0.5 else str(holder[key])
         case 6 if isinstance(holder[key], str):
-            holder[key] = _token(holder[key].encode("utf-8", "surrogatepass"), dice, ()).decode("utf-8", "replace")
+            holder[key] = _token(holder[key].encode("utf-8", "surrogatepass"), dice, ()).decode(
+                "utf-8", "replace"
+            )
         case _:
             holder[key] = _strange(dice)
     return tree
@@ -198,12 +258,16 @@ def changed_tree(tree: Any, dice: random.Random, others: Sequence[Any] = ()) -> 
 def _by_tree(data: bytes, dice: random.Random, others: Sequence[bytes]) -> bytes:
     """A JSON document, or a line of JSON lines, changed in its tree; other text in its lines."""
     try:
-        return json.dumps(changed_tree(json.loads(data), dice, _decoded(others, dice))).encode("utf-8", "surrogatepass")
+        return json.dumps(changed_tree(json.loads(data), dice, _decoded(others, dice))).encode(
+            "utf-8", "surrogatepass"
+        )
     except (ValueError, RecursionError):
         lines = data.splitlines() or [b""]
     at = dice.randrange(len(lines))
     try:
-        lines[at] = json.dumps(changed_tree(json.loads(lines[at]), dice)).encode("utf-8", "surrogatepass")
+        lines[at] = json.dumps(changed_tree(json.loads(lines[at]), dice)).encode(
+            "utf-8", "surrogatepass"
+        )
     except (ValueError, RecursionError):
         return _by_lines(data, dice, others)
     return b"\n".join(lines)
@@ -223,10 +287,17 @@ def _by_yaml_tree(data: bytes, dice: random.Random, others: Sequence[bytes]) -> 
         documents = list(yaml.load_all(data, yaml.CSafeLoader))
         at = dice.randrange(len(documents))
         documents[at] = changed_tree(documents[at], dice)
-        return yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=dice.random() < 0.5).encode(
-            "utf-8", "surrogatepass"
-        )
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # its constructors raise what they like
+        return yaml.dump_all(
+            documents, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=dice.random() < 0.5
+        ).encode("utf-8", "surrogatepass")
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ):  # its constructors raise what they like
         return _by_value(data, dice, others)
 
 
@@ -236,23 +307,51 @@ def _by_body(data: bytes, dice: random.Random, others: Sequence[bytes]) -> bytes
     if not body.lstrip().startswith(b"{"):
         return _by_lines(data, dice, others)
     body = _by_tree(body, dice, [other.partition(_HTTP_HEAD_END)[2] for other in others[:8]])
-    return re.sub(rb"(?i)content-length: *\d+", b"Content-Length: %d" % len(body), head) + end + body
+    return (
+        re.sub(rb"(?i)content-length: *\d+", b"Content-Length: %d" % len(body), head) + end + body
+    )
 
 
 def _by_member(data: bytes, dice: random.Random, others: Sequence[bytes]) -> bytes:
-    return changed_archive(data, dice, lambda name, content: mutated(content, _shape_of(name), dice, (content, dice.choice(others)[:4096])))
+    return changed_archive(
+        data,
+        dice,
+        lambda name, content: mutated(
+            content, _shape_of(name), dice, (content, dice.choice(others)[:4096])
+        ),
+    )
 
 
 def _shape_of(name: str) -> Shape:
     return "json" if name.endswith(".json") else "yaml" if name.endswith(".yaml") else "lines"
 
 
-_BYTES: tuple[Change, ...] = (_token, _random_bytes, _bit, _removed, _repeated, _cut, _spliced, _other_number)
+_BYTES: tuple[Change, ...] = (
+    _token,
+    _random_bytes,
+    _bit,
+    _removed,
+    _repeated,
+    _cut,
+    _spliced,
+    _other_number,
+)
 _CHANGES: dict[Shape, tuple[Change, ...]] = {
     "bytes": _BYTES,
     "lines": (*_BYTES, _by_lines, _by_lines, _by_lines, _other_number),
     "json": (*_BYTES[:4], _other_number, *(_by_tree,) * 12),
-    "yaml": (*_BYTES, _by_lines, _by_lines, _by_value, _by_value, _by_value, _by_yaml_tree, _by_yaml_tree, _by_yaml_tree, _grammar(YAML)),
+    "yaml": (
+        *_BYTES,
+        _by_lines,
+        _by_lines,
+        _by_value,
+        _by_value,
+        _by_value,
+        _by_yaml_tree,
+        _by_yaml_tree,
+        _by_yaml_tree,
+        _grammar(YAML),
+    ),
     "tar": (_token, _cut, *(_by_member,) * 30),
     "http": (*_BYTES, _by_lines, _grammar(HTTP), _grammar(HTTP), *(_by_body,) * 6),
     "shell": (*_BYTES, _by_lines, *(_grammar(SHELL),) * 6),

@@ -1,4 +1,6 @@
-"""The harness finds what it is there to find, a planted defect of each kind; a front that answers as it says is left alone."""
+"""The harness finds what it is there to find, a planted defect of each kind; a front that answers
+as it says is left alone.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def test_refusals_are_no_crash_and_other_answers_are(tmp_path: Path) -> None:
         raise InputError(f"{len(data)} bytes are too many")
 
     hunt = hunted(refuses, tmp_path, 50)
-    assert (hunt.crashes, hunt.refused, hunt.answers) == ({}, hunt.inputs, {"InputError: _ bytes are too many"})
+    assert (hunt.crashes, hunt.refused, hunt.answers) == (
+        {},
+        hunt.inputs,
+        {"InputError: _ bytes are too many"},
+    )
 
     def lies(_: bytes, __: Path) -> None:
         raise Wrong("not so")
@@ -105,7 +111,13 @@ def test_the_same_seed_makes_the_same_inputs(tmp_path: Path) -> None:
     heard: list[list[bytes]] = []
     for _ in range(2):
         inputs: list[bytes] = []
-        hunted(lambda data, _, inputs=inputs: inputs.append(data), tmp_path, 200, b'{"a": [1, 2]}', b"x\ny\n")  # type: ignore[misc]
+        hunted(
+            lambda data, _, inputs=inputs: inputs.append(data),  # type: ignore[misc]
+            tmp_path,
+            200,
+            b'{"a": [1, 2]}',
+            b"x\ny\n",
+        )
         heard.append(inputs)
     assert heard[0] == heard[1]
     assert len(set(heard[0])) > 100
@@ -116,7 +128,15 @@ def test_every_shape_changes_what_it_is_given_whatever_it_is(shape: str) -> None
     import random
 
     dice = random.Random(1)
-    for seed in (b"", b"\x1f\x8b", b"{", b'{"a": [1, {"b": "c"}]}', b"a: &x [1]\nb: *x\n", b"GET / HTTP/1.1\r\n\r\n{}", b"\xff" * 2000):
+    for seed in (
+        b"",
+        b"\x1f\x8b",
+        b"{",
+        b'{"a": [1, {"b": "c"}]}',
+        b"a: &x [1]\nb: *x\n",
+        b"GET / HTTP/1.1\r\n\r\n{}",
+        b"\xff" * 2000,
+    ):
         made = {mutated(seed, shape, dice, [seed, b"other"], ("word",)) for _ in range(60)}  # type: ignore[arg-type]
         assert len(made) > 5
 
@@ -136,7 +156,9 @@ def watched(code: str, most_s: float = 60.0) -> str:
             process.wait()
 
 
-def test_a_process_hangs_where_it_works_too_long_or_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_hangs_where_it_works_too_long_or_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fuzz, "_LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(fuzz, "_SILENT_S", 1.0)
     assert watched("pass") == ""
@@ -145,13 +167,21 @@ def test_a_process_hangs_where_it_works_too_long_or_does_nothing(monkeypatch: py
 
 
 @pytest.mark.sweep
-def test_a_process_that_is_starved_or_waits_between_its_inputs_does_not_hang(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_that_is_starved_or_waits_between_its_inputs_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """It works a little now and then, or takes a new input: however long that lasts."""
     monkeypatch.setattr(fuzz, "_LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(fuzz, "_SILENT_S", 2.0)
-    works = "import time\nfor _ in range(6):\n end = time.process_time() + 0.1\n while time.process_time() < end: pass\n time.sleep(0.5)"
+    works = (
+        "import time\nfor _ in range(6):\n end = time.process_time() + 0.1\n while "
+        "time.process_time() < end: pass\n time.sleep(0.5)"
+    )
     assert watched(works) == ""
     path = str(tmp_path / "input")
     told = f"print({str(tmp_path)!r}, flush=True)"
-    waits = f"import pathlib, time\n{told}\nfor _ in range(6): pathlib.Path({path!r}).write_text('x'); time.sleep(0.5)"
+    waits = (
+        f"import pathlib, time\n{told}\nfor _ in range(6): "
+        f"pathlib.Path({path!r}).write_text('x'); time.sleep(0.5)"
+    )
     assert watched(waits) == ""

@@ -1,4 +1,6 @@
-"""Every front, fed for a moment: the same inputs each time, a few hundred. `make fuzz` is the long form."""
+"""Every front, fed for a moment: the same inputs each time, a few hundred. `make fuzz` is the long
+form.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ INPUTS = 40
 def test_every_front_answers_or_refuses(group: str, tmp_path: Path) -> None:
     names = [front.name for front in GROUPS[group]]
     outcomes = fed(names, tmp_path, seed=1, inputs=INPUTS)
-    told = [f"{one.front}: {what}\n{Path(path).with_suffix('.txt').read_text()}" for one in outcomes for what, path in one.crashes.items()]
+    told = [
+        f"{one.front}: {what}\n{Path(path).with_suffix('.txt').read_text()}"
+        for one in outcomes
+        for what, path in one.crashes.items()
+    ]
     assert not told, "\n\n".join(told)
     assert [one.front for one in outcomes] == names
     assert all(one.inputs >= INPUTS for one in outcomes)

@@ -1,4 +1,6 @@
-"""A process of its own for some fronts: what it is told on its command line, what came of it as a line of JSON per front on stdout."""
+"""A process of its own for some fronts: what it is told on its command line, what came of it as a
+line of JSON per front on stdout.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def _while(seconds: float | None, inputs: int | None) -> Callable[[int], bool]:
 
 
 def main() -> int:
-    """Feeds the fronts, one after another; 0 even where crashes were found: they are in what it tells."""
+    """Feeds the fronts, one after another; 0 even where crashes were found: they are in what it
+    tells.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -39,13 +43,26 @@ def main() -> int:
     parser.add_argument("fronts", nargs="+")
     asked = parser.parse_args()
     told = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a verb prints is captured; what anything else prints is lost
-    os.environ |= {"BAROSTAT_TRACEBACK": "1", "XDG_CONFIG_HOME": str(asked.out / "nothing"), "NO_COLOR": "1", "COLUMNS": "100"}
+    os.dup2(
+        os.open(os.devnull, os.O_WRONLY), 1
+    )  # what a verb prints is captured; what anything else prints is lost
+    os.environ |= {
+        "BAROSTAT_TRACEBACK": "1",
+        "XDG_CONFIG_HOME": str(asked.out / "nothing"),
+        "NO_COLOR": "1",
+        "COLUMNS": "100",
+    }
     asked.out.mkdir(parents=True, exist_ok=True)
     for name in asked.fronts:
         with tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-") as scratch:
             print(scratch, file=told, flush=True)
-            hunt = Hunt(FRONTS[name], asked.out, Path(scratch), asked.seed, slowest_s=SLOWEST_S * (1.5 if asked.busy else 1))
+            hunt = Hunt(
+                FRONTS[name],
+                asked.out,
+                Path(scratch),
+                asked.seed,
+                slowest_s=SLOWEST_S * (1.5 if asked.busy else 1),
+            )
             hunt.run(_while(asked.seconds, asked.inputs))
         found = {
             "front": name, "inputs": hunt.inputs, "refused": hunt.refused, "seconds": round(hunt.took_s, 2), "lines": len(hunt.lines),

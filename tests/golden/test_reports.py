@@ -1,4 +1,5 @@
-"""Whole reports of recorded scenarios, word for word. Renewed with `pytest tests/golden --renew`: read the difference.
+"""Whole reports of recorded scenarios, word for word. Renewed with `pytest tests/golden --renew`:
+read the difference.
 
 tests/golden/<scenario>/report.txt   what the terminal shows, 100 columns wide
 tests/golden/<scenario>/report.md    what goes into a ticket
@@ -26,9 +27,16 @@ FORMS = {"txt": "table", "md": "md", "json": "json"}
 
 
 @pytest.mark.parametrize("ending", FORMS)
-@pytest.mark.parametrize("scenario", [pytest.param(one, marks=pytest.mark.sweep if one == LENGTHY else ()) for one in SCENARIOS])
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(one, marks=pytest.mark.sweep if one == LENGTHY else ()) for one in SCENARIOS],
+)
 def test_a_report_is_word_for_word_what_it_was(
-    scenario: str, ending: str, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    scenario: str,
+    ending: str,
+    pytestconfig: pytest.Config,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(BUNDLES)
     for name, value in (("COLUMNS", "100"), ("NO_COLOR", "1"), ("TERM", "dumb"), ("TZ", "UTC")):
@@ -41,8 +49,12 @@ def test_a_report_is_word_for_word_what_it_was(
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(said, encoding="utf-8")
     assert golden.exists(), f"{golden} is not there: pytest tests/golden --renew"
-    assert said == golden.read_text(encoding="utf-8"), "if this is better: pytest tests/golden --renew, and read the difference"
+    assert said == golden.read_text(encoding="utf-8"), (
+        "if this is better: pytest tests/golden --renew, and read the difference"
+    )
 
 
 def test_no_report_is_kept_that_nothing_makes() -> None:
-    assert sorted(path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__") == sorted(SCENARIOS)
+    assert sorted(
+        path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"
+    ) == sorted(SCENARIOS)

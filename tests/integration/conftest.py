@@ -1,4 +1,6 @@
-"""The real vLLM for tests, one at a time: engines of equal flags are shared, because a start takes half a minute."""
+"""The real vLLM for tests, one at a time: engines of equal flags are shared, because a start takes
+half a minute.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ EngineFactory = Callable[..., Engine]
 
 
 class _Pool:
-    """At most one engine that listens; another one only after it has stopped: the machine may have two cores."""
+    """At most one engine that listens; another one only after it has stopped: the machine may have
+    two cores.
+    """
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
@@ -20,7 +24,12 @@ class _Pool:
     def ready(self, *flags: str, shape: str = "tiny") -> Engine:
         """An engine with these flags that answers /health."""
         engine = self._engine
-        if engine is not None and engine.flags == flags and engine.shape == shape and engine.health() == 200:
+        if (
+            engine is not None
+            and engine.flags == flags
+            and engine.shape == shape
+            and engine.health() == 200
+        ):
             return engine
         self.stop()
         self._engine = Engine(*flags, shape=shape).start()
@@ -61,7 +70,9 @@ def one_engine(real_vllm: bool) -> Iterator[_Pool]:
 
 @pytest.fixture
 def engine_factory(one_engine: _Pool) -> EngineFactory:
-    """`engine_factory(*flags, shape="tiny")` gives a listening engine; the last one is kept for the next test that asks for the same."""
+    """`engine_factory(*flags, shape="tiny")` gives a listening engine; the last one is kept for the
+    next test that asks for the same.
+    """
     return one_engine.ready
 
 

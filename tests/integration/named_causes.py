@@ -1,4 +1,6 @@
-"""What both engines are held to: `barostat diagnose` names the scenario's cause, with evidence, a next step and the cause's exit code."""
+"""What both engines are held to: `barostat diagnose` names the scenario's cause, with evidence, a
+next step and the cause's exit code.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ VARIANTS = {
 
 def diagnosed(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit code and the one replica of the report."""
-    done = subprocess.run([str(BAROSTAT), "diagnose", *arguments, "-o", "json"], capture_output=True, text=True, timeout=150)
+    done = subprocess.run(
+        [str(BAROSTAT), "diagnose", *arguments, "-o", "json"],
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     assert report["kind"] == "DiagnosisReport"
@@ -34,7 +41,9 @@ def diagnosed(*arguments: str) -> tuple[int, dict[str, Any]]:
 def check(one: Scenario, code: int, replica: dict[str, Any]) -> None:
     """The report names the scenario's cause, with evidence, and the exit code is the cause's."""
     diagnosis = replica["diagnosis"]
-    told = json.dumps({key: replica[key] for key in ("diagnosis", "symptoms", "ruledOut", "missing")}, indent=1)
+    told = json.dumps(
+        {key: replica[key] for key in ("diagnosis", "symptoms", "ruledOut", "missing")}, indent=1
+    )
     assert diagnosis["cause"] == one.cause, told
     assert diagnosis["variant"] == VARIANTS.get(one.name, diagnosis["variant"]), told
     assert replica["engine"]["name"] == "vllm"
@@ -47,6 +56,9 @@ def check(one: Scenario, code: int, replica: dict[str, Any]) -> None:
         assert replica["forecast"]["exhaustionInSeconds"] is None, replica["forecast"]
     else:
         assert diagnosis["severity"] in ("warning", "critical"), told
-        assert any(symptom["verdict"] == "Present" and symptom["evidence"] for symptom in replica["symptoms"]), told
+        assert any(
+            symptom["verdict"] == "Present" and symptom["evidence"]
+            for symptom in replica["symptoms"]
+        ), told
         assert replica["next"], told
     assert code == (0 if healthy else 1)

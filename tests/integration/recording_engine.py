@@ -1,4 +1,6 @@
-"""An engine that remembers what it was sent: for what must arrive unchanged, or changed only where the policy says."""
+"""An engine that remembers what it was sent: for what must arrive unchanged, or changed only where
+the policy says.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,22 @@ vllm:generation_tokens_total{engine="0",model_name="m"} 0.0
 vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0",enable_prefix_caching="True",num_gpu_blocks="BLOCKS"} 1.0
 """
 USAGE = {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23}
-ANSWER = json.dumps({"id": "c", "choices": [{"index": 0, "finish_reason": "stop"}], "usage": USAGE}).encode()
+ANSWER = json.dumps(
+    {"id": "c", "choices": [{"index": 0, "finish_reason": "stop"}], "usage": USAGE}
+).encode()
 EVENT = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
-LAST = b"data: " + json.dumps({"id": "c", "choices": [], "usage": USAGE}).encode() + b"\n\ndata: [DONE]\n\n"
+LAST = (
+    b"data: "
+    + json.dumps({"id": "c", "choices": [], "usage": USAGE}).encode()
+    + b"\n\ndata: [DONE]\n\n"
+)
 
 
 class RecordingEngine:
-    """`seen`: (path, headers in lower case, body) of every POST. A stream sends `events`, one every `gap_s`. What is not streamed is
-    answered after `before_s`, or the connection closed where it `breaks`."""
+    """`seen`: (path, headers in lower case, body) of every POST. A stream sends `events`, one every
+    `gap_s`. What is not streamed is answered after `before_s`, or the connection closed where it
+    `breaks`.
+    """
 
     before_s = 0.0
     breaks = False
@@ -38,12 +48,17 @@ class RecordingEngine:
 
             def do_GET(self) -> None:
                 cards = {"object": "list", "data": [{"id": "m", "max_model_len": 100000}]}
-                pages = {"/metrics": METRICS.replace("BLOCKS", str(blocks)).encode(), "/v1/models": json.dumps(cards).encode()}
+                pages = {
+                    "/metrics": METRICS.replace("BLOCKS", str(blocks)).encode(),
+                    "/v1/models": json.dumps(cards).encode(),
+                }
                 self._whole(pages.get(self.path, b""))
 
             def do_POST(self) -> None:
                 body = self._body()
-                engine.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+                engine.seen.append(
+                    (self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+                )
                 if b'"stream": true' in body:
                     self._stream()
                     return

@@ -1,7 +1,9 @@
-"""Every alert on a real Prometheus' promtool: it fires in time in its incident, pages once, and is silent where nothing is wrong.
+"""Every alert on a real Prometheus' promtool: it fires in time in its incident, pages once, and is
+silent where nothing is wrong.
 
-Incidents are recordings of the real engine where there is one. What no engine on this machine shows (cards, Kubernetes' own counters, a
-growing pool over an hour) is written here, beside a recording, and says so.
+Incidents are recordings of the real engine where there is one. What no engine on this machine shows
+(cards, Kubernetes' own counters, a growing pool over an hour) is written here, beside a recording,
+and says so.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from barostat.gateway.metrics import Metrics
 
 DATA = Path(__file__).parents[1] / "data"
 CHANGING = DATA / "alerts" / "healthy-changing.tar.gz"
-"""A quarter of an hour of the real engine under changing traffic, a page every 15 s, on a machine with much else to do."""
+"""A quarter of an hour of the real engine under changing traffic, a page every 15 s, on a machine
+with much else to do.
+"""
 PROMISED = Promised(ttft_s=2.0, itl_s=0.2, queue_s=30.0, utilization=0.92)
 TERMS = Terms(promised=PROMISED)
 LONG_PROMPTS = replace(TERMS, promised=replace(PROMISED, ttft_s=5.0))
@@ -38,7 +42,13 @@ CARD = {
     "exported_namespace": "inference",
     "exported_pod": "vllm-0",
 }
-CONTAINER = {"job": "kube-state-metrics", "namespace": "inference", "pod": "vllm-0", "container": "vllm", "uid": "1"}
+CONTAINER = {
+    "job": "kube-state-metrics",
+    "namespace": "inference",
+    "pod": "vllm-0",
+    "container": "vllm",
+    "uid": "1",
+}
 ALERTS = {alert.name: alert for alert in alerts()}
 
 
@@ -65,7 +75,9 @@ def constant(name: str, value: float, seconds: float, **labels: str) -> Series:
 def line(name: str, first: float, last: float, seconds: float, **labels: str) -> Series:
     """A series that goes evenly from one value to the other."""
     steps = int(seconds / STEP_S)
-    return {written(name, labels): [first + (last - first) * step / steps for step in range(steps + 1)]}
+    return {
+        written(name, labels): [first + (last - first) * step / steps for step in range(steps + 1)]
+    }
 
 
 def named(series: Series, name: str) -> str:
@@ -97,7 +109,11 @@ def filling(seconds: float) -> Series:
 def turning_away(seconds: float) -> Series:
     """The busy engine's recording, its queue limit turning three requests a second away."""
     found = recording("healthy-busy", seconds)
-    (name,) = (one for one in found if one.startswith("vllm:admission_rejections_total") and "max_num_queued_reqs" in one)
+    (name,) = (
+        one
+        for one in found
+        if one.startswith("vllm:admission_rejections_total") and "max_num_queued_reqs" in one
+    )
     (found[name],) = line("x", 0, 3 * seconds, seconds).values()
     return found
 
@@ -112,7 +128,9 @@ def down(seconds: float) -> Series:
 
 def unseen(seconds: float) -> Series:
     """The busy engine for five minutes, then not even a target."""
-    return joined(recording("healthy-busy", 300), {"something_else": [1.0] * int((seconds - 300) / STEP_S)})
+    return joined(
+        recording("healthy-busy", 300), {"something_else": [1.0] * int((seconds - 300) / STEP_S)}
+    )
 
 
 def restarted(seconds: float) -> Series:
@@ -121,39 +139,61 @@ def restarted(seconds: float) -> Series:
 
 
 def out_of_memory(seconds: float) -> Series:
-    """The busy engine, and what kube-state-metrics says of a container that was OOM-killed a minute ago."""
+    """The busy engine, and what kube-state-metrics says of a container that was OOM-killed a minute
+    ago.
+    """
     late = int(seconds / STEP_S) + 1 - 4
     (ended, restarts) = (
-        written("kube_pod_container_status_last_terminated_reason", {**CONTAINER, "reason": "OOMKilled"}),
+        written(
+            "kube_pod_container_status_last_terminated_reason", {**CONTAINER, "reason": "OOMKilled"}
+        ),
         written("kube_pod_container_status_restarts_total", CONTAINER),
     )
-    return recording("healthy-busy", seconds) | {ended: [0.0] * late + [1.0] * 4, restarts: [2.0] * late + [3.0] * 4}
+    return recording("healthy-busy", seconds) | {
+        ended: [0.0] * late + [1.0] * 4,
+        restarts: [2.0] * late + [3.0] * 4,
+    }
 
 
 def throttled(seconds: float) -> Series:
     """A card at its power cap (0x4) that is too hot as well (0x20)."""
-    return recording("healthy-busy", seconds) | constant("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", 0x24, seconds, **CARD)
+    return recording("healthy-busy", seconds) | constant(
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", 0x24, seconds, **CARD
+    )
 
 
 def amd_throttled(seconds: float) -> Series:
     """AMD's exporter: residency of a thermal violation grows."""
-    grown = line("amd_gpu_violation_hbm_thermal_residency_accumulated", 0, 10 * seconds, seconds, gpu_id="0", hostname="node-b")
+    grown = line(
+        "amd_gpu_violation_hbm_thermal_residency_accumulated",
+        0,
+        10 * seconds,
+        seconds,
+        gpu_id="0",
+        hostname="node-b",
+    )
     return recording("healthy-busy", seconds) | grown
 
 
 def off_the_bus(seconds: float) -> Series:
     """Xid 79."""
-    return recording("healthy-busy", seconds) | constant("DCGM_FI_DEV_XID_ERRORS", 79, seconds, **CARD)
+    return recording("healthy-busy", seconds) | constant(
+        "DCGM_FI_DEV_XID_ERRORS", 79, seconds, **CARD
+    )
 
 
 def corrupted(seconds: float) -> Series:
     """An uncorrectable memory error, the second since boot."""
     steps = int(seconds / STEP_S) + 1
-    return recording("healthy-busy", seconds) | {written("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", CARD): [1.0] * (steps - 4) + [2.0] * 4}
+    return recording("healthy-busy", seconds) | {
+        written("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", CARD): [1.0] * (steps - 4) + [2.0] * 4
+    }
 
 
 def gateway_pages(seconds: float, act: Callable[[Metrics, int], Labelled]) -> Series:
-    """Pages of the gateway's own metrics, one a scrape. `act`: what happens before each, and the gauges then."""
+    """Pages of the gateway's own metrics, one a scrape. `act`: what happens before each, and the
+    gauges then.
+    """
     metrics, pages = Metrics(), []
     for step in range(int(seconds / STEP_S) + 1):
         labelled = act(metrics, step)
@@ -171,7 +211,10 @@ def gateway_pages(seconds: float, act: Callable[[Metrics, int], Labelled]) -> Se
 
 
 def _up(value: float, active: float = 0) -> Labelled:
-    return {"replica_up": {"replica": {"a:8000": value}}, "replica_active_requests": {"replica": {"a:8000": active}}}
+    return {
+        "replica_up": {"replica": {"a:8000": value}},
+        "replica_active_requests": {"replica": {"a:8000": active}},
+    }
 
 
 def refusing(seconds: float) -> Series:
@@ -190,9 +233,13 @@ def refusing(seconds: float) -> Series:
 
 
 def unanswered(seconds: float) -> Series:
-    """A gateway with three requests at an engine whose core hangs; the engine's own metrics are those of an idle one."""
+    """A gateway with three requests at an engine whose core hangs; the engine's own metrics are
+    those of an idle one.
+    """
     found = gateway_pages(seconds, lambda *_: _up(1.0, 3.0))
-    return {name: values for name, values in found.items() if not name.startswith("vllm:")} | recording("hung-engine-idle", seconds)
+    return {
+        name: values for name, values in found.items() if not name.startswith("vllm:")
+    } | recording("hung-engine-idle", seconds)
 
 
 def taken_out(seconds: float) -> Series:
@@ -253,9 +300,13 @@ HEALTHY = {name: recorded_as(name) for name in healthy_hours.RECORDINGS}
 
 
 def memory_high(seconds: float) -> Series:
-    """The busy engine's recording with usage at 96 % throughout, on a card whose memory is 92 % used and which runs at its power cap."""
+    """The busy engine's recording with usage at 96 % throughout, on a card whose memory is 92 %
+    used and which runs at its power cap.
+    """
     found = recording("healthy-busy", seconds)
-    found[named(found, "vllm:kv_cache_usage_perc")] = [0.96] * len(found[named(found, "vllm:kv_cache_usage_perc")])
+    found[named(found, "vllm:kv_cache_usage_perc")] = [0.96] * len(
+        found[named(found, "vllm:kv_cache_usage_perc")]
+    )
     assert set(found[named(found, "vllm:num_requests_waiting")]) == {0.0}
     for name, value in (
         ("FB_USED", 73_600.0),
@@ -279,7 +330,9 @@ def test_a_healthy_hour_is_silent(name: str, tmp_path: Path) -> None:
 
 
 def test_a_broken_rule_would_be_seen(tmp_path: Path) -> None:
-    """The harness tells an alert that fires from one that does not: the same series under promises that hold, and that do not."""
+    """The harness tells an alert that fires from one that does not: the same series under promises
+    that hold, and that do not.
+    """
     series = recording("healthy-busy", 900)
     assert fired_by(tmp_path, Play("kept", series, TERMS), 900) == set()
     broken = replace(TERMS, promised=replace(PROMISED, ttft_s=0.001))

@@ -1,4 +1,5 @@
-"""The rules on what a Prometheus in the field holds: restarts, gaps, several models, clusters and versions, replicas scaled away.
+"""The rules on what a Prometheus in the field holds: restarts, gaps, several models, clusters and
+versions, replicas scaled away.
 
 Played on a real Prometheus' promtool, from the recordings of the real engine.
 """
@@ -48,7 +49,9 @@ def as_of_old(series: Series) -> Series:
     found: Series = {}
     for name, values in series.items():
         metric, brace, labels = name.partition("{")
-        family = next((new for new in OLD_NAMES if metric == new or metric.startswith(new + "_")), None)
+        family = next(
+            (new for new in OLD_NAMES if metric == new or metric.startswith(new + "_")), None
+        )
         if family is None:
             found[name] = values
         elif OLD_NAMES[family]:
@@ -60,7 +63,10 @@ def with_gaps(series: Series, every_s: float, for_s: float) -> Series:
     """The same with scrapes missing for a while, again and again."""
     every, missing = int(every_s / STEP_S), int(for_s / STEP_S)
     gap = float("nan")
-    return {name: [gap if step % every < missing else value for step, value in enumerate(values)] for name, values in series.items()}
+    return {
+        name: [gap if step % every < missing else value for step, value in enumerate(values)]
+        for name, values in series.items()
+    }
 
 
 def constant(name: str, value: float, seconds: float, **labels: str) -> Series:
@@ -88,25 +94,59 @@ def test_gaps_of_two_minutes_say_nothing_and_hide_nothing(tmp_path: Path) -> Non
 
 def test_of_two_models_on_one_prometheus_each_has_its_own_alerts(tmp_path: Path) -> None:
     other = {**POD, "pod": "chat-0", "instance": "10.0.0.8:8000"}
-    ill = {name.replace('model_name="', 'model_name="other-'): values for name, values in engine("hung-engine", 900, **other).items()}
+    ill = {
+        name.replace('model_name="', 'model_name="other-'): values
+        for name, values in engine("hung-engine", 900, **other).items()
+    }
     series = engine("healthy-busy", 900, **POD) | ill
-    (model,) = {name.partition('model_name="')[2].partition('"')[0] for name in series if 'model_name="' in name and "other-" not in name}
-    assert fired_by(tmp_path, Play("of the healthy one", series, replace(TERMS, labels={"model_name": model})), 900) == set()
-    (other_model,) = {name.partition('model_name="')[2].partition('"')[0] for name in ill if 'model_name="' in name}
+    (model,) = {
+        name.partition('model_name="')[2].partition('"')[0]
+        for name in series
+        if 'model_name="' in name and "other-" not in name
+    }
+    assert (
+        fired_by(
+            tmp_path,
+            Play("of the healthy one", series, replace(TERMS, labels={"model_name": model})),
+            900,
+        )
+        == set()
+    )
+    (other_model,) = {
+        name.partition('model_name="')[2].partition('"')[0]
+        for name in ill
+        if 'model_name="' in name
+    }
     terms = replace(TERMS, labels={"model_name": other_model})
-    assert "BarostatStalledTokens" in fired_by(tmp_path, Play("of the hung one", series, terms), 900)
+    assert "BarostatStalledTokens" in fired_by(
+        tmp_path, Play("of the hung one", series, terms), 900
+    )
     assert "BarostatStalledTokens" in fired_by(tmp_path, Play("of both", series, TERMS), 900)
 
 
 @pytest.mark.parametrize("name", ["kv-preemption-thrash", "kv-admission-queueing", "hung-engine"])
 def test_without_a_pod_label_the_same_fires(name: str, tmp_path: Path) -> None:
     fired = [
-        fired_by(tmp_path, Play(name, engine(name, 900, **labels), Terms(promised=Promised(ttft_s=2.0))), 900) for labels in (POD, NO_POD)
+        fired_by(
+            tmp_path,
+            Play(name, engine(name, 900, **labels), Terms(promised=Promised(ttft_s=2.0))),
+            900,
+        )
+        for labels in (POD, NO_POD)
     ]
     assert fired[0] == fired[1] != set()
 
 
-@pytest.mark.parametrize("name", ["kv-preemption-thrash", "kv-admission-queueing", "hung-engine", "healthy-busy", "prefill-bound"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kv-preemption-thrash",
+        "kv-admission-queueing",
+        "hung-engine",
+        "healthy-busy",
+        "prefill-bound",
+    ],
+)
 def test_under_old_names_the_same_fires_also_beside_new_ones(name: str, tmp_path: Path) -> None:
     other = {**POD, "pod": "vllm-1", "instance": "10.0.0.8:8000"}
     new, old = engine(name, 900, **POD), as_of_old(engine(name, 900, **POD))
@@ -116,17 +156,33 @@ def test_under_old_names_the_same_fires_also_beside_new_ones(name: str, tmp_path
     assert fired_by(tmp_path, Play("old beside new", beside, TERMS), 900) == told
 
 
-def test_of_a_model_in_two_versions_the_slow_replica_of_the_old_one_burns_too(tmp_path: Path) -> None:
+def test_of_a_model_in_two_versions_the_slow_replica_of_the_old_one_burns_too(
+    tmp_path: Path,
+) -> None:
     """Half of the gaps are slow, in the replica that counts them under the old name."""
     other = {**POD, "pod": "vllm-1", "instance": "10.0.0.8:8000"}
     strict = Terms(promised=Promised(itl_s=0.01))
     new, old = engine("healthy-busy", 1200, **POD), as_of_old(engine("healthy-busy", 1200, **other))
-    lax = {name: values for name, values in new.items() if not name.startswith("vllm:inter_token_latency_seconds")}
-    buckets = {name: values for name, values in new.items() if name.startswith("vllm:inter_token_latency_seconds")}
+    lax = {
+        name: values
+        for name, values in new.items()
+        if not name.startswith("vllm:inter_token_latency_seconds")
+    }
+    buckets = {
+        name: values
+        for name, values in new.items()
+        if name.startswith("vllm:inter_token_latency_seconds")
+    }
     (total,) = (values for name, values in buckets.items() if "_count{" in name)
-    fast = {name: total if "_bucket{" in name else values for name, values in buckets.items()}  # every gap in the first bucket
-    assert "BarostatSloFastBurn" not in fired_by(tmp_path, Play("the fast one", lax | fast, strict), 1200)
-    assert "BarostatSloFastBurn" in fired_by(tmp_path, Play("with the slow one", lax | fast | old, strict), 1200)
+    fast = {
+        name: total if "_bucket{" in name else values for name, values in buckets.items()
+    }  # every gap in the first bucket
+    assert "BarostatSloFastBurn" not in fired_by(
+        tmp_path, Play("the fast one", lax | fast, strict), 1200
+    )
+    assert "BarostatSloFastBurn" in fired_by(
+        tmp_path, Play("with the slow one", lax | fast | old, strict), 1200
+    )
 
 
 def test_an_engine_that_stays_down_stays_told(tmp_path: Path) -> None:
@@ -134,7 +190,9 @@ def test_an_engine_that_stays_down_stays_told(tmp_path: Path) -> None:
     other = {**POD, "pod": "vllm-1", "instance": "10.0.0.8:8000"}
     seconds = 3 * 3600.0
     before = engine("healthy-busy", 600, **POD)
-    series = joined(before, {written("up", POD): [0.0] * (_steps(seconds) - _steps(600))}) | engine("healthy-idle", seconds, **other)
+    series = joined(before, {written("up", POD): [0.0] * (_steps(seconds) - _steps(600))}) | engine(
+        "healthy-idle", seconds, **other
+    )
     assert firing_at(tmp_path, Play("down", series, TERMS), seconds) == {"BarostatEngineDown"}
 
 
@@ -150,14 +208,24 @@ def test_engines_of_two_clusters_may_have_one_address(tmp_path: Path) -> None:
 
 
 def test_two_workloads_of_one_model_are_held_each_to_its_own_promise(tmp_path: Path) -> None:
-    """Chat and batch serve one model in one namespace; batch is promised less, and is as slow as that allows."""
+    """Chat and batch serve one model in one namespace; batch is promised less, and is as slow as
+    that allows.
+    """
     seconds = 3600.0
     batch = {**POD, "pod": "batch-0", "instance": "10.0.0.8:8000"}
-    series = engine("healthy-busy", seconds, **POD) | engine("kv-preemption-thrash", seconds, **batch)
+    series = engine("healthy-busy", seconds, **POD) | engine(
+        "kv-preemption-thrash", seconds, **batch
+    )
     chat = Terms({"pod": "~vllm-.*"}, promised=Promised(ttft_s=2.0), workload="chat")
     other = Terms({"pod": "~batch-.*"}, promised=Promised(ttft_s=2.0), workload="batch")
     for one, beside in ((chat, other), (other, chat)):
-        said = firing_after(tmp_path, Play("both", series, one, (beside,)), ["none of them"], seconds, by="alertname, workload")
+        said = firing_after(
+            tmp_path,
+            Play("both", series, one, (beside,)),
+            ["none of them"],
+            seconds,
+            by="alertname, workload",
+        )
         burning = {workload for name, workload in _told(said) if name.startswith("BarostatSlo")}
         assert burning == {"batch"}
 
@@ -168,9 +236,15 @@ def test_a_cluster_that_burns_its_budget_is_named(tmp_path: Path) -> None:
     for cluster, name in (("a", "healthy-busy"), ("b", "kv-preemption-thrash")):
         series |= engine(name, seconds, **{**POD, "cluster": cluster})
     said = firing_after(
-        tmp_path, Play("clusters", series, Terms(promised=Promised(ttft_s=2.0))), ["none of them"], seconds, by="alertname, cluster"
+        tmp_path,
+        Play("clusters", series, Terms(promised=Promised(ttft_s=2.0))),
+        ["none of them"],
+        seconds,
+        by="alertname, cluster",
     )
-    assert {cluster for name, cluster in _told(said, "cluster") if name.startswith("BarostatSlo")} == {"b"}
+    assert {
+        cluster for name, cluster in _told(said, "cluster") if name.startswith("BarostatSlo")
+    } == {"b"}
 
 
 def _told(said: str, label: str = "workload") -> list[tuple[str, str]]:
@@ -182,7 +256,11 @@ def _told(said: str, label: str = "workload") -> list[tuple[str, str]]:
 
 def test_scaled_to_zero_is_silence_where_kubernetes_says_so(tmp_path: Path) -> None:
     seconds = 3600.0
-    terms = replace(TERMS, labels={"model_name": "m", "namespace": "inference"}, target="deploy/vllm -n inference")
+    terms = replace(
+        TERMS,
+        labels={"model_name": "m", "namespace": "inference"},
+        target="deploy/vllm -n inference",
+    )
     wanted = {"job": "kube-state-metrics", "namespace": "inference", "deployment": "vllm"}
 
     def told(**played_too: float) -> set[str]:
@@ -196,16 +274,32 @@ def test_scaled_to_zero_is_silence_where_kubernetes_says_so(tmp_path: Path) -> N
     assert told(kube_deployment_spec_replicas=0) == set()
 
 
-def test_what_kubernetes_tells_of_a_pod_is_of_the_workload_that_its_engine_is_of(tmp_path: Path) -> None:
-    """By that label the one alert hides the others. The pod served another model within the hour."""
+def test_what_kubernetes_tells_of_a_pod_is_of_the_workload_that_its_engine_is_of(
+    tmp_path: Path,
+) -> None:
+    """By that label the one alert hides the others. The pod served another model within the
+    hour.
+    """
     seconds = 1200.0
-    container = {"job": "kube-state-metrics", "namespace": "inference", "pod": "vllm-0", "container": "vllm"}
-    ended = written("kube_pod_container_status_last_terminated_reason", {**container, "reason": "OOMKilled"})
+    container = {
+        "job": "kube-state-metrics",
+        "namespace": "inference",
+        "pod": "vllm-0",
+        "container": "vllm",
+    }
+    ended = written(
+        "kube_pod_container_status_last_terminated_reason", {**container, "reason": "OOMKilled"}
+    )
     restarts = written("kube_pod_container_status_restarts_total", container)
     late = _steps(seconds) - 4
-    before = {name.replace('model_name="', 'model_name="a-'): values for name, values in engine("healthy-busy", 300, **POD).items()}
+    before = {
+        name.replace('model_name="', 'model_name="a-'): values
+        for name, values in engine("healthy-busy", 300, **POD).items()
+    }
     series = joined(before, engine("healthy-busy", seconds - 300 - STEP_S, **POD))
     series |= {ended: [0.0] * late + [1.0] * 4, restarts: [2.0] * late + [3.0] * 4}
-    said = firing_after(tmp_path, Play("ended", series, TERMS), ["none of them"], seconds, by="alertname, workload")
+    said = firing_after(
+        tmp_path, Play("ended", series, TERMS), ["none of them"], seconds, by="alertname, workload"
+    )
     told = dict(re.findall(r'alertname="(\w+)", workload="([^"]+)"', said.partition("got:")[2]))
     assert told["BarostatOutOfMemory"] in ("inference/tiny", "inference/a-tiny")

@@ -1,4 +1,6 @@
-"""Pages from inputs in which every string is an attack, in a real browser: no script runs, nothing is asked for, nothing breaks out."""
+"""Pages from inputs in which every string is an attack, in a real browser: no script runs, nothing
+is asked for, nothing breaks out.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from barostat.shells.reports.sheet.page import POLICY, page
 
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"]*"/>')
 _SHIELDED = "http-equiv=refresh"
-"""No policy of a page holds a page that moves on by itself: it is held by its text being escaped."""
+"""No policy of a page holds a page that moves on by itself: it is held by its text being
+escaped.
+"""
 _REFERENCES = ("href", "src", "action", "data", "poster", "srcdoc", "style")
 
 
@@ -37,22 +41,44 @@ def beacon() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture(scope="module")
-def written(beacon: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def written(
+    beacon: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
     return attacked(Attacker(beacon[0]), tmp_path_factory.mktemp("attacked"))
 
 
-def test_every_verb_writes_its_attacked_page_under_a_policy_and_with_nothing_that_acts(written: dict[str, str]) -> None:
+def test_every_verb_writes_its_attacked_page_under_a_policy_and_with_nothing_that_acts(
+    written: dict[str, str],
+) -> None:
     for name, text in written.items():
         assert f'content="{POLICY}"' in text, name
-        assert "&lt;" in text or "javascript:" in text, f"{name} shows no attack: it was tried on nothing"
+        assert "&lt;" in text or "javascript:" in text, (
+            f"{name} shows no attack: it was tried on nothing"
+        )
         root = ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
         for one in root.iter():
             tag = one.tag.rpartition("}")[2]
-            assert tag not in ("script", "iframe", "object", "embed", "link", "base", "form", "img", "use", "image", "foreignObject"), (
+            assert tag not in (
+                "script",
+                "iframe",
+                "object",
+                "embed",
+                "link",
+                "base",
+                "form",
+                "img",
+                "use",
+                "image",
+                "foreignObject",
+            ), (
                 name,
                 tag,
             )
-            assert not [key for key in one.attrib if key.rpartition("}")[2] in _REFERENCES or key.startswith("on")], (name, tag, one.attrib)
+            assert not [
+                key
+                for key in one.attrib
+                if key.rpartition("}")[2] in _REFERENCES or key.startswith("on")
+            ], (name, tag, one.attrib)
 
 
 def test_no_attacked_page_runs_or_asks_for_anything_with_its_policy_or_without(
@@ -85,7 +111,9 @@ def test_the_policy_alone_holds_markup_that_was_let_through_and_without_it_the_s
     ran = asked = 0
     for attack in payloads(beacon[0]):
         if _SHIELDED not in attack:
-            held.write_text(_POLICY.sub("", page("loose", attack)), encoding="utf-8", errors="replace")
+            held.write_text(
+                _POLICY.sub("", page("loose", attack)), encoding="utf-8", errors="replace"
+            )
             seen = opened.look(held, 1280, dark=False)
             ran, asked = ran + (seen.title == "ran"), asked + bool(seen.requests)
     assert ran >= 8, ran

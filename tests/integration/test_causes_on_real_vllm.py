@@ -1,7 +1,8 @@
 """Each state brought about on the real vLLM, and `barostat diagnose` names its cause.
 
-An engine takes half a minute to start: states of equal flags follow each other on one, first those that leave it whole.
-How quickly and how early pressure is seen is measured, not tested: `python bench/ramps.py` (ten ramps, ten healthy runs), `bench/quick.py`.
+An engine takes half a minute to start: states of equal flags follow each other on one, first those
+that leave it whole. How quickly and how early pressure is seen is measured, not tested: `python
+bench/ramps.py` (ten ramps, ten healthy runs), `bench/quick.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from tests.integration.named_causes import check, diagnosed
 EngineFactory = Callable[..., Engine]
 _FLAGS = [one.flags for one in SCENARIOS]
 LISTENING = sorted(
-    (one for one in SCENARIOS if one.listens and not one.recorded_only), key=lambda one: (_FLAGS.index(one.flags), bool(one.stops))
+    (one for one in SCENARIOS if one.listens and not one.recorded_only),
+    key=lambda one: (_FLAGS.index(one.flags), bool(one.stops)),
 )
 FAILING = [one for one in SCENARIOS if not one.listens]
-FROM_THE_ADDRESS_ALONE = {"kv-preemption-thrash": ["--for", "20s", "--interval", "5s"], "healthy-idle": ["--for", "6s", "--interval", "3s"]}
+FROM_THE_ADDRESS_ALONE = {
+    "kv-preemption-thrash": ["--for", "20s", "--interval", "5s"],
+    "healthy-idle": ["--for", "6s", "--interval", "3s"],
+}
 """The states that are named again without log and process, and the windows for that."""
 
 
@@ -30,7 +35,11 @@ def test_a_listening_engine(one: Scenario, engine_factory: EngineFactory) -> Non
     probe = ["--probe"] if one.stops and one.load is None else []
     with brought_about(one, engine):
         window = ["--for", "20s", "--interval", "5s"]
-        found = [diagnosed(engine.url, *window, "--log", str(engine.log), "--pid", str(engine.pid), *probe)]
+        found = [
+            diagnosed(
+                engine.url, *window, "--log", str(engine.log), "--pid", str(engine.pid), *probe
+            )
+        ]
         if one.name in FROM_THE_ADDRESS_ALONE:
             found.append(diagnosed(engine.url, *FROM_THE_ADDRESS_ALONE[one.name]))
     for code, replica in found:

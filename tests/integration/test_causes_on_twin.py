@@ -1,6 +1,8 @@
-"""Each state brought about on the twin, and `barostat diagnose` names the same cause as on the real engine. Needs no vLLM.
+"""Each state brought about on the twin, and `barostat diagnose` names the same cause as on the real
+engine. Needs no vLLM.
 
-The twin shares the machine well: several scenarios run at once, but those that need a core for themselves.
+The twin shares the machine well: several scenarios run at once, but those that need a core for
+themselves.
 """
 
 from __future__ import annotations
@@ -38,20 +40,31 @@ def seen(one: Scenario) -> Found:
 @pytest.fixture(scope="module")
 def states(request: pytest.FixtureRequest) -> Iterator[dict[str, Callable[[], Found]]]:
     """The scenarios that this run asks for, by name: each gives what was seen, once it has been."""
-    wanted = [BY_NAME[item.callspec.params["name"]] for item in request.session.items if getattr(item, "originalname", "") == _TEST]  # type: ignore[attr-defined]
+    wanted = [
+        BY_NAME[item.callspec.params["name"]]  # type: ignore[attr-defined]
+        for item in request.session.items
+        if getattr(item, "originalname", "") == _TEST
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running: dict[str, Future[Found]] = {one.name: pool.submit(seen, one) for one in wanted if one.cause != "host-bound"}
+        running: dict[str, Future[Found]] = {
+            one.name: pool.submit(seen, one) for one in wanted if one.cause != "host-bound"
+        }
 
         def alone(one: Scenario) -> Found:
             for other in running.values():
                 other.exception()
             return seen(one)
 
-        yield {one.name: running[one.name].result if one.name in running else partial(alone, one) for one in wanted}
+        yield {
+            one.name: running[one.name].result if one.name in running else partial(alone, one)
+            for one in wanted
+        }
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_the_twin_is_diagnosed_as_the_real_engine_is(name: str, states: dict[str, Callable[[], Found]]) -> None:
+def test_the_twin_is_diagnosed_as_the_real_engine_is(
+    name: str, states: dict[str, Callable[[], Found]]
+) -> None:
     check(BY_NAME[name], *states[name]())
 
 

@@ -24,7 +24,11 @@ def _gone(pid: int, within_s: float = 20.0) -> bool:
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] if Path(f"/proc/{pid}").exists() else "Z"
+        state = (
+            Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            if Path(f"/proc/{pid}").exists()
+            else "Z"
+        )
         if state == "Z":
             return True
         time.sleep(0.1)
@@ -37,7 +41,9 @@ def test_a_stopped_core_does_not_outlive_its_block() -> None:
         engine.wait_ready()
         pids = [process.pid for process in engine.processes()]
         assert {process.role for process in engine.processes()} == {"APIServer", "EngineCore"}
-        with Background(engine.url, Load(clients=2, prompt_tokens=(10, 20), output_tokens=(5, 10), stream=True)) as load:
+        with Background(
+            engine.url, Load(clients=2, prompt_tokens=(10, 20), output_tokens=(5, 10), stream=True)
+        ) as load:
             deadline = time.monotonic() + 30
             while load.counts.answered < 4 and time.monotonic() < deadline:
                 time.sleep(0.1)
@@ -58,7 +64,9 @@ def test_an_engine_dies_with_the_process_that_started_it() -> None:
         "print(engine.pid, engine.folder, flush=True)\n"
         "time.sleep(600)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program, str(ROOT)], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, str(ROOT)], stdout=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     said = parent.stdout.readline().split()
     pid, folder = int(said[0]), Path(said[1])

@@ -1,4 +1,6 @@
-"""The gateway as the external processor of a real Envoy, in the configuration that deploy/gateway/envoy/envoy.yaml ships."""
+"""The gateway as the external processor of a real Envoy, in the configuration that
+deploy/gateway/envoy/envoy.yaml ships.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +29,50 @@ class Setting:
     """An engine that records, the gateway as processor, and Envoy before them."""
 
     def __init__(
-        self, folder: Path, request: dict[str, Any], change: Callable[[dict[str, Any]], None] | None, keys: str = "", blocks: int = 20_001
+        self,
+        folder: Path,
+        request: dict[str, Any],
+        change: Callable[[dict[str, Any]], None] | None,
+        keys: str = "",
+        blocks: int = 20_001,
     ) -> None:
         self.engine = RecordingEngine(blocks)
         port, admin, processor, envoy_admin, self.port = (free_port() for _ in range(5))
         limits = folder / "limits.yaml"
         spec = {"request": request, "slo": {"ttftP99Seconds": 1.0}}
-        limits.write_text(json.dumps({"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}))
-        listens = ["--port", str(port), "--admin-port", str(admin), "--ext-proc", f"127.0.0.1:{processor}"]
+        limits.write_text(
+            json.dumps(
+                {"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}
+            )
+        )
+        listens = [
+            "--port",
+            str(port),
+            "--admin-port",
+            str(admin),
+            "--ext-proc",
+            f"127.0.0.1:{processor}",
+        ]
         listens += ["--access-log", str(folder / "access.log")]
         if keys:
             (folder / "keys").write_text(keys)
             listens += ["--keys", str(folder / "keys")]
         upstream = f"http://127.0.0.1:{self.engine.port}"
         self._log = (folder / "gateway.log").open("wb")
-        self.gateway = subprocess.Popen([BAROSTAT, "gateway", "--limits", str(limits), "--upstream", upstream, *listens], stderr=self._log)
+        self.gateway = subprocess.Popen(
+            [BAROSTAT, "gateway", "--limits", str(limits), "--upstream", upstream, *listens],
+            stderr=self._log,
+        )
         self.envoy = Envoy(folder, self.port, processor, envoy_admin, change)
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=20)
         self._admin = httpx.Client(base_url=f"http://127.0.0.1:{admin}", timeout=5)
         self.envoy.wait_ready()
-        _until(lambda: "external processor" in (folder / "gateway.log").read_text() and self.metric("pool_tokens") > 0)
+        _until(
+            lambda: (
+                "external processor" in (folder / "gateway.log").read_text()
+                and self.metric("pool_tokens") > 0
+            )
+        )
 
     def metric(self, name: str) -> float:
         """The sum of a metric of the gateway over its labels, 0 while it does not answer."""
@@ -55,7 +81,9 @@ class Setting:
         except httpx.HTTPError:
             return 0.0
         lines = [
-            line for line in page.splitlines() if line.startswith("barostat_gateway_") and name in line.partition("{")[0].split(" ")[0]
+            line
+            for line in page.splitlines()
+            if line.startswith("barostat_gateway_") and name in line.partition("{")[0].split(" ")[0]
         ]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
@@ -93,7 +121,12 @@ Start = Callable[..., Setting]
 def start(tmp_path: Path) -> Iterator[Start]:
     opened: list[Setting] = []
 
-    def started(change: Callable[[dict[str, Any]], None] | None = None, keys: str = "", blocks: int = 20_001, **request: Any) -> Setting:
+    def started(
+        change: Callable[[dict[str, Any]], None] | None = None,
+        keys: str = "",
+        blocks: int = 20_001,
+        **request: Any,
+    ) -> Setting:
         opened.append(Setting(tmp_path, request, change, keys, blocks))
         return opened[-1]
 
@@ -103,25 +136,34 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def _chat(content: str = "hello", **more: Any) -> bytes:
-    return json.dumps({"model": "m", "messages": [{"role": "user", "content": content}], **more}).encode()
+    return json.dumps(
+        {"model": "m", "messages": [{"role": "user", "content": content}], **more}
+    ).encode()
 
 
 def test_envoy_takes_the_configuration_that_is_shipped() -> None:
     checked = subprocess.run(
-        [setup_envoy.PROGRAM, "--mode", "validate", "-c", BOOTSTRAP, "--log-level", "error"], capture_output=True, text=True
+        [setup_envoy.PROGRAM, "--mode", "validate", "-c", BOOTSTRAP, "--log-level", "error"],
+        capture_output=True,
+        text=True,
     )
     assert checked.returncode == 0, checked.stderr[-500:]
 
 
 def test_what_is_admitted_arrives_as_it_was_sent(start: Start) -> None:
     setting = start()
-    for body in (_chat(max_tokens=5, unknown_parameter=[1.0, {"é": None}]), _chat("x" * 400_000, max_tokens=5)):
+    for body in (
+        _chat(max_tokens=5, unknown_parameter=[1.0, {"é": None}]),
+        _chat("x" * 400_000, max_tokens=5),
+    ):
         answer = setting.client.post(CHAT, content=body, headers={"x-own": "kept"})
         assert (answer.status_code, answer.content) == (200, ANSWER)
         path, headers, arrived = setting.engine.seen[-1]
         assert (path, arrived, headers["x-own"]) == (CHAT, body, "kept")
     assert setting.client.get("/v1/models").json()["data"][0]["id"] == "m"
-    assert setting.client.post("/v1/audio/transcriptions", content=b"\x00\xff" * 50).status_code == 200
+    assert (
+        setting.client.post("/v1/audio/transcriptions", content=b"\x00\xff" * 50).status_code == 200
+    )
     assert setting.engine.seen[-1][2] == b"\x00\xff" * 50
     _until(lambda: setting.metric("reservations") == 0)
 
@@ -153,7 +195,10 @@ def test_refusals_are_answers_of_the_route_and_never_reach_the_engine(start: Sta
 
 def test_over_capacity_is_refused_after_its_wait_with_a_time_to_come_back(start: Start) -> None:
     setting = start(blocks=2001, maxOutputTokens=30_000)
-    setting.engine.events, setting.engine.gap_s = 100, 0.05  # holds its place for five seconds, of a pool of 32,000 tokens
+    setting.engine.events, setting.engine.gap_s = (
+        100,
+        0.05,
+    )  # holds its place for five seconds, of a pool of 32,000 tokens
     body = _chat("x" * 100_000, max_tokens=5_000, stream=True)  # some 25,000 tokens
     with setting.client.stream("POST", CHAT, content=body) as first:
         assert first.status_code == 200
@@ -166,7 +211,9 @@ def test_over_capacity_is_refused_after_its_wait_with_a_time_to_come_back(start:
     _until(lambda: setting.metric("reservations") == 0)
 
 
-def test_a_stream_holds_its_reservation_to_its_end_and_a_client_that_leaves_returns_it(start: Start) -> None:
+def test_a_stream_holds_its_reservation_to_its_end_and_a_client_that_leaves_returns_it(
+    start: Start,
+) -> None:
     setting = start()
     setting.engine.events, setting.engine.gap_s = 20, 0.05
     body = _chat(max_tokens=50, stream=True)
@@ -188,7 +235,9 @@ def test_a_stream_holds_its_reservation_to_its_end_and_a_client_that_leaves_retu
 
 def test_who_left_is_told_from_an_engine_that_failed(start: Start, tmp_path: Path) -> None:
     setting = start()
-    assert setting.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200  # a head that is shown
+    assert (
+        setting.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200
+    )  # a head that is shown
     setting.engine.breaks = True
     assert setting.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 503
     setting.engine.breaks, setting.engine.before_s = False, 5.0
@@ -197,14 +246,26 @@ def test_who_left_is_told_from_an_engine_that_failed(start: Start, tmp_path: Pat
     _until(lambda: setting.metric("clients_gone_total") == 1)
     _until(lambda: (tmp_path / "access.log").read_text().count("\n") == 3)
     lines = map(json.loads, (tmp_path / "access.log").read_text().splitlines())
-    assert [(line["status"], line["reason"]) for line in lines] == [(200, ""), (503, ""), (499, "client-gone")]
+    assert [(line["status"], line["reason"]) for line in lines] == [
+        (200, ""),
+        (503, ""),
+        (499, "client-gone"),
+    ]
 
 
 def test_a_tenants_key_is_asked_for_and_goes_no_further(start: Start) -> None:
     setting = start(keys="chat: secret-of-chat\n")
     for headers in ({}, {"authorization": "Bearer wrong"}):
-        assert setting.client.post(CHAT, content=_chat(max_tokens=5), headers=headers).status_code == 401
-    assert setting.client.post(CHAT, content=_chat(max_tokens=5), headers={"authorization": "Bearer secret-of-chat"}).status_code == 200
+        assert (
+            setting.client.post(CHAT, content=_chat(max_tokens=5), headers=headers).status_code
+            == 401
+        )
+    assert (
+        setting.client.post(
+            CHAT, content=_chat(max_tokens=5), headers={"authorization": "Bearer secret-of-chat"}
+        ).status_code
+        == 200
+    )
     ((_, headers, _),) = setting.engine.seen
     assert "authorization" not in headers
 

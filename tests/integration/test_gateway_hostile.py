@@ -1,4 +1,6 @@
-"""`barostat gateway` as a process against a hostile network: real sockets, resets, floods, and a kill in the middle."""
+"""`barostat gateway` as a process against a hostile network: real sockets, resets, floods, and a
+kill in the middle.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,16 @@ METRICS = b"""vllm:num_requests_running{engine="0"} 0
 vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="1001"} 1
 """
 BODY = b'{"id":"a","choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}'
-EVENTS = [b'data: {"id":"s","choices":[{"index":0,"delta":{"content":"%d"}}]}\n\n' % number for number in range(6)]
+EVENTS = [
+    b'data: {"id":"s","choices":[{"index":0,"delta":{"content":"%d"}}]}\n\n' % number
+    for number in range(6)
+]
 
 
 class OddEngine:
-    """A server that answers the gateway's own questions well, and breaks off every other answer where it is told to."""
+    """A server that answers the gateway's own questions well, and breaks off every other answer
+    where it is told to.
+    """
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -47,7 +54,14 @@ class OddEngine:
                         return
                     data += more
                 head, _, data = data.partition(b"\r\n\r\n")
-                length = next((int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+                length = next(
+                    (
+                        int(line.split(b":")[1])
+                        for line in head.lower().split(b"\r\n")
+                        if line.startswith(b"content-length:")
+                    ),
+                    0,
+                )
                 while len(data) < length:
                     if not (more := connection.recv(65536)):
                         return
@@ -57,22 +71,39 @@ class OddEngine:
                     return
 
     def _answer(self, connection: socket.socket, head: bytes, body: bytes) -> bool:
-        own = {b"GET /metrics": METRICS, b"GET /health": b"", b"GET /v1/models": b'{"data":[{"max_model_len":4096}]}'}
+        own = {
+            b"GET /metrics": METRICS,
+            b"GET /health": b"",
+            b"GET /v1/models": b'{"data":[{"max_model_len":4096}]}',
+        }
         for beginning, text in own.items():
             if head.startswith(beginning):
-                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(text), text))
+                connection.sendall(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(text), text)
+                )
                 return True
         self.heard.append(head + b"\r\n\r\n" + body)
         if b'"stream":true' in body:
-            chunks = b"".join(b"%x\r\n%b\r\n" % (len(one), one) for one in [*EVENTS, b"data: [DONE]\n\n"])
-            answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+            chunks = b"".join(
+                b"%x\r\n%b\r\n" % (len(one), one) for one in [*EVENTS, b"data: [DONE]\n\n"]
+            )
+            answer = (
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                + chunks
+                + b"0\r\n\r\n"
+            )
         else:
-            answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(BODY), BODY)
+            answer = (
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+                % (len(BODY), BODY)
+            )
         if self.break_at is None:
             connection.sendall(answer)
             return True
         connection.sendall(answer[: self.break_at % len(answer)])
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )  # a reset
         return False
 
     def close(self) -> None:
@@ -88,17 +119,25 @@ def engine() -> Iterator[OddEngine]:
 
 
 @pytest.fixture(scope="module")
-def gateway(engine: OddEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def gateway(
+    engine: OddEngine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
     folder = tmp_path_factory.mktemp("hostile")
     with GatewayProcess(
-        folder, "request: {maxOutputTokens: 500}", f"http://127.0.0.1:{engine.port}", options=("--max-body-mib", "1")
+        folder,
+        "request: {maxOutputTokens: 500}",
+        f"http://127.0.0.1:{engine.port}",
+        options=("--max-body-mib", "1"),
     ) as running:
         yield running
 
 
 def request(stream: bool = False) -> bytes:
     body = b'{"max_tokens":9,"stream":%b,"prompt":"hi"}' % (b"true" if stream else b"false")
-    return b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    return b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
 
 
 def at_rest(gateway: GatewayProcess) -> None:
@@ -132,33 +171,49 @@ def test_an_engine_that_resets_anywhere(gateway: GatewayProcess, engine: OddEngi
         for at in range(0, 600, 7):
             engine.break_at = at
             try:
-                answer = httpx.post(gateway.url + "/v1/completions", content=request(stream).partition(b"\r\n\r\n")[2], timeout=5)
+                answer = httpx.post(
+                    gateway.url + "/v1/completions",
+                    content=request(stream).partition(b"\r\n\r\n")[2],
+                    timeout=5,
+                )
             except httpx.RemoteProtocolError:
                 continue  # cut, and the client can tell
             except httpx.ReadError:
                 continue
             assert answer.status_code == 502
     engine.break_at = None
-    assert httpx.post(gateway.url + "/v1/completions", content=request().partition(b"\r\n\r\n")[2], timeout=5).content == BODY
+    assert (
+        httpx.post(
+            gateway.url + "/v1/completions", content=request().partition(b"\r\n\r\n")[2], timeout=5
+        ).content
+        == BODY
+    )
     at_rest(gateway)
 
 
 def test_a_body_of_a_hundred_megabytes(gateway: GatewayProcess) -> None:
     before = _resident_kib(gateway)
-    answer = httpx.post(gateway.url + "/v1/completions", content=(b"x" * (1 << 20) for _ in range(100)), timeout=20)
+    answer = httpx.post(
+        gateway.url + "/v1/completions", content=(b"x" * (1 << 20) for _ in range(100)), timeout=20
+    )
     assert answer.status_code == 413
     assert _resident_kib(gateway) - before < 32 << 10
     at_rest(gateway)
 
 
 def test_noise(gateway: GatewayProcess, engine: OddEngine) -> None:
-    """Whole requests with noise in them, from a fixed seed: the engine hears only what is whole, and the gateway lives."""
+    """Whole requests with noise in them, from a fixed seed: the engine hears only what is whole,
+    and the gateway lives.
+    """
     dice, before = random.Random(5), len(engine.heard)
     for _ in range(300):
         data = bytearray(request(dice.random() < 0.5) * dice.randint(1, 3))
         for _ in range(dice.randint(1, 8)):
             data[dice.randrange(len(data))] = dice.randrange(256)
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", gateway.port), timeout=5) as connection:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", gateway.port), timeout=5) as connection,
+        ):
             connection.sendall(bytes(data))
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65536):

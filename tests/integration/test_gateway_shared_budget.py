@@ -1,4 +1,6 @@
-"""Two gateways before one engine, which together admit what it holds: embedded, and dying with reservations held."""
+"""Two gateways before one engine, which together admit what it holds: embedded, and dying with
+reservations held.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,29 @@ class Gateway:
         port, admin = free_port(), free_port()
         limits = folder / "limits.yaml"
         spec = {"request": {"maxOutputTokens": 4000}, "edge": {"queueDeadlineSeconds": 0.5}}
-        limits.write_text(json.dumps({"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}))
-        command = [BAROSTAT, "gateway", "--limits", str(limits), "--upstream", f"http://127.0.0.1:{engine.port}", "--port", str(port)]
-        command += ["--admin-port", str(admin), "--shared-budget", redis.url, "--shared-budget-name", name]
+        limits.write_text(
+            json.dumps(
+                {"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}
+            )
+        )
+        command = [
+            BAROSTAT,
+            "gateway",
+            "--limits",
+            str(limits),
+            "--upstream",
+            f"http://127.0.0.1:{engine.port}",
+            "--port",
+            str(port),
+        ]
+        command += [
+            "--admin-port",
+            str(admin),
+            "--shared-budget",
+            redis.url,
+            "--shared-budget-name",
+            name,
+        ]
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
         self.port = port
@@ -45,7 +67,12 @@ class Gateway:
         """A long stream of a prompt of some 25,000 tokens is under way in a thread."""
 
         def ask() -> None:
-            with httpx.Client(timeout=60) as client, client.stream("POST", f"http://127.0.0.1:{self.port}{CHAT}", content=LONG) as answer:
+            with (
+                httpx.Client(timeout=60) as client,
+                client.stream(
+                    "POST", f"http://127.0.0.1:{self.port}{CHAT}", content=LONG
+                ) as answer,
+            ):
                 try:
                     for _ in answer.iter_raw():
                         pass
@@ -63,7 +90,9 @@ Start = Callable[[str], Gateway]
 
 @pytest.fixture
 def engine() -> Iterator[RecordingEngine]:
-    started = RecordingEngine(blocks=2001, events=400, gap_s=0.05)  # 32,000 tokens; a stream takes twenty seconds
+    started = RecordingEngine(
+        blocks=2001, events=400, gap_s=0.05
+    )  # 32,000 tokens; a stream takes twenty seconds
     yield started
     started.close()
 
@@ -83,7 +112,9 @@ def start(tmp_path: Path, engine: RecordingEngine, server: Server) -> Iterator[S
         gateway.process.wait()
 
 
-def test_two_gateways_admit_together_what_the_engine_holds(start: Start, engine: RecordingEngine, server: Server) -> None:
+def test_two_gateways_admit_together_what_the_engine_holds(
+    start: Start, engine: RecordingEngine, server: Server
+) -> None:
     one, other = start("together"), start("together")
     one.stream()
     _until(lambda: len(engine.seen) == 1)
@@ -93,7 +124,9 @@ def test_two_gateways_admit_together_what_the_engine_holds(start: Start, engine:
     assert int(refused.headers["retry-after"]) >= 1
     assert len(engine.seen) == 1
     engine.events = 1
-    assert other.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200  # what fits passes
+    assert (
+        other.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200
+    )  # what fits passes
     one.process.send_signal(signal.SIGKILL)
     one.process.wait()
     began = time.monotonic()
@@ -102,7 +135,9 @@ def test_two_gateways_admit_together_what_the_engine_holds(start: Start, engine:
     _until(lambda: server.held("together") == {})
 
 
-def test_without_redis_requests_pass_as_the_policy_says(server: Server, tmp_path: Path, engine: RecordingEngine) -> None:
+def test_without_redis_requests_pass_as_the_policy_says(
+    server: Server, tmp_path: Path, engine: RecordingEngine
+) -> None:
     del server  # one of its own is killed here; the fixture says whether there is any
     own = Server(tmp_path / "own")
     engine.events = 1

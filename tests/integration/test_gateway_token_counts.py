@@ -1,6 +1,8 @@
-"""How long inputs are, as the gateway knows it, beside what the real engine's `usage` says: the count equal, the bound never below.
+"""How long inputs are, as the gateway knows it, beside what the real engine's `usage` says: the
+count equal, the bound never below.
 
-The chat template is one that shows all that templates can see: tools, documents, effort, thinking, calls. Pictures need another model.
+The chat template is one that shows all that templates can see: tools, documents, effort, thinking,
+calls. Pictures need another model.
 """
 
 from __future__ import annotations
@@ -23,12 +25,18 @@ from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.tokenize_question import questions_of
 
 TEMPLATE = (
-    "{% if tools %}<|tools|>\n{% for tool in tools %}{{ tool | tojson(indent=4) }}\n{% endfor %}{% endif %}"
-    "{% if documents %}{% for one in documents %}<|document|>{{ one['title'] }}\n{{ one['text'] }}\n{% endfor %}{% endif %}"
-    "{% if reasoning_effort %}Reasoning: {{ reasoning_effort }}\n{% endif %}{% if enable_thinking %}<|think|>\n{% endif %}"
-    "{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] %}{{ message['content'] }}{% endif %}"
-    "{% if message['tool_calls'] %}{% for call in message['tool_calls'] %}<tool_call>{{ call['function']['name'] }}"
-    "{{ call['function']['arguments'] | tojson }}</tool_call>{% endfor %}{% endif %}</s>{% endfor %}"
+    "{% if tools %}<|tools|>\n{% for tool in tools %}{{ tool | tojson(indent=4) }}\n{% "
+    "endfor %}{% endif %}"
+    "{% if documents %}{% for one in documents %}<|document|>{{ one['title'] }}\n{{ "
+    "one['text'] }}\n{% endfor %}{% endif %}"
+    "{% if reasoning_effort %}Reasoning: {{ reasoning_effort }}\n{% endif %}{% if "
+    "enable_thinking %}<|think|>\n{% endif %}"
+    "{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] %}{{ "
+    "message['content'] }}{% endif %}"
+    "{% if message['tool_calls'] %}{% for call in message['tool_calls'] %}<tool_call>{{ "
+    "call['function']['name'] }}"
+    "{{ call['function']['arguments'] | tojson }}</tool_call>{% endfor %}{% endif %}</s>{% "
+    "endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 TEXTS = (
@@ -52,7 +60,10 @@ def text(dice: random.Random) -> str:
 
 def schema(dice: random.Random, depth: int = 0) -> dict[str, Any]:
     names = [f"field_{number}" for number in range(dice.randint(1, 4))]
-    one: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string", "description": text(dice)} for name in names}}
+    one: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: {"type": "string", "description": text(dice)} for name in names},
+    }
     if depth < 4 and dice.random() < 0.4:
         one["properties"]["nested"] = schema(dice, depth + 1)
     return one | ({"required": names} if dice.random() < 0.5 else {})
@@ -60,7 +71,11 @@ def schema(dice: random.Random, depth: int = 0) -> dict[str, Any]:
 
 def function(dice: random.Random) -> dict[str, Any]:
     name = f"look_up_{dice.randint(1, 99)}"
-    return {"name": name, **({"description": text(dice)} if dice.random() < 0.7 else {}), "parameters": schema(dice)}
+    return {
+        "name": name,
+        **({"description": text(dice)} if dice.random() < 0.7 else {}),
+        "parameters": schema(dice),
+    }
 
 
 def content(dice: random.Random, kind: str = "text") -> str | list[dict[str, str]]:
@@ -72,7 +87,10 @@ def content(dice: random.Random, kind: str = "text") -> str | list[dict[str, str
 def turns(dice: random.Random) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"role": "user", "content": content(dice)}]
     for _ in range(dice.randint(0, 2)):
-        found += [{"role": "assistant", "content": text(dice)}, {"role": "user", "content": content(dice)}]
+        found += [
+            {"role": "assistant", "content": text(dice)},
+            {"role": "user", "content": content(dice)},
+        ]
     return found
 
 
@@ -82,8 +100,14 @@ def chat(dice: random.Random) -> Made:
         messages.insert(0, {"role": "system", "content": content(dice)})
     asked: dict[str, Any] = {"messages": messages}
     if dice.random() < 0.4:
-        asked["tools"] = [{"type": "function", "function": function(dice)} for _ in range(dice.randint(1, 3))]
-        call = {"id": "c1", "type": "function", "function": {"name": "look_up_1", "arguments": json.dumps({"a": text(dice)})}}
+        asked["tools"] = [
+            {"type": "function", "function": function(dice)} for _ in range(dice.randint(1, 3))
+        ]
+        call = {
+            "id": "c1",
+            "type": "function",
+            "function": {"name": "look_up_1", "arguments": json.dumps({"a": text(dice)})},
+        }
         if dice.random() < 0.5:
             messages += [
                 {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -109,7 +133,9 @@ def chat(dice: random.Random) -> Made:
 
 def completion(dice: random.Random) -> Made:
     asked: dict[str, Any] = {
-        "prompt": text(dice) if dice.random() < 0.6 else [text(dice) for _ in range(dice.randint(1, 4))],
+        "prompt": text(dice)
+        if dice.random() < 0.6
+        else [text(dice) for _ in range(dice.randint(1, 4))],
         "max_tokens": 1,
     }
     if dice.random() < 0.3:
@@ -124,19 +150,30 @@ def anthropic(dice: random.Random) -> Made:
     if dice.random() < 0.6:
         asked["system"] = content(dice)
     if dice.random() < 0.4:
-        asked["tools"] = [{**(one := function(dice)), "input_schema": one.pop("parameters")} for _ in range(2)]
+        asked["tools"] = [
+            {**(one := function(dice)), "input_schema": one.pop("parameters")} for _ in range(2)
+        ]
         if dice.random() < 0.5:
             use = {"type": "tool_use", "id": "c1", "name": "look_up_1", "input": {"a": text(dice)}}
             result = {"type": "tool_result", "tool_use_id": "c1", "content": text(dice)}
-            asked["messages"] += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+            asked["messages"] += [
+                {"role": "assistant", "content": [use]},
+                {"role": "user", "content": [result]},
+            ]
     return "messages", asked
 
 
 def response(dice: random.Random) -> Made:
     items: list[dict[str, Any]] = [{"role": "user", "content": content(dice, "input_text")}]
     for _ in range(dice.randint(0, 2)):
-        items += [{"role": "assistant", "content": text(dice)}, {"role": "user", "content": content(dice, "input_text")}]
-    asked: dict[str, Any] = {"input": text(dice) if dice.random() < 0.4 else items, "max_output_tokens": 1}
+        items += [
+            {"role": "assistant", "content": text(dice)},
+            {"role": "user", "content": content(dice, "input_text")},
+        ]
+    asked: dict[str, Any] = {
+        "input": text(dice) if dice.random() < 0.4 else items,
+        "max_output_tokens": 1,
+    }
     if dice.random() < 0.5:
         asked["instructions"] = text(dice)
     if dice.random() < 0.3:
@@ -144,7 +181,12 @@ def response(dice: random.Random) -> Made:
     return "responses", asked
 
 
-MAKERS: tuple[tuple[Callable[[random.Random], Made], int], ...] = ((chat, 300), (completion, 120), (anthropic, 70), (response, 50))
+MAKERS: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
+    (chat, 300),
+    (completion, 120),
+    (anthropic, 70),
+    (response, 50),
+)
 
 
 def looked_at(url: str, made: Made) -> tuple[Route, str, int, int, int, Shape]:
@@ -155,7 +197,9 @@ def looked_at(url: str, made: Made) -> tuple[Route, str, int, int, int, Shape]:
     assert isinstance(shape, Shape)
     shape.plain = is_plain(body)
     with httpx.Client(base_url=url, timeout=120) as client:
-        answer = client.post(PATHS[route], content=body, headers={"content-type": "application/json"})
+        answer = client.post(
+            PATHS[route], content=body, headers={"content-type": "application/json"}
+        )
         if answer.status_code != 200:
             return route, f"the engine refuses: {answer.text[:300]}", 0, 0, 0, shape
         usage = answer.json()["usage"]
@@ -178,7 +222,15 @@ def test_the_count_is_the_engines_and_the_bound_is_never_below_it(
 ) -> None:
     template = tmp_path / "template.jinja"
     template.write_text(TEMPLATE)
-    flags = ("--max-model-len", "8192", "--chat-template", str(template), "--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+    flags = (
+        "--max-model-len",
+        "8192",
+        "--chat-template",
+        str(template),
+        "--enable-auto-tool-choice",
+        "--tool-call-parser",
+        "hermes",
+    )
     engine = engine_factory(*flags)
     dice = random.Random("token counts")
     made = [make(dice) for make, many in MAKERS for _ in range(many)]
@@ -186,7 +238,10 @@ def test_the_count_is_the_engines_and_the_bound_is_never_below_it(
         found = list(pool.map(lambda one: looked_at(engine.url, one), made))
     wrong = [f"{route}: {why or f'the engine says {truth}, counted {count}'}\n    {asked}"[:900]
              for (route, why, truth, count, _, _), (_, asked) in zip(found, made, strict=True) if why or truth != count]  # fmt: skip
-    assert not wrong, f"{len(wrong)} of {len(made)} {Counter(one.split(':')[0] for one in wrong)}\n" + "\n".join(wrong[:6])
+    assert not wrong, (
+        f"{len(wrong)} of {len(made)} {Counter(one.split(':')[0] for one in wrong)}\n"
+        + "\n".join(wrong[:6])
+    )
     below = [f"{route}: {truth} tokens, bound {bound}\n    {asked}"[:900]
              for (route, _, truth, _, bound, _), (_, asked) in zip(found, made, strict=True) if bound < truth]  # fmt: skip
     assert not below, f"{len(below)} of {len(made)}\n" + "\n".join(below[:6])
@@ -198,4 +253,7 @@ def test_the_count_is_the_engines_and_the_bound_is_never_below_it(
     assert exceeded == 0
     record_property("estimate_error_mean", fmean(errors))
     times = fmean(bound / truth for _, _, truth, _, bound, _ in found)
-    print(f"{len(made)} requests; the estimate is off by {fmean(errors):.0%} on average, the bound {times:.1f} times the truth")
+    print(
+        f"{len(made)} requests; the estimate is off by {fmean(errors):.0%} on average, the "
+        f"bound {times:.1f} times the truth"
+    )

@@ -1,4 +1,6 @@
-"""`make gpu` from end to end, without a card: on the twin, on a pretended card, and in part on the real vLLM's CPU build."""
+"""`make gpu` from end to end, without a card: on the twin, on a pretended card, and in part on the
+real vLLM's CPU build.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,25 @@ def temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
-def started(out: Path, temporary: Path, *options: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def started(
+    out: Path, temporary: Path, *options: str, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     """The command, whose temporary files are in `temporary` and whose files are in `out`."""
     environment = {**(env or os.environ), "TMPDIR": str(temporary)}
     command = [*COMMAND, "--out", str(out), *options]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
-def run(out: Path, temporary: Path, *options: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+def run(
+    out: Path, temporary: Path, *options: str, env: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of the command."""
     with started(out, temporary, *options, env=env) as process:
         said, told = process.communicate(timeout=400)
@@ -46,12 +59,16 @@ def run(out: Path, temporary: Path, *options: str, env: Mapping[str, str] | None
 
 
 def left_over(temporary: Path) -> list[str]:
-    """What is there of a run: its processes, by the folder that they were given for temporary files, and what is in that folder."""
+    """What is there of a run: its processes, by the folder that they were given for temporary
+    files, and what is in that folder.
+    """
     found = [str(path.relative_to(temporary)) for path in temporary.iterdir()]
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"TMPDIR={temporary}".encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                found.append(
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
         except OSError:
             continue
     return found
@@ -82,12 +99,16 @@ def until_in(process: subprocess.Popen[str], item: str) -> None:
 
 def bench_reads(*command: str) -> str:
     """What one of the benchmarks says of a file."""
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_whole_of_it_on_the_twin_killed_in_the_midst_and_gone_on_with(tmp_path: Path, temporary: Path) -> None:
+def test_the_whole_of_it_on_the_twin_killed_in_the_midst_and_gone_on_with(
+    tmp_path: Path, temporary: Path
+) -> None:
     out = tmp_path / "out"
     options = ("--on-twin", "--only", ",".join(SHORT))
     with started(out, temporary, *options) as process:
@@ -102,7 +123,9 @@ def test_the_whole_of_it_on_the_twin_killed_in_the_midst_and_gone_on_with(tmp_pa
     assert code == 0, told
     nothing_is_left(temporary)
     assert said.startswith("8 done, 1 were done before, of 9\n"), said + told
-    assert {row["id"]: row["outcome"] for row in rows(out, "items.jsonl")} == dict.fromkeys(SHORT, "done")
+    assert {row["id"]: row["outcome"] for row in rows(out, "items.jsonl")} == dict.fromkeys(
+        SHORT, "done"
+    )
     states = rows(out, "states.jsonl")
     assert len(states) == 3
     assert all(row["right"] for row in states), states
@@ -120,21 +143,35 @@ def test_the_whole_of_it_on_the_twin_killed_in_the_midst_and_gone_on_with(tmp_pa
 
 
 def _both_benchmarks_read(out: Path, tmp_path: Path) -> None:
-    """The start-ups as they are; the points as if they were a card's, which a benchmark of step times asks for."""
-    read = bench_reads("bench/sizing_public.py", "--rows", str(out / "startups.yaml"), "--configs", str(out / "models"))
+    """The start-ups as they are; the points as if they were a card's, which a benchmark of step
+    times asks for.
+    """
+    read = bench_reads(
+        "bench/sizing_public.py",
+        "--rows",
+        str(out / "startups.yaml"),
+        "--configs",
+        str(out / "models"),
+    )
     assert "plain rows: tokens within 1 % for 2 of 2" in read
     assert "pool-too-small" in read
     assert "refused" in read
     assert "WRONG" not in read
     on_card = tmp_path / "pace.jsonl"
-    on_card.write_text("".join(json.dumps(row | {"gpu": NAME}) + "\n" for row in rows(out, "pace.jsonl")))
-    read = bench_reads("bench/pace.py", str(on_card), "--models", str(out / "models"), "--as-shipped")
+    on_card.write_text(
+        "".join(json.dumps(row | {"gpu": NAME}) + "\n" for row in rows(out, "pace.jsonl"))
+    )
+    read = bench_reads(
+        "bench/pace.py", str(on_card), "--models", str(out / "models"), "--as-shipped"
+    )
     assert "shape-small bf16 on 1 x NVIDIA, 8 clients, 512/64" in read
 
 
 def test_an_interruption_ends_it_at_once_with_what_is_done(tmp_path: Path, temporary: Path) -> None:
     out = tmp_path / "out"
-    with started(out, temporary, "--on-twin", "--only", "default,kv-preemption-thrash,slot-bound") as process:
+    with started(
+        out, temporary, "--on-twin", "--only", "default,kv-preemption-thrash,slot-bound"
+    ) as process:
         until_in(process, "kv-preemption-thrash")
         time.sleep(3)
         began = time.monotonic()
@@ -147,18 +184,33 @@ def test_an_interruption_ends_it_at_once_with_what_is_done(tmp_path: Path, tempo
 
 
 def test_a_pretended_card_is_gone_through_as_a_card_is(tmp_path: Path, temporary: Path) -> None:
-    """All that is special to a card: its tool, its vLLM, its shapes, its blocks, its start-ups beside the plan."""
+    """All that is special to a card: its tool, its vLLM, its shapes, its blocks, its start-ups
+    beside the plan.
+    """
     env = pretended_card(tmp_path / "card", options="--fault oom@8s")
     out = tmp_path / "out"
-    code, said, told = run(out, temporary, "--only", "eager,fp8-kv,kv-pool-too-small,gpu-oom-serving,two-cards", env=env)
+    code, said, told = run(
+        out,
+        temporary,
+        "--only",
+        "eager,fp8-kv,kv-pool-too-small,gpu-oom-serving,two-cards",
+        env=env,
+    )
     assert code == 0, told
     assert said.startswith("4 done, 0 were done before, of 5\n"), said + told
     assert "left out: two-cards: needs 2 cards of one kind, 1 can be used" in said
-    assert "sizing: 2 start-ups, 0 of them failed; tokens of the pool, its memory given: within 1 % for 2 of 2" in said
+    assert (
+        "sizing: 2 start-ups, 0 of them failed; tokens of the pool, its memory given: "
+        "within 1 % for 2 of 2"
+    ) in said
     assert "within 3 % or 0.5 GiB: 100%" in said
     assert "states: 2 of 2 named right" in said
     about = json.loads((out / "here.json").read_text())
-    assert (about["card"], about["driver"], about["catalogue"]) == (NAME, "580.159.04", "H100-SXM5-80GB")
+    assert (about["card"], about["driver"], about["catalogue"]) == (
+        NAME,
+        "580.159.04",
+        "H100-SXM5-80GB",
+    )
     assert about["memory_gib"] == pytest.approx(TOTAL_MIB / 1024, abs=0.001)
     shown = list((out / "states" / "gpu-oom-serving" / "gpu" / "replica-0").iterdir())
     assert [path.name.partition(".")[2] for path in shown] == ["nvidia-smi.csv"]
@@ -177,7 +229,11 @@ def test_without_a_card_or_a_vllm_one_sentence_says_so(tmp_path: Path, temporary
     assert "is in use: 49% of its memory is taken" in run(tmp_path / "out", temporary, env=env)[2]
     free = pretended_card(tmp_path / "free")
     without = {name: value for name, value in free.items() if name != "VLLM"}
-    code, _, told = run(tmp_path / "out", temporary, env={**without, "PATH": free["PATH"].split(":")[0] + ":/usr/bin:/bin"})
+    code, _, told = run(
+        tmp_path / "out",
+        temporary,
+        env={**without, "PATH": free["PATH"].split(":")[0] + ":/usr/bin:/bin"},
+    )
     assert (code, told.count("\n")) == (2, 1)
     assert "no vLLM is here" in told
     assert "VLLM=vllm/bin/vllm make gpu" in told

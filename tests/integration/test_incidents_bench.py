@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT.parent / "shared" / "dev-cases" / "incidents.jsonl"
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the shared incident cases are not beside this checkout")
+@pytest.mark.skipif(
+    not CASES.exists(), reason="the shared incident cases are not beside this checkout"
+)
 def test_the_gate_holds_on_the_development_cases(tmp_path: Path) -> None:
     out = tmp_path / "answers.jsonl"
     command = [sys.executable, str(ROOT / "bench" / "incidents.py"), str(CASES), "--out", str(out)]

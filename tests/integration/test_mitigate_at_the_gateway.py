@@ -1,4 +1,6 @@
-"""mitigate holds a limit at a real gateway before a real twin: fast, proved, and gone again when the load, or mitigate, is gone."""
+"""mitigate holds a limit at a real gateway before a real twin: fast, proved, and gone again when
+the load, or mitigate, is gone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ import httpx
 import pytest
 from dev.gateway_process import GatewayProcess
 from dev.twin_engine import TwinEngine
-from tests.integration.gatewayed_target import TOKEN, Load, RealPods, gateway_pod, preempted, until_preempting
+from tests.integration.gatewayed_target import (
+    TOKEN,
+    Load,
+    RealPods,
+    gateway_pod,
+    preempted,
+    until_preempting,
+)
 from tests.support.little_kubernetes import HOME, NAMESPACE, LittleKubernetes
 from tests.support.remedy_runs import ACCESS, Mortal, by, unless_killed
 
@@ -29,7 +38,16 @@ from barostat.remedy.plan import LiveEdge
 from barostat.remedy.state import State
 
 PACE = ActTiming(poll_s=0.1, interval_s=1.0, settle_s=1.0, stray_s=0.5)
-SMALL = ("--max-model-len", "2048", "--num-gpu-blocks-override", "33", "--max-num-seqs", "64", "--block-size", "128")
+SMALL = (
+    "--max-model-len",
+    "2048",
+    "--num-gpu-blocks-override",
+    "33",
+    "--max-num-seqs",
+    "64",
+    "--block-size",
+    "128",
+)
 STEP = "base=0.004,decode=0.0001,prefill=0.00001"
 LEASE_S = 3.0
 
@@ -59,7 +77,16 @@ class Stage:
         """Another program on the same."""
         own = by(cluster or Cluster(ACCESS), self.api)
         options, access = Options(for_s=6.0, interval_s=1.0), GatewayAccess(token=TOKEN)
-        return Campaign(own, NAMESPACE, HOME, options, SteadyClock(), self.told.append, pace=PACE, gateway=access)
+        return Campaign(
+            own,
+            NAMESPACE,
+            HOME,
+            options,
+            SteadyClock(),
+            self.told.append,
+            pace=PACE,
+            gateway=access,
+        )
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -76,7 +103,9 @@ def stage(folder: Path, *options: str) -> Iterator[Stage]:
     with TwinEngine(*SMALL, latency=STEP) as engine:
         engine.wait_ready(within_s=30)
         spec = "request: {maxOutputTokens: 1500}\nslo: {ttftP99Seconds: 200}"
-        with GatewayProcess(folder, spec, engine.url, options=("--admin-token-file", str(token), *options)) as gateway:
+        with GatewayProcess(
+            folder, spec, engine.url, options=("--admin-token-file", str(token), *options)
+        ) as gateway:
             yield Stage(engine, gateway, [])
 
 
@@ -92,7 +121,9 @@ async def planned(campaign: Campaign) -> Prepared:
     assert made.plan.strategy == "edge-live", (made.plan, made.passed_over)
     assert isinstance(made.plan.edge, LiveEdge)
     assert made.against == ()
-    return replace(made, plan=replace(made.plan, edge=replace(made.plan.edge, lease_s=LEASE_S, calm_s=3.0)))
+    return replace(
+        made, plan=replace(made.plan, edge=replace(made.plan.edge, lease_s=LEASE_S, calm_s=3.0))
+    )
 
 
 def events(state: State) -> list[str]:
@@ -109,7 +140,9 @@ async def until(holds: Any, within_s: float, said: Sequence[str] = ()) -> float:
     return time.monotonic() - began
 
 
-def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_with_the_load(tmp_path: Path) -> None:
+def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_with_the_load(
+    tmp_path: Path,
+) -> None:
     async def go(found: Stage, load: Load) -> Ended:
         await asyncio.to_thread(until_preempting, found.engine.url)
         campaign = await found.campaign()
@@ -136,7 +169,13 @@ def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_wit
         assert found.limits["shadow"] is True
         put = next(entry for entry in ended.state.timeline if entry.event == "TightenGateway")
         assert float(put.detail.rpartition(" in ")[2].removesuffix(" ms")) < 1000
-        assert events(ended.state)[-5:] == ["AwaitCalm", "TightenGateway", "Promoting", "ReleaseHome", "Done"]
+        assert events(ended.state)[-5:] == [
+            "AwaitCalm",
+            "TightenGateway",
+            "Promoting",
+            "ReleaseHome",
+            "Done",
+        ]
         assert set(load.answers) <= {200, 429, 503}
 
 
@@ -161,7 +200,9 @@ class MortalAtTheGateway(Mortal):
 
 
 @pytest.mark.parametrize(("dies_at", "late"), [(1, False), (1, True), (3, True)])
-def test_mitigate_killed_at_the_gateway_leaves_nothing_and_another_goes_on(tmp_path: Path, dies_at: int, late: bool) -> None:
+def test_mitigate_killed_at_the_gateway_leaves_nothing_and_another_goes_on(
+    tmp_path: Path, dies_at: int, late: bool
+) -> None:
     async def go(found: Stage, load: Load) -> None:
         await asyncio.to_thread(until_preempting, found.engine.url)
         campaign = await found.campaign()
@@ -175,7 +216,11 @@ def test_mitigate_killed_at_the_gateway_leaves_nothing_and_another_goes_on(tmp_p
         state, limits = await after.store.read("i1")
         found.told.clear()
         run = asyncio.create_task(after.go_on(state, limits))
-        await until(lambda: any(line.startswith("Holding") for line in found.told) or run.done(), 60, found.told)
+        await until(
+            lambda: any(line.startswith("Holding") for line in found.told) or run.done(),
+            60,
+            found.told,
+        )
         assert found.limits["override"]["epoch"] == 2
         await asyncio.to_thread(load.end)
         ended = await run

@@ -1,4 +1,6 @@
-"""Budgets in a real Redis: never exceeded, always back to zero, whatever dies, and whatever its clock does."""
+"""Budgets in a real Redis: never exceeded, always back to zero, whatever dies, and whatever its
+clock does.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,14 @@ from dev import setup_redis
 from dev.free_port import free_port
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from barostat.io.redis.budget_scripts import scripts
 from barostat.io.redis.shared_budget import Claim, Full, SharedBudget, Taken, Unreachable
@@ -107,7 +116,9 @@ def _claims(**tokens: int) -> dict[str, Claim]:
 
 
 class _Model(RuleBasedStateMachine):
-    """Two gateways, a clock that steps, deaths. The model: who holds what, by the rules of the docstrings."""
+    """Two gateways, a clock that steps, deaths. The model: who holds what, by the rules of the
+    docstrings.
+    """
 
     server: Server
 
@@ -128,7 +139,9 @@ class _Model(RuleBasedStateMachine):
         return self.loop.run_until_complete(what)
 
     def _tell_time(self) -> None:
-        self.server.client.hset("test-clock", mapping={"s": self.wall_ms // 1000, "us": self.wall_ms % 1000 * 1000})
+        self.server.client.hset(
+            "test-clock", mapping={"s": self.wall_ms // 1000, "us": self.wall_ms % 1000 * 1000}
+        )
 
     def _name(self, gateway: SharedBudget) -> str:
         return str(gateway._own[0])
@@ -147,15 +160,21 @@ class _Model(RuleBasedStateMachine):
         at = self._now()
         self.leases[self._name(gateway)] = at + 9000
         self._reap(at)
-        self.holds[self._name(gateway)] = {number: dict(amounts or {}) for number, amounts in gateway.live.items()}
+        self.holds[self._name(gateway)] = {
+            number: dict(amounts or {}) for number, amounts in gateway.live.items()
+        }
 
     def _sum(self, budget: str) -> int:
-        return sum(amounts.get(budget, 0) for held in self.holds.values() for amounts in held.values())
+        return sum(
+            amounts.get(budget, 0) for held in self.holds.values() for amounts in held.values()
+        )
 
     @precondition(lambda self: len(self.gateways) < 3)
     @rule()
     def new_gateway(self) -> None:
-        gateway = SharedBudget(self.server.url, self.namespace, f"g{next(NAMES)}", within_s=5, texts=scripts(_CLOCK))
+        gateway = SharedBudget(
+            self.server.url, self.namespace, f"g{next(NAMES)}", within_s=5, texts=scripts(_CLOCK)
+        )
         self.gateways.append(gateway)
         assert self.run(gateway.beat())
         self._beaten(gateway)
@@ -208,10 +227,14 @@ class _Model(RuleBasedStateMachine):
     def redis_holds_what_the_model_holds(self) -> None:
         if hasattr(self, "loop"):
             held = self.server.held(self.namespace)
-            assert {name: held.get(name, 0) for name in LIMIT} == {name: self._sum(name) for name in LIMIT}
+            assert {name: held.get(name, 0) for name in LIMIT} == {
+                name: self._sum(name) for name in LIMIT
+            }
 
     def teardown(self) -> None:
-        """The last one gives back what it has; what the dead held comes back within a lease of its beats: zero."""
+        """The last one gives back what it has; what the dead held comes back within a lease of its
+        beats: zero.
+        """
         if not hasattr(self, "loop"):
             return
         last = self.gateways[0]
@@ -235,7 +258,12 @@ def test_any_interleaving_keeps_to_the_model(server: Server) -> None:
     _OnServer.server = server
     run_state_machine_as_test(
         _OnServer,
-        settings=settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
     )
 
 
@@ -244,7 +272,9 @@ def test_any_interleaving_keeps_to_the_model(server: Server) -> None:
 
 def test_two_gateways_at_once_never_exceed_one_budget(server: Server, namespace: str) -> None:
     async def main() -> tuple[int, int, int]:
-        pair = [SharedBudget(server.url, namespace, f"race-{index}", within_s=5) for index in range(2)]
+        pair = [
+            SharedBudget(server.url, namespace, f"race-{index}", within_s=5) for index in range(2)
+        ]
         for gateway in pair:
             assert await gateway.start()
         holding = most = full = 0
@@ -288,11 +318,17 @@ asyncio.run(main())
 """
 
 
-def test_what_a_killed_gateway_held_comes_back_after_its_lease(server: Server, namespace: str) -> None:
+def test_what_a_killed_gateway_held_comes_back_after_its_lease(
+    server: Server, namespace: str
+) -> None:
     async def main() -> None:
         other = SharedBudget(server.url, namespace, "other", lease_s=0.9, within_s=5)
         assert await other.start()
-        holder = subprocess.Popen([sys.executable, "-c", _HOLDER, server.url, namespace], stdout=subprocess.PIPE, text=True)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", _HOLDER, server.url, namespace],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert holder.stdout is not None
         for _ in range(9):
             assert "Taken" in await asyncio.to_thread(holder.stdout.readline)

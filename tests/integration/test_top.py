@@ -1,4 +1,6 @@
-"""`barostat top` in a real pseudo-terminal over live twins: what a person sees, what keys do, and the terminal afterwards."""
+"""`barostat top` in a real pseudo-terminal over live twins: what a person sees, what keys do, and
+the terminal afterwards.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,34 @@ def fleet() -> Iterator[tuple[str, str]]:
     with TwinEngine(*SMALL, shape="small") as pressed, TwinEngine(*LARGE, shape="small") as idle:
         pressed.wait_ready(within_s=60)
         idle.wait_ready(within_s=60)
-        with Background(pressed.url, Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600))):
+        with Background(
+            pressed.url, Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600))
+        ):
             yield pressed.url, idle.url
 
 
-def top(fleet: tuple[str, str], *more: str, columns: int = 80, lines: int = 24, env: dict[str, str] | None = None) -> Terminal:
-    return Terminal([BAROSTAT, "top", *fleet, "--interval", "1s", *more], columns=columns, lines=lines, env=env)
+def top(
+    fleet: tuple[str, str],
+    *more: str,
+    columns: int = 80,
+    lines: int = 24,
+    env: dict[str, str] | None = None,
+) -> Terminal:
+    return Terminal(
+        [BAROSTAT, "top", *fleet, "--interval", "1s", *more], columns=columns, lines=lines, env=env
+    )
 
 
 def row_of(screen: str, url: str) -> str:
     port = url.rpartition(":")[2]
-    return next((line for line in screen.splitlines() if f"{port} " in line and not line.startswith("barostat")), "")
+    return next(
+        (
+            line
+            for line in screen.splitlines()
+            if f"{port} " in line and not line.startswith("barostat")
+        ),
+        "",
+    )
 
 
 def as_before(terminal: Terminal) -> None:
@@ -43,10 +62,16 @@ def as_before(terminal: Terminal) -> None:
     assert terminal.sent.count(b"\x1b[?1049h") == terminal.sent.count(b"\x1b[?1049l")
 
 
-def test_a_person_sees_which_replica_is_in_trouble_and_leaves_without_a_trace(fleet: tuple[str, str]) -> None:
+def test_a_person_sees_which_replica_is_in_trouble_and_leaves_without_a_trace(
+    fleet: tuple[str, str],
+) -> None:
     with top(fleet) as terminal:
         screen = terminal.until(
-            lambda text: "kv-preemption-thrash" in row_of(text, fleet[0]) and "healthy-idle" in row_of(text, fleet[1]), 40
+            lambda text: (
+                "kv-preemption-thrash" in row_of(text, fleet[0])
+                and "healthy-idle" in row_of(text, fleet[1])
+            ),
+            40,
         )
         lines = screen.splitlines()
         assert max(map(len, lines)) <= 80
@@ -70,11 +95,19 @@ def test_keys_sort_filter_choose_pause_and_help(fleet: tuple[str, str]) -> None:
         terminal.type("\x1b[C")
         terminal.until(lambda text: " KVv" in text)
         terminal.type("/idle\r")
-        terminal.until(lambda text: not row_of(text, fleet[0]) and row_of(text, fleet[1]) != "" and "1 of 2" in text)
+        terminal.until(
+            lambda text: (
+                not row_of(text, fleet[0]) and row_of(text, fleet[1]) != "" and "1 of 2" in text
+            )
+        )
         terminal.type("\x1b")
         terminal.until(lambda text: row_of(text, fleet[0]) != "")
         terminal.type("\x1b[B")
-        terminal.until(lambda text: row_of(text, fleet[0]).startswith(">") or row_of(text, fleet[1]).startswith(">"))
+        terminal.until(
+            lambda text: (
+                row_of(text, fleet[0]).startswith(">") or row_of(text, fleet[1]).startswith(">")
+            )
+        )
         terminal.type("?")
         terminal.until(lambda text: "turn the order around" in text)
         terminal.type("x")
@@ -90,7 +123,11 @@ def test_it_follows_the_window_and_is_readable_without_colour(fleet: tuple[str, 
     with top(fleet, columns=120, lines=30, env={"NO_COLOR": "1"}) as terminal:
         terminal.until(lambda text: "kv-preemption-thrash" in row_of(text, fleet[0]), 40)
         terminal.resize(60, 12)
-        screen = terminal.until(lambda text: "KV" in text and max(map(len, text.splitlines())) <= 60 and "kv-preemption" in text)
+        screen = terminal.until(
+            lambda text: (
+                "KV" in text and max(map(len, text.splitlines())) <= 60 and "kv-preemption" in text
+            )
+        )
         assert "ITL" not in screen
         assert "q quit" in screen.splitlines()[11]
         terminal.resize(20, 4)
@@ -119,7 +156,12 @@ def test_nothing_there_is_one_sentence_on_a_screen_that_is_back() -> None:
 
 
 def test_what_is_no_terminal_gets_lines(fleet: tuple[str, str]) -> None:
-    done = subprocess.run([BAROSTAT, "top", *fleet, "--once", "--interval", "3s"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [BAROSTAT, "top", *fleet, "--once", "--interval", "3s"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split()[:4] == ["TIME", "REPLICA", "KV", "RUN"]

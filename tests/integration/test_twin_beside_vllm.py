@@ -1,4 +1,6 @@
-"""What speaks to vLLM speaks to the twin, unchanged: OpenAI's client, vLLM's own benchmark, a real Prometheus; and both look the same."""
+"""What speaks to vLLM speaks to the twin, unchanged: OpenAI's client, vLLM's own benchmark, a real
+Prometheus; and both look the same.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +77,18 @@ def real(engine_factory: Callable[..., Engine]) -> Engine:
 
 
 def series(url: str) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
-    """Every series: name, type, labels, with the values that an engine's configuration does not decide."""
+    """Every series: name, type, labels, with the values that an engine's configuration does not
+    decide.
+    """
     found = set()
     for family in text_string_to_metric_families(httpx.get(url + "/metrics").text):
         for sample in family.samples:
-            labels = tuple(sorted((name, value if name in VALUES_MATTER else "") for name, value in sample.labels.items()))
+            labels = tuple(
+                sorted(
+                    (name, value if name in VALUES_MATTER else "")
+                    for name, value in sample.labels.items()
+                )
+            )
             found.add((sample.name, family.type, labels))
     return found
 
@@ -115,24 +124,46 @@ def bodies() -> list[tuple[str, str, Any]]:
 
 
 def answered(url: str, method: str, path: str, body: Any) -> tuple[int, list[str], str]:
-    """Status, header names and the body, without what differs between any two answers of one engine: ids, times, words, token counts."""
-    content = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+    """Status, header names and the body, without what differs between any two answers of one
+    engine: ids, times, words, token counts.
+    """
+    content = (
+        body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+    )
     headers = {"content-type": "application/json"} if content is not None else {}
     got = httpx.request(method, url + path, content=content, headers=headers, timeout=60)
-    text = re.sub(r'"(id|created|text|content|root|prompt_tokens|total_tokens)":("(?:[^"\\]|\\.)*"|\d+)', r'"\1":_', got.text)
+    text = re.sub(
+        r'"(id|created|text|content|root|prompt_tokens|total_tokens)":("(?:[^"\\]|\\.)*"|\d+)',
+        r'"\1":_',
+        got.text,
+    )
     text = re.sub(r'"token_ids":\[[\d,]+\]', '"token_ids":[_]', text)
     text = re.sub(r"vllm-0\.32\.0-[0-9a-f]{8}", "vllm-0.32.0-_", text)
-    return got.status_code, sorted(name for name in got.headers if name != "transfer-encoding"), text
+    return (
+        got.status_code,
+        sorted(name for name in got.headers if name != "transfer-encoding"),
+        text,
+    )
 
 
-def test_every_series_of_the_real_engine_is_the_twins_and_the_other_way_round(real: Engine, twin: TwinEngine) -> None:
+def test_every_series_of_the_real_engine_is_the_twins_and_the_other_way_round(
+    real: Engine, twin: TwinEngine
+) -> None:
     for engine in (real, twin):
-        httpx.post(engine.url + "/v1/completions", json={"model": "tiny", "prompt": [5], "max_tokens": 2}, timeout=60)
+        httpx.post(
+            engine.url + "/v1/completions",
+            json={"model": "tiny", "prompt": [5], "max_tokens": 2},
+            timeout=60,
+        )
     ours, theirs = series(twin.url), series(real.url)
     assert len(theirs) > 400
 
     def only(these: set[Any], those: set[Any]) -> list[Any]:
-        return sorted(one for one in these - those if not one[0].startswith("http_") or "/v1/completions" in str(one))
+        return sorted(
+            one
+            for one in these - those
+            if not one[0].startswith("http_") or "/v1/completions" in str(one)
+        )
 
     assert only(theirs, ours) == []
     assert only(ours, theirs) == []
@@ -140,28 +171,41 @@ def test_every_series_of_the_real_engine_is_the_twins_and_the_other_way_round(re
 
 def test_every_kind_of_request_is_answered_alike(real: Engine, twin: TwinEngine) -> None:
     for method, path, body in bodies():
-        theirs, ours = answered(real.url, method, path, body), answered(twin.url, method, path, body)
+        theirs, ours = (
+            answered(real.url, method, path, body),
+            answered(twin.url, method, path, body),
+        )
         assert ours[0] == theirs[0], (method, path, body)
         assert ours[1] == theirs[1], (method, path, body)
         if "text/event-stream" not in str(theirs[2]) and not theirs[2].startswith("data:"):
             assert ours[2] == theirs[2], (method, path, body)
-        else:  # how many tokens an event carries is a matter of timing, and where the last one carries all there is no other: ask again
+        # how many tokens an event carries is a matter of timing, and where the last one carries all
+        # there is no other: ask again
+        else:
             for _ in range(5):
                 if _kinds(ours[2]) == _kinds(theirs[2]):
                     break
-                theirs, ours = answered(real.url, method, path, body), answered(twin.url, method, path, body)
+                theirs, ours = (
+                    answered(real.url, method, path, body),
+                    answered(twin.url, method, path, body),
+                )
             assert _kinds(ours[2]) == _kinds(theirs[2]), (method, path, body)
 
 
 def _kinds(stream: str) -> list[str]:
-    seen = [re.sub(r'"completion_tokens":\d+', '"completion_tokens":_', event) for event in stream.split("\n\n")]
+    seen = [
+        re.sub(r'"completion_tokens":\d+', '"completion_tokens":_', event)
+        for event in stream.split("\n\n")
+    ]
     return list(dict.fromkeys(seen))
 
 
 def test_openais_client_speaks_to_it(real_vllm: bool, twin: TwinEngine) -> None:
     assert real_vllm
     command = [str(ENVIRONMENT / "bin" / "python"), "-c", OPENAI_CLIENT, twin.url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment_with({}))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment_with({})
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout) == {
         "models": [["tiny", 4096]], "finish": "length", "tokens": 12, "role": "assistant", "streamed": 12, "same": True, "choices": 2,
@@ -169,7 +213,9 @@ def test_openais_client_speaks_to_it(real_vllm: bool, twin: TwinEngine) -> None:
     }  # fmt: skip
 
 
-def test_vllms_own_benchmark_runs_against_it(real_vllm: bool, twin: TwinEngine, tmp_path: Path) -> None:
+def test_vllms_own_benchmark_runs_against_it(
+    real_vllm: bool, twin: TwinEngine, tmp_path: Path
+) -> None:
     assert real_vllm
     asked = [
         "--dataset-name",
@@ -183,10 +229,20 @@ def test_vllms_own_benchmark_runs_against_it(real_vllm: bool, twin: TwinEngine, 
         "--request-rate",
         "12",
     ]
-    where = ["--base-url", twin.url, "--model", "tiny", "--tokenizer", str(ENVIRONMENT / "model"), "--ignore-eos"]
+    where = [
+        "--base-url",
+        twin.url,
+        "--model",
+        "tiny",
+        "--tokenizer",
+        str(ENVIRONMENT / "model"),
+        "--ignore-eos",
+    ]
     saved = ["--save-result", "--result-dir", str(tmp_path), "--result-filename", "result.json"]
     command = [str(ENVIRONMENT / "bin" / "vllm"), "bench", "serve", *where, *asked, *saved]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment_with({}))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, env=environment_with({})
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     result = json.loads((tmp_path / "result.json").read_text())
     assert (result["completed"], result["total_output_tokens"]) == (24, 24 * 30)
@@ -212,7 +268,9 @@ def test_a_prometheus_scrapes_both_and_reads_the_same_from_either(
         f"- job_name: {name}\n  static_configs: [{{targets: ['127.0.0.1:{engine.port}']}}]"
         for name, engine in (("real", real), ("twin", twin))
     )
-    (tmp_path / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{targets}\n")
+    (tmp_path / "prometheus.yml").write_text(
+        f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{targets}\n"
+    )
     port = free_port()
     command = [
         str(prometheus_program), f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
@@ -221,12 +279,19 @@ def test_a_prometheus_scrapes_both_and_reads_the_same_from_either(
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            up = _asked_until(port, "up", lambda found: len(found) == 2 and all(one["value"][1] == "1" for one in found), tmp_path / "log")
+            up = _asked_until(
+                port,
+                "up",
+                lambda found: len(found) == 2 and all(one["value"][1] == "1" for one in found),
+                tmp_path / "log",
+            )
             assert {one["metric"]["job"] for one in up} == {"real", "twin"}
             query = 'count by (job) ({__name__=~"vllm:.*"})'
             counted = _asked_until(port, query, lambda found: len(found) == 2, tmp_path / "log")
             assert len({one["value"][1] for one in counted}) == 1, counted
-            usage = _asked_until(port, "vllm:kv_cache_usage_perc", lambda found: len(found) == 2, tmp_path / "log")
+            usage = _asked_until(
+                port, "vllm:kv_cache_usage_perc", lambda found: len(found) == 2, tmp_path / "log"
+            )
             assert {one["metric"]["engine"] for one in usage} == {"0"}
         finally:
             process.terminate()
@@ -239,7 +304,9 @@ def _asked_until(port: int, query: str, holds: Callable[[list[Any]], bool], log:
     found: list[Any] = []
     while time.monotonic() < deadline:
         try:
-            found = httpx.get(f"http://127.0.0.1:{port}/api/v1/query", params={"query": query}).json()["data"]["result"]
+            found = httpx.get(
+                f"http://127.0.0.1:{port}/api/v1/query", params={"query": query}
+            ).json()["data"]["result"]
         except (httpx.HTTPError, ValueError, KeyError):
             found = []
         if holds(found):

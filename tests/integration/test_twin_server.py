@@ -1,4 +1,6 @@
-"""`barostat twin` as a process: answers, what a client that leaves frees, what SIGTERM does, faults and what they show."""
+"""`barostat twin` as a process: answers, what a client that leaves frees, what SIGTERM does, faults
+and what they show.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,14 @@ def until(holds: Callable[[], bool], within_s: float = 10.0) -> None:
 
 
 def ask(engine: TwinEngine, path: str = "/v1/completions", **body: Any) -> httpx.Response:
-    return httpx.post(engine.url + path, json={"model": "tiny", "ignore_eos": True, **body}, timeout=60)
+    return httpx.post(
+        engine.url + path, json={"model": "tiny", "ignore_eos": True, **body}, timeout=60
+    )
 
 
-def test_an_answer_has_the_length_that_was_asked_for_and_is_the_same_every_time(engine: TwinEngine) -> None:
+def test_an_answer_has_the_length_that_was_asked_for_and_is_the_same_every_time(
+    engine: TwinEngine,
+) -> None:
     first = ask(engine, prompt="Tell me", max_tokens=20).json()
     again = ask(engine, prompt="Tell me", max_tokens=20).json()
     assert first["usage"] == {
@@ -62,8 +68,16 @@ def test_an_answer_has_the_length_that_was_asked_for_and_is_the_same_every_time(
     assert first["choices"][0]["text"] == again["choices"][0]["text"] != ""
 
 
-def test_a_stream_carries_one_event_per_token_at_the_pace_of_the_steps_and_the_count_at_its_end(engine: TwinEngine) -> None:
-    body = {"model": "tiny", "prompt": [5, 6, 7], "max_tokens": 30, "stream": True, "stream_options": {"include_usage": True}}
+def test_a_stream_carries_one_event_per_token_at_the_pace_of_the_steps_and_the_count_at_its_end(
+    engine: TwinEngine,
+) -> None:
+    body = {
+        "model": "tiny",
+        "prompt": [5, 6, 7],
+        "max_tokens": 30,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
     began, times, events = time.monotonic(), [], []
     with httpx.stream("POST", engine.url + "/v1/completions", json=body) as answer:
         for line in answer.iter_lines():
@@ -80,13 +94,22 @@ def test_a_stream_carries_one_event_per_token_at_the_pace_of_the_steps_and_the_c
     assert len(pieces) <= 31
 
 
-def test_a_chat_that_is_continued_finds_its_prefix_and_its_answer_in_the_cache(engine: TwinEngine) -> None:
+def test_a_chat_that_is_continued_finds_its_prefix_and_its_answer_in_the_cache(
+    engine: TwinEngine,
+) -> None:
     question = {"role": "user", "content": "word " * 200}
     first = ask(engine, "/v1/chat/completions", messages=[question], max_tokens=120).json()
     before = value(engine, "vllm:prefix_cache_hits_total")
     history = [question, first["choices"][0]["message"], {"role": "user", "content": "go on"}]
-    ask(engine, "/v1/chat/completions", messages=[{k: m[k] for k in ("role", "content")} for m in history], max_tokens=4)
-    assert value(engine, "vllm:prefix_cache_hits_total") - before == 256  # two of three blocks of 128: the last is not full
+    ask(
+        engine,
+        "/v1/chat/completions",
+        messages=[{k: m[k] for k in ("role", "content")} for m in history],
+        max_tokens=4,
+    )
+    assert (
+        value(engine, "vllm:prefix_cache_hits_total") - before == 256
+    )  # two of three blocks of 128: the last is not full
 
 
 def test_a_client_that_leaves_gives_its_blocks_back_and_is_not_counted(engine: TwinEngine) -> None:
@@ -94,8 +117,16 @@ def test_a_client_that_leaves_gives_its_blocks_back_and_is_not_counted(engine: T
     before = value(engine, "vllm:request_success_total")
     for stream in (True, False):
         client = http.client.HTTPConnection("127.0.0.1", engine.port)
-        body = {"model": "tiny", "prompt": [5] * 300, "max_tokens": 3500, "ignore_eos": True, "stream": stream}
-        client.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+        body = {
+            "model": "tiny",
+            "prompt": [5] * 300,
+            "max_tokens": 3500,
+            "ignore_eos": True,
+            "stream": stream,
+        }
+        client.request(
+            "POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"}
+        )
         until(lambda: value(engine, "vllm:num_requests_running") == 1)
         assert value(engine, "vllm:kv_cache_usage_perc") > 0
         client.close()
@@ -114,7 +145,12 @@ def test_a_queue_limit_answers_503_and_counts_it(engine: TwinEngine) -> None:
 
 def test_preemptions_are_counted_once_the_request_has_gone_on() -> None:
     with twin() as engine:
-        threads = [threading.Thread(target=ask, args=(engine,), kwargs={"prompt": [n] * 300, "max_tokens": 500}) for n in range(24)]
+        threads = [
+            threading.Thread(
+                target=ask, args=(engine,), kwargs={"prompt": [n] * 300, "max_tokens": 500}
+            )
+            for n in range(24)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -128,7 +164,9 @@ def test_preemptions_are_counted_once_the_request_has_gone_on() -> None:
         assert "prompt" not in engine.log_text().replace("prompt throughput", "")
 
 
-def answers_in_background(engine: TwinEngine, max_tokens: int) -> tuple[threading.Thread, list[object]]:
+def answers_in_background(
+    engine: TwinEngine, max_tokens: int
+) -> tuple[threading.Thread, list[object]]:
     """A request on its way, and the list into which its answer (or the error) is put."""
     found: list[object] = []
 
@@ -151,7 +189,10 @@ def test_sigterm_with_a_time_out_lets_what_is_under_way_finish_and_aborts_what_c
         engine._process.send_signal(signal.SIGTERM)
         until(lambda: "mode=drain" in engine.log_text())
         assert engine.health() == 200
-        assert ask(engine, prompt="late", max_tokens=5).json()["choices"][0]["finish_reason"] == "abort"
+        assert (
+            ask(engine, prompt="late", max_tokens=5).json()["choices"][0]["finish_reason"]
+            == "abort"
+        )
         thread.join(20)
         assert isinstance(found[0], httpx.Response)
         assert found[0].json()["usage"]["completion_tokens"] == 300
@@ -174,7 +215,10 @@ def test_sigterm_without_one_ends_an_idle_engine_and_leaves_whoever_waits_waitin
         assert engine.wait_exit(10) == 0
 
 
-@pytest.mark.parametrize(("fault", "line"), [("oom@2s", "torch.OutOfMemoryError: CUDA out of memory"), ("kill@2s", "EngineDeadError")])
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [("oom@2s", "torch.OutOfMemoryError: CUDA out of memory"), ("kill@2s", "EngineDeadError")],
+)
 def test_an_engine_that_dies_answers_500_says_why_and_ends(fault: str, line: str) -> None:
     with twin(options=("--fault", fault)) as engine:
         thread, found = answers_in_background(engine, 3000)
@@ -253,7 +297,10 @@ def test_slow_steps_stretch_every_answer() -> None:
 def test_a_throttled_engine_uses_no_more_cpu_than_it_is_given() -> None:
     with twin(options=("--fault", "throttle-cpu=0.1"), latency="base=0.001") as engine:
         before, began = value(engine, "process_cpu_seconds_total"), time.monotonic()
-        threads = [threading.Thread(target=ask, args=(engine,), kwargs={"prompt": [n], "max_tokens": 300}) for n in range(6)]
+        threads = [
+            threading.Thread(target=ask, args=(engine,), kwargs={"prompt": [n], "max_tokens": 300})
+            for n in range(6)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -264,12 +311,19 @@ def test_a_throttled_engine_uses_no_more_cpu_than_it_is_given() -> None:
 
 def test_answers_end_by_themselves_where_lengths_are_drawn() -> None:
     with twin(options=("--output-tokens", "30,0.5")) as engine:
-        bodies = [ask(engine, prompt=[n], max_tokens=4000, ignore_eos=False).json() for n in range(5)]
+        bodies = [
+            ask(engine, prompt=[n], max_tokens=4000, ignore_eos=False).json() for n in range(5)
+        ]
         lengths = [body["usage"]["completion_tokens"] for body in bodies]
         assert {body["choices"][0]["finish_reason"] for body in bodies} == {"stop"}
         assert len(set(lengths)) > 1
         assert 5 < sum(lengths) / 5 < 120
-        assert ask(engine, prompt=[0], max_tokens=60, ignore_eos=True).json()["usage"]["completion_tokens"] == 60
+        assert (
+            ask(engine, prompt=[0], max_tokens=60, ignore_eos=True).json()["usage"][
+                "completion_tokens"
+            ]
+            == 60
+        )
 
 
 def test_the_port_opens_when_loading_is_over() -> None:
@@ -282,7 +336,9 @@ def test_the_port_opens_when_loading_is_over() -> None:
 
 
 def test_ctrl_c_while_it_starts_ends_it_even_where_the_shell_switched_it_off() -> None:
-    own = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for what a script starts in the background
+    own = signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # as for what a script starts in the background
     try:
         with TwinEngine(*FLAGS, options=("--start-time", "20s"), latency=QUICK) as engine:
             until(lambda: "Initializing a V1 LLM engine" in engine.log_text())
@@ -293,7 +349,9 @@ def test_ctrl_c_while_it_starts_ends_it_even_where_the_shell_switched_it_off() -
         signal.signal(signal.SIGINT, own)
 
 
-def test_an_echo_comes_with_the_first_token_and_alone_where_no_output_is_asked_for(engine: TwinEngine) -> None:
+def test_an_echo_comes_with_the_first_token_and_alone_where_no_output_is_asked_for(
+    engine: TwinEngine,
+) -> None:
     def told(**more: Any) -> list[str]:
         body = {"model": "tiny", "prompt": [5, 6, 7], "echo": True, "stream": True, **more}
         with httpx.stream("POST", engine.url + "/v1/completions", json=body) as answer:
@@ -301,7 +359,10 @@ def test_an_echo_comes_with_the_first_token_and_alone_where_no_output_is_asked_f
         return [json.loads(line)["choices"][0]["text"] for line in lines]
 
     def whole(**more: Any) -> str:
-        answer = httpx.post(engine.url + "/v1/completions", json={"model": "tiny", "prompt": [5, 6, 7], "echo": True, **more})
+        answer = httpx.post(
+            engine.url + "/v1/completions",
+            json={"model": "tiny", "prompt": [5, 6, 7], "echo": True, **more},
+        )
         return str(answer.json()["choices"][0]["text"])
 
     (prompt,) = told(max_tokens=0)

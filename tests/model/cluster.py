@@ -1,11 +1,16 @@
-"""A Kubernetes small enough to be walked through: a Deployment, its ReplicaSet, spares, pods, GPUs, endpoints, a record.
+"""A Kubernetes small enough to be walked through: a Deployment, its ReplicaSet, spares, pods, GPUs,
+endpoints, a record.
 
 What it takes for granted:
-* a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller whose labels fit, makes what is missing from its
-  template, and deletes what is too many: what is not Ready first, then the newest (Kubernetes 1.34, ReplicaSet);
+* a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller whose labels
+  fit, makes what is missing from its
+  template, and deletes what is too many: what is not Ready first, then the newest (Kubernetes 1.34,
+  ReplicaSet);
 * controllers are slow, in any order with us, but faster than an engine starts;
-* a gateway takes a limit from no earlier run of an incident once it has heard a later one; it forgets it when it starts anew;
-* a lost request took effect or never will. Only a killed program leaves one behind that may still arrive (the stray).
+* a gateway takes a limit from no earlier run of an incident once it has heard a later one; it
+  forgets it when it starts anew;
+* a lost request took effect or never will. Only a killed program leaves one behind that may still
+  arrive (the stray).
 """
 
 from __future__ import annotations
@@ -46,7 +51,9 @@ PENDING, STARTING, READY = 0, 1, 2
 Owner = Literal["", "git-ops", "autoscaler"]
 OLD = "old"
 ROLLOUT = "rollout"
-"""Owner of what a stuck rollout made: the newest ReplicaSet, while home's template is the one that was found."""
+"""Owner of what a stuck rollout made: the newest ReplicaSet, while home's template is the one that
+was found.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +67,13 @@ class Setting:
     changes_per_hour: int = 2
     attempts: int = 2
     others: tuple[str, ...] = ("template", "scale", "claim", "rival")
-    """What somebody else may do, once in a run: change the template, scale, take our claim away, claim for another incident."""
+    """What somebody else may do, once in a run: change the template, scale, take our claim away,
+    claim for another incident.
+    """
     owner: Owner = ""
-    """Who else writes home, and is paused for it: GitOps holds the template to its source, an autoscaler the number of replicas."""
+    """Who else writes home, and is paused for it: GitOps holds the template to its source, an
+    autoscaler the number of replicas.
+    """
     aborts: bool = True
     crashes: bool = True
     strays: bool = True
@@ -71,7 +82,9 @@ class Setting:
 
 
 class Pod(NamedTuple):
-    """One pod. `labelled`: carries what the Services select on. `listed`: stands in the EndpointSlices. `busy`: may have requests."""
+    """One pod. `labelled`: carries what the Services select on. `listed`: stands in the
+    EndpointSlices. `busy`: may have requests.
+    """
 
     name: str
     owner: str
@@ -88,14 +101,18 @@ class Pod(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Whose change is in flight: the number of the plan (-1: a stranger's), and the epoch of the run."""
+    """Whose change is in flight: the number of the plan (-1: a stranger's), and the epoch of the
+    run.
+    """
 
     plan: int
     epoch: int
 
 
 class Request(NamedTuple):
-    """An act on its way, as the machine sent it. `pod`: the name of the one that its slot stands for."""
+    """An act on its way, as the machine sent it. `pod`: the name of the one that its slot stands
+    for.
+    """
 
     act: Act
     pod: str
@@ -112,9 +129,10 @@ class Stray(NamedTuple):
 class World(NamedTuple):
     """Everything outside the machine.
 
-    `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the present run has changed something.
-    `told_`: the machine was told that the facts allow the plan, and that the change is proved. `rollout`: one was under way when it began.
-    `owner`: `running` or `paused`; empty for none. `edge`: whose limit the gateway holds.
+    `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the
+    present run has changed something. `told_`: the machine was told that the facts allow the plan,
+    and that the change is proved. `rollout`: one was under way when it began. `owner`: `running` or
+    `paused`; empty for none. `edge`: whose limit the gateway holds.
     """
 
     replicas: int
@@ -145,12 +163,25 @@ Broken = tuple[str, ...]
 
 
 def begin(setting: Setting) -> World:
-    """Every replica serves the old version; of a stuck rollout, the one before it, and what it added does not."""
+    """Every replica serves the old version; of a stuck rollout, the one before it, and what it
+    added does not.
+    """
     owner = "running" if setting.owner else ""
     if setting.strategy == "stuck-rollout":
-        pods = tuple(Pod(f"h{index}", "home", setting.levers[0], READY, True, True, True) for index in range(setting.replicas))
-        return World(setting.replicas, OLD, (*pods, Pod("x0", ROLLOUT, OLD, STARTING, True, False, False)), rollout=True, owner=owner)
-    pods = tuple(Pod(f"h{index}", "home", OLD, READY, True, True, True) for index in range(setting.replicas))
+        pods = tuple(
+            Pod(f"h{index}", "home", setting.levers[0], READY, True, True, True)
+            for index in range(setting.replicas)
+        )
+        return World(
+            setting.replicas,
+            OLD,
+            (*pods, Pod("x0", ROLLOUT, OLD, STARTING, True, False, False)),
+            rollout=True,
+            owner=owner,
+        )
+    pods = tuple(
+        Pod(f"h{index}", "home", OLD, READY, True, True, True) for index in range(setting.replicas)
+    )
     return World(setting.replicas, OLD, pods, owner=owner)
 
 
@@ -170,7 +201,9 @@ def find(world: World, name: str) -> Pod | None:
 
 
 def _with(world: World, changed: Pod) -> World:
-    return world._replace(pods=tuple(changed if pod.name == changed.name else pod for pod in world.pods))
+    return world._replace(
+        pods=tuple(changed if pod.name == changed.name else pod for pod in world.pods)
+    )
 
 
 def _without(world: World, name: str) -> World:
@@ -187,7 +220,9 @@ def drained(world: World, name: str) -> World:
 
 
 def settle(world: World) -> tuple[World, Broken]:
-    """What the controllers make of the world: ReplicaSets, garbage collection, endpoints, until nothing moves."""
+    """What the controllers make of the world: ReplicaSets, garbage collection, endpoints, until
+    nothing moves.
+    """
     broken: list[str] = []
     pods = [_released_or_adopted(pod) for pod in world.pods]
     owned = [pod for pod in pods if pod.owner == "home"]
@@ -205,7 +240,12 @@ def settle(world: World) -> tuple[World, Broken]:
             pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
     if world.rollout and world.template == OLD and not any(pod.owner == ROLLOUT for pod in pods):
         pods.append(Pod("x0", ROLLOUT, OLD, PENDING, True, False, False))
-    made = {"home", "", *((ROLLOUT,) if world.template == OLD else ()), *(f"spare-{index}" for index, _ in world.spares)}
+    made = {
+        "home",
+        "",
+        *((ROLLOUT,) if world.template == OLD else ()),
+        *(f"spare-{index}" for index, _ in world.spares),
+    }
     for pod in [pod for pod in pods if pod.owner not in made]:
         pods.remove(pod)
         if pod.serves or pod.busy:
@@ -240,14 +280,22 @@ def starts(world: World, setting: Setting) -> list[tuple[str, World]]:
 # --- what an act does, as barostat.remedy.acts says it
 
 
-def perform(world: World, setting: Setting, claim: Claim, request: Request, version: str) -> tuple[World, Refused | Conflict | None]:
-    """The world after the request arrived, and why it was not carried out; None where it was (when it is Done, `is_done` says)."""
+def perform(
+    world: World, setting: Setting, claim: Claim, request: Request, version: str
+) -> tuple[World, Refused | Conflict | None]:
+    """The world after the request arrived, and why it was not carried out; None where it was (when
+    it is Done, `is_done` says).
+    """
     act, name, home = request
     match act:
         case ClaimHome():
             return _claimed(world, setting, claim)
         case ReleaseHome():
-            ours = world.claim is not None and world.claim.plan == claim.plan and world.claim.epoch <= claim.epoch
+            ours = (
+                world.claim is not None
+                and world.claim.plan == claim.plan
+                and world.claim.epoch <= claim.epoch
+            )
             return (world._replace(claim=None, ended=claim.plan) if ours else world), None
     stray = world.stray is not None and world.stray == Stray(claim, request)
     if world.claim != claim and not (stray and isinstance(act, TightenGateway)):
@@ -262,13 +310,23 @@ def perform(world: World, setting: Setting, claim: Claim, request: Request, vers
     match act:
         case CreateSpare(index):
             there = any(index == found for found, _ in world.spares)
-            return (world if there else world._replace(spares=tuple(sorted((*world.spares, (index, version)))))), None
+            return (
+                world
+                if there
+                else world._replace(spares=tuple(sorted((*world.spares, (index, version)))))
+            ), None
         case DeleteSpare(index):
             if any(pod.owner == f"spare-{index}" and pod.labelled for pod in world.pods):
                 return world, Refused("its pod is in rotation")
-            return world._replace(spares=tuple(found for found in world.spares if found[0] != index)), None
+            return world._replace(
+                spares=tuple(found for found in world.spares if found[0] != index)
+            ), None
         case JoinRotation():
-            return (world, Refused("the pod is gone")) if pod is None else (_with(world, pod._replace(labelled=True)), None)
+            return (
+                (world, Refused("the pod is gone"))
+                if pod is None
+                else (_with(world, pod._replace(labelled=True)), None)
+            )
         case LeaveRotation(_, floor) | Detach(_, floor):
             return _out(world, act, pod, floor)
         case PutBack(_, replicas):
@@ -297,20 +355,34 @@ def _claimed(world: World, setting: Setting, claim: Claim) -> tuple[World, Confl
     if found is None:
         if world.ended == claim.plan:
             return world, None  # a run before it has released home
-        as_planned = world.replicas == setting.replicas and world.template == OLD and world.disturbed not in ("template", "scale")
+        as_planned = (
+            world.replicas == setting.replicas
+            and world.template == OLD
+            and world.disturbed not in ("template", "scale")
+        )
         as_planned = as_planned and world.ended == world.parents[claim.plan]
         if not as_planned:
             return world, Conflict("home is not as the plan found it")
-        return world._replace(claim=claim, changes=world.changes + (claim.plan > world.counted), counted=claim.plan), None
+        return world._replace(
+            claim=claim, changes=world.changes + (claim.plan > world.counted), counted=claim.plan
+        ), None
     if found.plan == claim.plan and found.epoch <= claim.epoch:
         return world._replace(claim=claim), None
     return world, Conflict("another change is in flight")
 
 
 def _tightened(world: World, claim: Claim, *, back: bool) -> tuple[World, Conflict | None]:
-    """The gateway holds the limit for that run, or no limit of its incident; what an earlier run has on its way it will refuse."""
-    if world.stray is not None and world.stray.claim != claim and world.stray.claim.plan == claim.plan:
-        world = world._replace(stray=None if isinstance(world.stray.request.act, TightenGateway) else world.stray)
+    """The gateway holds the limit for that run, or no limit of its incident; what an earlier run
+    has on its way it will refuse.
+    """
+    if (
+        world.stray is not None
+        and world.stray.claim != claim
+        and world.stray.claim.plan == claim.plan
+    ):
+        world = world._replace(
+            stray=None if isinstance(world.stray.request.act, TightenGateway) else world.stray
+        )
     held = world.edge
     if held is not None and held.plan != claim.plan:
         return world, None if back else Conflict("another incident holds it")
@@ -333,14 +405,23 @@ def _out(world: World, act: Act, pod: Pod | None, floor: int) -> tuple[World, Re
 def _back(world: World, pod: Pod | None, replicas: int) -> World:
     if pod is None or pod.labelled:
         return world
-    ready = sum(1 for other in world.pods if other.owner == "home" and other.labelled and other.stage == READY)
-    return _with(world, pod._replace(labelled=True)) if ready < replicas else _without(world, pod.name)
+    ready = sum(
+        1
+        for other in world.pods
+        if other.owner == "home" and other.labelled and other.stage == READY
+    )
+    return (
+        _with(world, pod._replace(labelled=True)) if ready < replicas else _without(world, pod.name)
+    )
 
 
 def _scaled(world: World, former: int, to: int) -> tuple[World, Refused | Conflict | None]:
     if world.replicas not in (former, to):
         return world, Conflict(f"home asks for {world.replicas}, not {former}")
-    if to < world.replicas and sum(1 for pod in world.pods if pod.owner == "home" and pod.stage == READY) > to:
+    if (
+        to < world.replicas
+        and sum(1 for pod in world.pods if pod.owner == "home" and pod.stage == READY) > to
+    ):
         return world, Refused("a Ready replica would be deleted")
     return world._replace(replicas=to), None
 
@@ -373,20 +454,32 @@ def is_done(world: World, act: Act, name: str) -> bool:
 
 
 def plain(world: World) -> World:
-    """The same with epochs as ranks, as they are only compared, and without a stray that can never be carried out any more."""
+    """The same with epochs as ranks, as they are only compared, and without a stray that can never
+    be carried out any more.
+    """
     stray, claim = world.stray, world.claim
     if stray is not None:
         if isinstance(stray.request.act, ClaimHome):
-            dead = world.ended != world.parents[stray.claim.plan] or (claim is not None and claim.epoch > stray.claim.epoch)
+            dead = world.ended != world.parents[stray.claim.plan] or (
+                claim is not None and claim.epoch > stray.claim.epoch
+            )
         elif isinstance(stray.request.act, ReleaseHome):
-            dead = claim is None or claim.plan != stray.claim.plan or claim.epoch > stray.claim.epoch
+            dead = (
+                claim is None or claim.plan != stray.claim.plan or claim.epoch > stray.claim.epoch
+            )
         elif isinstance(stray.request.act, TightenGateway):
-            dead = stray.request.act.back and (world.edge is None or world.edge.plan != stray.claim.plan)
+            dead = stray.request.act.back and (
+                world.edge is None or world.edge.plan != stray.claim.plan
+            )
         else:
             dead = claim != stray.claim
         stray = None if dead else stray
     epochs = {world.epoch, world.record_epoch}
-    epochs |= {found.epoch for found in (claim, stray.claim if stray else None, world.edge) if found is not None}
+    epochs |= {
+        found.epoch
+        for found in (claim, stray.claim if stray else None, world.edge)
+        if found is not None
+    }
     if stray is world.stray and max(epochs) == len(epochs) - 1:
         return world
     rank = {epoch: number for number, epoch in enumerate(sorted(epochs))}

@@ -1,4 +1,5 @@
-"""`make explore`: every interleaving of the remedy in small worlds, and twelve seeded defects that must be caught.
+"""`make explore`: every interleaving of the remedy in small worlds, and twelve seeded defects that
+must be caught.
 
 python -m tests.model.explore            the full walks, then the defects
 python -m tests.model.explore small      the worlds of `make test`
@@ -26,11 +27,19 @@ ONE = ("fewer-slots",)
 
 FULL: dict[str, Setting] = {
     "three replicas, one spare GPU, two levers; crashes, strays": Setting(others=(), aborts=False),
-    "three replicas, one spare GPU, one lever; other people, aborts": Setting(levers=ONE, crashes=False),
-    "three replicas, in place, two levers; crashes, strays, aborts": Setting(strategy="in-place", gpus=3, others=()),
-    "two replicas, two spare GPUs, one lever; crashes, strays": Setting(replicas=2, gpus=4, levers=ONE, others=(), aborts=False),
+    "three replicas, one spare GPU, one lever; other people, aborts": Setting(
+        levers=ONE, crashes=False
+    ),
+    "three replicas, in place, two levers; crashes, strays, aborts": Setting(
+        strategy="in-place", gpus=3, others=()
+    ),
+    "two replicas, two spare GPUs, one lever; crashes, strays": Setting(
+        replicas=2, gpus=4, levers=ONE, others=(), aborts=False
+    ),
     "one replica, one spare GPU, two levers; everything": Setting(replicas=1, gpus=2),
-    "one replica, one spare GPU, one lever; handed off and resumed": Setting(replicas=1, gpus=2, levers=ONE, strays=False, resumes=True),
+    "one replica, one spare GPU, one lever; handed off and resumed": Setting(
+        replicas=1, gpus=2, levers=ONE, strays=False, resumes=True
+    ),
     "three replicas, a stuck rollout; everything, handed off and resumed": Setting(
         strategy="stuck-rollout", levers=ONE, others=("template", "claim", "rival"), resumes=True
     ),
@@ -38,7 +47,13 @@ FULL: dict[str, Setting] = {
         replicas=1, gpus=2, levers=ONE, owner="git-ops"
     ),
     "one replica and one more, one lever; GitOps; handed off and resumed": Setting(
-        replicas=1, gpus=2, strategy="scale-out", levers=ONE, owner="git-ops", strays=False, resumes=True
+        replicas=1,
+        gpus=2,
+        strategy="scale-out",
+        levers=ONE,
+        owner="git-ops",
+        strays=False,
+        resumes=True,
     ),
     "two replicas, in place, one lever; an autoscaler; crashes, strays, aborts": Setting(
         replicas=2, gpus=2, strategy="in-place", levers=ONE, owner="autoscaler", others=("rival",)
@@ -49,10 +64,13 @@ FULL: dict[str, Setting] = {
     "one replica and one more, one lever; GitOps that has it again; everything": Setting(
         replicas=1, gpus=2, strategy="scale-out", levers=ONE, owner="git-ops"
     ),
-    "one replica, a gateway that holds two limits one after the other; everything, handed off and resumed": Setting(
-        replicas=1, gpus=1, strategy="edge-live", resumes=True
+    (
+        "one replica, a gateway that holds two limits one after the other; everything, handed "
+        "off and resumed"
+    ): Setting(replicas=1, gpus=1, strategy="edge-live", resumes=True),
+    "two replicas and one more, two levers; everything": Setting(
+        replicas=2, gpus=3, strategy="scale-out"
     ),
-    "two replicas and one more, two levers; everything": Setting(replicas=2, gpus=3, strategy="scale-out"),
 }
 _CALM = Setting(replicas=2, gpus=3, levers=ONE, others=(), aborts=False, crashes=False, attempts=1)
 SMALL: dict[str, Setting] = {
@@ -62,14 +80,24 @@ SMALL: dict[str, Setting] = {
     "two replicas, a stuck rollout; everything": replace(
         _CALM, strategy="stuck-rollout", others=("template", "rival"), crashes=True, aborts=True
     ),
-    "one replica, one spare GPU; an owner that stays paused": replace(_CALM, replicas=1, gpus=2, owner="git-ops", crashes=True),
+    "one replica, one spare GPU; an owner that stays paused": replace(
+        _CALM, replicas=1, gpus=2, owner="git-ops", crashes=True
+    ),
     "one replica and one more; GitOps that has it again": replace(
         _CALM, replicas=1, gpus=2, strategy="scale-out", owner="git-ops", crashes=True, aborts=True
     ),
     "one replica, a gateway that holds a limit; everything": replace(
-        _CALM, replicas=1, gpus=1, strategy="edge-live", others=("template", "claim", "rival"), crashes=True, aborts=True
+        _CALM,
+        replicas=1,
+        gpus=1,
+        strategy="edge-live",
+        others=("template", "claim", "rival"),
+        crashes=True,
+        aborts=True,
     ),
-    "one replica and one more; crashes, strays": replace(_CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True),
+    "one replica and one more; crashes, strays": replace(
+        _CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True
+    ),
 }
 QUICKEST = ("two replicas, a stuck rollout; everything",)
 """That of them that `make check` walks; `make test` walks all."""
@@ -88,7 +116,10 @@ def told(found: Found, name: str, seconds: float) -> str:
     ends = ", ".join(f"{phase} {count:,}" for phase, count in sorted(found.ends.items()))
     lines = [
         f"{name}: {found.states:,} states, {found.edges:,} edges, {seconds:.1f} s of CPU",
-        f"    ({found.machines:,} states of the machine, {found.worlds:,} of the world; ends: {ends})",
+        (
+            f"    ({found.machines:,} states of the machine, {found.worlds:,} of the world; "
+            f"ends: {ends})"
+        ),
     ]
     if found.broken:
         lines += [f"  {law}" for law in found.broken]
@@ -105,21 +136,34 @@ def walk(name: str, setting: Setting) -> bool:
 
 
 def caught(law: str) -> bool:
-    """True where the patch of that law, on a copy of the package, makes the walk end with a counter-example of that law."""
+    """True where the patch of that law, on a copy of the package, makes the walk end with a
+    counter-example of that law.
+    """
     patch = next(DEFECTS.glob(f"{law}-*.patch"))
     with tempfile.TemporaryDirectory() as place:
-        shutil.copytree(ROOT / "src", Path(place) / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "src", Path(place) / "src", ignore=shutil.ignore_patterns("__pycache__")
+        )
         subprocess.run(["git", "apply", "-p1", str(patch)], cwd=place, check=True)
-        environment = {**os.environ, "PYTHONPATH": f"{place}/src{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{place}/src{os.pathsep}{ROOT}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         command = [sys.executable, "-m", "tests.model.explore", "law", law]
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
     found = done.returncode == 1 and f"  {law}: " in done.stdout
-    print(f"defect {patch.stem}: {'caught' if found else 'NOT CAUGHT'}\n{done.stdout}{done.stderr}", flush=True)
+    print(
+        f"defect {patch.stem}: {'caught' if found else 'NOT CAUGHT'}\n{done.stdout}{done.stderr}",
+        flush=True,
+    )
     return found
 
 
 def main(arguments: list[str]) -> int:
-    """0 where every law holds and every defect is caught, 1 where not, 2 for words it does not know."""
+    """0 where every law holds and every defect is caught, 1 where not, 2 for words it does not
+    know.
+    """
     match arguments:
         case ["law", law] if law in LAWS:
             results = [walk(f"for {law}", LAWS[law])]

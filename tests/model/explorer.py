@@ -1,7 +1,8 @@
-"""Walks every interleaving of the remedy machine and a small world, breadth first, and holds each state to the laws.
+"""Walks every interleaving of the remedy machine and a small world, breadth first, and holds each
+state to the laws.
 
-A node is (machine, outstanding request, did it arrive, world). The first node that breaks a law is the nearest one, so its way there is a
-shortest counter-example.
+A node is (machine, outstanding request, did it arrive, world). The first node that breaks a law is
+the nearest one, so its way there is a shortest counter-example.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
     Errors: RuntimeError where there are more than `most`: the setting is too large to be walked.
     """
     moves = Moves(setting)
-    start: Node = (moves.machines.number(State(moves.plans[0])), -1, False, moves.world(begin(setting)))
+    start: Node = (
+        moves.machines.number(State(moves.plans[0])),
+        -1,
+        False,
+        moves.world(begin(setting)),
+    )
     index: dict[Node, int] = {start: 0}
     nodes, came, names = [start], array("q", [-1]), Numbered[str]()
     named = array("q", [names.number("")])
@@ -67,7 +73,10 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
             if moves.surroundings(world)[0]:
                 moves.broken += laws.of_end(moves.worlds.values[world], setting, state)
         if moves.broken:
-            found.broken, found.trace = moves.broken, tuple(names.values[named[step]] for step in _way(at, came))
+            found.broken, found.trace = (
+                moves.broken,
+                tuple(names.values[named[step]] for step in _way(at, came)),
+            )
         at += 1
         if len(nodes) > most:
             raise RuntimeError(f"more than {most} states")

@@ -1,8 +1,20 @@
-"""The laws L1 to L12 as questions about one state of the world, or about one act that arrives in it."""
+"""The laws L1 to L12 as questions about one state of the world, or about one act that arrives in
+it.
+"""
 
 from __future__ import annotations
 
-from tests.model.cluster import OLD, ROLLOUT, Broken, Request, Setting, World, find, home_serving, serving
+from tests.model.cluster import (
+    OLD,
+    ROLLOUT,
+    Broken,
+    Request,
+    Setting,
+    World,
+    find,
+    home_serving,
+    serving,
+)
 
 from barostat.remedy.acts import (
     Act,
@@ -33,8 +45,14 @@ def of_world(world: World, setting: Setting) -> Broken:
     if serving(world) < floor:
         broken.append(f"L4: {serving(world)} replicas serve, the floor is {floor}")
     if world.changes > setting.changes_per_hour:
-        broken.append(f"L7: {world.changes} changes were made, {setting.changes_per_hour} are allowed")
-    changed = {version for version in (world.template, *(version for _, version in world.spares)) if version != OLD}
+        broken.append(
+            f"L7: {world.changes} changes were made, {setting.changes_per_hour} are allowed"
+        )
+    changed = {
+        version
+        for version in (world.template, *(version for _, version in world.spares))
+        if version != OLD
+    }
     if len(changed) > 1:
         broken.append(f"L8: {' and '.join(sorted(changed))} are in force at once")
     if world.owner == "running" and world.disturbed != "scale" and _differs(world, setting):
@@ -44,19 +62,39 @@ def of_world(world: World, setting: Setting) -> Broken:
 
 def _differs(world: World, setting: Setting) -> bool:
     """True where home is not what the owner wants it to be."""
-    return world.template != OLD if setting.owner == "git-ops" else world.replicas != setting.replicas
+    return (
+        world.template != OLD if setting.owner == "git-ops" else world.replicas != setting.replicas
+    )
 
 
 def of_act(
-    before: World, after: World, setting: Setting, state: State | None, record: State | None, request: Request, *, stray: bool
+    before: World,
+    after: World,
+    setting: Setting,
+    state: State | None,
+    record: State | None,
+    request: Request,
+    *,
+    stray: bool,
 ) -> Broken:
-    """Laws that this act breaks by being carried out: `before` became `after`. `state` is None for a stray of a run that is dead."""
+    """Laws that this act breaks by being carried out: `before` became `after`. `state` is None for
+    a stray of a run that is dead.
+    """
     act, name = request.act, request.pod
     broken: list[str] = []
-    late = isinstance(act, TightenGateway)  # waited for by the claim after it, and refused by a gateway that has heard a later run
+    late = isinstance(
+        act, TightenGateway
+    )  # waited for by the claim after it, and refused by a gateway that has heard a later run
     if stray and before.acted and before.disturbed != "claim" and not late:
-        broken.append(f"L1: {type(act).__name__} of a dead run is carried out after the next run has acted: two changes in flight")
-    if before.claim is not None and after.claim is not None and before.claim.plan != after.claim.plan:
+        broken.append(
+            f"L1: {type(act).__name__} of a dead run is carried out after the next run has "
+            "acted: two changes in flight"
+        )
+    if (
+        before.claim is not None
+        and after.claim is not None
+        and before.claim.plan != after.claim.plan
+    ):
         broken.append("L1: a claim is taken from another change in flight")
     forward = state is not None and not state.back
     if forward and not before.told_confirmed:
@@ -64,20 +102,33 @@ def of_act(
     if forward and _spreads(act, setting) and not before.told_proved:
         broken.append(f"L2: {type(act).__name__} spreads a change that nothing proved")
     if state is not None and not _covered(act, state.back, record):
-        broken.append(f"L3: {type(act).__name__} is carried out, and the record does not hold its undo")
+        broken.append(
+            f"L3: {type(act).__name__} is carried out, and the record does not hold its undo"
+        )
     if forward and before.disturbed == "template" and _touches_home(act):
-        broken.append(f"L8: {type(act).__name__} on a home that somebody else changed: two variables at once")
+        broken.append(
+            f"L8: {type(act).__name__} on a home that somebody else changed: two variables at once"
+        )
     if before.owner == "running" and before.disturbed != "claim" and _touches_home(act):
-        broken.append(f"L11: {type(act).__name__} while the owner is not paused, which takes it back")
+        broken.append(
+            f"L11: {type(act).__name__} while the owner is not paused, which takes it back"
+        )
     broken += _rotation(before, act, name)
-    last = (isinstance(act, DeleteSpare) and act.index == 0) or (isinstance(act, LeaveRotation) and act.slot == "spare-0")
+    last = (isinstance(act, DeleteSpare) and act.index == 0) or (
+        isinstance(act, LeaveRotation) and act.slot == "spare-0"
+    )
     if setting.strategy == "spare" and last and home_serving(before) < setting.replicas:
-        broken.append(f"L10: the last spare is retired while {home_serving(before)} of home's {setting.replicas} replicas serve")
+        broken.append(
+            f"L10: the last spare is retired while {home_serving(before)} of home's "
+            f"{setting.replicas} replicas serve"
+        )
     return tuple(broken)
 
 
 def _spreads(act: Act, setting: Setting) -> bool:
-    """True for acts that carry the change beyond the one replica that proves it, or give up the warm one."""
+    """True for acts that carry the change beyond the one replica that proves it, or give up the
+    warm one.
+    """
     match act:
         case CreateSpare(index):
             return index > 0
@@ -136,7 +187,9 @@ def _touches_home(act: Act) -> bool:
 
 
 def _rotation(before: World, act: Act, name: str) -> Broken:
-    """L9: what is deleted or given another template is out of rotation, and its requests were waited for."""
+    """L9: what is deleted or given another template is out of rotation, and its requests were
+    waited for.
+    """
     pod = find(before, name)
     if isinstance(act, DeleteSpare):
         pod = next((found for found in before.pods if found.owner == f"spare-{act.index}"), None)
@@ -145,25 +198,36 @@ def _rotation(before: World, act: Act, name: str) -> Broken:
         return (f"L9: {pod.name} is deleted in rotation, or while nobody waited for its requests",)
     if isinstance(act, PatchTemplate) and any(found.owner == "home" for found in before.pods):
         return ("L9: home's template is written while it owns replicas",)
-    if isinstance(act, UndoRollout) and any(found.owner == ROLLOUT and found.serves for found in before.pods):
+    if isinstance(act, UndoRollout) and any(
+        found.owner == ROLLOUT and found.serves for found in before.pods
+    ):
         return ("L9: a rollout is undone while a replica of it serves",)
     return ()
 
 
 def of_end(world: World, setting: Setting, state: State) -> Broken:
-    """What must be true when a remedy ends by itself: nothing is left behind, and the promise is kept."""
+    """What must be true when a remedy ends by itself: nothing is left behind, and the promise is
+    kept.
+    """
     if world.disturbed not in ("", "rival") or state.phase == "HandedOff":
         return ()
     broken: list[str] = []
     if state.superseded and not world.disturbed:
-        broken.append("it is given up as another run's, and there is none: nobody brings it to its end")
+        broken.append(
+            "it is given up as another run's, and there is none: nobody brings it to its end"
+        )
     if state.phase in ("Done", "RolledBack", "Refused"):
         ours = world.claim is not None and world.claim.plan >= 0
         belongs = ("home", ROLLOUT) if world.template == OLD else ("home",)
-        left = [f"spare {index}" for index, _ in world.spares] + [pod.name for pod in world.pods if pod.owner not in belongs]
+        left = [f"spare {index}" for index, _ in world.spares] + [
+            pod.name for pod in world.pods if pod.owner not in belongs
+        ]
         more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
         if ours or left or world.replicas != setting.replicas + more:
-            broken.append(f"{state.phase}: left behind: {', '.join(left) or 'a claim or a number of replicas'}")
+            broken.append(
+                f"{state.phase}: left behind: "
+                f"{', '.join(left) or 'a claim or a number of replicas'}"
+            )
         if world.edge is not None:
             broken.append(f"L12: {state.phase}: the gateway still holds the limit")
         if home_serving(world) < setting.replicas:
@@ -171,9 +235,15 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
         keeps = state.phase == "Done" and any(map(state.plan.stays_paused, state.plan.owners))
         if setting.owner and world.owner != ("paused" if keeps else "running"):
             broken.append(f"L11: {state.phase}: the owner is {world.owner}")
-    wanted = state.plan.lever if state.phase == "Done" and setting.strategy not in ("scale-out", "edge-live") else OLD
+    wanted = (
+        state.plan.lever
+        if state.phase == "Done" and setting.strategy not in ("scale-out", "edge-live")
+        else OLD
+    )
     if state.phase in ("Done", "RolledBack", "Refused") and world.template != wanted:
         broken.append(f"{state.phase}: home has the template {world.template}")
-    if state.phase == "Done" and any(version != wanted for version in (pod.version for pod in world.pods)):
+    if state.phase == "Done" and any(
+        version != wanted for version in (pod.version for pod in world.pods)
+    ):
         broken.append("Done: a replica has another version")
     return tuple(broken)

@@ -1,4 +1,6 @@
-"""The remedy machine, each state of it kept once and named by a number, and what each event makes of it worked out once."""
+"""The remedy machine, each state of it kept once and named by a number, and what each event makes
+of it worked out once.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from tests.model.cluster import Broken, Request, Setting
 
 from barostat.remedy.acts import Done, Judged, Lost, Refused
 from barostat.remedy.machine import current, step
-from barostat.remedy.state import Answered, Began, Do, Event, Gathered, Resumed, State, Tick, WriteRecord
+from barostat.remedy.state import (
+    Answered,
+    Began,
+    Do,
+    Event,
+    Gathered,
+    Resumed,
+    State,
+    Tick,
+    WriteRecord,
+)
 
 Value = TypeVar("Value")
 LATE = 1e12
@@ -17,7 +29,9 @@ KEY = "due"
 
 
 class Moved(NamedTuple):
-    """What an event makes of a machine, by number: the machine after it, what it sends (-1: nothing), whether its epoch is a new one."""
+    """What an event makes of a machine, by number: the machine after it, what it sends (-1:
+    nothing), whether its epoch is a new one.
+    """
 
     machine: int
     sent: int
@@ -54,19 +68,40 @@ class Machines:
     def number(self, state: State) -> int:
         """The number of that state, without what only people read and without what only grows."""
         waiting = None if state.waiting is None else replace(state.waiting, key=KEY, until=0.0)
-        flags = (state.recorded, state.committed, state.back, state.verified, state.claiming, state.approved, state.superseded)
-        key: object = (state.plan.id, state.phase, state.cursor, state.undo, state.pods, waiting, bool(state.aborting), flags)
+        flags = (
+            state.recorded,
+            state.committed,
+            state.back,
+            state.verified,
+            state.claiming,
+            state.approved,
+            state.superseded,
+        )
+        key: object = (
+            state.plan.id,
+            state.phase,
+            state.cursor,
+            state.undo,
+            state.pods,
+            waiting,
+            bool(state.aborting),
+            flags,
+        )
         if state.ended and not self.resumable(state):
             key = (state.plan.id, state.phase, state.superseded)
         found = self.numbers.get(key)
         if found is None:
             found = self.numbers[key] = len(self.states)
-            short = replace(state, timeline=(), conditions=(), epoch=1, revision=0, why="", waiting=waiting)
+            short = replace(
+                state, timeline=(), conditions=(), epoch=1, revision=0, why="", waiting=waiting
+            )
             self.states.append(short)
         return found
 
     def move(self, machine: int, name: str, event: Event) -> Moved:
-        """What the event makes of the machine. `name` is the event's, for the memory: each is worked out once."""
+        """What the event makes of the machine. `name` is the event's, for the memory: each is
+        worked out once.
+        """
         known = (machine, name, event.facts if isinstance(event, Gathered) else None)
         cached = self.steps.get(known)
         if cached is None:
@@ -80,12 +115,18 @@ class Machines:
                     case Do(_, _, act, home, pod):
                         sent.append(Request(act, pod.name if pod else "", home))
             assert len(sent) <= 1, "one thing is outstanding at a time"
-            cached = Moved(self.number(after), self.sent.number(sent[0]) if sent else -1, after.epoch > state.epoch)
+            cached = Moved(
+                self.number(after),
+                self.sent.number(sent[0]) if sent else -1,
+                after.epoch > state.epoch,
+            )
             self.steps[known] = cached
         return cached
 
     def check(self, machine: int) -> Broken:
-        """L5 and L6, as far as they are about the machine alone: silence ends it, and an answer to something else changes nothing."""
+        """L5 and L6, as far as they are about the machine alone: silence ends it, and an answer to
+        something else changes nothing.
+        """
         if machine in self.checked:
             return ()
         state = self.states[machine]
@@ -98,16 +139,30 @@ class Machines:
             state = self.states[machine]
             if state.ended:
                 break
-            event: Event = Tick(LATE) if state.waiting is not None else (Began(0.0) if state.phase == "Confirming" else Resumed(0.0))
+            event: Event = (
+                Tick(LATE)
+                if state.waiting is not None
+                else (Began(0.0) if state.phase == "Confirming" else Resumed(0.0))
+            )
             name = "tick" if state.waiting is not None else type(event).__name__
             following = self.move(machine, name, event).machine
             if following in path:
                 act = current(state)
-                return (f"L5: when nothing answers, {type(act).__name__ if act else state.phase} never ends",)
+                return (
+                    (
+                        "L5: when nothing answers, "
+                        f"{type(act).__name__ if act else state.phase} never ends"
+                    ),
+                )
             machine = following
         self.checked.update(path)
         return ()
 
     def resumable(self, state: State) -> bool:
         """True for what was handed off, where a person may have it resumed."""
-        return self.setting.resumes and state.phase == "HandedOff" and state.ended and not state.superseded
+        return (
+            self.setting.resumes
+            and state.phase == "HandedOff"
+            and state.ended
+            and not state.superseded
+        )

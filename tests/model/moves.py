@@ -1,7 +1,8 @@
-"""What can happen next: to the machine, to its requests, and in the world without us. Every event, in every order.
+"""What can happen next: to the machine, to its requests, and in the world without us. Every event,
+in every order.
 
-States of the machine, requests and worlds are kept once each and named by numbers; epochs, which only ever get compared, are kept as
-ranks, so that any number of crashes stays finite.
+States of the machine, requests and worlds are kept once each and named by numbers; epochs, which
+only ever get compared, are kept as ranks, so that any number of crashes stays finite.
 """
 
 from __future__ import annotations
@@ -49,13 +50,25 @@ from barostat.remedy.acts import (
     Refused,
     TightenGateway,
 )
-from barostat.remedy.state import Aborted, Answer, Answered, Began, Event, Gathered, Resumed, State, Tick
+from barostat.remedy.state import (
+    Aborted,
+    Answer,
+    Answered,
+    Began,
+    Event,
+    Gathered,
+    Resumed,
+    State,
+    Tick,
+)
 
 OUTCOMES: tuple[Outcome, ...] = ("better", "worse", "inconclusive")
 RENEWS = (Observe, AwaitCalm)
 """Acts during which a limit at the gateway is renewed."""
 Node = tuple[int, int, bool, int]
-"""Where machine and world stand, by number: the machine, what it has sent, whether that took effect, the world. Nothing sent: -1."""
+"""Where machine and world stand, by number: the machine, what it has sent, whether that took
+effect, the world. Nothing sent: -1.
+"""
 
 
 class Moves:
@@ -68,7 +81,9 @@ class Moves:
         self.worlds: Numbered[World] = Numbered()
         self.lawful: dict[int, Broken] = {}
         self.around: dict[int, tuple[bool, list[tuple[str, int, Broken]]]] = {}
-        self.performed: dict[tuple[int, int, int], tuple[int, Refused | Conflict | None, Broken]] = {}
+        self.performed: dict[
+            tuple[int, int, int], tuple[int, Refused | Conflict | None, Broken]
+        ] = {}
         self.broken: Broken = ()
 
     def world(self, world: World) -> int:
@@ -90,7 +105,12 @@ class Moves:
         if state.waiting is None:
             fresh = self.worlds.values[at].record < 0
             event: Event = Began(0.0) if fresh else Resumed(0.0)
-            yield self.hear(node, "the run begins" if fresh else "another run resumes", type(event).__name__, event)
+            yield self.hear(
+                node,
+                "the run begins" if fresh else "another run resumes",
+                type(event).__name__,
+                event,
+            )
             return
         if self.setting.aborts and not (state.back or state.committed or state.aborting):
             yield self.hear(node, "a person ends it", "abort", Aborted(0.0))
@@ -104,7 +124,9 @@ class Moves:
             yield self.hear(node, "time passes", "tick", Tick(LATE))
 
     def surroundings(self, at: int) -> tuple[bool, list[tuple[str, int, Broken]]]:
-        """(whether that world is at rest, what can happen in it without us): controllers, starts, other people, a stray request."""
+        """(whether that world is at rest, what can happen in it without us): controllers, starts,
+        other people, a stray request.
+        """
         known = self.around.get(at)
         if known is not None:
             return known
@@ -117,22 +139,52 @@ class Moves:
             moves += [(name, self.world(after), ()) for name, after in starts(world, self.setting)]
         rest = not moves
         if world.edge is not None:
-            moves.append(("the lease runs out, or the gateway starts anew", self.world(world._replace(edge=None)), ()))
+            moves.append(
+                (
+                    "the lease runs out, or the gateway starts anew",
+                    self.world(world._replace(edge=None)),
+                    (),
+                )
+            )
         if world.stray is not None:
             claim, request = world.stray
             after, _ = perform(world, self.setting, claim, request, self.plans[claim.plan].lever)
-            broken = laws.of_act(world, after, self.setting, None, None, request, stray=True) if after != world else ()
-            moves.append((f"from the dead run: {says(request.act)}", self.world(after._replace(stray=None)), broken))
+            broken = (
+                laws.of_act(world, after, self.setting, None, None, request, stray=True)
+                if after != world
+                else ()
+            )
+            moves.append(
+                (
+                    f"from the dead run: {says(request.act)}",
+                    self.world(after._replace(stray=None)),
+                    broken,
+                )
+            )
         for kind in () if world.disturbed else self.setting.others:
             disturbed = world._replace(disturbed=kind)
             if kind == "template":
                 moves.append(("somebody changes home's template", self.world(disturbed), ()))
             elif kind == "scale":
-                moves.append(("somebody scales home up", self.world(disturbed._replace(replicas=world.replicas + 1)), ()))
+                moves.append(
+                    (
+                        "somebody scales home up",
+                        self.world(disturbed._replace(replicas=world.replicas + 1)),
+                        (),
+                    )
+                )
             elif kind == "claim" and world.claim is not None:
-                moves.append(("somebody takes our claim off", self.world(disturbed._replace(claim=None)), ()))
+                moves.append(
+                    ("somebody takes our claim off", self.world(disturbed._replace(claim=None)), ())
+                )
             elif kind == "rival" and world.claim is None:
-                moves.append(("another incident claims home", self.world(disturbed._replace(claim=Claim(-1, 0))), ()))
+                moves.append(
+                    (
+                        "another incident claims home",
+                        self.world(disturbed._replace(claim=Claim(-1, 0))),
+                        (),
+                    )
+                )
         self.around[at] = rest, moves
         return self.around[at]
 
@@ -169,23 +221,41 @@ class Moves:
             return
         world = self.worlds.values[node[3]]
         world = _over(world)._replace(epoch=1, parents=(*world.parents, world.ended))
-        yield "the next plan", (self.machines.number(State(self.plans[number])), -1, False, self.world(world))
+        yield (
+            "the next plan",
+            (self.machines.number(State(self.plans[number])), -1, False, self.world(world)),
+        )
 
     def crash(self, node: Node, state: State) -> tuple[str, Node]:
-        """The program is killed; what it had sent may still arrive. The next one starts from the record."""
+        """The program is killed; what it had sent may still arrive. The next one starts from the
+        record.
+        """
         _, out, arrived, at = node
         world = self.worlds.values[at]
         stray = world.stray
         request = self.machines.sent.values[out] if out >= 0 and not arrived else None
-        if isinstance(request, Request) and isinstance(request.act, RENEWS) and state.plan.edge is not None:
+        if (
+            isinstance(request, Request)
+            and isinstance(request.act, RENEWS)
+            and state.plan.edge is not None
+        ):
             request = replace_act(request)
-        if self.setting.strays and isinstance(request, Request) and not isinstance(request.act, READS):
+        if (
+            self.setting.strays
+            and isinstance(request, Request)
+            and not isinstance(request.act, READS)
+        ):
             stray = Stray(Claim(self.plans.index(state.plan), world.epoch), request)
         machine = world.record if world.record >= 0 else self.machines.number(State(state.plan))
         after = self.machines.states[machine]
         if after.ended and not self.machines.resumable(after):
             world = _over(world)
-        return "the program is killed", (machine, -1, False, self.world(world._replace(stray=stray, acted=False)))
+        return "the program is killed", (
+            machine,
+            -1,
+            False,
+            self.world(world._replace(stray=stray, acted=False)),
+        )
 
     def recording(self, node: Node) -> Iterator[tuple[str, Node]]:
         """A record is on its way."""
@@ -223,7 +293,9 @@ class Moves:
                 yield self.told(node, f"{says(act)} is refused", "refused", Refused("no"))
         yield self.told(node, "no answer", "lost", Lost("nothing came"))
 
-    def arrival(self, machine: int, out: int, at: int, request: Request) -> tuple[int, Refused | Conflict | None, Broken]:
+    def arrival(
+        self, machine: int, out: int, at: int, request: Request
+    ) -> tuple[int, Refused | Conflict | None, Broken]:
         """What the request makes of the world, why it does not, and the laws that it breaks."""
         known = self.performed.get((machine, out, at))
         if known is not None:
@@ -249,7 +321,11 @@ class Moves:
             case Gather():
                 good = facts_of(world, self.setting)
                 unread, against = replace(good, owner=None), replace(good, owner="Helm")
-                for name, facts in (("the facts are in", good), ("a fact is unread", unread), ("a fact is against it", against)):
+                for name, facts in (
+                    ("the facts are in", good),
+                    ("a fact is unread", unread),
+                    ("a fact is against it", against),
+                ):
                     yield self.hear(node, name, "facts", Gathered(0.0, KEY, facts))
             case Observe() | AwaitCalm() if self.setting.strategy == "edge-live":
                 yield from self.held(node, request)
@@ -257,14 +333,26 @@ class Moves:
                 for outcome in OUTCOMES:
                     yield self.told(node, f"judged {outcome}", outcome, Judged(outcome))
             case PickReplica():
-                able = [pod for pod in world.pods if pod.owner == "home" and pod.serves and pod.listed]
+                able = [
+                    pod for pod in world.pods if pod.owner == "home" and pod.serves and pod.listed
+                ]
                 for pod in {pod.version: pod for pod in reversed(able)}.values():
-                    yield self.told(node, f"{pod.name} is picked", f"pick {pod.name}", Done(PodRef(pod.name, "")))
+                    yield self.told(
+                        node,
+                        f"{pod.name} is picked",
+                        f"pick {pod.name}",
+                        Done(PodRef(pod.name, "")),
+                    )
                 yield self.told(node, "none can be picked", "refused", Refused("none"))
             case PickSurplus(_, over):
                 owned = sorted((pod for pod in world.pods if pod.owner == "home"), key=rank)
                 done = Done(PodRef(owned[0].name, "")) if len(owned) > over else Done()
-                yield self.told(node, f"surplus: {done.pod.name if done.pod else 'none'}", f"pick {done.pod and done.pod.name}", done)
+                yield self.told(
+                    node,
+                    f"surplus: {done.pod.name if done.pod else 'none'}",
+                    f"pick {done.pod and done.pod.name}",
+                    done,
+                )
             case AwaitDrained(slot):
                 if is_done(world, act, request.pod):
                     gone = (machine, out, arrived, self.world(drained(world, request.pod)))
@@ -276,21 +364,29 @@ class Moves:
                     ref = PodRef(f"s{act.index}", "") if isinstance(act, AwaitSpare) else None
                     yield self.told(node, f"{says(act)}: Ready", "done", Done(ref))
                 else:
-                    yield self.told(node, f"{says(act)}: it will not be", "failed", Failed("a crash loop"))
+                    yield self.told(
+                        node, f"{says(act)}: it will not be", "failed", Failed("a crash loop")
+                    )
                 yield self.hear(node, f"{says(act)}: late", "tick", Tick(LATE))
         yield self.told(node, "no answer", "lost", Lost("nothing came"))
 
     def held(self, node: Node, request: Request) -> Iterator[tuple[str, Node]]:
-        """What is watched while the gateway holds the limit: it is renewed, then something comes of it."""
+        """What is watched while the gateway holds the limit: it is renewed, then something comes of
+        it.
+        """
         machine, out, arrived, at = node
         world = self.worlds.values[at]
         if world.edge is None or world.edge.epoch != world.epoch:
-            after, denied, broken = self.arrival(machine, self.machines.sent.number(replace_act(request)), at, replace_act(request))
+            after, denied, broken = self.arrival(
+                machine, self.machines.sent.number(replace_act(request)), at, replace_act(request)
+            )
             if denied is None:
                 self.broken += broken
                 yield "the limit is renewed", (machine, out, arrived, after)
             else:
-                yield self.told(node, f"{says(request.act)}: {denied.why}", type(denied).__name__, denied)
+                yield self.told(
+                    node, f"{says(request.act)}: {denied.why}", type(denied).__name__, denied
+                )
         elif isinstance(request.act, AwaitCalm):
             yield self.told(node, "the load is gone", "done", Done())
             yield self.hear(node, "the load is not gone in time", "tick", Tick(LATE))
@@ -308,7 +404,9 @@ class Moves:
 
 def _over(world: World) -> World:
     """The same without what only a run that goes on would look at."""
-    return world._replace(record=-1, record_epoch=0, epoch=0, told_confirmed=False, told_proved=False, acted=False)
+    return world._replace(
+        record=-1, record_epoch=0, epoch=0, told_confirmed=False, told_proved=False, acted=False
+    )
 
 
 def replace_act(request: Request) -> Request:

@@ -1,19 +1,35 @@
-"""The plans that the model tries one after the other, and what a look at the world says before each."""
+"""The plans that the model tries one after the other, and what a look at the world says before
+each.
+"""
 
 from __future__ import annotations
 
 from tests.model.cluster import READY, ROLLOUT, Setting, World, home_serving
 
 from barostat.core.change import ChangeKind, ConfigChange, pressure_relieved
-from barostat.remedy.plan import Bounds, GatewayRef, LiveEdge, PausedOwner, RemedyPlan, Strategy, Target
+from barostat.remedy.plan import (
+    Bounds,
+    GatewayRef,
+    LiveEdge,
+    PausedOwner,
+    RemedyPlan,
+    Strategy,
+    Target,
+)
 from barostat.remedy.precheck import Facts
 
 AGAIN = 3
-"""Plans that are tried one after the other: each lever once, and the first once more, which the budget must refuse."""
+"""Plans that are tried one after the other: each lever once, and the first once more, which the
+budget must refuse.
+"""
 
 
 OWNERS = {"git-ops": "Kustomization", "autoscaler": "HorizontalPodAutoscaler"}
-KINDS: dict[Strategy, ChangeKind] = {"scale-out": "replicas", "stuck-rollout": "revision", "edge-live": "limits"}
+KINDS: dict[Strategy, ChangeKind] = {
+    "scale-out": "replicas",
+    "stuck-rollout": "revision",
+    "edge-live": "limits",
+}
 GATEWAY = LiveEdge((GatewayRef("Deployment", "gateway", "inference", 8081),))
 
 
@@ -37,7 +53,9 @@ def plan_of(setting: Setting, number: int) -> RemedyPlan:
         because="the model",
         autonomy="act",
         bounds=Bounds(attempts=setting.attempts),
-        owners=(PausedOwner(OWNERS[setting.owner], "inference", "vllm", "{}", "{}"),) if setting.owner else (),
+        owners=(PausedOwner(OWNERS[setting.owner], "inference", "vllm", "{}", "{}"),)
+        if setting.owner
+        else (),
         edge=GATEWAY if setting.strategy == "edge-live" else None,
     )
 

@@ -1,4 +1,6 @@
-"""Architectures whose model classes do not construct on CPU, as KV specs written by hand beside the config.json that describes them."""
+"""Architectures whose model classes do not construct on CPU, as KV specs written by hand beside the
+config.json that describes them.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,23 @@ _TEXT = {
 
 
 def _latent(block: int, packed: bool) -> list[Any]:
-    fields: dict[str, Any] = {"block_size": block, "num_kv_heads": 1, "head_size": 576, "dtype": "bfloat16", "cache_dtype_str": "auto"}
+    fields: dict[str, Any] = {
+        "block_size": block,
+        "num_kv_heads": 1,
+        "head_size": 576,
+        "dtype": "bfloat16",
+        "cache_dtype_str": "auto",
+    }
     if packed:
         fields |= {"cache_dtype_str": "fp8_ds_mla", "state_content_bytes": 656, "dtype": "uint8"}
     return ["MLAAttentionSpec", fields]
 
 
 def _indexer(block: int) -> list[Any]:
-    return ["MLAAttentionSpec", {"block_size": block, "num_kv_heads": 1, "head_size": 132, "dtype": "uint8"}]
+    return [
+        "MLAAttentionSpec",
+        {"block_size": block, "num_kv_heads": 1, "head_size": 132, "dtype": "uint8"},
+    ]
 
 
 def sparse(layers: int, block: int, packed: bool, length: int, dcp: int = 1) -> dict[str, Any]:
@@ -39,7 +50,9 @@ def sparse(layers: int, block: int, packed: bool, length: int, dcp: int = 1) -> 
 
 
 def kimi_linear(length: int, mode: str) -> dict[str, Any]:
-    """Kimi-Linear: 20 delta-attention layers and 7 latent ones; the block is raised to 1024 tokens so that it holds a state."""
+    """Kimi-Linear: 20 delta-attention layers and 7 latent ones; the block is raised to 1024 tokens
+    so that it holds a state.
+    """
     full = [4, 8, 12, 16, 20, 24, 27]
     described = _TEXT | {
         "architectures": ["KimiLinearForCausalLM"], "num_hidden_layers": 27, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
@@ -63,7 +76,9 @@ def kimi_linear(length: int, mode: str) -> dict[str, Any]:
 
 
 def compressed(ratios: list[int], length: int, stages: int = 0) -> dict[str, Any]:
-    """DeepSeek V4: windows, compressed latents, compressor states and indexers, packed side by side; `stages` of a drafter behind them."""
+    """DeepSeek V4: windows, compressed latents, compressor states and indexers, packed side by
+    side; `stages` of a drafter behind them.
+    """
     described = _TEXT | {
         "architectures": ["DeepseekV4ForCausalLM"], "num_hidden_layers": len(ratios), "compress_ratios": ratios, "head_dim": 512,
         "sliding_window": 128, "index_head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1,
@@ -79,7 +94,13 @@ def compressed(ratios: list[int], length: int, stages: int = 0) -> dict[str, Any
             continue
         overlap = 2 if ratio == 4 else 1
         block, reach = (4, 8) if ratio == 4 else (8, 128)
-        state = {"block_size": block, "num_kv_heads": 1, "dtype": "float32", "sliding_window": reach, "alignment": 576}
+        state = {
+            "block_size": block,
+            "num_kv_heads": 1,
+            "dtype": "float32",
+            "sliding_window": reach,
+            "alignment": 576,
+        }
         specs.append(["MLAAttentionSpec", {
             "block_size": 256, "num_kv_heads": 1, "head_size": 512, "dtype": "uint8", "tokens_per_state": ratio, "state_content_bytes": 584,
             "cache_dtype_str": "fp8_ds_mla", "alignment": 576, "model_version": "deepseek_v4",
@@ -99,16 +120,27 @@ def compressed(ratios: list[int], length: int, stages: int = 0) -> dict[str, Any
 
 
 def _full(block: int, heads: int, dim: int) -> list[Any]:
-    return ["FullAttentionSpec", {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16"}]
+    return [
+        "FullAttentionSpec",
+        {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16"},
+    ]
 
 
 def _window(block: int, heads: int, dim: int, window: int) -> list[Any]:
-    fields = {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16", "sliding_window": window}
+    fields = {
+        "block_size": block,
+        "num_kv_heads": heads,
+        "head_size": dim,
+        "dtype": "bfloat16",
+        "sliding_window": window,
+    }
     return ["SlidingWindowSpec", fields]
 
 
 def latent_windows(window_layers: int, block: int) -> dict[str, Any]:
-    """Latents, and a drafter with windows whose pages do not divide theirs: the engine keeps everything as full attention."""
+    """Latents, and a drafter with windows whose pages do not divide theirs: the engine keeps
+    everything as full attention.
+    """
     described = _TEXT | {
         "architectures": ["DeepseekV3ForCausalLM"], "num_hidden_layers": 12, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
         "qk_nope_head_dim": 128, "v_head_dim": 128,
@@ -116,7 +148,10 @@ def latent_windows(window_layers: int, block: int) -> dict[str, Any]:
     kinds = ["sliding_attention"] * window_layers + ["full_attention"] * (5 - window_layers)
     drafter = _DFLASH | {"layer_types": kinds, "sliding_window": 2048}
     layers = [_latent(block, False)] * 12
-    layers += [_window(block, 8, 128, 2048) if kind == "sliding_attention" else _full(block, 8, 128) for kind in kinds]
+    layers += [
+        _window(block, 8, 128, 2048) if kind == "sliding_attention" else _full(block, 8, 128)
+        for kind in kinds
+    ]
     return {
         "family": "latent-window-draft", "described": described, "specs": [layers], "availableBytes": [8 * 2**30],
         "draft": ["dflash", 4, drafter],
@@ -125,7 +160,9 @@ def latent_windows(window_layers: int, block: int) -> dict[str, Any]:
 
 
 def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[str, Any]:
-    """Gated delta nets with a drafter: one module of multi-token prediction, or five layers of another shape (DFlash)."""
+    """Gated delta nets with a drafter: one module of multi-token prediction, or five layers of
+    another shape (DFlash).
+    """
     described = _TEXT | {
         "architectures": ["Qwen3NextForCausalLM"], "num_hidden_layers": 64, "num_key_value_heads": 4, "head_dim": 256,
         "linear_num_key_heads": 16, "linear_num_value_heads": 48, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
@@ -145,7 +182,10 @@ def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[
         layers += [_full(block, 4, 256)]
     else:
         kinds = drafter.get("layer_types", ["full_attention"] * 5)
-        layers += [_full(block, 8, 128) if kind == "full_attention" else _window(block, 8, 128, 2048) for kind in kinds]
+        layers += [
+            _full(block, 8, 128) if kind == "full_attention" else _window(block, 8, 128, 2048)
+            for kind in kinds
+        ]
     return {
         "family": "gated-delta-draft", "described": described, "specs": [layers], "availableBytes": [20 * 2**30],
         "draft": ["dflash" if drafter is not None else "mtp", drafts, drafter],
@@ -156,7 +196,9 @@ def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[
 
 
 def windowed_eagle() -> dict[str, Any]:
-    """Windows and full attention in turn (12 and 12), and an EAGLE head that attends to everything: 12 and 13."""
+    """Windows and full attention in turn (12 and 12), and an EAGLE head that attends to everything:
+    12 and 13.
+    """
     described = _TEXT | {
         "architectures": ["GptOssForCausalLM"],
         "num_hidden_layers": 24,
@@ -165,7 +207,12 @@ def windowed_eagle() -> dict[str, Any]:
         "sliding_window": 128,
     }
     common = {"block_size": 16, "num_kv_heads": 8, "head_size": 64, "dtype": "bfloat16"}
-    layers = [["SlidingWindowSpec", common | {"sliding_window": 128}] if i % 2 == 0 else ["FullAttentionSpec", common] for i in range(24)]
+    layers = [
+        ["SlidingWindowSpec", common | {"sliding_window": 128}]
+        if i % 2 == 0
+        else ["FullAttentionSpec", common]
+        for i in range(24)
+    ]
     return {
         "family": "windowed-eagle", "described": described, "specs": [[*layers, ["FullAttentionSpec", common]]],
         "availableBytes": [6 * 2**30], "draft": ["eagle3", 3, None],
@@ -173,8 +220,16 @@ def windowed_eagle() -> dict[str, Any]:
     }  # fmt: skip
 
 
-_DFLASH = _TEXT | {"architectures": ["DFlashDraftModel"], "num_hidden_layers": 5, "num_key_value_heads": 8, "head_dim": 128}
-_WINDOWED_DFLASH = _DFLASH | {"layer_types": ["sliding_attention"] * 4 + ["full_attention"], "sliding_window": 2048}
+_DFLASH = _TEXT | {
+    "architectures": ["DFlashDraftModel"],
+    "num_hidden_layers": 5,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+}
+_WINDOWED_DFLASH = _DFLASH | {
+    "layer_types": ["sliding_attention"] * 4 + ["full_attention"],
+    "sliding_window": 2048,
+}
 
 
 def cases() -> list[dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""Runs inside the environment of the real vLLM: the bytes of the places that its own LoRA wrappers keep in its own model classes.
+"""Runs inside the environment of the real vLLM: the bytes of the places that its own LoRA wrappers
+keep in its own model classes.
 
 Reads a JSON list of cases on stdin: {"config", "loras", "rank", "sharded", "tp"}.
 Writes `ORACLE {"bytes": n}` for each: of rank 0 of `tp`, on the meta device.
@@ -28,19 +29,26 @@ def _kept(case: dict[str, Any], folder: Path) -> int:
     ).create_engine_config()  # fmt: skip
     with set_current_vllm_config(config):
         if not torch.distributed.is_initialized():
-            torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+            torch.distributed.init_process_group(
+                "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+            )
             parallel_state.init_distributed_environment(world_size=1, rank=0, backend="gloo")
             parallel_state.initialize_model_parallel()
         parallel_state._TP.world_size = case["tp"]
         torch.set_default_dtype(torch.bfloat16)
         with torch.device("meta"):
             model = initialize_model(vllm_config=config)
-        manager = LoRAModelManager(model, 8, 512, 32768, config.lora_config, torch.device("meta"), config)
+        manager = LoRAModelManager(
+            model, 8, 512, 32768, config.lora_config, torch.device("meta"), config
+        )
     total = 0
     for layer in manager.modules.values():
         for name, held in vars(layer).items():
             if name.endswith("_stacked"):  # not the view of one that the embedding keeps beside it
-                total += sum(one.numel() * one.element_size() for one in (held if isinstance(held, tuple | list) else [held]))
+                total += sum(
+                    one.numel() * one.element_size()
+                    for one in (held if isinstance(held, tuple | list) else [held])
+                )
     return total
 
 

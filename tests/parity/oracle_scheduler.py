@@ -1,10 +1,12 @@
-"""Runs inside the environment of the real vLLM: its own scheduler, step after step, on CPU, without a model.
+"""Runs inside the environment of the real vLLM: its own scheduler, step after step, on CPU, without
+a model.
 
-Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null, chunk or null, mode of states], ...],
-"rows": [...], "steps": most}.
-Writes one JSON line per case: {"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
-"rejected": [[id, reason], ...], "finished": [[id, step], ...]}; for a case with "timed": {"requestSteps": n, "seconds": s}.
-A row is visible to the first step whose number is its arrival or more.
+Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null,
+chunk or null, mode of states], ...], "rows": [...], "steps": most}. Writes one JSON line per case:
+{"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
+"rejected": [[id, reason], ...], "finished": [[id, step], ...]}; for a case with "timed":
+{"requestSteps": n, "seconds": s}. A row is visible to the first step whose number is its arrival or
+more.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
 from vllm.config.device import DeviceConfig
 from vllm.sampling_params import SamplingParams
 from vllm.utils.hashing import sha256
-from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash, resolve_kv_cache_block_sizes
+from vllm.v1.core.kv_cache_utils import (
+    get_request_block_hasher,
+    init_none_hash,
+    resolve_kv_cache_block_sizes,
+)
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.async_llm import AsyncLLM
@@ -55,20 +61,35 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
         long_prefill_token_threshold=settings["long_prefill_token_threshold"],
         max_num_queued_reqs=settings["max_queued_requests"], max_num_queued_tokens=settings["max_queued_tokens"],
     )  # fmt: skip
-    model = ModelConfig(model=str(folder), skip_tokenizer_init=True, dtype="float32", max_model_len=settings["max_model_len"], seed=0)
+    model = ModelConfig(
+        model=str(folder),
+        skip_tokenizer_init=True,
+        dtype="float32",
+        max_model_len=settings["max_model_len"],
+        seed=0,
+    )
     cache = CacheConfig(block_size=groups[0][0], enable_prefix_caching=settings["prefix_caching"])
-    config = VllmConfig(scheduler_config=scheduling, model_config=model, cache_config=cache, device_config=DeviceConfig(device="cpu"))
+    config = VllmConfig(
+        scheduler_config=scheduling,
+        model_config=model,
+        cache_config=cache,
+        device_config=DeviceConfig(device="cpu"),
+    )
     # What a platform without GPU switches off is asked for all the same: only the scheduler runs here.
     config.scheduler_config.async_scheduling = settings["async_scheduling"]
     config.scheduler_config.enable_chunked_prefill = settings["chunked_prefill"]
     config.cache_config.enable_prefix_caching = settings["prefix_caching"]
     config.cache_config.block_size = groups[0][0]
     config.cache_config.num_gpu_blocks = settings["kv_blocks"]
-    config.cache_config.mamba_cache_mode = next((group[3] for group in groups if len(group) > 3 and group[3]), "none")
+    config.cache_config.mamba_cache_mode = next(
+        (group[3] for group in groups if len(group) > 3 and group[3]), "none"
+    )
     pool = KVCacheConfig(
         num_blocks=settings["kv_blocks"],
         kv_cache_tensors=[],
-        kv_cache_groups=[KVCacheGroupSpec([f"layer{index}"], _spec(*group)) for index, group in enumerate(groups)],
+        kv_cache_groups=[
+            KVCacheGroupSpec([f"layer{index}"], _spec(*group)) for index, group in enumerate(groups)
+        ],
         prefix_cache_retention_interval=0,
     )
     block_size, hash_size = resolve_kv_cache_block_sizes(pool, config)
@@ -81,16 +102,24 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
 
 def _spec(block: int, window: int | None, chunk: int | None = None, state: str = "") -> Any:
     if state:
-        return MambaSpec(block_size=block, shapes=((1,),), dtypes=(torch.float32,), mamba_cache_mode=state)
+        return MambaSpec(
+            block_size=block, shapes=((1,),), dtypes=(torch.float32,), mamba_cache_mode=state
+        )
     one = {"block_size": block, "num_kv_heads": 1, "head_size": 1, "dtype": torch.float32}
     if chunk is not None:
         return ChunkedLocalAttentionSpec(**one, attention_chunk_size=chunk)
-    return FullAttentionSpec(**one) if window is None else SlidingWindowSpec(**one, sliding_window=window)
+    return (
+        FullAttentionSpec(**one)
+        if window is None
+        else SlidingWindowSpec(**one, sliding_window=window)
+    )
 
 
 def free_list(scheduler: Any) -> list[int]:
     """The ids of the free blocks from the head of the list."""
-    block = scheduler.kv_cache_manager.block_pool.free_block_queue.fake_free_list_head.next_free_block
+    block = (
+        scheduler.kv_cache_manager.block_pool.free_block_queue.fake_free_list_head.next_free_block
+    )
     found = []
     while block.next_free_block is not None:
         found.append(block.block_id)
@@ -101,7 +130,11 @@ def free_list(scheduler: Any) -> list[int]:
 def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Every step of that case."""
     scheduler = make(folder, case["settings"], case["groups"])
-    hasher = get_request_block_hasher(scheduler.hash_block_size, sha256) if case["settings"]["prefix_caching"] else None
+    hasher = (
+        get_request_block_hasher(scheduler.hash_block_size, sha256)
+        if case["settings"]["prefix_caching"]
+        else None
+    )
     rows = sorted(case["rows"], key=lambda row: row["arrival_s"])
     prefilling: dict[str, int] = {}
     frontend = SimpleNamespace(
@@ -129,7 +162,11 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
             if sampled:
                 prefilling.pop(name, None)
         before = set(scheduler.requests)
-        runner = ModelRunnerOutput(req_ids=ids, req_id_to_index={name: at for at, name in enumerate(ids)}, sampled_token_ids=tokens)
+        runner = ModelRunnerOutput(
+            req_ids=ids,
+            req_id_to_index={name: at for at, name in enumerate(ids)},
+            sampled_token_ids=tokens,
+        )
         began = time.process_time()
         scheduler.update_from_output(output, runner)
         seconds += time.process_time() - began
@@ -157,7 +194,9 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         output = scheduler.schedule()
         seconds += time.process_time() - began
         request_steps += len(output.num_scheduled_tokens)
-        samples = [not scheduler.requests[name].is_prefill_chunk for name in output.num_scheduled_tokens]
+        samples = [
+            not scheduler.requests[name].is_prefill_chunk for name in output.num_scheduled_tokens
+        ]
         if not case.get("timed") and (output.num_scheduled_tokens or output.preempted_req_ids):
             lines.append(
                 [step, list(output.num_scheduled_tokens.items()), sorted(output.preempted_req_ids or ()), len(scheduler.running),

@@ -1,4 +1,6 @@
-"""Random small models of many families and random flags, as a config.json each: the same dice, the same cases."""
+"""Random small models of many families and random flags, as a config.json each: the same dice, the
+same cases.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def qwen3(dice: random.Random) -> dict[str, Any]:
 
 def mistral(dice: random.Random) -> dict[str, Any]:
     """A window in every layer."""
-    return _base(dice, "MistralForCausalLM", "mistral", dice.randint(2, 8)) | {"sliding_window": dice.choice((512, 1000, 4096))}
+    return _base(dice, "MistralForCausalLM", "mistral", dice.randint(2, 8)) | {
+        "sliding_window": dice.choice((512, 1000, 4096))
+    }
 
 
 def gemma2(dice: random.Random) -> dict[str, Any]:
@@ -48,7 +52,9 @@ def gemma3(dice: random.Random) -> dict[str, Any]:
 
 
 def gemma4(dice: random.Random) -> dict[str, Any]:
-    """Windows and full attention with heads of their own, and layers that share an earlier one's KV."""
+    """Windows and full attention with heads of their own, and layers that share an earlier one's
+    KV.
+    """
     layers = dice.choice((6, 12, 18))
     return _base(dice, "Gemma4ForCausalLM", "gemma4_text", layers) | {
         "layer_types": ["full_attention" if (i + 1) % 6 == 0 else "sliding_attention" for i in range(layers)], "sliding_window": 512,
@@ -141,12 +147,30 @@ def mimo(dice: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-FAMILIES = (llama, qwen3, mistral, gemma2, gemma3, gemma4, gpt_oss, olmo3, llama4, latent, moe, gated_delta, jamba, nemotron, mimo)
+FAMILIES = (
+    llama,
+    qwen3,
+    mistral,
+    gemma2,
+    gemma3,
+    gemma4,
+    gpt_oss,
+    olmo3,
+    llama4,
+    latent,
+    moe,
+    gated_delta,
+    jamba,
+    nemotron,
+    mimo,
+)
 _STATE = (gated_delta, jamba, nemotron)
 
 
 def cases(count: int, seed: int) -> list[Case]:
-    """So many cases: a config.json, flags, and memory per pipeline stage that is sometimes too little."""
+    """So many cases: a config.json, flags, and memory per pipeline stage that is sometimes too
+    little.
+    """
     dice = random.Random(seed)
     made: list[Case] = []
     for number in range(count):
@@ -163,11 +187,18 @@ def cases(count: int, seed: int) -> list[Case]:
             "prefixCaching": True,
         }
         if family in (llama, qwen3, moe, gemma3, gpt_oss) and dice.random() < 0.4:
-            flags["kvCacheDtype"] = dice.choice(("fp8", "fp8_e5m2", "int8_per_token_head", "fp8_per_token_head"))
+            flags["kvCacheDtype"] = dice.choice(
+                ("fp8", "fp8_e5m2", "int8_per_token_head", "fp8_per_token_head")
+            )
         if dice.random() < 0.25:
             flags["numGpuBlocksOverride"] = dice.randint(10, 60_000)
         if family in (gemma2, gemma3, gpt_oss, olmo3) and dice.random() < 0.2:
             flags["hybridManager"] = False
-        memory = [int(dice.choice((0.02, 0.3, 1.0, 7.7, 50.0)) * 2**30 * dice.uniform(0.8, 1.2)) for _ in range(pp)]
-        made.append({"config": config, "flags": flags, "availableBytes": memory, "family": family.__name__})
+        memory = [
+            int(dice.choice((0.02, 0.3, 1.0, 7.7, 50.0)) * 2**30 * dice.uniform(0.8, 1.2))
+            for _ in range(pp)
+        ]
+        made.append(
+            {"config": config, "flags": flags, "availableBytes": memory, "family": family.__name__}
+        )
     return made

@@ -1,4 +1,6 @@
-"""Random configurations and workloads for the scheduler's parity: small pools, so that they queue, preempt, evict and hit."""
+"""Random configurations and workloads for the scheduler's parity: small pools, so that they queue,
+preempt, evict and hit.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,33 @@ STATES: tuple[tuple[KvGroup, ...], ...] = (
 
 
 def state_case(seed: int) -> tuple[Settings, list[Row]]:
-    """A model with states: cached ones with prefix caching, in chunks of prompts; or one block of a request's length without."""
+    """A model with states: cached ones with prefix caching, in chunks of prompts; or one block of a
+    request's length without.
+    """
     settings, _ = case(seed)
     dice = random.Random(seed)
     if dice.random() < 0.2:
         count = dice.randint(1, 3)
         groups = (KvGroup(16), *(KvGroup(settings.max_model_len) for _ in range(count)))
-        settings = _replaced(settings, groups=groups, prefix_caching=False, kv_blocks=settings.kv_blocks + count * settings.max_num_seqs)
+        settings = _replaced(
+            settings,
+            groups=groups,
+            prefix_caching=False,
+            kv_blocks=settings.kv_blocks + count * settings.max_num_seqs,
+        )
     else:
         groups = dice.choice(STATES)
-        usable = dice.choice((dice.randint(1, 8), dice.randint(8, 40))) + ceil_div(settings.max_model_len, groups[0].block_tokens) * len(
-            groups
-        )
+        usable = dice.choice((dice.randint(1, 8), dice.randint(8, 40))) + ceil_div(
+            settings.max_model_len, groups[0].block_tokens
+        ) * len(groups)
         batched = max(settings.max_num_batched_tokens, settings.max_num_seqs)
         settings = _replaced(
-            settings, groups=groups, prefix_caching=True, chunked_prefill=True, kv_blocks=usable + 1, max_num_batched_tokens=batched
+            settings,
+            groups=groups,
+            prefix_caching=True,
+            chunked_prefill=True,
+            kv_blocks=usable + 1,
+            max_num_batched_tokens=batched,
         )
     check(settings)
     return settings, _rows(dice, settings)
@@ -56,7 +70,12 @@ def case(seed: int) -> tuple[Settings, list[Row]]:
     max_model_len = dice.choice((64, 100, 160, 256, 400))
     slots = dice.choice((1, 2, 3, 4, 8, 16, 32))
     chunked = dice.random() < 0.9
-    batched = max(slots, dice.choice((16, 32, 48, 64, 128, 256, 512)) if chunked else max_model_len + dice.choice((0, 64)))
+    batched = max(
+        slots,
+        dice.choice((16, 32, 48, 64, 128, 256, 512))
+        if chunked
+        else max_model_len + dice.choice((0, 64)),
+    )
     draft = Settings(
         kv_blocks=usable + 1, groups=groups, max_model_len=max_model_len, max_num_seqs=slots, max_num_batched_tokens=batched,
         max_num_active_seqs=dice.choice((None, None, None, max(1, slots // 2))),
@@ -68,7 +87,12 @@ def case(seed: int) -> tuple[Settings, list[Row]]:
     )  # fmt: skip
     need = sum(ceil_div(max_model_len, group.block_tokens) for group in groups)
     if need > usable:
-        draft = _replaced(draft, max_model_len=max(32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))))
+        draft = _replaced(
+            draft,
+            max_model_len=max(
+                32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))
+            ),
+        )
     check(draft)
     return draft, _rows(dice, draft)
 
@@ -78,34 +102,60 @@ def _replaced(settings: Settings, **values: Any) -> Settings:
 
 
 def _rows(dice: random.Random, settings: Settings) -> list[Row]:
-    prefixes = [[dice.randrange(1000) for _ in range(settings.max_model_len)] for _ in range(dice.randint(1, 4))]
+    prefixes = [
+        [dice.randrange(1000) for _ in range(settings.max_model_len)]
+        for _ in range(dice.randint(1, 4))
+    ]
     spread = dice.choice((0, 1, 3, 8))
     at, rows = 0, []
     for index in range(dice.randint(4, 40)):
         at += dice.randint(0, spread)
         total = dice.randint(4, settings.max_model_len)
-        prompt = max(1, min(total - 1, dice.choice((dice.randint(1, total), dice.randint(1, max(1, total // 3))))))
+        prompt = max(
+            1,
+            min(
+                total - 1,
+                dice.choice((dice.randint(1, total), dice.randint(1, max(1, total // 3)))),
+            ),
+        )
         shared = dice.choice((0, 0, prompt // 2, prompt, dice.randint(0, prompt)))
-        tokens = dice.choice(prefixes)[:shared] + [10_000 + index * 1000 + place for place in range(prompt - shared)]
+        tokens = dice.choice(prefixes)[:shared] + [
+            10_000 + index * 1000 + place for place in range(prompt - shared)
+        ]
         output = dice.randint(1, total - prompt)
-        rows.append(Row(str(index), float(at), prompt, output, dice.choice((0, 0, 1, 2)), tuple(tokens)))
+        rows.append(
+            Row(str(index), float(at), prompt, output, dice.choice((0, 0, 1, 2)), tuple(tokens))
+        )
     return rows
 
 
 def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
     """The case as the oracle reads it."""
-    plain = {name: getattr(settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")}
+    plain = {
+        name: getattr(settings, name)
+        for name in Settings.__slots__
+        if name not in ("groups", "behaviour")
+    }
     return {
         "settings": plain,
-        "groups": [[group.block_tokens, group.window_tokens, group.chunk_tokens, _state(settings, group)] for group in settings.groups],
-        "rows": [{**row._asdict(), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows],
+        "groups": [
+            [group.block_tokens, group.window_tokens, group.chunk_tokens, _state(settings, group)]
+            for group in settings.groups
+        ],
+        "rows": [
+            {**row._asdict(), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows
+        ],
         "steps": steps,
     }
 
 
 def _state(settings: Settings, group: KvGroup) -> str:
     """The mode of a group of states; one that is not cached is a block of the longest request."""
-    return group.state or ("none" if group.block_tokens == settings.max_model_len and not settings.prefix_caching else "")
+    return group.state or (
+        "none"
+        if group.block_tokens == settings.max_model_len and not settings.prefix_caching
+        else ""
+    )
 
 
 def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:
@@ -116,13 +166,19 @@ def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:
         free = scheduler.kv.pool.free_block_ids()
         assert len(free) == line.free_blocks
         scheduled = [[name, count] for name, count in line.scheduled.items()]
-        lines.append([line.step, scheduled, sorted(line.preempted), line.running, line.waiting, free])
+        lines.append(
+            [line.step, scheduled, sorted(line.preempted), line.running, line.waiting, free]
+        )
 
     run = Steps(settings, rows, EverySteps(10**9), watch)
     outcome = run.run()
     return {
         "steps": lines,
         "rejected": [[rejection.request_id, rejection.reason] for rejection in outcome.rejections],
-        "finished": sorted([life.request_id, life.finished_ns // 10**9 - 1] for life in outcome.lives if life.finished_ns is not None),
+        "finished": sorted(
+            [life.request_id, life.finished_ns // 10**9 - 1]
+            for life in outcome.lives
+            if life.finished_ns is not None
+        ),
         "stuck": outcome.stuck,
     }

@@ -1,4 +1,6 @@
-"""The command line reads to the same settings as the real vLLM's own parser reads it, and the catalogue names what that parser has."""
+"""The command line reads to the same settings as the real vLLM's own parser reads it, and the
+catalogue names what that parser has.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from barostat.engines.vllm.command_line.config import resolve
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".vllm" / "bin" / "python"
 VERSION = "0.32.0"
-pytestmark = [pytest.mark.real, pytest.mark.skipif(not (ROOT / ".vllm" / "READY").exists(), reason="make vllm has not been run")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not (ROOT / ".vllm" / "READY").exists(), reason="make vllm has not been run"
+    ),
+]
 
 VALUES: dict[str, list[str] | None] = {
     "max_num_seqs": ["4", "256", "+8"],
@@ -51,14 +58,24 @@ def _line(dice: random.Random) -> list[str]:
     """One command line as people write them: every spelling, in any order, some arguments twice."""
     args = ["org/m"]
     for name in dice.choices(list(VALUES), k=dice.randint(1, 6)):
-        option = SHORT[name] if name in SHORT and dice.random() < 0.4 else "--" + (name if dice.random() < 0.4 else name.replace("_", "-"))
+        option = (
+            SHORT[name]
+            if name in SHORT and dice.random() < 0.4
+            else "--" + (name if dice.random() < 0.4 else name.replace("_", "-"))
+        )
         values = VALUES[name]
         if values is None:
             off = name not in ("headless", "disable_log_stats") and dice.random() < 0.4
-            args.append(option.replace("--", "--no_" if "_" in option else "--no-", 1) if off else option)
+            args.append(
+                option.replace("--", "--no_" if "_" in option else "--no-", 1) if off else option
+            )
             continue
         words = dice.choice(values).split()
-        args += [f"{option}={words[0]}"] if len(words) == 1 and option.startswith("--") and dice.random() < 0.5 else [option, *words]
+        args += (
+            [f"{option}={words[0]}"]
+            if len(words) == 1 and option.startswith("--") and dice.random() < 0.5
+            else [option, *words]
+        )
     return args
 
 
@@ -87,7 +104,9 @@ def test_settings_are_what_the_parser_of_vllm_makes_of_them() -> None:
             found = config.get(name)
             if found is not None and found.provenance == "flag":
                 wanted = answer[name]
-                assert found.value == (" ".join(map(str, wanted)) if isinstance(wanted, list) else wanted), (args, name)
+                assert found.value == (
+                    " ".join(map(str, wanted)) if isinstance(wanted, list) else wanted
+                ), (args, name)
 
 
 def test_the_catalogue_knows_what_the_parser_of_vllm_has() -> None:

@@ -1,4 +1,6 @@
-"""The twin's scheduler against the real one of vLLM 0.32.0: every step of random workloads, to the order of the free blocks."""
+"""The twin's scheduler against the real one of vLLM 0.32.0: every step of random workloads, to the
+order of the free blocks.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,23 @@ FOR_EVER = (441_978_379,)  # its requests preempt each other for ever
 FRESH = int(os.environ.get("BAROSTAT_PARITY_CASES", "50"))
 BASE = int(os.environ.get("BAROSTAT_PARITY_SEED", random.SystemRandom().randrange(10**9)))
 
-pytestmark = [pytest.mark.real, pytest.mark.skipif(not PYTHON.exists(), reason="no real vLLM here (make vllm)")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not PYTHON.exists(), reason="no real vLLM here (make vllm)"),
+]
 
 
 def _real(cases: list[tuple[Settings, list[Row]]]) -> list[dict[str, Any]]:
     """What the real scheduler does with each case."""
     lines = "".join(json.dumps(as_json(*one, MOST_STEPS)) + "\n" for one in cases)
-    done = subprocess.run([str(PYTHON), str(ORACLE)], input=lines, capture_output=True, text=True, timeout=3600, check=False)
+    done = subprocess.run(
+        [str(PYTHON), str(ORACLE)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -42,7 +54,8 @@ def _real(cases: list[tuple[Settings, list[Row]]]) -> list[dict[str, Any]]:
 def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> bool:
     """Asserts that ours does what the real one did; true where neither comes to an end.
 
-    Where ours says that no token ever comes again, the real one is held to it for all of its 50,000 steps.
+    Where ours says that no token ever comes again, the real one is held to it for all of its 50,000
+    steps.
     """
     mine = ours(*one)
     shown = [line for line in real["steps"] if line[1]]
@@ -52,7 +65,9 @@ def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> 
     assert mine["finished"] == sorted(real["finished"]), f"{which}: other ends; {one[0]}"
     if mine["stuck"]:
         assert mine["stuck"] == DRY.format(one[0].dry_steps), which
-        assert shown[-1][0] == MOST_STEPS - 1, f"{which}: the real one does not go on for ever; {one[0]}"
+        assert shown[-1][0] == MOST_STEPS - 1, (
+            f"{which}: the real one does not go on for ever; {one[0]}"
+        )
         return True
     assert len(mine["steps"]) == len(shown), f"{which}: another number of steps; {one[0]}"
     return False
@@ -60,14 +75,19 @@ def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> 
 
 @pytest.mark.parametrize("seeds", [FIXED, range(BASE, BASE + FRESH)], ids=["fixed", "fresh"])
 @pytest.mark.parametrize("make", [case, state_case], ids=["attention", "states"])
-def test_every_step_is_the_real_ones(make: Callable[[int], tuple[Settings, list[Row]]], seeds: range) -> None:
+def test_every_step_is_the_real_ones(
+    make: Callable[[int], tuple[Settings, list[Row]]], seeds: range
+) -> None:
     cases = [make(seed) for seed in seeds]
     steps = preempted = 0
     for seed, one, real in zip(seeds, cases, _real(cases), strict=True):
         _same(one, real, f"case {seed} (BAROSTAT_PARITY_SEED={BASE})")
         steps += sum(1 for line in real["steps"] if line[1])
         preempted += sum(len(line[2]) for line in real["steps"])
-    print(f"{len(cases)} cases from seed {seeds.start}: {steps} steps, {preempted} preemptions, all equal")
+    print(
+        f"{len(cases)} cases from seed {seeds.start}: {steps} steps, {preempted} "
+        "preemptions, all equal"
+    )
     assert preempted
     assert steps
 

@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".vllm" / "bin" / "python"
 SEEDS = range(5_000, 5_060)
 
-pytestmark = [pytest.mark.real, pytest.mark.skipif(not PYTHON.exists(), reason="no real vLLM here (make vllm)")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not PYTHON.exists(), reason="no real vLLM here (make vllm)"),
+]
 
 
 def _command(settings: Settings, trace: Path, steps: Path) -> list[str]:
@@ -46,22 +49,38 @@ def _command(settings: Settings, trace: Path, steps: Path) -> list[str]:
 def _sayable(settings: Settings) -> bool:
     """The command line knows one full group and windows of the same block size."""
     first, *rest = settings.groups
-    return first.is_full and all(group.window_tokens and group.block_tokens == first.block_tokens for group in rest)
+    return first.is_full and all(
+        group.window_tokens and group.block_tokens == first.block_tokens for group in rest
+    )
 
 
-def test_the_command_line_writes_the_real_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_writes_the_real_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from barostat.shells.cli.main import main
 
-    cases: list[tuple[Settings, list[Row]]] = [one for seed in SEEDS if _sayable((one := case(seed))[0])]
+    cases: list[tuple[Settings, list[Row]]] = [
+        one for seed in SEEDS if _sayable((one := case(seed))[0])
+    ]
     lines = "".join(json.dumps(as_json(*one, 50_000)) + "\n" for one in cases)
     oracle = Path(__file__).with_name("oracle_scheduler.py")
-    done = subprocess.run([str(PYTHON), str(oracle)], input=lines, capture_output=True, text=True, timeout=3600, check=True)
+    done = subprocess.run(
+        [str(PYTHON), str(oracle)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=True,
+    )
     assert len(cases) > 30
     for (settings, rows), line in zip(cases, done.stdout.splitlines(), strict=True):
         real = json.loads(line)
         trace, steps = tmp_path / "rows.jsonl", tmp_path / "steps.jsonl"
         plain: list[dict[str, Any]] = [
-            {name: getattr(row, name) for name in ("request_id", "arrival_s", "input_tokens", "output_tokens", "priority")}
+            {
+                name: getattr(row, name)
+                for name in ("request_id", "arrival_s", "input_tokens", "output_tokens", "priority")
+            }
             | {"prompt_token_ids": list(row.prompt_token_ids or ())}
             for row in rows
         ]
@@ -77,4 +96,6 @@ def test_the_command_line_writes_the_real_steps(tmp_path: Path, capsys: pytest.C
         ]  # fmt: skip
         assert ours == [shown for shown in real["steps"] if shown[1]], settings
         assert all(one["free_blocks"] == len(one["free_block_ids"]) for one in written)
-        assert [[one["requestId"], one["reason"]] for one in report["rejections"]] == real["rejected"]
+        assert [[one["requestId"], one["reason"]] for one in report["rejections"]] == real[
+            "rejected"
+        ]

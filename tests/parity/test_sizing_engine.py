@@ -23,8 +23,15 @@ from barostat.kv.read_architecture import read_architecture
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = ROOT / ".vllm"
-LINE = re.compile(r"KV cache size: ([\d,]+) tokens, Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
-pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
+LINE = re.compile(
+    r"KV cache size: ([\d,]+) tokens, Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x"
+)
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm"
+    ),
+]
 
 # Half a minute each: a pool given in blocks, one from the space, one of another block size.
 STARTS: list[list[str]] = [
@@ -36,12 +43,33 @@ STARTS: list[list[str]] = [
 
 @contextmanager
 def engine(flags: list[str], space_gib: int) -> Iterator[str]:
-    """Text of the pool's line of an engine that was started with these flags; the engine is gone afterwards."""
+    """Text of the pool's line of an engine that was started with these flags; the engine is gone
+    afterwards.
+    """
     port = free_port()
-    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": str(space_gib), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
-    command = [str(VLLM / "bin" / "vllm"), "serve", str(VLLM / "model"), "--load-format", "dummy", "--enforce-eager", "--port", str(port)]
+    environment = {
+        **os.environ,
+        "VLLM_CPU_KVCACHE_SPACE": str(space_gib),
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    command = [
+        str(VLLM / "bin" / "vllm"),
+        "serve",
+        str(VLLM / "model"),
+        "--load-format",
+        "dummy",
+        "--enforce-eager",
+        "--port",
+        str(port),
+    ]
     process = subprocess.Popen(
-        [*command, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True
+        [*command, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     said: list[str] = []
     try:
@@ -64,8 +92,22 @@ def planned(flags: list[str], space_gib: int) -> Any:
     config = json.loads((VLLM / "model" / "config.json").read_text())
     version = parse_version("0.32.0+cpu")
     assert version is not None
-    resolved = resolve(args=["vllm", "serve", "model", *flags], env={"VLLM_CPU_KVCACHE_SPACE": str(space_gib)}, version=version, gpu="cpu")
-    return plan(PlanRequest(read_architecture(config), "tiny", version, resolved, available_kv_bytes=space_gib * 2**30, is_cpu=True))
+    resolved = resolve(
+        args=["vllm", "serve", "model", *flags],
+        env={"VLLM_CPU_KVCACHE_SPACE": str(space_gib)},
+        version=version,
+        gpu="cpu",
+    )
+    return plan(
+        PlanRequest(
+            read_architecture(config),
+            "tiny",
+            version,
+            resolved,
+            available_kv_bytes=space_gib * 2**30,
+            is_cpu=True,
+        )
+    )
 
 
 @pytest.mark.parametrize("flags", STARTS, ids=lambda flags: " ".join(flags))

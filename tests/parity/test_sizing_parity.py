@@ -1,4 +1,6 @@
-"""Blocks, tokens and concurrency equal what vLLM 0.32.0's own sizing functions give, on specs made by its own model classes."""
+"""Blocks, tokens and concurrency equal what vLLM 0.32.0's own sizing functions give, on specs made
+by its own model classes.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +25,45 @@ ROOT = HERE.parents[1]
 VLLM = ROOT / ".vllm"
 
 
-pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm"
+    ),
+]
 COUNT, LISTED, SEED = 105, 16, 20261121
 
 
 def ask_vllm(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The oracle's answer to each case."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
     command = [str(VLLM / "bin" / "python"), str(HERE / "oracle_sizing.py"), str(VLLM / "model")]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, env=environment, timeout=600)
-    answers = [json.loads(line.removeprefix("ORACLE ")) for line in done.stdout.splitlines() if line.startswith("ORACLE ")]
+    done = subprocess.run(
+        command,
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
+    answers = [
+        json.loads(line.removeprefix("ORACLE "))
+        for line in done.stdout.splitlines()
+        if line.startswith("ORACLE ")
+    ]
     assert len(answers) == len(cases), done.stderr[-3000:]
     return answers
 
 
 def ours(case: dict[str, Any]) -> tuple[Layout, Pool]:
-    """Our own answer. The oracle runs the V1 runner, and its CPU platform keeps states in float32."""
+    """Our own answer. The oracle runs the V1 runner, and its CPU platform keeps states in
+    float32.
+    """
     flags = case["flags"]
     version = parse_version("0.32.0")
     assert version is not None
@@ -53,12 +78,19 @@ def ours(case: dict[str, Any]) -> tuple[Layout, Pool]:
     if case.get("draft"):
         method, drafts, drafter = case["draft"]
         draft = draft_of(model, method, drafts, read_architecture(drafter) if drafter else None)
-        deployment = replace(deployment, num_speculative_tokens=draft.tokens, draft=draft.layers, retained_tokens=draft.retained_tokens)
+        deployment = replace(
+            deployment,
+            num_speculative_tokens=draft.tokens,
+            draft=draft.layers,
+            retained_tokens=draft.retained_tokens,
+        )
     layout = lay_out(model, deployment)
     return layout, fill(layout, case["availableBytes"])
 
 
-def disagreements(cases: list[dict[str, Any]], answers: list[dict[str, Any]]) -> tuple[list[str], list[str], int]:
+def disagreements(
+    cases: list[dict[str, Any]], answers: list[dict[str, Any]]
+) -> tuple[list[str], list[str], int]:
     """Cases where the two differ, cases that vLLM could not build, and how many agree."""
     wrong, unbuilt, equal = [], [], 0
     for number, (case, theirs) in enumerate(zip(cases, answers, strict=True)):
@@ -68,10 +100,17 @@ def disagreements(cases: list[dict[str, Any]], answers: list[dict[str, Any]]) ->
             continue
         layout, pool = ours(case)
         if pool.fits != theirs["fits"]:
-            wrong.append(f"{name}: fits {pool.fits}, vLLM {theirs['fits']} ({theirs.get('why')}); {pool}")
+            wrong.append(
+                f"{name}: fits {pool.fits}, vLLM {theirs['fits']} ({theirs.get('why')}); {pool}"
+            )
         elif theirs["fits"]:
             mine = (pool.blocks, pool.tokens, round(pool.concurrency, 9), len(layout.groups))
-            real = (theirs["blocks"], theirs["tokens"], round(theirs["concurrency"], 9), theirs["groups"])
+            real = (
+                theirs["blocks"],
+                theirs["tokens"],
+                round(theirs["concurrency"], 9),
+                theirs["groups"],
+            )
             if mine != real:
                 wrong.append(f"{name}: {mine}, vLLM {real}")
             else:
@@ -86,7 +125,10 @@ def test_random_models_get_what_vllm_allocates(capsys: pytest.CaptureFixture[str
     wrong, unbuilt, equal = disagreements(cases, ask_vllm(cases))
     with capsys.disabled():
         names = sorted({line.split()[1] for line in unbuilt})
-        print(f"\n{equal} of {len(cases)} random models equal, {len(unbuilt)} not built by vLLM on CPU: {names}")
+        print(
+            f"\n{equal} of {len(cases)} random models equal, {len(unbuilt)} not built by "
+            f"vLLM on CPU: {names}"
+        )
     assert not wrong, "\n".join(wrong)
     assert equal >= 85, "\n".join(unbuilt)
 
@@ -96,7 +138,10 @@ def test_published_models_get_what_vllm_allocates(capsys: pytest.CaptureFixture[
     wrong, unbuilt, equal = disagreements(cases, ask_vllm(cases))
     with capsys.disabled():
         names = sorted({line.split()[1] for line in unbuilt})
-        print(f"\n{equal} of {len(cases)} published models equal, {len(unbuilt)} not built by vLLM on CPU: {names}")
+        print(
+            f"\n{equal} of {len(cases)} published models equal, {len(unbuilt)} not built "
+            f"by vLLM on CPU: {names}"
+        )
     assert not wrong, "\n".join(wrong)
     assert equal >= LISTED // 2, "\n".join(unbuilt)
 

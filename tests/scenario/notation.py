@@ -1,6 +1,7 @@
 """The notation of scenario files, and its parser.
 
-A scenario file holds the cases of one symptom: series as they would be measured, and the verdict that must come out.
+A scenario file holds the cases of one symptom: series as they would be measured, and the verdict
+that must come out.
 
     # what a person should know about these cases
     case pool full, slots free, a queue
@@ -20,9 +21,11 @@ Lines of a case:
     case NAME            begins a case
     every 5s             time between readings (5 s where it is not said)
     version NUMBER       of the engine
-    config NAME NUMBER   a resolved setting of the engine; with `assumed` behind it, a default that may not be this engine's
+    config NAME NUMBER   a resolved setting of the engine; with `assumed` behind it, a default that
+    may not be this engine's
     SIGNAL VALUES        one reading per interval; `| TEXT` is the signal's detail (what the last reading quotes)
-    expect VERDICT [C]   Present, Absent or Unknown; C: the least confidence of a Present, `<C` its upper bound
+    expect VERDICT [C]   Present, Absent or Unknown; C: the least confidence of a Present, `<C` its
+    upper bound
     because TEXT         must be in the sentence (several lines: all of them)
 
 Values, in the way of promqltest:
@@ -49,7 +52,9 @@ from barostat.core.window import Window
 AT = 1_795_000_000.0
 """The instant of every judgement."""
 
-_VALUES = re.compile(r"^(?P<start>-?[\d.]+(?:e-?\d+)?)(?:(?P<sign>[+-])(?P<step>[\d.]+))?(?:x(?P<times>\d+))?$")
+_VALUES = re.compile(
+    r"^(?P<start>-?[\d.]+(?:e-?\d+)?)(?:(?P<sign>[+-])(?P<step>[\d.]+))?(?:x(?P<times>\d+))?$"
+)
 _GAP = re.compile(r"^_(?:x(?P<times>\d+))?$")
 
 
@@ -95,13 +100,17 @@ def expand(words: list[str]) -> list[float | None]:
 
 
 def series(name: str, words: list[str], detail: str, every_s: float) -> Signal:
-    """The signal that a line stands for, its last reading at AT, or long before where it is stale."""
+    """The signal that a line stands for, its last reading at AT, or long before where it is
+    stale.
+    """
     kind = SIGNALS[name]
     stale = words[-1] == "stale"
     readings = expand(words[:-1] if stale else words)
     end = AT - (kind.stale_after_s + 1.0 if stale else 0.0)
     first = end - every_s * (len(readings) - 1)
-    points = tuple(Point(first + every_s * k, value) for k, value in enumerate(readings) if value is not None)
+    points = tuple(
+        Point(first + every_s * k, value) for k, value in enumerate(readings) if value is not None
+    )
     if not points:
         raise ValueError(f"{name} has no reading")
     return Signal(name, kind.unit, points, "scenario", kind.stale_after_s, detail)
@@ -110,7 +119,10 @@ def series(name: str, words: list[str], detail: str, every_s: float) -> Signal:
 def _finish(draft: _Draft, file: str) -> Case:
     if not draft.expect:
         raise ValueError(f"{file}:{draft.line}: a case without an expectation")
-    signals = {name: series(name, words, detail, draft.every_s) for name, (words, detail) in draft.series.items()}
+    signals = {
+        name: series(name, words, detail, draft.every_s)
+        for name, (words, detail) in draft.series.items()
+    }
     case = Case(
         file,
         draft.line,
@@ -121,7 +133,11 @@ def _finish(draft: _Draft, file: str) -> Case:
     )
     if len(draft.expect) > 1:
         bound = draft.expect[1]
-        return replace(case, most_confidence=float(bound[1:])) if bound.startswith("<") else replace(case, least_confidence=float(bound))
+        return (
+            replace(case, most_confidence=float(bound[1:]))
+            if bound.startswith("<")
+            else replace(case, least_confidence=float(bound))
+        )
     return case
 
 
@@ -134,7 +150,9 @@ def _take(draft: _Draft, line: str) -> None:
         draft.version = rest
     elif word == "config":
         name, number, *assumed = rest.split()
-        draft.config[name] = ConfigValue(float(number), "version-default" if assumed else "flag", "scenario", not assumed)
+        draft.config[name] = ConfigValue(
+            float(number), "version-default" if assumed else "flag", "scenario", not assumed
+        )
     elif word == "expect":
         draft.expect = rest.split()
         if draft.expect[0] not in ("Present", "Absent", "Unknown"):

@@ -1,6 +1,8 @@
-"""Every case of every scenario file comes out as it says; and without a signal that it needs, a symptom is Unknown.
+"""Every case of every scenario file comes out as it says; and without a signal that it needs, a
+symptom is Unknown.
 
-The missing and the stale cases are made here from each file's first Present case: no scenario has to repeat them.
+The missing and the stale cases are made here from each file's first Present case: no scenario has
+to repeat them.
 """
 
 from __future__ import annotations
@@ -36,12 +38,16 @@ def _text(verdict: Verdict) -> str:
 
 def _stale(signal: Signal) -> Signal:
     shift = signal.stale_after_s + 1.0
-    return replace(signal, points=tuple(Point(point.at - shift, point.value) for point in signal.points))
+    return replace(
+        signal, points=tuple(Point(point.at - shift, point.value) for point in signal.points)
+    )
 
 
 def _variants(symptom: Symptom) -> list[tuple[str, tuple[str, ...]]]:
     groups = [(name, (name,)) for name in symptom.needs]
-    return groups + ([("all of " + ", ".join(symptom.needs_any), symptom.needs_any)] if symptom.needs_any else [])
+    return groups + (
+        [("all of " + ", ".join(symptom.needs_any), symptom.needs_any)] if symptom.needs_any else []
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}:{case.line} {case.name}")
@@ -54,7 +60,9 @@ def test_case(case: Case) -> None:
         assert text in _text(verdict), said
     assert _text(verdict), "a verdict without a sentence"
     if isinstance(verdict, Present):
-        assert case.least_confidence <= verdict.confidence <= case.most_confidence, f"confidence {verdict.confidence}: {said}"
+        assert case.least_confidence <= verdict.confidence <= case.most_confidence, (
+            f"confidence {verdict.confidence}: {said}"
+        )
         assert verdict.evidence, "Present without evidence"
     if isinstance(verdict, Present | Absent):
         assert len(verdict.because) <= BECAUSE_LENGTH, said
@@ -62,13 +70,25 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize(
     ("name", "absent"),
-    [pytest.param(name, absent, id=f"{name} without {what}") for name in SYMPTOMS for what, absent in _variants(SYMPTOMS[name])],
+    [
+        pytest.param(name, absent, id=f"{name} without {what}")
+        for name in SYMPTOMS
+        for what, absent in _variants(SYMPTOMS[name])
+    ],
 )
 def test_missing_and_stale_signals_are_unknown(name: str, absent: tuple[str, ...]) -> None:
     window = _present(name).window
-    missing = Window(window.replica, window.at, {key: value for key, value in window.signals.items() if key not in absent}, window.config)
+    missing = Window(
+        window.replica,
+        window.at,
+        {key: value for key, value in window.signals.items() if key not in absent},
+        window.config,
+    )
     stale = Window(
-        window.replica, window.at, {key: _stale(value) if key in absent else value for key, value in window.signals.items()}, window.config
+        window.replica,
+        window.at,
+        {key: _stale(value) if key in absent else value for key, value in window.signals.items()},
+        window.config,
     )
     for changed in (missing, stale):
         verdict = judge(SYMPTOMS[name], changed)
@@ -81,7 +101,9 @@ def test_missing_and_stale_signals_are_unknown(name: str, absent: tuple[str, ...
 def test_a_symptom_crashes_on_nobodys_window(name: str) -> None:
     for case in CASES:
         verdict = judge(SYMPTOMS[name], case.window)
-        assert not (isinstance(verdict, Unknown) and verdict.crashed), f"{case.file}:{case.line}: {_text(verdict)}"
+        assert not (isinstance(verdict, Unknown) and verdict.crashed), (
+            f"{case.file}:{case.line}: {_text(verdict)}"
+        )
 
 
 def test_notation_expands_like_promqltest() -> None:

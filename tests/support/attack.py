@@ -1,4 +1,6 @@
-"""Strings that would run, ask or break out if a page let them, and inputs of every kind in which each string is one of them."""
+"""Strings that would run, ask or break out if a page let them, and inputs of every kind in which
+each string is one of them.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ class Attacker:
                 return text
 
     def into(self, value: Any, takes: Callable[[Any], object], refusing: type[Exception]) -> Any:
-        """The JSON value with an attack in each string that its reader `takes` there; the reader raises `refusing` where it does not."""
+        """The JSON value with an attack in each string that its reader `takes` there; the reader
+        raises `refusing` where it does not.
+        """
         done = json.loads(json.dumps(value))
         for holder, key in list(_strings(done)):
             kept, holder[key] = holder[key], self.one()
@@ -86,7 +90,13 @@ class Attacker:
 
 def _strings(value: Any) -> Any:
     """Each place of a string in it: the holder and the key."""
-    for key, held in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, held in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         if isinstance(held, str):
             yield value, key
         else:
@@ -104,7 +114,9 @@ LOG = (
 
 
 def bundle(attacker: Attacker, folder: Path, source: str = "kv-preemption-thrash") -> Path:
-    """A recorded bundle with attacks for its names, arguments, environment, labels, log lines, pods, events and readings."""
+    """A recorded bundle with attacks for its names, arguments, environment, labels, log lines,
+    pods, events and readings.
+    """
     shutil.copytree(BUNDLES / source, folder)
     replica = attacker.name()
     for room in ("metrics", "host"):
@@ -122,26 +134,53 @@ def bundle(attacker: Attacker, folder: Path, source: str = "kv-preemption-thrash
     told = yaml.safe_load(manifest.read_text(encoding="utf-8"))
     entry = told["replicas"][0]
     entry |= {"name": replica, "node": attacker.all()}
-    entry["args"] += ["--served-model-name", attacker.all(), f"--{attacker.one()}", attacker.all(), "--tokenizer", attacker.all()]
+    entry["args"] += [
+        "--served-model-name",
+        attacker.all(),
+        f"--{attacker.one()}",
+        attacker.all(),
+        "--tokenizer",
+        attacker.all(),
+    ]
     entry["env"] = entry.get("env", {}) | {"VLLM_X": attacker.all(), "NCCL_X": attacker.all()}
     manifest.write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
     (folder / "kubernetes").mkdir()
     for kind, items in objects(attacker, replica).items():
-        (folder / "kubernetes" / f"{kind}.json").write_text(json.dumps({"items": items}), encoding="utf-8")
+        (folder / "kubernetes" / f"{kind}.json").write_text(
+            json.dumps({"items": items}), encoding="utf-8"
+        )
     (folder / "gateway").mkdir()
-    (folder / "gateway" / f"{attacker.name()}.log").write_text("".join(f"{one}\n" for one in attacker.every), encoding="utf-8")
+    (folder / "gateway" / f"{attacker.name()}.log").write_text(
+        "".join(f"{one}\n" for one in attacker.every), encoding="utf-8"
+    )
     return folder
 
 
 def objects(attacker: Attacker, pod: str) -> dict[str, list[dict[str, Any]]]:
     """What a cluster that is not ours may say of the pod: each word of it an attack."""
-    terminated = {"reason": attacker.all(), "message": attacker.all(), "exitCode": 137, "finishedAt": "2026-11-21T07:00:00Z"}
+    terminated = {
+        "reason": attacker.all(),
+        "message": attacker.all(),
+        "exitCode": 137,
+        "finishedAt": "2026-11-21T07:00:00Z",
+    }
     status = {
         "name": "vllm", "restartCount": 3, "ready": False, "lastState": {"terminated": terminated},
         "state": {"waiting": {"reason": attacker.all(), "message": attacker.all()}},
     }  # fmt: skip
-    container = {"name": "vllm", "image": f"vllm/vllm-openai:{attacker.one()}", "args": ["--model", attacker.all(), attacker.all()]}
-    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": attacker.all()}]
+    container = {
+        "name": "vllm",
+        "image": f"vllm/vllm-openai:{attacker.one()}",
+        "args": ["--model", attacker.all(), attacker.all()],
+    }
+    conditions = [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": attacker.all(),
+        }
+    ]
     words = {attacker.one(): attacker.all()}
     metadata = {
         "name": pod, "namespace": attacker.all(), "labels": words, "annotations": words,
@@ -178,10 +217,16 @@ CONFIG = {
 
 
 def config(attacker: Attacker, folder: Path) -> Path:
-    """A model's config.json in a folder that is called as an attack is; what is not its sizes is one too."""
+    """A model's config.json in a folder that is called as an attack is; what is not its sizes is
+    one too.
+    """
     model = folder / attacker.name()
     model.mkdir(parents=True)
-    words = {"_name_or_path": attacker.all(), "transformers_version": attacker.all(), attacker.one(): attacker.all()}
+    words = {
+        "_name_or_path": attacker.all(),
+        "transformers_version": attacker.all(),
+        attacker.one(): attacker.all(),
+    }
     (model / "config.json").write_text(json.dumps({**CONFIG, **words}), encoding="utf-8")
     return model / "config.json"
 
@@ -190,7 +235,13 @@ def trace(attacker: Attacker, folder: Path) -> Path:
     """Requests in a file that is called as an attack is, with fields of that kind."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"arrival_s": place / 6, "input_tokens": 900, "output_tokens": 200, "id": attacker.all(), "model": attacker.one()}
+        {
+            "arrival_s": place / 6,
+            "input_tokens": 900,
+            "output_tokens": 200,
+            "id": attacker.all(),
+            "model": attacker.one(),
+        }
         for place in range(400)
     ]
     file = folder / f"{attacker.name()}.jsonl"
@@ -199,29 +250,50 @@ def trace(attacker: Attacker, folder: Path) -> Path:
 
 
 def engine(attacker: Attacker) -> Handler:
-    """A server that says it is vLLM, names its model as an attack is called, and refuses each request of a load in such words."""
+    """A server that says it is vLLM, names its model as an attack is called, and refuses each
+    request of a load in such words.
+    """
     said = attacker.all()
     label = json.dumps(said.replace("\r", ""), ensure_ascii=False)
     page = (
-        f'vllm:num_requests_running{{engine="0",model_name={label}}} 0.0\nvllm:num_requests_waiting{{engine="0",model_name={label}}} 0.0\n'
+        f'vllm:num_requests_running{{engine="0",model_name={label}}} '
+        f'0.0\nvllm:num_requests_waiting{{engine="0",model_name={label}}} 0.0\n'
     )
-    refusal = json.dumps({"error": {"message": said, "type": said, "code": said, "param": said}, "object": said, "detail": said})
+    refusal = json.dumps(
+        {
+            "error": {"message": said, "type": said, "code": said, "param": said},
+            "object": said,
+            "detail": said,
+        }
+    )
     answers = {
         "metrics": answer(page),
         "health": answer(""),
         "version": answer(json.dumps({"version": f"0.32.0 {said}"}), kind="application/json"),
-        "models": answer(json.dumps({"data": [{"id": said, "root": said, "max_model_len": 4096}]}), kind="application/json"),
+        "models": answer(
+            json.dumps({"data": [{"id": said, "root": said, "max_model_len": 4096}]}),
+            kind="application/json",
+        ),
     }
 
     asked = count(1)
 
     def handle(connection: Any, request: str) -> None:
         last = request.split(" ")[1].split("?")[0].rstrip("/").rpartition("/")[2]
-        if last == "completions" and (so_far := next(asked)) <= 3:  # the load's own questions: how this server counts
+        if (
+            last == "completions" and (so_far := next(asked)) <= 3
+        ):  # the load's own questions: how this server counts
             usage = {"prompt_tokens": 10 * so_far, "completion_tokens": 1}
-            connection.sendall(answer(json.dumps({"choices": [{"text": said}], "usage": usage}), kind="application/json"))
+            connection.sendall(
+                answer(
+                    json.dumps({"choices": [{"text": said}], "usage": usage}),
+                    kind="application/json",
+                )
+            )
         else:
-            connection.sendall(answers.get(last, answer(refusal, f"429 {said[:40]}", "application/json")))
+            connection.sendall(
+                answers.get(last, answer(refusal, f"429 {said[:40]}", "application/json"))
+            )
 
     return handle
 
@@ -233,37 +305,82 @@ KEPT = (
 
 
 def prometheus(attacker: Attacker) -> Handler:
-    """A server that says it is Prometheus: every series that is asked for is there, under labels that are attacks, in pressure."""
+    """A server that says it is Prometheus: every series that is asked for is there, under labels
+    that are attacks, in pressure.
+    """
     said = attacker.all()
     labels = [
-        {"pod": f"{place}{said}", "namespace": said, "instance": said, "model_name": said, "engine": "0", attacker.one(): said}
+        {
+            "pod": f"{place}{said}",
+            "namespace": said,
+            "instance": said,
+            "model_name": said,
+            "engine": "0",
+            attacker.one(): said,
+        }
         for place in (1, 2)
     ]
 
     def handle(connection: Any, request: str) -> None:
         asked = parse_qs(urlsplit(request.split(" ")[1]).query)
-        found = {"status": "success", "warnings": [said], "infos": [said], "data": _remembered(asked, labels)}
+        found = {
+            "status": "success",
+            "warnings": [said],
+            "infos": [said],
+            "data": _remembered(asked, labels),
+        }
         connection.sendall(answer(json.dumps(found), kind="application/json"))
 
     return handle
 
 
 def _remembered(asked: dict[str, list[str]], labels: Sequence[dict[str, str]]) -> dict[str, Any]:
-    query, start, end, step, at = (asked.get(name, ["0"])[0] for name in ("query", "start", "end", "step", "time"))
+    query, start, end, step, at = (
+        asked.get(name, ["0"])[0] for name in ("query", "start", "end", "step", "time")
+    )
     if asked.get("end"):
-        instants = [float(start) + float(step) * place for place in range(int((float(end) - float(start)) / float(step)) + 1)]
-        series = [{"metric": one, "values": [[when, _value(query, when)] for when in instants]} for one in labels]
+        instants = [
+            float(start) + float(step) * place
+            for place in range(int((float(end) - float(start)) / float(step)) + 1)
+        ]
+        series = [
+            {"metric": one, "values": [[when, _value(query, when)] for when in instants]}
+            for one in labels
+        ]
         return {"resultType": "matrix", "result": series}
     raw = re.match(r'\{__name__=~"([^"]*)"', query)
     if raw is None:
-        return {"resultType": "vector", "result": [{"metric": one, "value": [float(at), _value(query, float(at))]} for one in labels]}
+        return {
+            "resultType": "vector",
+            "result": [
+                {"metric": one, "value": [float(at), _value(query, float(at))]} for one in labels
+            ],
+        }
     names = [name for name in KEPT if re.fullmatch(raw[1], name)]
-    values = {name: [[float(at) - 5.0 * place, _value(name, float(at) - 5.0 * place)] for place in reversed(range(12))] for name in names}
+    values = {
+        name: [
+            [float(at) - 5.0 * place, _value(name, float(at) - 5.0 * place)]
+            for place in reversed(range(12))
+        ]
+        for name in names
+    }
     return {
         "resultType": "matrix",
-        "result": [{"metric": {"__name__": name, **one}, "values": values[name]} for name in names for one in labels],
+        "result": [
+            {"metric": {"__name__": name, **one}, "values": values[name]}
+            for name in names
+            for one in labels
+        ],
     }
 
 
 def _value(query: str, at: float) -> str:
-    return "0.99" if "perc" in query else "2" if query.startswith("count(") else f"{at % 1e6:.0f}" if query.endswith("_total") else "30"
+    return (
+        "0.99"
+        if "perc" in query
+        else "2"
+        if query.startswith("count(")
+        else f"{at % 1e6:.0f}"
+        if query.endswith("_total")
+        else "30"
+    )

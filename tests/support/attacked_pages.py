@@ -26,7 +26,16 @@ from barostat.shells.cli.main import main
 from barostat.shells.cli.mitigate.incident import show
 from barostat.shells.reports.load.validation_page import validation_html
 
-_ENGINE = ("--latency", "base=0.012,prefill=0.00003,kv=0.00000002", "--max-num-seqs", "64", "--slo-ttft", "2", "--kv-blocks", "1500")
+_ENGINE = (
+    "--latency",
+    "base=0.012,prefill=0.00003,kv=0.00000002",
+    "--max-num-seqs",
+    "64",
+    "--slo-ttft",
+    "2",
+    "--kv-blocks",
+    "1500",
+)
 
 
 def attacked(attacker: Attacker, folder: Path) -> dict[str, str]:
@@ -38,7 +47,10 @@ def attacked(attacker: Attacker, folder: Path) -> dict[str, str]:
     drawn = folder / "simulated.html"
     _printed("simulate", "--trace", trace, *_ENGINE, "--html", str(drawn))
     short = ("--workload", "poisson:rate=5,minutes=0.05,input=50,output=5")
-    seen, tuned = ("--set", "max-num-seqs=8", "--runs", "2", "--duration", "20s"), ("--budget", "10", "--duration", "10s", "--cores", "1")
+    seen, tuned = (
+        ("--set", "max-num-seqs=8", "--runs", "2", "--duration", "20s"),
+        ("--budget", "10", "--duration", "10s", "--cores", "1"),
+    )
     return {
         "diagnose": _printed("diagnose", "--bundle", recorded, "-o", "html"),
         "diagnose-no-start": _printed("diagnose", "--bundle", other, "-o", "html"),
@@ -58,7 +70,9 @@ def attacked(attacker: Attacker, folder: Path) -> dict[str, str]:
 
 
 def _printed(*words: str) -> str:
-    """The page that the command prints. Errors: AssertionError where it prints none, with what it says."""
+    """The page that the command prints. Errors: AssertionError where it prints none, with what it
+    says.
+    """
     out, told = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
         code = main(list(words))
@@ -76,11 +90,20 @@ def _from(handler: Handler, page: Callable[[str], str]) -> str:
 
 
 def _incident(attacker: Attacker) -> str:
-    """The post-mortem of a remedy whose record was written over: each string that it may hold is an attack."""
+    """The post-mortem of a remedy whose record was written over: each string that it may hold is an
+    attack.
+    """
     out = io.StringIO()
 
     async def go(found: Scene) -> None:
-        campaign = Campaign(by(Cluster(ACCESS), found.api), NAMESPACE, "", Options(), SteadyClock(), found.told.append)
+        campaign = Campaign(
+            by(Cluster(ACCESS), found.api),
+            NAMESPACE,
+            "",
+            Options(),
+            SteadyClock(),
+            found.told.append,
+        )
         assert await found.run(State(found.plan())) is not None
         kept = found.kube.objects["configmaps", "incident-i1"]["data"]
         for name, reader in (("incident.json", from_json), ("seen.json", measured)):
@@ -93,4 +116,6 @@ def _incident(attacker: Attacker) -> str:
 
 
 def _over(attacker: Attacker, text: str, reader: Callable[[str], object]) -> str:
-    return json.dumps(attacker.into(json.loads(text), lambda value: reader(json.dumps(value)), InputError))
+    return json.dumps(
+        attacker.into(json.loads(text), lambda value: reader(json.dumps(value)), InputError)
+    )

@@ -1,4 +1,6 @@
-"""Workloads of small pools and many settings, and the question whether both forms of the twin come to the same with them."""
+"""Workloads of small pools and many settings, and the question whether both forms of the twin come
+to the same with them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ class ByLoad:
         return arrival_ns
 
 
-PACES: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (EverySteps(3), 1e-9), (ByLoad(), 0.004))
+PACES: tuple[tuple[Pace, float], ...] = (
+    (EverySteps(10**9), 1.0),
+    (EverySteps(3), 1e-9),
+    (ByLoad(), 0.004),
+)
 """Each with what the times of a workload, in steps, are multiplied by."""
 _OLDER = Behaviour(lone_request_unthrottled=False, unhashed_reused_first=False)
 
@@ -66,12 +72,22 @@ def workload(seed: int) -> tuple[Settings, list[Row]]:
         at += dice.choice((0, 0, 1, 4, 30))
         total = dice.randint(2, longest)
         prompt = dice.randint(1, total - 1)
-        rows.append(Row(str(index), float(at), prompt, dice.randint(1, total - prompt), dice.choice((0, 0, 1, 2))))
+        rows.append(
+            Row(
+                str(index),
+                float(at),
+                prompt,
+                dice.randint(1, total - prompt),
+                dice.choice((0, 0, 1, 2)),
+            )
+        )
     return settings, rows
 
 
 def in_closed_loop(rows: list[Row], seed: int) -> list[Row]:
-    """The rows, most of which wait for another one to end: clients with pauses or none, chains that fork, some that come too late."""
+    """The rows, most of which wait for another one to end: clients with pauses or none, chains that
+    fork, some that come too late.
+    """
     dice = random.Random(seed)
     clients = dice.choice((1, 2, 5, 12))
     changed = list(rows[:clients])
@@ -87,11 +103,20 @@ def in_closed_loop(rows: list[Row], seed: int) -> list[Row]:
     return changed
 
 
-def same(seed: int, settings: Settings, rows: list[Row], state: EventSkippingState | None = None) -> Outcome:
+def same(
+    seed: int, settings: Settings, rows: list[Row], state: EventSkippingState | None = None
+) -> Outcome:
     """What both forms come to, at one of the paces: seed by seed another one."""
     pace, scale = PACES[seed % len(PACES)]
-    scaled = [row._replace(arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
-    step_by_step, leaping = Steps(settings, scaled, pace).run(), EventSkippingRun(settings, scaled, pace, state).run()
+    scaled = [
+        row._replace(arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows
+    ]
+    step_by_step, leaping = (
+        Steps(settings, scaled, pace).run(),
+        EventSkippingRun(settings, scaled, pace, state).run(),
+    )
     for part in step_by_step.__slots__:
-        assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
+        assert getattr(leaping, part) == getattr(step_by_step, part), (
+            f"seed {seed}, {pace}, {part}: {settings}"
+        )
     return step_by_step

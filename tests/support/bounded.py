@@ -1,7 +1,9 @@
-"""One command in a process of its own, with so much memory and CPU more than it had once it was loaded.
+"""One command in a process of its own, with so much memory and CPU more than it had once it was
+loaded.
 
-The process runs the verb on something small first, so that all it imports is there; what it then holds of address space (VmSize) is its
-baseline, and RLIMIT_AS is that and `memory_mib` more. RLIMIT_CPU is a net under `Ran.cpu_s`, which is measured.
+The process runs the verb on something small first, so that all it imports is there; what it then
+holds of address space (VmSize) is its baseline, and RLIMIT_AS is that and `memory_mib` more.
+RLIMIT_CPU is a net under `Ran.cpu_s`, which is measured.
 """
 
 from __future__ import annotations
@@ -33,13 +35,30 @@ class Ran:
     told: str
 
 
-def bounded(commands: Sequence[Sequence[str]], small: Sequence[str], memory_mib: int = 512) -> list[Ran]:
-    """What came of each, one after another in one process. Errors: AssertionError where the process was ended."""
-    asked = json.dumps({"commands": [list(words) for words in commands], "small": list(small), "memory_mib": memory_mib})
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.bounded"], input=asked, capture_output=True, text=True, cwd=ROOT, timeout=4 * NET_S
+def bounded(
+    commands: Sequence[Sequence[str]], small: Sequence[str], memory_mib: int = 512
+) -> list[Ran]:
+    """What came of each, one after another in one process. Errors: AssertionError where the process
+    was ended.
+    """
+    asked = json.dumps(
+        {
+            "commands": [list(words) for words in commands],
+            "small": list(small),
+            "memory_mib": memory_mib,
+        }
     )
-    assert done.returncode == 0, f"{commands[-1][0]} ended with {done.returncode}: {done.stderr[-800:]}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.bounded"],
+        input=asked,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=4 * NET_S,
+    )
+    assert done.returncode == 0, (
+        f"{commands[-1][0]} ended with {done.returncode}: {done.stderr[-800:]}"
+    )
     return [Ran(**one) for one in json.loads(done.stdout)]
 
 
@@ -57,11 +76,15 @@ def _ran(words: list[str]) -> tuple[int, str, str]:
 
 def _size_mib(line: str) -> float:
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    return next(int(text.split()[1]) / 1024 for text in status.splitlines() if text.startswith(line))
+    return next(
+        int(text.split()[1]) / 1024 for text in status.splitlines() if text.startswith(line)
+    )
 
 
 def main() -> None:
-    """The child's side: what is asked comes on stdin, what came of it goes to stdout, both as JSON."""
+    """The child's side: what is asked comes on stdin, what came of it goes to stdout, both as
+    JSON.
+    """
     asked = json.load(sys.stdin)
     _ran(asked["small"])
     base = _size_mib("VmSize:")
@@ -72,7 +95,13 @@ def main() -> None:
         cpu_s, began = time.process_time(), time.monotonic()
         resource.setrlimit(resource.RLIMIT_CPU, (round(cpu_s) + NET_S, resource.RLIM_INFINITY))
         code, out, told = _ran(words)
-        spent = {"code": code, "out": out, "told": told, "cpu_s": time.process_time() - cpu_s, "wall_s": time.monotonic() - began}
+        spent = {
+            "code": code,
+            "out": out,
+            "told": told,
+            "cpu_s": time.process_time() - cpu_s,
+            "wall_s": time.monotonic() - began,
+        }
         found.append({**spent, "peak_mib": _size_mib("VmPeak:") - base})
     json.dump(found, sys.stdout)
 

@@ -1,4 +1,6 @@
-"""A real browser that opens a page from a file, at a width, in light or dark, and says what went on. A pipe leads to it, no port."""
+"""A real browser that opens a page from a file, at a width, in light or dark, and says what went
+on. A pipe leads to it, no port.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,22 @@ _SETTLE_S = 0.05
 
 def found() -> Path | None:
     """The browser: of `make browser`, else the machine's own; None where there is none."""
-    own = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    own = next(
+        (
+            path
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (path := shutil.which(name))
+        ),
+        None,
+    )
     return PROGRAM if is_installed() else None if own is None else Path(own)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a page did. `overflow_px`: how much wider than the screen it is; `scripts`: elements that could run one."""
+    """What a page did. `overflow_px`: how much wider than the screen it is; `scripts`: elements
+    that could run one.
+    """
 
     title: str
     overflow_px: int
@@ -46,12 +57,18 @@ class Seen:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """A browser with a new profile, gone when the block is left. Errors: AssertionError where there is none."""
+    """A browser with a new profile, gone when the block is left. Errors: AssertionError where there
+    is none.
+    """
     program = found()
     assert program is not None, "no browser: make browser"
     to_read, to_write = os.pipe(), os.pipe()
     command = [str(program), *_FLAGS, f"--user-data-dir={profile}"]
-    environment = {**os.environ, "HOME": str(profile), "LD_LIBRARY_PATH": library_path()} if program == PROGRAM else dict(os.environ)
+    environment = (
+        {**os.environ, "HOME": str(profile), "LD_LIBRARY_PATH": library_path()}
+        if program == PROGRAM
+        else dict(os.environ)
+    )
     process = subprocess.Popen(
         ["bash", "-c", f'exec "$@" 3<&{to_read[0]} 4>&{to_write[1]}', "browser", *command],
         pass_fds=(to_read[0], to_write[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
@@ -88,7 +105,14 @@ class Browser:
         self._events.clear()
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._ask(f"{domain}.enable", session)
-        self._ask("Emulation.setDeviceMetricsOverride", session, width=width_px, height=900, deviceScaleFactor=1, mobile=width_px < 600)
+        self._ask(
+            "Emulation.setDeviceMetricsOverride",
+            session,
+            width=width_px,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width_px < 600,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._ask("Emulation.setEmulatedMedia", session, features=[scheme])
         self._ask("Page.navigate", session, url=file.as_uri())
@@ -98,16 +122,29 @@ class Browser:
                            " getComputedStyle(document.body).backgroundColor]")  # fmt: skip
         if picture is not None:
             height = self._value(session, "document.documentElement.scrollHeight")
-            self._ask("Emulation.setDeviceMetricsOverride", session, width=width_px, height=height, deviceScaleFactor=1, mobile=False)
-            picture.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", session)["data"]))
+            self._ask(
+                "Emulation.setDeviceMetricsOverride",
+                session,
+                width=width_px,
+                height=height,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
+            picture.write_bytes(
+                base64.b64decode(self._ask("Page.captureScreenshot", session)["data"])
+            )
         self._ask("Target.closeTarget", targetId=target)
         title, wide, scripts, background = told
         requests = tuple(
-            url for url in self._told("Network.requestWillBeSent", lambda told: told["request"]["url"]) if url != file.as_uri()
+            url
+            for url in self._told("Network.requestWillBeSent", lambda told: told["request"]["url"])
+            if url != file.as_uri()
         )
         errors = (
             *self._told("Runtime.consoleAPICalled", lambda told: json.dumps(told["args"])),
-            *self._told("Runtime.exceptionThrown", lambda told: json.dumps(told["exceptionDetails"])),
+            *self._told(
+                "Runtime.exceptionThrown", lambda told: json.dumps(told["exceptionDetails"])
+            ),
             *self._told("Log.entryAdded", lambda told: told["entry"]["text"]),
         )
         return Seen(title, max(0, wide - width_px), errors, requests, scripts, background)
@@ -116,11 +153,18 @@ class Browser:
         return [words(event["params"]) for event in self._events if event["method"] == kind]
 
     def _value(self, session: str, expression: str) -> Any:
-        return self._ask("Runtime.evaluate", session, expression=expression, returnByValue=True)["result"]["value"]
+        return self._ask("Runtime.evaluate", session, expression=expression, returnByValue=True)[
+            "result"
+        ]["value"]
 
     def _ask(self, method: str, session: str = "", **parameters: Any) -> Any:
         self._number += 1
-        asked = {"id": self._number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
+        asked = {
+            "id": self._number,
+            "method": method,
+            "params": parameters,
+            **({"sessionId": session} if session else {}),
+        }
         os.write(self._commands, json.dumps(asked).encode() + b"\0")
         while True:
             message = self._next()
@@ -137,7 +181,9 @@ class Browser:
         """The next message. Errors: AssertionError where the browser is silent or gone."""
         deadline = time.monotonic() + _PATIENCE_S
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._answers], [], [], max(0.0, deadline - time.monotonic())
+            )
             assert ready, f"the browser said nothing for {_PATIENCE_S:.0f} s"
             piece = os.read(self._answers, 1 << 20)
             assert piece, "the browser is gone"

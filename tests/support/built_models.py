@@ -35,7 +35,14 @@ def card(name: str) -> Card:
     return found
 
 
-def work(name: str, tp: int = 1, capability: float = 9.0, *, expert_parallel: bool = False, **given: object) -> RankWork:
+def work(
+    name: str,
+    tp: int = 1,
+    capability: float = 9.0,
+    *,
+    expert_parallel: bool = False,
+    **given: object,
+) -> RankWork:
     """A model's work on one of `tp` GPUs."""
     model = architecture(name)
     form = weight_format(model.config, model.text, None, "bfloat16", name)

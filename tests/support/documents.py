@@ -1,4 +1,6 @@
-"""Every document that `-o json` writes, made anew: schema -> what makes one. In the forms that differ: well and ill, measured and not."""
+"""Every document that `-o json` writes, made anew: schema -> what makes one. In the forms that
+differ: well and ill, measured and not.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ from barostat.shells.reports.review.past import past_json
 from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
-_LOAD = ("--workload", "poisson:rate=6,minutes=1,input=900,output=200", "--latency", "base=0.012,prefill=0.00003")
+_LOAD = (
+    "--workload",
+    "poisson:rate=6,minutes=1,input=900,output=200",
+    "--latency",
+    "base=0.012,prefill=0.00003",
+)
 _PRESSED = (*_LOAD, "--kv-blocks", "900", "--max-num-seqs", "64", "--slo-ttft", "2")
 _REFUSING = (*_LOAD, "--kv-blocks", "400", "--max-num-seqs", "8", "--max-queued-requests", "4")
 _SEEN = ("--runs", "2", "--duration", "10s", "--slo-ttft", "2")
@@ -36,7 +43,10 @@ Make = Callable[[Path], Any]
 def gateway_limits(folder: Path) -> str:
     """A limits file with what a gateway needs."""
     file = folder / "gateway-limits.yaml"
-    text = "kind: ServingLimits\nmetadata: {name: llm}\nspec:\n  request: {maxOutputTokens: 4000}\n  slo: {ttftP99Seconds: 5}\n"
+    text = (
+        "kind: ServingLimits\nmetadata: {name: llm}\nspec:\n  request: {maxOutputTokens: "
+        "4000}\n  slo: {ttftP99Seconds: 5}\n"
+    )
     file.write_text(f"apiVersion: barostat.dev/v1alpha1\n{text}", encoding="utf-8")
     return str(file)
 
@@ -47,8 +57,14 @@ def documents() -> dict[str, tuple[Make, ...]]:
     qwen = ("plan", "--model", "Qwen/Qwen3-8B")
     return {
         "diagnosis-report": (
-            *(_printed("diagnose", "--bundle", str(path), "--no-trials") for path in sorted(BUNDLES.iterdir())),
-            *(_printed("diagnose", "--bundle", str(BUNDLES / name)) for name in ("slot-bound", "few-large-three", "healthy-busy")),
+            *(
+                _printed("diagnose", "--bundle", str(path), "--no-trials")
+                for path in sorted(BUNDLES.iterdir())
+            ),
+            *(
+                _printed("diagnose", "--bundle", str(BUNDLES / name))
+                for name in ("slot-bound", "few-large-three", "healthy-busy")
+            ),
         ),
         "capacity-plan": (
             _printed(*qwen, "--gpu", "H100"),
@@ -72,7 +88,9 @@ def documents() -> dict[str, tuple[Make, ...]]:
             _printed("plan", "--model", "google/gemma-3-27b-it", "--gpu", "H200"),
             _printed(*qwen, "--from", thrash),
         ),
-        "capacity-comparison": (_printed(*qwen, "--compare", "H100,L4", "--compare", "H100 --block-size 7"),),
+        "capacity-comparison": (
+            _printed(*qwen, "--compare", "H100,L4", "--compare", "H100 --block-size 7"),
+        ),
         "capacity-offers": (
             _printed(
                 *qwen,
@@ -87,7 +105,9 @@ def documents() -> dict[str, tuple[Make, ...]]:
                 "--price",
                 "H100=2",
             ),
-            _printed(*qwen, "--gpu", "L4", "--for", "2 users input=500 output=5", "--slo", "ttft=1ms"),
+            _printed(
+                *qwen, "--gpu", "L4", "--for", "2 users input=500 output=5", "--slo", "ttft=1ms"
+            ),
         ),
         "simulation": (
             _printed("simulate", *_PRESSED),
@@ -99,25 +119,60 @@ def documents() -> dict[str, tuple[Make, ...]]:
             _printed("what-if", *_PRESSED, "--until-it-breaks", "--set", "max-num-seqs=8"),
         ),
         "gated-simulation": (
-            lambda folder: _printed("simulate", *_PRESSED, "--replicas", "2", "--gateway", gateway_limits(folder))(folder),
+            lambda folder: _printed(
+                "simulate", *_PRESSED, "--replicas", "2", "--gateway", gateway_limits(folder)
+            )(folder),
         ),
         "what-if": (_printed("what-if", *_PRESSED, "--set", "max-num-seqs=8"),),
         "what-if-seen": (
             _printed("what-if", "--from", thrash, "--set", "max-num-seqs=8", *_SEEN),
-            _printed("what-if", "--from", thrash, "--set", "watermark=0.05", *_PRESSED[:4], "--slo-ttft", "2"),
+            _printed(
+                "what-if",
+                "--from",
+                thrash,
+                "--set",
+                "watermark=0.05",
+                *_PRESSED[:4],
+                "--slo-ttft",
+                "2",
+            ),
         ),
         "tuning": (
             _printed("tune", "--from", thrash, "--slo-ttft-p99", "5", *_TUNE),
-            _printed("tune", "--from", thrash, "--slo-itl-p99", "0.3", *_TUNE, "--lever", "watermark", "--lever", "edge-output-cap"),
+            _printed(
+                "tune",
+                "--from",
+                thrash,
+                "--slo-itl-p99",
+                "0.3",
+                *_TUNE,
+                "--lever",
+                "watermark",
+                "--lever",
+                "edge-output-cap",
+            ),
         ),
         "incident": (
             lambda _: json.loads(as_json(STATE, LOOKS)),
-            lambda _: json.loads(as_json(replace(STATE, phase="HandedOff", timeline=(), conditions=(), pods=()))),
+            lambda _: json.loads(
+                as_json(replace(STATE, phase="HandedOff", timeline=(), conditions=(), pods=()))
+            ),
         ),
-        "incident-list": (lambda _: json.loads(list_json([STATE], ["x: is no JSON"])), lambda _: json.loads(list_json([], []))),
+        "incident-list": (
+            lambda _: json.loads(list_json([STATE], ["x: is no JSON"])),
+            lambda _: json.loads(list_json([], [])),
+        ),
         "load": (
-            lambda _: load_json("http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO),
-            lambda _: load_json("http://a:8000", "poisson", load_tests.load(measured=False, late_s=0.3), Slo(), ("a note",)),
+            lambda _: load_json(
+                "http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO
+            ),
+            lambda _: load_json(
+                "http://a:8000",
+                "poisson",
+                load_tests.load(measured=False, late_s=0.3),
+                Slo(),
+                ("a note",),
+            ),
             lambda _: load_json("http://a:8000", "poisson", load_tests.nothing(), Slo()),
         ),
         "validation": (
@@ -130,7 +185,10 @@ def documents() -> dict[str, tuple[Make, ...]]:
             lambda _: capacity_json(review(month(days=5)), Fleet(), "t"),
             lambda _: capacity_json(review(Kept(0.0, 86_400.0, 3600.0, {})), Fleet(), "t"),
         ),
-        "past-report": (lambda _: past_json(night(*NIGHT)), lambda _: past_json(night("healthy-busy"))),
+        "past-report": (
+            lambda _: past_json(night(*NIGHT)),
+            lambda _: past_json(night("healthy-busy")),
+        ),
         "limits-diff": (_differing, _equal),
         "limits-validation": (_valid,),
     }
@@ -159,7 +217,9 @@ def limits_file(folder: Path, card: str) -> Path:
 
 
 def _differing(folder: Path) -> Any:
-    return printed("limits", "diff", str(limits_file(folder, "H100")), str(limits_file(folder, "L40S")))
+    return printed(
+        "limits", "diff", str(limits_file(folder, "H100")), str(limits_file(folder, "L40S"))
+    )
 
 
 def _equal(folder: Path) -> Any:

@@ -18,25 +18,37 @@ B: Where = ("r0",)
 class Gate:
     """`replicas` pools of `kv_tokens`. Mutable."""
 
-    def __init__(self, rules: Rules | None = None, kv_tokens: int = 10_000, replicas: int = 1, slots: int = 1024) -> None:
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        kv_tokens: int = 10_000,
+        replicas: int = 1,
+        slots: int = 1024,
+    ) -> None:
         self.rules = rules or Rules(queue_deadline_s=10.0)
         self.ledger = Ledger()
         self.at = 0.0
         for number in range(replicas):
             gate.joined(self.ledger, f"r{number}", Pool(kv_tokens, 16, slots, 8192), self.at)
 
-    def ask(self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object) -> Decision:
+    def ask(
+        self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object
+    ) -> Decision:
         """A request of so many exact tokens now."""
         asked = AskedRequest(self.at, tokens, "exact", limit, tenant, **more)  # type: ignore[arg-type]
         return gate.decide(asked, self.ledger, self.rules, self.at)[0]
 
-    def admit(self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object) -> Admitted:
+    def admit(
+        self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object
+    ) -> Admitted:
         """The same, which must be admitted."""
         decision = self.ask(tokens, limit, tenant, **more)
         assert isinstance(decision, Admitted), decision
         return decision
 
-    def queue(self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object) -> Queued:
+    def queue(
+        self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object
+    ) -> Queued:
         """The same, which must wait."""
         decision = self.ask(tokens, limit, tenant, **more)
         assert isinstance(decision, Queued), decision
@@ -51,7 +63,9 @@ class Gate:
         return gate.due(self.ledger, self.rules, self.at)
 
     def served(self, running: list[int], turns: int) -> list[int]:
-        """What is admitted in so many seconds, in each of which the oldest that runs ends with 100 tokens; `running` follows."""
+        """What is admitted in so many seconds, in each of which the oldest that runs ends with 100
+        tokens; `running` follows.
+        """
         found: list[int] = []
         for _ in range(turns):
             self.at += 1.0
@@ -62,7 +76,14 @@ class Gate:
                 found.append(one.reservation)
         return found
 
-    def taught(self, tokens: int = 100, answers: int = 200, prompt: int = 100, limit: int = 100, for_s: float = 1.0) -> Gate:
+    def taught(
+        self,
+        tokens: int = 100,
+        answers: int = 200,
+        prompt: int = 100,
+        limit: int = 100,
+        for_s: float = 1.0,
+    ) -> Gate:
         """This gate, after so many answers of that length, each of which stayed so long."""
         for _ in range(answers):
             one = self.admit(prompt, limit)

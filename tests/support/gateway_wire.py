@@ -1,4 +1,5 @@
-"""A gateway without a network: clients and engines are byte strings, and everything that would happen later happens when it is told to.
+"""A gateway without a network: clients and engines are byte strings, and everything that would
+happen later happens when it is told to.
 
 world = World("request: {maxOutputTokens: 100}")
 client = world.client()
@@ -200,10 +201,14 @@ class World:
         self.rounds = Rounds(lambda: self.now)
         self.metrics = Metrics()
         addresses = [upstream_address(f"http://engine-{number}:8000") for number in range(replicas)]
-        self.replicas = [FakeReplica(address, self.bounds, lambda: self.now) for address in addresses]
+        self.replicas = [
+            FakeReplica(address, self.bounds, lambda: self.now) for address in addresses
+        ]
         for replica in self.replicas:
             WORLDS[replica.name] = self
-        self.desk = Desk(limits, self.replicas, self.metrics, lambda: self.now, self.later.append, shadow=shadow)
+        self.desk = Desk(
+            limits, self.replicas, self.metrics, lambda: self.now, self.later.append, shadow=shadow
+        )
         self.gateway = Gateway(
             self.desk,
             self.rounds,
@@ -256,7 +261,9 @@ class World:
         assert ledger.reservations == {}
         assert ledger.queued == 0
         assert self.desk.waiting == {}
-        assert all(not replica.live and replica.held_tokens == 0 for replica in ledger.replicas.values())
+        assert all(
+            not replica.live and replica.held_tokens == 0 for replica in ledger.replicas.values()
+        )
         assert all(replica.active == 0 for replica in self.replicas)
         assert self.gateway.buffered_bytes == 0
 
@@ -272,16 +279,27 @@ def post(path: str, document: Any, *headers: str, length: bool = True) -> bytes:
 
 def chat(text: str = "hello", *headers: str, **more: Any) -> bytes:
     """A chat completion request."""
-    return post("/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": text}], **more}, *headers)
+    return post(
+        "/v1/chat/completions",
+        {"model": "m", "messages": [{"role": "user", "content": text}], **more},
+        *headers,
+    )
 
 
 def ok(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
     """A response with a length."""
-    lines = [b"HTTP/1.1 " + status, b"content-type: application/json", b"content-length: %d" % len(body), *headers]
+    lines = [
+        b"HTTP/1.1 " + status,
+        b"content-type: application/json",
+        b"content-length: %d" % len(body),
+        *headers,
+    ]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-def chunked(*chunks: bytes, kind: bytes = b"text/event-stream; charset=utf-8", end: bool = True) -> bytes:
+def chunked(
+    *chunks: bytes, kind: bytes = b"text/event-stream; charset=utf-8", end: bool = True
+) -> bytes:
     """A response in chunks."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ntransfer-encoding: chunked\r\n\r\n"
     return head + b"".join(chunk(one) for one in chunks) + (b"0\r\n\r\n" if end else b"")
@@ -326,7 +344,9 @@ class Heard:
 
 
 def answered(request: bytes, response: bytes) -> tuple[World, Side, Side]:
-    """A world in which one client has asked and the engine has said that, the client, and the engine's connection."""
+    """A world in which one client has asked and the engine has said that, the client, and the
+    engine's connection.
+    """
     world = World()
     client = world.client()
     client.sends(request)

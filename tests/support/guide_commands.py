@@ -1,4 +1,6 @@
-"""The command lines of the README and the guide, and what runs one of them in a folder of samples."""
+"""The command lines of the README and the guide, and what runs one of them in a folder of
+samples.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,16 @@ def commands() -> Iterator[tuple[str, str]]:
                 inside = not inside
             found = _COMMAND.match(line) if inside or line.startswith("    ") else None
             if found is not None and not _ILLUSTRATION.search(found[1]):
-                yield page.name, re.split(r"\s{2,}|\s+# ", found[1].removeprefix("kubectl "))[0].strip()
+                yield (
+                    page.name,
+                    re.split(r"\s{2,}|\s+# ", found[1].removeprefix("kubectl "))[0].strip(),
+                )
 
 
 ALL = sorted(set(commands()))
-RUN_ALONE = sorted({line for _, line in ALL if not NEEDS_MORE.search(line) and "| barostat" not in line})
+RUN_ALONE = sorted(
+    {line for _, line in ALL if not NEEDS_MORE.search(line) and "| barostat" not in line}
+)
 HERE = [line for line in RUN_ALONE if not LONG.search(line)]
 
 
@@ -48,7 +55,10 @@ def fill(folder: Path) -> None:
 def run(line: str) -> tuple[int, str]:
     """Exit code and standard output of the command; what is sent to a file is written there."""
     before, _, into = line.partition(" > ")
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
         code = main(shlex.split(before)[1:])
     assert code in (0, 1, 3), f"{line}\nanswers {code}: {err.getvalue()}"
     if into:

@@ -1,10 +1,13 @@
-"""How long one request holds the loop of the twin's server, by kind of request: CPU time of the process between two beats of the loop.
+"""How long one request holds the loop of the twin's server, by kind of request: CPU time of the
+process between two beats of the loop.
 
     python -m tests.support.held_loop [KIND ...]     one line of JSON: by kind [seconds, status]
 
-CPU time, for a busy machine makes every wait longer and no work: what is counted is this process's own work, be it on the loop or by
-a thread that holds the interpreter's lock meanwhile. A process of its own, since a collection of garbage looks at all that the process
-holds. A kind that is over the limit is tried three times and the least told: the loop's thread may be woken late while another works.
+CPU time, for a busy machine makes every wait longer and no work: what is counted is this process's
+own work, be it on the loop or by a thread that holds the interpreter's lock meanwhile. A process of
+its own, since a collection of garbage looks at all that the process holds. A kind that is over the
+limit is tried three times and the least told: the loop's thread may be woken late while another
+works.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ _CONTEXT = 1 << 20
 
 
 def _completion(**body: object) -> bytes:
-    return json.dumps({"model": "m", "max_tokens": 2, **body}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.dumps({"model": "m", "max_tokens": 2, **body}, ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def _many(piece: bytes, count: int) -> bytes:
@@ -51,27 +56,53 @@ KINDS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a million numbers": ("/v1/completions", lambda: _many(b"5,", 990_000)),
     "a million floats": ("/v1/completions", lambda: _many(b"1e5,", 990_000)),
     "a million texts": ("/v1/completions", lambda: _many(b'"x",', 990_000)),
-    "a million texts, one of them none": ("/v1/completions", lambda: _many(b'"x",', 990_000).replace(b"1]", b'"\\ud800"]')),
-    "a number of 11 million digits": ("/v1/completions", lambda: _completion(temperature=0).replace(b"0", b"1." + b"1" * (11 * _MIB))),
-    "a name of 11 MiB": ("/v1/completions", lambda: _completion(model="x" * (11 * _MIB), prompt="x")),
-    "11 MiB where yes or no belongs": ("/v1/completions", lambda: _completion(stream="x" * (11 * _MIB), prompt="x")),
-    "11 MiB of escapes": ("/v1/completions", lambda: b'{"prompt":"' + rb"\u00e9" * (11 * _MIB // 6) + b'"}'),
+    "a million texts, one of them none": (
+        "/v1/completions",
+        lambda: _many(b'"x",', 990_000).replace(b"1]", b'"\\ud800"]'),
+    ),
+    "a number of 11 million digits": (
+        "/v1/completions",
+        lambda: _completion(temperature=0).replace(b"0", b"1." + b"1" * (11 * _MIB)),
+    ),
+    "a name of 11 MiB": (
+        "/v1/completions",
+        lambda: _completion(model="x" * (11 * _MIB), prompt="x"),
+    ),
+    "11 MiB where yes or no belongs": (
+        "/v1/completions",
+        lambda: _completion(stream="x" * (11 * _MIB), prompt="x"),
+    ),
+    "11 MiB of escapes": (
+        "/v1/completions",
+        lambda: b'{"prompt":"' + rb"\u00e9" * (11 * _MIB // 6) + b'"}',
+    ),
     "too deep": ("/v1/completions", lambda: b"[" * 900_000),
-    "a prompt as long as the context": ("/v1/completions", lambda: _completion(prompt=[7] * (_CONTEXT - 60_000))),
-    "a text as long as the context": ("/v1/completions", lambda: _completion(prompt="ab cd " * (11 * _MIB // 6))),
+    "a prompt as long as the context": (
+        "/v1/completions",
+        lambda: _completion(prompt=[7] * (_CONTEXT - 60_000)),
+    ),
+    "a text as long as the context": (
+        "/v1/completions",
+        lambda: _completion(prompt="ab cd " * (11 * _MIB // 6)),
+    ),
     "4,096 prompts": ("/v1/completions", lambda: _completion(prompt=["x"] * 4096)),
     "16,384 answers": ("/v1/completions", lambda: _completion(prompt=[7] * 2000, n=16_384)),
     "16,384 answers to a chat, streamed": (
         "/v1/chat/completions",
         lambda: _completion(messages=[{"role": "user", "content": "x"}], n=16_384, stream=True),
     ),
-    "tokens of 11 MiB of text": ("/tokenize", lambda: _completion(prompt="a b " * (11 * _MIB // 4), return_token_strs=True)),
+    "tokens of 11 MiB of text": (
+        "/tokenize",
+        lambda: _completion(prompt="a b " * (11 * _MIB // 4), return_token_strs=True),
+    ),
     "text of a million tokens": ("/detokenize", lambda: _completion(tokens=[50_000] * 990_000)),
 }
 
 
 async def held_s(app: App, path: str, body: bytes) -> tuple[float, int]:
-    """The longest that the loop did not come round while that request was answered, and the answer's status."""
+    """The longest that the loop did not come round while that request was answered, and the
+    answer's status.
+    """
     pieces = [body[start : start + _PIECE] for start in range(0, len(body), _PIECE)][::-1]
     statuses: list[int] = []
     longest_s, done = 0.0, False
@@ -95,7 +126,16 @@ async def held_s(app: App, path: str, body: bytes) -> tuple[float, int]:
             longest_s = max(longest_s, time.process_time() - worked_s)
 
     beating = asyncio.create_task(beat())
-    await app({"type": "http", "method": "POST", "path": path, "headers": [(b"content-type", b"application/json")]}, receive, send)
+    await app(
+        {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "headers": [(b"content-type", b"application/json")],
+        },
+        receive,
+        send,
+    )
     done = True
     await beating
     return longest_s, statuses[0]
@@ -104,7 +144,12 @@ async def held_s(app: App, path: str, body: bytes) -> tuple[float, int]:
 def _serving() -> Serving:
     version = parse_version("0.32.0")
     assert version is not None
-    settings = Settings(kv_blocks=2 * _CONTEXT // 16, groups=(KvGroup(16),), max_model_len=_CONTEXT, max_num_seqs=1024)
+    settings = Settings(
+        kv_blocks=2 * _CONTEXT // 16,
+        groups=(KvGroup(16),),
+        max_model_len=_CONTEXT,
+        max_num_seqs=1024,
+    )
     start = StartFacts(version, "org/m", "m", (), "GPU", "", 100, 0, 0.0)
     return Serving(
         settings, EverySteps(1_000_000), version, "org/m", ("m",), 100_000, {}, start, OutputLengths(), tokenized_bytes_per_s=1e9

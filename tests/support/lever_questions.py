@@ -1,4 +1,6 @@
-"""Asks one lever about a concrete engine: readings and settings in, its proposal or its reason out."""
+"""Asks one lever about a concrete engine: readings and settings in, its proposal or its reason
+out.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def ask(
     also: Mapping[str, float] | None = None,
     **readings: float | tuple[float, str],
 ) -> Proposal | NotApplicable:
-    """The lever's answer for readings (a value, or a value and its detail), settings given by flags, and defaults."""
+    """The lever's answer for readings (a value, or a value and its detail), settings given by
+    flags, and defaults.
+    """
     found: Lever = importlib.import_module(f"barostat.levers.{lever.replace('-', '_')}").LEVER
     assert cause in found.causes
     signals = {}
@@ -38,10 +42,24 @@ def ask(
         made = signal(name, [(NOW - 30, value), (NOW, value)], "test", detail)
         assert made is not None
         signals[name] = made
-    values = {name: ConfigValue(value, "version-default", "default") for name, value in (defaults or {}).items()}
-    values.update({name: ConfigValue(value, "flag", f"--{name.replace('_', '-')}={value}") for name, value in (config or {}).items()})
+    values = {
+        name: ConfigValue(value, "version-default", "default")
+        for name, value in (defaults or {}).items()
+    }
+    values.update(
+        {
+            name: ConfigValue(value, "flag", f"--{name.replace('_', '-')}={value}")
+            for name, value in (config or {}).items()
+        }
+    )
     pod = f"chat/{replica}" if in_cluster else ""
-    return found.propose(Situation(cause, variant, Window(replica, NOW, signals, EngineConfig(values), parse_version(version), pod)))
+    return found.propose(
+        Situation(
+            cause,
+            variant,
+            Window(replica, NOW, signals, EngineConfig(values), parse_version(version), pod),
+        )
+    )
 
 
 def proposed(answer: Proposal | NotApplicable) -> str:

@@ -1,7 +1,9 @@
-"""The API server of the little Kubernetes, as a transport of httpx: what is sent is answered within the test's own event loop.
+"""The API server of the little Kubernetes, as a transport of httpx: what is sent is answered within
+the test's own event loop.
 
-Real in it: resourceVersions and their conflicts, merge patches, preconditions of a deletion, dry runs, label selectors, the pod proxy. What
-befalls requests on the way is said in the words of dev/cluster/chaos.py, which does the same between a client and a real API server.
+Real in it: resourceVersions and their conflicts, merge patches, preconditions of a deletion, dry
+runs, label selectors, the pod proxy. What befalls requests on the way is said in the words of
+dev/cluster/chaos.py, which does the same between a client and a real API server.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from dev.cluster.chaos import STALL_S, Choose, Kind
 from tests.support.little_kubernetes import LittleKubernetes, Object
 
 HALF_WAY_S = 0.002
-_PATH = re.compile(r"^/(?:api|apis/[^/]+)/v\w+(?:/namespaces/[^/]+)?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?$")
+_PATH = re.compile(
+    r"^/(?:api|apis/[^/]+)/v\w+(?:/namespaces/[^/]+)?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?$"
+)
 Answered = tuple[int, Any]
 
 
@@ -35,7 +39,8 @@ class Broken(httpx.AsyncByteStream):
 
 
 class LittleApiServer(httpx.AsyncBaseTransport):
-    """Answers for one little Kubernetes. `writes`: what was written, in order, as `PATCH pods/vllm-0`; `befell`: what went wrong.
+    """Answers for one little Kubernetes. `writes`: what was written, in order, as `PATCH
+    pods/vllm-0`; `befell`: what went wrong.
 
     `asked`: method and target of everything.
     """
@@ -65,13 +70,21 @@ class LittleApiServer(httpx.AsyncBaseTransport):
             return _response(*failure(before[kind][0], "trouble", before[kind][1]))
         if kind == "busy":
             return httpx.Response(429, headers={"retry-after": "1"}, json=failure(429, "busy")[1])
-        found = _response(*self.answer(request.method, target, json.loads(request.content) if request.content else None))
+        found = _response(
+            *self.answer(
+                request.method, target, json.loads(request.content) if request.content else None
+            )
+        )
         await asyncio.sleep(STALL_S if kind == "stall-after" else HALF_WAY_S)
         if kind == "reset-after":
             raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
         if kind == "error-after":
             return _response(*failure(500, "trouble", "InternalError"))
-        return httpx.Response(found.status_code, stream=Broken(found.content)) if kind == "cut" else found
+        return (
+            httpx.Response(found.status_code, stream=Broken(found.content))
+            if kind == "cut"
+            else found
+        )
 
     def answer(self, method: str, target: str, body: Any) -> Answered:
         """Status and body."""
@@ -86,7 +99,11 @@ class LittleApiServer(httpx.AsyncBaseTransport):
         if sub:
             return self._pod(name.partition(":")[0], sub)
         if method == "GET":
-            return self._get(plural, name) if name else self._list(plural, query.get("labelSelector", ""))
+            return (
+                self._get(plural, name)
+                if name
+                else self._list(plural, query.get("labelSelector", ""))
+            )
         dry = query.get("dryRun") == "All"
         if not dry:
             self.writes.append(f"{method} {plural}/{name or body['metadata']['name']}")
@@ -95,7 +112,11 @@ class LittleApiServer(httpx.AsyncBaseTransport):
         item = self.kube.objects.get((plural, name))
         if item is None:
             return failure(404, f"{plural} {name} not found")
-        return self._delete(plural, item, body, dry) if method == "DELETE" else self._change(method, plural, item, body, dry)
+        return (
+            self._delete(plural, item, body, dry)
+            if method == "DELETE"
+            else self._change(method, plural, item, body, dry)
+        )
 
     def _pod(self, name: str, sub: str) -> Answered:
         pod = self.kube.objects.get(("pods", name))
@@ -104,8 +125,14 @@ class LittleApiServer(httpx.AsyncBaseTransport):
         if sub == "log":
             return 200, ""
         if "podIP" not in pod["status"]:
-            return failure(503, "error trying to reach service: dial tcp: connect: connection refused")
-        pages = {"proxy/metrics": self.kube.metrics(pod), "proxy/health": "", "proxy/version": '{"version": "0.32.0"}'}
+            return failure(
+                503, "error trying to reach service: dial tcp: connect: connection refused"
+            )
+        pages = {
+            "proxy/metrics": self.kube.metrics(pod),
+            "proxy/health": "",
+            "proxy/version": '{"version": "0.32.0"}',
+        }
         return (200, pages[sub]) if sub in pages else (404, "no")
 
     def _get(self, plural: str, name: str) -> Answered:
@@ -114,7 +141,11 @@ class LittleApiServer(httpx.AsyncBaseTransport):
 
     def _list(self, plural: str, selector: str) -> Answered:
         wanted = dict(part.split("=", 1) for part in selector.split(",") if part).items()
-        items = [item for item in self.kube.all(plural) if wanted <= item["metadata"].get("labels", {}).items()]
+        items = [
+            item
+            for item in self.kube.all(plural)
+            if wanted <= item["metadata"].get("labels", {}).items()
+        ]
         return 200, {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items}
 
     def _create(self, plural: str, body: Object, dry: bool) -> Answered:
@@ -155,7 +186,14 @@ def _response(status: int, answer: Any) -> httpx.Response:
 
 def failure(code: int, message: str, reason: str = "") -> Answered:
     """An API server's own Status."""
-    return code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": code}
+    return code, {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
 
 
 def merged(item: Any, patch: Any) -> Any:

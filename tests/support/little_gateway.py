@@ -1,7 +1,9 @@
-"""A gateway before the little Kubernetes' engine, in the test's own event loop: its real desk, limits and admin page, requests through it.
+"""A gateway before the little Kubernetes' engine, in the test's own event loop: its real desk,
+limits and admin page, requests through it.
 
-What an engine is here: it answers each request after SERVICE_S and preempts while it holds more than its pool. `kill` is a kill -9 of the
-gateway: what was under way in it is cut, what it knew is gone; `start` is another process.
+What an engine is here: it answers each request after SERVICE_S and preempts while it holds more
+than its pool. `kill` is a kill -9 of the gateway: what was under way in it is cut, what it knew is
+gone; `start` is another process.
 """
 
 from __future__ import annotations
@@ -41,17 +43,21 @@ class LoadedKubernetes(LittleKubernetes):
         labels = '{engine="0",model_name="m"}'
         usage = min(1.0, self.running * ANSWER_TOKENS / POOL_TOKENS)
         return (
-            f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{labels} {float(self.running)}\n"
+            f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{labels} "
+            f"{float(self.running)}\n"
             f"# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{labels} 0.0\n"
             f"# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{labels} {usage}\n"
-            f"# TYPE vllm:num_preemptions counter\nvllm:num_preemptions_total{labels} {self.preempted:.1f}\n"
+            f"# TYPE vllm:num_preemptions counter\nvllm:num_preemptions_total{labels} "
+            f"{self.preempted:.1f}\n"
         )
 
 
 class LittleGateway:
-    """Processes of a gateway that only watches (--shadow), one after the other. `came`: requests by what came of them.
+    """Processes of a gateway that only watches (--shadow), one after the other. `came`: requests by
+    what came of them.
 
-    `coming`: requests come. `deaf`: what is put there is taken, and nothing that it answers arrives; no take-back reaches it.
+    `coming`: requests come. `deaf`: what is put there is taken, and nothing that it answers
+    arrives; no take-back reaches it.
     """
 
     def __init__(self, kube: LoadedKubernetes, folder: Path) -> None:
@@ -90,7 +96,9 @@ class LittleGateway:
         return f"gateway-abc-{self.kills}"
 
     def kill(self, *, pod: bool) -> None:
-        """kill -9. `pod`: the pod is gone with it, and its successor will have another name; else it stands there as if it were Ready."""
+        """kill -9. `pod`: the pod is gone with it, and its successor will have another name; else
+        it stands there as if it were Ready.
+        """
         self.door = None
         self.came[NO_ANSWER] += len(self._clients)
         self._clients.clear()
@@ -144,7 +152,9 @@ class LittleGateway:
         for side in [side for side, began in self._began.items() if now - began >= SERVICE_S]:
             del self._began[side]
             self._answered[side] += 1
-            side.says(ok(json.dumps({"choices": [{"finish_reason": "length"}], "usage": usage}).encode()))
+            side.says(
+                ok(json.dumps({"choices": [{"finish_reason": "length"}], "usage": usage}).encode())
+            )
         self.kube.running = len(self._began)
         self.kube.preempted += TICK_S * max(0, self.kube.running - POOL_TOKENS // ANSWER_TOKENS)
         if self.door is not None and int(now) > self._looked:
@@ -161,7 +171,9 @@ class LittleGateway:
 
 
 class ApiBeforeTheGateway(LittleApiServer):
-    """The API server that passes on to the gateway's pod what is for its admin page, and says so where nobody listens there."""
+    """The API server that passes on to the gateway's pod what is for its admin page, and says so
+    where nobody listens there.
+    """
 
     gateway: LittleGateway
 
@@ -176,7 +188,9 @@ class ApiBeforeTheGateway(LittleApiServer):
         if ("pods", name) not in self.kube.objects:
             return httpx.Response(404, json=failure(404, f'pods "{name}" not found', "NotFound")[1])
         if door is None:
-            return httpx.Response(503, json=failure(503, "error trying to reach service: connection refused")[1])
+            return httpx.Response(
+                503, json=failure(503, "error trying to reach service: connection refused")[1]
+            )
         token = request.headers.get("x-barostat-token", "").encode()
         whole = f"{path}?{target.query}" if target.query else path
         if self.gateway.deaf and request.method == "DELETE":
@@ -186,7 +200,18 @@ class ApiBeforeTheGateway(LittleApiServer):
         await asyncio.sleep(0.002)
         if self.gateway.deaf:
             raise httpx.ReadError("reset")
-        return httpx.Response(int(head.split(b" ", 2)[1]), content=body, headers={"content-type": "application/json"})
+        return httpx.Response(
+            int(head.split(b" ", 2)[1]), content=body, headers={"content-type": "application/json"}
+        )
 
 
-__all__ = ["BUDGET_TOKENS", "DOWN", "NAMESPACE", "NO_ANSWER", "TOKEN", "ApiBeforeTheGateway", "LittleGateway", "LoadedKubernetes"]
+__all__ = [
+    "BUDGET_TOKENS",
+    "DOWN",
+    "NAMESPACE",
+    "NO_ANSWER",
+    "TOKEN",
+    "ApiBeforeTheGateway",
+    "LittleGateway",
+    "LoadedKubernetes",
+]

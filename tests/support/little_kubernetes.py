@@ -1,8 +1,11 @@
-"""A Kubernetes small enough to run within a test: the objects that a remedy meets, the controllers behind them, engines that count.
+"""A Kubernetes small enough to run within a test: the objects that a remedy meets, the controllers
+behind them, engines that count.
 
-It takes for granted what tests/model/cluster.py does: a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller
-whose labels fit, makes what is missing, and deletes what is too many: not Ready first, then the lowest deletion cost, then the newest; a
-pod that has ended is nothing to it (Kubernetes 1.34). Controllers follow a write after a moment. What no remedy may do is in `broken`.
+It takes for granted what tests/model/cluster.py does: a ReplicaSet releases a pod whose labels do
+not fit, adopts one without a controller whose labels fit, makes what is missing, and deletes what
+is too many: not Ready first, then the lowest deletion cost, then the newest; a pod that has ended
+is nothing to it (Kubernetes 1.34). Controllers follow a write after a moment. What no remedy may do
+is in `broken`.
 """
 
 from __future__ import annotations
@@ -25,21 +28,39 @@ Object = dict[str, Any]
 class LittleKubernetes:
     """One namespace with one Deployment, `vllm`, behind one Service.
 
-    `start_s`: an engine's start; `drain_s`: its requests' length; `end_s`: from a pod's deletion to its end.
+    `start_s`: an engine's start; `drain_s`: its requests' length; `end_s`: from a pod's deletion to
+    its end.
     """
 
-    def __init__(self, replicas: int, gpus: int, *, start_s: float = 4.0, drain_s: float = 3.0) -> None:
-        self.gpus, self.floor, self.start_s, self.drain_s, self.end_s = gpus, replicas, start_s, drain_s, 2 * LAG_S
+    def __init__(
+        self, replicas: int, gpus: int, *, start_s: float = 4.0, drain_s: float = 3.0
+    ) -> None:
+        self.gpus, self.floor, self.start_s, self.drain_s, self.end_s = (
+            gpus,
+            replicas,
+            start_s,
+            drain_s,
+            2 * LAG_S,
+        )
         self.objects: dict[tuple[str, str], Object] = {}
         self.broken: list[str] = []
         self._version = 100
         self._left: dict[str, float] = {}
         self._born: dict[str, float] = {}
         self._whole = False
-        container = {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0", "args": ["m", "--max-num-seqs", OLD], "resources": {}}
+        container = {
+            "name": "vllm",
+            "image": "vllm/vllm-openai:v0.32.0",
+            "args": ["m", "--max-num-seqs", OLD],
+            "resources": {},
+        }
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
         template = {"metadata": {"labels": {"app": HOME}}, "spec": {"containers": [container]}}
-        spec = {"replicas": replicas, "selector": {"matchLabels": {"app": HOME}}, "template": template}
+        spec = {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": HOME}},
+            "template": template,
+        }
         self.add("namespaces", {"metadata": {"name": NAMESPACE}})
         self.add("deployments", {"metadata": {"name": HOME}, "spec": spec})
         self.add("services", {"metadata": {"name": HOME}, "spec": {"selector": {"app": HOME}}})
@@ -50,7 +71,11 @@ class LittleKubernetes:
         """The object is there, with what a server gives it."""
         metadata = item.setdefault("metadata", {})
         self._version += 1
-        metadata |= {"namespace": NAMESPACE, "uid": f"u{self._version}", "creationTimestamp": f"2026-01-01T00:00:{self._version:06d}Z"}
+        metadata |= {
+            "namespace": NAMESPACE,
+            "uid": f"u{self._version}",
+            "creationTimestamp": f"2026-01-01T00:00:{self._version:06d}Z",
+        }
         self.objects[plural, metadata["name"]] = item
         return self.touch(item)
 
@@ -82,13 +107,24 @@ class LittleKubernetes:
                 self.broken.append(f"L9: {name} is deleted in rotation, or with requests in it")
             item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self.touch(item)
-            asyncio.get_running_loop().call_later(self.end_s if "nodeName" in item["spec"] else 2 * LAG_S, self._gone, item)
+            asyncio.get_running_loop().call_later(
+                self.end_s if "nodeName" in item["spec"] else 2 * LAG_S, self._gone, item
+            )
 
     def evicted(self, pod: Object) -> Object:
-        """What is left of one like that pod, and of the same owner, that the kubelet has ended: it stays on the list."""
+        """What is left of one like that pod, and of the same owner, that the kubelet has ended: it
+        stays on the list.
+        """
         name = f"{pod['metadata']['name']}-evicted"
         metadata = {**copy.deepcopy(pod["metadata"]), "name": name}
-        return self.add("pods", {"metadata": metadata, "spec": pod["spec"], "status": {"phase": "Failed", "reason": "Evicted"}})
+        return self.add(
+            "pods",
+            {
+                "metadata": metadata,
+                "spec": pod["spec"],
+                "status": {"phase": "Failed", "reason": "Evicted"},
+            },
+        )
 
     def _gone(self, pod: Object) -> None:
         self.objects.pop(("pods", pod["metadata"]["name"]), None)
@@ -105,19 +141,25 @@ class LittleKubernetes:
         uid = pod["metadata"]["uid"]
         left = self._left.get(uid)
         now = asyncio.get_running_loop().time()
-        return BUSY if self.is_listed(pod) or (left is not None and now < left + self.drain_s) else 0
+        return (
+            BUSY if self.is_listed(pod) or (left is not None and now < left + self.drain_s) else 0
+        )
 
     def metrics(self, pod: Object) -> str:
         """The engine's page: it preempts all the while, unless it has the new value."""
         now = asyncio.get_running_loop().time()
         args = pod["spec"]["containers"][0]["args"]
-        preempted = 0.0 if NEW in args else 50.0 * (now - self._born.get(pod["metadata"]["uid"], now))
+        preempted = (
+            0.0 if NEW in args else 50.0 * (now - self._born.get(pod["metadata"]["uid"], now))
+        )
         labels = '{engine="0",model_name="m"}'
         return (
-            f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{labels} {float(self.busy(pod))}\n"
+            f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{labels} "
+            f"{float(self.busy(pod))}\n"
             f"# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{labels} 0.0\n"
             f"# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{labels} 0.5\n"
-            f"# TYPE vllm:num_preemptions counter\nvllm:num_preemptions_total{labels} {preempted:.1f}\n"
+            f"# TYPE vllm:num_preemptions counter\nvllm:num_preemptions_total{labels} "
+            f"{preempted:.1f}\n"
         )
 
     # --- controllers
@@ -147,11 +189,24 @@ class LittleKubernetes:
             made = copy.deepcopy(template)
             made["metadata"]["labels"] = {**made["metadata"]["labels"], **labels}
             match = {**item["spec"]["selector"]["matchLabels"], **labels}
-            metadata = {"name": f"{name}-{revision}", "ownerReferences": [reference("Deployment", item)]}
-            self.add("replicasets", {"metadata": metadata, "spec": {"replicas": 0, "selector": {"matchLabels": match}, "template": made}})
+            metadata = {
+                "name": f"{name}-{revision}",
+                "ownerReferences": [reference("Deployment", item)],
+            }
+            self.add(
+                "replicasets",
+                {
+                    "metadata": metadata,
+                    "spec": {"replicas": 0, "selector": {"matchLabels": match}, "template": made},
+                },
+            )
         for found in self.all("replicasets"):
             if owner(found) == item["metadata"]["uid"]:
-                wanted = item["spec"]["replicas"] if found["metadata"]["name"] == f"{name}-{revision}" else 0
+                wanted = (
+                    item["spec"]["replicas"]
+                    if found["metadata"]["name"] == f"{name}-{revision}"
+                    else 0
+                )
                 if found["spec"]["replicas"] != wanted:
                     found["spec"]["replicas"] = wanted
                     self.touch(found)
@@ -167,21 +222,34 @@ class LittleKubernetes:
                 pod["metadata"]["ownerReferences"] = [reference("ReplicaSet", item)]
                 self.touch(pod)
         living = filterfalse(is_over, self.all("pods"))
-        own = [pod for pod in living if owner(pod) == uid and "deletionTimestamp" not in pod["metadata"]]
+        own = [
+            pod
+            for pod in living
+            if owner(pod) == uid and "deletionTimestamp" not in pod["metadata"]
+        ]
         for _ in range(item["spec"]["replicas"] - len(own)):
             template = copy.deepcopy(item["spec"]["template"])
             template["metadata"] |= {
                 "name": f"{item['metadata']['name']}-{self._version}",
                 "ownerReferences": [reference("ReplicaSet", item)],
             }
-            template["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}
+            template["status"] = {
+                "phase": "Pending",
+                "conditions": [{"type": "PodScheduled", "status": "False"}],
+            }
             self.add("pods", template)
         for pod in sorted(own, key=_rank)[: max(0, len(own) - item["spec"]["replicas"])]:
             self.remove("pods", pod)
 
     def _place(self) -> None:
-        free = self.gpus - sum("nodeName" in pod["spec"] for pod in filterfalse(is_over, self.all("pods")))
-        waiting = [pod for pod in self.all("pods") if "nodeName" not in pod["spec"] and "deletionTimestamp" not in pod["metadata"]]
+        free = self.gpus - sum(
+            "nodeName" in pod["spec"] for pod in filterfalse(is_over, self.all("pods"))
+        )
+        waiting = [
+            pod
+            for pod in self.all("pods")
+            if "nodeName" not in pod["spec"] and "deletionTimestamp" not in pod["metadata"]
+        ]
         for pod in waiting[: max(0, free)]:
             pod["spec"]["nodeName"] = "n0"
             pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
@@ -191,7 +259,12 @@ class LittleKubernetes:
     def _ready(self, pod: Object) -> None:
         ready = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
         running = [{"name": "vllm", "state": {"running": {}}, "ready": True, "restartCount": 0}]
-        pod["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": ready, "containerStatuses": running}
+        pod["status"] = {
+            "phase": "Running",
+            "podIP": "10.0.0.1",
+            "conditions": ready,
+            "containerStatuses": running,
+        }
         self._born[pod["metadata"]["uid"]] = asyncio.get_running_loop().time()
         self.touch(pod)
 
@@ -201,8 +274,18 @@ class LittleKubernetes:
         for pod in self.all("pods"):
             if pod["metadata"].get("labels", {}).get("app") == HOME and "podIP" in pod["status"]:
                 ready = "deletionTimestamp" not in pod["metadata"]
-                reference_ = {"kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-                ends.append({"addresses": ["10.0.0.1"], "conditions": {"ready": ready}, "targetRef": reference_})
+                reference_ = {
+                    "kind": "Pod",
+                    "name": pod["metadata"]["name"],
+                    "uid": pod["metadata"]["uid"],
+                }
+                ends.append(
+                    {
+                        "addresses": ["10.0.0.1"],
+                        "conditions": {"ready": ready},
+                        "targetRef": reference_,
+                    }
+                )
         found = self.objects.get(("endpointslices", HOME))
         if found is None:
             metadata = {"name": HOME, "labels": {"kubernetes.io/service-name": HOME}}
@@ -214,7 +297,9 @@ class LittleKubernetes:
         self._left |= dict.fromkeys(before - self._listed(), now)
         self._whole = self._whole or len(self._listed()) >= self.floor
         if self._whole and len(self._listed()) < self.floor:
-            self.broken.append(f"L4: {len(self._listed())} replicas serve, the floor is {self.floor}")
+            self.broken.append(
+                f"L4: {len(self._listed())} replicas serve, the floor is {self.floor}"
+            )
 
     def _listed(self) -> frozenset[str]:
         found = self.objects.get(("endpointslices", HOME), {}).get("endpoints", [])
@@ -224,11 +309,18 @@ class LittleKubernetes:
 
     def look_at(self, before: Object, after: Object) -> None:
         """Notes what a write to the Deployment breaks."""
-        claims = [item["metadata"].get("annotations", {}).get("barostat.dev/claim", "") for item in (before, after)]
+        claims = [
+            item["metadata"].get("annotations", {}).get("barostat.dev/claim", "")
+            for item in (before, after)
+        ]
         if all(claims) and claims[0].split("#")[0] != claims[1].split("#")[0]:
             self.broken.append(f"L1: the claim {claims[0]} becomes {claims[1]}")
         if before["spec"]["template"] != after["spec"]["template"]:
-            sets = {item["metadata"]["uid"] for item in self.all("replicasets") if owner(item) == before["metadata"]["uid"]}
+            sets = {
+                item["metadata"]["uid"]
+                for item in self.all("replicasets")
+                if owner(item) == before["metadata"]["uid"]
+            }
             if any(owner(pod) in sets for pod in filterfalse(is_over, self.all("pods"))):
                 self.broken.append("L9: home's template is written while it owns replicas")
 
@@ -245,9 +337,17 @@ def is_over(pod: Object) -> bool:
 
 def reference(kind: str, item: Object) -> Object:
     """What an owned object says of its owner."""
-    return {"apiVersion": "apps/v1", "kind": kind, "name": item["metadata"]["name"], "uid": item["metadata"]["uid"], "controller": True}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "name": item["metadata"]["name"],
+        "uid": item["metadata"]["uid"],
+        "controller": True,
+    }
 
 
 def _rank(pod: Object) -> tuple[bool, int, int]:
-    cost = int(pod["metadata"].get("annotations", {}).get("controller.kubernetes.io/pod-deletion-cost", 0))
+    cost = int(
+        pod["metadata"].get("annotations", {}).get("controller.kubernetes.io/pod-deletion-cost", 0)
+    )
     return "podIP" in pod["status"], cost, -int(pod["metadata"]["uid"][1:])

@@ -1,7 +1,8 @@
-"""How much slower than usual this machine works just now: a core that others use too, or an older one, takes twice the CPU seconds.
+"""How much slower than usual this machine works just now: a core that others use too, or an older
+one, takes twice the CPU seconds.
 
-A test that bounds CPU seconds bounds them times this. What the bound is there for, an expression that goes back over what it has
-read, takes ten times as long and more.
+A test that bounds CPU seconds bounds them times this. What the bound is there for, an expression
+that goes back over what it has read, takes ten times as long and more.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 import time
 
 _USUAL_S = 0.018
-"""CPU seconds of the work below where nothing else runs: two cores of a server of 2023, Python 3.11."""
+"""CPU seconds of the work below where nothing else runs: two cores of a server of 2023, Python
+3.11.
+"""
 _TEXT = json.dumps([{"role": "user", "content": ["x", number]} for number in range(6_000)])
 _WORD = re.compile(r"\w+")
 

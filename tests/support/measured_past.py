@@ -1,4 +1,6 @@
-"""A night and a month for the tests of reports on the past: the night from recorded bundles, the month by formula."""
+"""A night and a month for the tests of reports on the past: the night from recorded bundles, the
+month by formula.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from barostat.shells.reports.review.past import Past
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
 NIGHT_AT = 1_795_399_200.0  # 2026-11-23 02:00 UTC
 STEP_S = 300.0
-NIGHT = ("healthy-busy",) * 3 + ("kv-preemption-thrash",) * 4 + ("kv-admission-queueing",) * 2 + ("healthy-idle",) * 2
+NIGHT = (
+    ("healthy-busy",) * 3
+    + ("kv-preemption-thrash",) * 4
+    + ("kv-admission-queueing",) * 2
+    + ("healthy-idle",) * 2
+)
 
 
 def examined(name: str) -> Examination:
@@ -36,12 +43,23 @@ def night(*names: str) -> Past:
     for place, name in enumerate(names):
         found = made[name]
         step = step_of(found, found.report.at - STEP_S, found.report.at)
-        steps.append(replace(step, start=NIGHT_AT + place * STEP_S, end=NIGHT_AT + (place + 1) * STEP_S))
-    return Past("inference", NIGHT_AT, NIGHT_AT + len(names) * STEP_S, steps, story_of(steps), ("a gap of 40 s",))
+        steps.append(
+            replace(step, start=NIGHT_AT + place * STEP_S, end=NIGHT_AT + (place + 1) * STEP_S)
+        )
+    return Past(
+        "inference",
+        NIGHT_AT,
+        NIGHT_AT + len(names) * STEP_S,
+        steps,
+        story_of(steps),
+        ("a gap of 40 s",),
+    )
 
 
 def month(days: int = 30, replicas: int = 3, base: float = 0.6, per_day: float = 0.0) -> Kept:
-    """So many days of a fleet, hourly. `base` and `per_day`: the daily peak of one replica in pools, and how it moves."""
+    """So many days of a fleet, hourly. `base` and `per_day`: the daily peak of one replica in
+    pools, and how it moves.
+    """
     start = NIGHT_AT // DAY_S * DAY_S
     instants = [start + 3600.0 * (hour + 1) for hour in range(24 * days)]
     demand = [usual_day(at) * (base + per_day * (at - start) / DAY_S) * replicas for at in instants]
@@ -51,7 +69,8 @@ def month(days: int = 30, replicas: int = 3, base: float = 0.6, per_day: float =
 
     over = [max(0.0, one - replicas) for one in demand]
     buckets = [
-        Series({"le": bound}, line([share * 400 for _ in instants])) for bound, share in (("500.0", 0.5), ("2000.0", 0.95), ("+Inf", 1.0))
+        Series({"le": bound}, line([share * 400 for _ in instants]))
+        for bound, share in (("500.0", 0.5), ("2000.0", 0.95), ("+Inf", 1.0))
     ]
     return Kept(
         start,
@@ -71,7 +90,10 @@ def month(days: int = 30, replicas: int = 3, base: float = 0.6, per_day: float =
         },
         {
             "prompt_tokens": buckets,
-            "ttft_s": [Series({"le": "0.5"}, line([1.0] * len(instants))), Series({"le": "+Inf"}, line([1.0] * len(instants)))],
+            "ttft_s": [
+                Series({"le": "0.5"}, line([1.0] * len(instants))),
+                Series({"le": "+Inf"}, line([1.0] * len(instants))),
+            ],
         },
     )
 
@@ -79,4 +101,6 @@ def month(days: int = 30, replicas: int = 3, base: float = 0.6, per_day: float =
 def grown() -> tuple[Review, Fleet]:
     """A fleet that has outgrown its pools, with the diagnosis of its worst instant."""
     worst = examined("kv-preemption-thrash").report.replicas[0]
-    return review(month(base=0.75, per_day=0.012)), Fleet(400_000.0, 2.0, ("0.32.0",), ("m",), worst, NIGHT_AT)
+    return review(month(base=0.75, per_day=0.012)), Fleet(
+        400_000.0, 2.0, ("0.32.0",), ("m",), worst, NIGHT_AT
+    )

@@ -1,4 +1,6 @@
-"""The little Kubernetes' Deployment with owners: one that undoes what is written to it, one that scales it."""
+"""The little Kubernetes' Deployment with owners: one that undoes what is written to it, one that
+scales it.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,27 @@ TRACKED = {"argocd.argoproj.io/tracking-id": f"chat:apps/Deployment:{NAMESPACE}/
 
 
 class Owned:
-    """The little Kubernetes' Deployment, written by an Argo CD application that heals drift, and scaled by an HPA between 2 and 4."""
+    """The little Kubernetes' Deployment, written by an Argo CD application that heals drift, and
+    scaled by an HPA between 2 and 4.
+    """
 
     def __init__(self, found: Scene) -> None:
         self.kube, self.api = found.kube, found.api
         self.cluster = by(Cluster(ACCESS), found.api)
         self.home["metadata"].setdefault("annotations", {}).update(TRACKED)
-        spec: dict[str, Any] = {"source": {"repoURL": "https://git.example/deploy", "path": "chat"}, "syncPolicy": {"automated": AUTOMATED}}
+        spec: dict[str, Any] = {
+            "source": {"repoURL": "https://git.example/deploy", "path": "chat"},
+            "syncPolicy": {"automated": AUTOMATED},
+        }
         self.chat = self.kube.add("applications", {"metadata": {"name": "chat"}, "spec": spec})
-        spec = {"scaleTargetRef": {"kind": "Deployment", "name": HOME}, "minReplicas": 2, "maxReplicas": 4}
-        self.hpa = self.kube.add("horizontalpodautoscalers", {"metadata": {"name": "h"}, "spec": spec})
+        spec = {
+            "scaleTargetRef": {"kind": "Deployment", "name": HOME},
+            "minReplicas": 2,
+            "maxReplicas": 4,
+        }
+        self.hpa = self.kube.add(
+            "horizontalpodautoscalers", {"metadata": {"name": "h"}, "spec": spec}
+        )
         self.before = json.dumps([self.chat["spec"], self.hpa["spec"]])
 
     @property
@@ -49,8 +62,14 @@ class Owned:
 
     def switches(self) -> list[Switch]:
         """Of those who would undo a write, or fight it, as they are now."""
-        found = owners(self.home, hpas=[self.hpa], applications=[self.chat], paused=noted_of(self.home))
-        return [owner.switch for owner in found if owner.switch and (owner.hinders("everything") or owner.hinders("replicas"))]
+        found = owners(
+            self.home, hpas=[self.hpa], applications=[self.chat], paused=noted_of(self.home)
+        )
+        return [
+            owner.switch
+            for owner in found
+            if owner.switch and (owner.hinders("everything") or owner.hinders("replicas"))
+        ]
 
     async def pause(self, incident: str, *switches: Switch) -> list[str]:
         return await pause(self.cluster, NAMESPACE, HOME, switches or self.switches(), incident)

@@ -1,4 +1,6 @@
-"""Every page that Barostat makes, ill and well: from recorded bundles, from the twin, and from a remedy that was carried out."""
+"""Every page that Barostat makes, ill and well: from recorded bundles, from the twin, and from a
+remedy that was carried out.
+"""
 
 from __future__ import annotations
 
@@ -31,44 +33,122 @@ from barostat.shells.reports.review.past import past_told
 from barostat.shells.reports.review.words import as_html as as_page
 
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
-HOSTILE = "<script>document.title='ran'</script>\"'&<img src=x onerror=\"document.title='ran'\">\x1b[31m\u202eevil"
+HOSTILE = (
+    "<script>document.title='ran'</script>\"'&<img src=x "
+    "onerror=\"document.title='ran'\">\x1b[31m\u202eevil"
+)
 """What nobody may run, and what may widen no page."""
 _TWIN = ("--workload", "poisson:rate=6,minutes=2,input=900,output=200", "--kv-blocks", "1500")
-_SETTINGS = ("--latency", "base=0.012,prefill=0.00003,kv=0.00000002", "--max-num-seqs", "64", "--slo-ttft", "2", "--slo-itl", "0.1")
+_SETTINGS = (
+    "--latency",
+    "base=0.012,prefill=0.00003,kv=0.00000002",
+    "--max-num-seqs",
+    "64",
+    "--slo-ttft",
+    "2",
+    "--slo-itl",
+    "0.1",
+)
 
 
 def pages() -> dict[str, Callable[[], str]]:
     """Name -> what makes the page."""
     thrash = str(BUNDLES / "kv-preemption-thrash")
-    seen = ("--from", thrash, "--set", "max-num-seqs=8", "--set", "watermark=0.05", "--runs", "2", "--duration", "20s")
+    seen = (
+        "--from",
+        thrash,
+        "--set",
+        "max-num-seqs=8",
+        "--set",
+        "watermark=0.05",
+        "--runs",
+        "2",
+        "--duration",
+        "20s",
+    )
     return {
-        **{f"diagnose-{path.name}": _printed("diagnose", "--bundle", str(path), "-o", "html") for path in sorted(BUNDLES.iterdir())},
+        **{
+            f"diagnose-{path.name}": _printed("diagnose", "--bundle", str(path), "-o", "html")
+            for path in sorted(BUNDLES.iterdir())
+        },
         "diagnose-fleet": fleet,
         "diagnose-hostile": hostile,
         "incident": lambda: as_html(STATE, LOOKS),
-        "incident-unseen": lambda: as_html(replace(STATE, phase="HandedOff", why="the spare did not come up"), (), "Nothing was measured."),
-        "incident-hostile": lambda: as_html(replace(STATE, why=HOSTILE), [replace(look, pod=HOSTILE) for look in LOOKS]),
+        "incident-unseen": lambda: as_html(
+            replace(STATE, phase="HandedOff", why="the spare did not come up"),
+            (),
+            "Nothing was measured.",
+        ),
+        "incident-hostile": lambda: as_html(
+            replace(STATE, why=HOSTILE), [replace(look, pod=HOSTILE) for look in LOOKS]
+        ),
         "plan": _printed("plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "-o", "html"),
-        "plan-refused": _printed("plan", "--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "L4", "-o", "html"),
+        "plan-refused": _printed(
+            "plan", "--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "L4", "-o", "html"
+        ),
         "plan-compared": _printed(
-            "plan", "--model", "Qwen/Qwen3-8B", "--compare", "H100,A100,L4", "--compare", "L40S --kv-cache-dtype fp8", "-o", "html"
+            "plan",
+            "--model",
+            "Qwen/Qwen3-8B",
+            "--compare",
+            "H100,A100,L4",
+            "--compare",
+            "L40S --kv-cache-dtype fp8",
+            "-o",
+            "html",
         ),
         "simulate": _printed("simulate", *_TWIN, *_SETTINGS, "-o", "html"),
         "what-if-load": _printed("what-if", *_TWIN, *_SETTINGS, "--set", "load=2", "-o", "html"),
-        "what-if": _printed("what-if", *_TWIN, *_SETTINGS, "--set", "max-num-seqs=20", "--set", "watermark=0.05", "-o", "html"),
+        "what-if": _printed(
+            "what-if",
+            *_TWIN,
+            *_SETTINGS,
+            "--set",
+            "max-num-seqs=20",
+            "--set",
+            "watermark=0.05",
+            "-o",
+            "html",
+        ),
         "what-if-seen": _printed("what-if", *seen, "--slo-ttft", "2", "-o", "html"),
         "tune": _printed(
-            "tune", "--from", thrash, "--slo-ttft-p99", "5", "--budget", "20", "--duration", "20s", "--cores", "1", "-o", "html"
+            "tune",
+            "--from",
+            thrash,
+            "--slo-ttft-p99",
+            "5",
+            "--budget",
+            "20",
+            "--duration",
+            "20s",
+            "--cores",
+            "1",
+            "-o",
+            "html",
         ),
-        "load": lambda: load_html("http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO),
-        "load-stopped": lambda: load_html("http://a:8000", "poisson", load_tests.nothing(), load_tests.SLO),
-        "load-hostile": lambda: load_html(HOSTILE, HOSTILE, load_tests.load(refused=3, reason=HOSTILE), load_tests.SLO),
+        "load": lambda: load_html(
+            "http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO
+        ),
+        "load-stopped": lambda: load_html(
+            "http://a:8000", "poisson", load_tests.nothing(), load_tests.SLO
+        ),
+        "load-hostile": lambda: load_html(
+            HOSTILE, HOSTILE, load_tests.load(refused=3, reason=HOSTILE), load_tests.SLO
+        ),
         "validate": lambda: validation_html(load_tests.validation()),
-        "validate-hostile": lambda: validation_html(load_tests.validation(good=False, name=HOSTILE, notes=(HOSTILE,))),
+        "validate-hostile": lambda: validation_html(
+            load_tests.validation(good=False, name=HOSTILE, notes=(HOSTILE,))
+        ),
         "capacity-review": lambda: as_page(capacity_told(*grown(), "inference")),
-        "capacity-review-short": lambda: as_page(capacity_told(review(month(days=5)), Fleet(), HOSTILE)),
+        "capacity-review-short": lambda: as_page(
+            capacity_told(review(month(days=5)), Fleet(), HOSTILE)
+        ),
         "past": lambda: as_page(past_told(night(*NIGHT))),
-        "past-hostile": lambda: as_page(past_told(replace(night(*NIGHT[:5]), target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,)))),
+        "past-hostile": lambda: as_page(
+            past_told(
+                replace(night(*NIGHT[:5]), target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,))
+            )
+        ),
         "demo": demo,
     }
 
@@ -78,8 +158,14 @@ def fleet() -> str:
     found = _examined("kv-preemption-thrash")
     ill = found.report.replicas[0]
     well = _examined("healthy-busy").report.replicas[0]
-    replicas = (ill, replace(well, name="vllm-7c9d5b6f4-x2kqz"), replace(well, name="vllm-7c9d5b6f4-9tp4m"))
-    return report_html(replace(found.report, target="deploy/vllm in inference", replicas=replicas), found.shown)
+    replicas = (
+        ill,
+        replace(well, name="vllm-7c9d5b6f4-x2kqz"),
+        replace(well, name="vllm-7c9d5b6f4-9tp4m"),
+    )
+    return report_html(
+        replace(found.report, target="deploy/vllm in inference", replicas=replicas), found.shown
+    )
 
 
 def hostile() -> str:
@@ -94,7 +180,12 @@ def hostile() -> str:
         contributing=(HOSTILE,),
         problems=(HOSTILE, "y" * 500),
     )
-    return report_html(replace(found.report, target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,), replicas=(hurt,)), found.shown)
+    return report_html(
+        replace(
+            found.report, target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,), replicas=(hurt,)
+        ),
+        found.shown,
+    )
 
 
 def demo() -> str:
@@ -105,27 +196,49 @@ def demo() -> str:
     ill = Numbers(15.0, 11.2, 0.3, 21.0, 0.99, 14.2, 31.0, 9.4, 0.21)
     well = Numbers(15.0, 15.1, 14.9, 0.0, 0.41, 9.7, 0.0, 0.08, 0.012)
     looks = [
-        DemoLook(found.report.replicas[0], found.shown[found.report.replicas[0].name], numbers, at_s)
+        DemoLook(
+            found.report.replicas[0], found.shown[found.report.replicas[0].name], numbers, at_s
+        )
         for found, numbers, at_s in ((before, ill, 20.0), (after, well, 44.0))
     ]
-    tried = [{"name": name, **{key: {"mean": mean} for _, key, _ in TRIED}} for name, mean in (("today", 0.3), ("max-num-seqs=10", 0.9))]
+    tried = [
+        {"name": name, **{key: {"mean": mean} for _, key, _ in TRIED}}
+        for name, mean in (("today", 0.3), ("max-num-seqs=10", 0.9))
+    ]
     marks = ((6.0, "burst"), (20.0, "diagnosed"), (30.0, "changed"), (36.0, "recovered"))
     shape = Shape(15.0, (51, 100), (201, 500))
-    refusals = [Refusal(7.0 + index / 10.0, 503, "over-capacity", 1.0 + index % 2) for index in range(30)]
-    act = SecondAct("slo: {ttftP99Seconds: 1}", answers, samples, refusals, ((6.0, "burst"),), ill, well, 1)
+    refusals = [
+        Refusal(7.0 + index / 10.0, 503, "over-capacity", 1.0 + index % 2) for index in range(30)
+    ]
+    act = SecondAct(
+        "slo: {ttftP99Seconds: 1}", answers, samples, refusals, ((6.0, "burst"),), ill, well, 1
+    )
     told = (tried, "max-num-seqs=10", "It cost 3 requests.", act)
     return demo_page(Story(shape, 3.0, 2.0, answers, samples, marks, looks[0], looks[1], *told))
 
 
 def _sample(at: int) -> Sample:
     ill = 6 < at < 30
-    return Sample(float(at), 0.99 if ill else 0.4, 14.0 if ill else 9.0, 3.0 * (at - 6) if ill else 0.0, 20.0 * max(0, min(at, 30) - 6))
+    return Sample(
+        float(at),
+        0.99 if ill else 0.4,
+        14.0 if ill else 9.0,
+        3.0 * (at - 6) if ill else 0.0,
+        20.0 * max(0, min(at, 30) - 6),
+    )
 
 
 def _answer(sent_s: float) -> Answer:
     ill = 6 < sent_s < 30
     first_s = sent_s + (4.0 if ill else 0.1)
-    return Answer(sent_s, 300, 1, first_s, first_s + (20.0 if ill else 4.0), [(first_s + 1.0, 0.4 if ill else 0.012)])
+    return Answer(
+        sent_s,
+        300,
+        1,
+        first_s,
+        first_s + (20.0 if ill else 4.0),
+        [(first_s + 1.0, 0.4 if ill else 0.012)],
+    )
 
 
 def _examined(name: str) -> Examination:

@@ -16,6 +16,19 @@ def planned(name: str, gpu: str, *flags: str, version: str = "0.19.0") -> Capaci
     assert listed is not None
     assert release is not None
     assert card is not None
-    config = resolve(args=["vllm", "serve", name, "--max-model-len", "8192", *flags], version=release, gpu=card.name)
+    config = resolve(
+        args=["vllm", "serve", name, "--max-model-len", "8192", *flags],
+        version=release,
+        gpu=card.name,
+    )
     model = read_architecture(listed.config, listed.name)
-    return plan(PlanRequest(model, name, release, config, card, None if card.seen_gib or card.smi_mib else 72 * 2**30))
+    return plan(
+        PlanRequest(
+            model,
+            name,
+            release,
+            config,
+            card,
+            None if card.seen_gib or card.smi_mib else 72 * 2**30,
+        )
+    )

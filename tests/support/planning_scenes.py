@@ -1,4 +1,6 @@
-"""A recorded thrash of the real vLLM and a small cluster around it, for tests of what is planned for it."""
+"""A recorded thrash of the real vLLM and a small cluster around it, for tests of what is planned
+for it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def diagnosed(name: str) -> tuple[Recording, Report]:
     return recording, diagnose(recording)
 
 
-def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> TargetSnapshot:
+def scene(
+    name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any
+) -> TargetSnapshot:
     """The Deployment `chat/vllm` of that recording, with its pods on one node of so many cards."""
     recording, report = diagnosed(name)
     labels = {"app": "vllm"}
@@ -38,27 +42,45 @@ def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int 
     home = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "vllm", "namespace": "chat", "uid": "u-1", "generation": 1, **metadata},
+        "metadata": {
+            "name": "vllm",
+            "namespace": "chat",
+            "uid": "u-1",
+            "generation": 1,
+            **metadata,
+        },
         "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
         "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
     }
     sets = [{"metadata": {"name": "vllm-1", "uid": "r-1", "ownerReferences": [{"uid": "u-1"}]}}]
     pods: list[dict[str, Any]] = [
         {
-            "metadata": {"name": f"vllm-1-{index}", "uid": f"p-{index}", "ownerReferences": [{"uid": "r-1", "controller": True}]},
+            "metadata": {
+                "name": f"vllm-1-{index}",
+                "uid": f"p-{index}",
+                "ownerReferences": [{"uid": "r-1", "controller": True}],
+            },
             "spec": {**template["spec"], "nodeName": "n"},
             "status": {"phase": "Running"},
         }
         for index in range(replicas)
     ]
-    ends = [{"conditions": {"ready": True}, "targetRef": {"uid": pod["metadata"]["uid"]}} for pod in pods]
+    ends = [
+        {"conditions": {"ready": True}, "targetRef": {"uid": pod["metadata"]["uid"]}}
+        for pod in pods
+    ]
     node = {
         "metadata": {"name": "n"},
-        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "20"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        "status": {
+            "allocatable": {"nvidia.com/gpu": gpus, "pods": "20"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
     }
     lists: dict[str, list[Any]] = {
         "services": [{"metadata": {"name": "chat"}, "spec": {"selector": labels}}],
-        "endpointslices": [{"metadata": {"labels": {"kubernetes.io/service-name": "chat"}}, "endpoints": ends}],
+        "endpointslices": [
+            {"metadata": {"labels": {"kubernetes.io/service-name": "chat"}}, "endpoints": ends}
+        ],
         "replicasets": sets,
         "pods": pods,
         ALL_PODS: pods,
@@ -68,7 +90,9 @@ def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int 
         "horizontalpodautoscalers": [],
         "configmaps": [],
     }
-    return TargetSnapshot(recording.at, home, recording, report, json.loads(json.dumps(lists)), lacking=())
+    return TargetSnapshot(
+        recording.at, home, recording, report, json.loads(json.dumps(lists)), lacking=()
+    )
 
 
 def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
@@ -88,8 +112,12 @@ def chosen_by_the_twin() -> Planned:
 _FORECASTS: dict[Any, tuple[Forecast, ...]] = {}
 
 
-def forecasts_once(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
-    """The twin's forecasts of one recording (they are read once, and stay) are made once for all tests, each step's by itself."""
+def forecasts_once(
+    steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
+) -> tuple[Forecast, ...]:
+    """The twin's forecasts of one recording (they are read once, and stay) are made once for all
+    tests, each step's by itself.
+    """
     found: list[Forecast] = []
     for step in steps:
         asked = (step, id(replica), window.at, slo)

@@ -1,4 +1,5 @@
-"""A card that is not there: an nvidia-smi that shows one, and a vLLM that is the twin of it. All else of `make gpu` is as on a card.
+"""A card that is not there: an nvidia-smi that shows one, and a vLLM that is the twin of it. All
+else of `make gpu` is as on a card.
 
 environment = pretended_card(tmp_path, version="0.32.0")
 subprocess.run([sys.executable, "-m", "dev.gpu", "--only", "eager"], env=environment)
@@ -35,7 +36,9 @@ esac
 """
 
 
-def pretended_card(folder: Path, version: str = "0.32.0", used_mib: int = 4, options: str = "") -> dict[str, str]:
+def pretended_card(
+    folder: Path, version: str = "0.32.0", used_mib: int = 4, options: str = ""
+) -> dict[str, str]:
     """The environment of a process that finds it. `options`: of the twin."""
     tools, own = folder / "tools", folder / "vllm" / "bin"
     tools.mkdir(parents=True)
@@ -43,8 +46,17 @@ def pretended_card(folder: Path, version: str = "0.32.0", used_mib: int = 4, opt
     _program(tools / "nvidia-smi", _SMI.format(name=NAME, used=used_mib, total=TOTAL_MIB))
     _program(own / "vllm", _VLLM.format(barostat=BAROSTAT, version=version, options=options))
     _program(own / "python", _PYTHON.format(version=version))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM", "CUDA_", "BAROSTAT_"))}
-    return {**kept, "PATH": f"{tools}:{os.environ['PATH']}", "VLLM": str(own / "vllm"), "BAROSTAT_CACHE": str(folder / "cache")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("VLLM", "CUDA_", "BAROSTAT_"))
+    }
+    return {
+        **kept,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "VLLM": str(own / "vllm"),
+        "BAROSTAT_CACHE": str(folder / "cache"),
+    }
 
 
 def _program(path: Path, text: str) -> None:

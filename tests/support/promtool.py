@@ -30,7 +30,9 @@ def needed() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Series under rules of these terms; `name` is for a person. `beside`: terms of other workloads, whose rules are loaded too."""
+    """Series under rules of these terms; `name` is for a person. `beside`: terms of other
+    workloads, whose rules are loaded too.
+    """
 
     name: str
     series: Series
@@ -43,16 +45,36 @@ class Play:
         return (len(next(iter(self.series.values()))) - 1) * STEP_S
 
 
-def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float, since_s: float = 0.0, by: str = "alertname") -> str:
+def firing_after(
+    folder: Path,
+    play: Play,
+    expected: Sequence[str],
+    at_s: float,
+    since_s: float = 0.0,
+    by: str = "alertname",
+) -> str:
     """Empty where exactly these alerts have fired by then, else what promtool says.
 
-    Asked of ALERTS, which Prometheus writes itself: every alert that was firing at some look since then. `by`: its labels that are told.
+    Asked of ALERTS, which Prometheus writes itself: every alert that was firing at some look since
+    then. `by`: its labels that are told.
     """
     rules, test = folder / "rules.yaml", folder / "test.yaml"
     rules.write_text(
-        yaml.safe_dump({"groups": [group for terms in (play.terms, *play.beside) for group in rules_of(terms).groups]}, sort_keys=False)
+        yaml.safe_dump(
+            {
+                "groups": [
+                    group
+                    for terms in (play.terms, *play.beside)
+                    for group in rules_of(terms).groups
+                ]
+            },
+            sort_keys=False,
+        )
     )
-    fired = f'count by ({by}) (count_over_time(ALERTS{{alertstate="firing"}}[{at_s + 60 - since_s:g}s])) > bool 0'
+    fired = (
+        f"count by ({by}) "
+        f'(count_over_time(ALERTS{{alertstate="firing"}}[{at_s + 60 - since_s:g}s])) > bool 0'
+    )
     document = {
         "rule_files": [str(rules)],
         "evaluation_interval": f"{STEP_S:g}s",
@@ -65,25 +87,48 @@ def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float,
                     {
                         "expr": fired,
                         "eval_time": f"{at_s:g}s",
-                        "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in expected],
+                        "exp_samples": [
+                            {"labels": f'{{alertname="{name}"}}', "value": 1} for name in expected
+                        ],
                     }
                 ],
             }
         ],
     }
     test.write_text(yaml.safe_dump(document, sort_keys=False, width=10**6))
-    done = subprocess.run([str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=300
+    )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def evaluated(folder: Path, series: Mapping[str, str], every_s: float, query: str, at_s: float, expected: float) -> str:
-    """Empty where the query, which leaves no labels, comes to that at that instant, else what promtool says. `series`: as it has them."""
+def evaluated(
+    folder: Path,
+    series: Mapping[str, str],
+    every_s: float,
+    query: str,
+    at_s: float,
+    expected: float,
+) -> str:
+    """Empty where the query, which leaves no labels, comes to that at that instant, else what
+    promtool says. `series`: as it has them.
+    """
     test = folder / "query.yaml"
-    asked = {"expr": query, "eval_time": f"{at_s:g}s", "exp_samples": [{"labels": "{}", "value": expected}]}
+    asked = {
+        "expr": query,
+        "eval_time": f"{at_s:g}s",
+        "exp_samples": [{"labels": "{}", "value": expected}],
+    }
     written = [{"series": name, "values": values} for name, values in series.items()]
-    document = {"tests": [{"interval": f"{every_s:g}s", "input_series": written, "promql_expr_test": [asked]}]}
+    document = {
+        "tests": [
+            {"interval": f"{every_s:g}s", "input_series": written, "promql_expr_test": [asked]}
+        ]
+    }
     test.write_text(yaml.safe_dump(document, sort_keys=False, width=10**6))
-    done = subprocess.run([str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=60
+    )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 

@@ -5,9 +5,9 @@
     ok               -> record
     lost             -> CreateSpare 0
 
-Left of the arrow: begin, facts, no facts, yes, no, abort, resume, late, ok [POD], refused, conflict, failed, lost, better, worse,
-inconclusive, stale (an answer to something that is not outstanding). Right of it: the commands (Kubernetes Events apart), or the
-phase where it ended.
+Left of the arrow: begin, facts, no facts, yes, no, abort, resume, late, ok [POD], refused,
+conflict, failed, lost, better, worse, inconclusive, stale (an answer to something that is not
+outstanding). Right of it: the commands (Kubernetes Events apart), or the phase where it ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from dataclasses import replace
 from barostat.core.change import ConfigChange, pressure_relieved
 from barostat.remedy.acts import Conflict, Done, Failed, Judged, Lost, PodRef, Refused
 from barostat.remedy.machine import step
-from barostat.remedy.plan import Autonomy, Bounds, GatewayRef, LiveEdge, RemedyPlan, Strategy, Target
+from barostat.remedy.plan import (
+    Autonomy,
+    Bounds,
+    GatewayRef,
+    LiveEdge,
+    RemedyPlan,
+    Strategy,
+    Target,
+)
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import (
     Aborted,
@@ -88,8 +96,15 @@ TO_PROOF = """
 """One replica with a spare, up to the question whether the change helped."""
 
 
-def a_plan(strategy: Strategy = "spare", replicas: int = 1, autonomy: Autonomy = "act", bounds: Bounds | None = None) -> RemedyPlan:
-    """A plan that lowers --max-num-seqs on so many replicas, or caps outputs at the edge, adds a replica, undoes a rollout."""
+def a_plan(
+    strategy: Strategy = "spare",
+    replicas: int = 1,
+    autonomy: Autonomy = "act",
+    bounds: Bounds | None = None,
+) -> RemedyPlan:
+    """A plan that lowers --max-num-seqs on so many replicas, or caps outputs at the edge, adds a
+    replica, undoes a rollout.
+    """
     change = ConfigChange("argument", "--max-num-seqs", "64", "16")
     if strategy == "edge-only":
         change = ConfigChange("limits", "maxOutputTokens", None, "512")
@@ -116,12 +131,16 @@ def a_plan(strategy: Strategy = "spare", replicas: int = 1, autonomy: Autonomy =
         because="60 run, 64 are allowed",
         autonomy=autonomy,
         bounds=bounds or Bounds(attempts=2),
-        edge=LiveEdge((GatewayRef("Deployment", "gateway", "inference", 8081),)) if strategy == "edge-live" else None,
+        edge=LiveEdge((GatewayRef("Deployment", "gateway", "inference", 8081),))
+        if strategy == "edge-live"
+        else None,
     )
 
 
 class Dialogue:
-    """One machine, told things line by line. `at` moves by a second with each line, and past every deadline with `late`."""
+    """One machine, told things line by line. `at` moves by a second with each line, and past every
+    deadline with `late`.
+    """
 
     def __init__(self, plan: RemedyPlan, state: State | None = None) -> None:
         self.state = state or State(plan)
@@ -141,7 +160,11 @@ class Dialogue:
         """What the machine says when it is told that."""
         self.at += 1.0
         self.state, self.commands = step(self.state, self.event(told))
-        said = [self.spoken(command) for command in self.commands if isinstance(command, Do | WriteRecord)]
+        said = [
+            self.spoken(command)
+            for command in self.commands
+            if isinstance(command, Do | WriteRecord)
+        ]
         return "; ".join([*said, *([self.state.phase] if self.state.ended else [])])
 
     def event(self, told: str) -> Event:
@@ -152,9 +175,23 @@ class Dialogue:
             case "begin":
                 return Began(self.at, "a")
             case "facts":
-                return Gathered(self.at, key, replace(GOOD, at=self.at, evidence_at=self.at, replicas=self.state.plan.replicas, serving=9))
+                return Gathered(
+                    self.at,
+                    key,
+                    replace(
+                        GOOD,
+                        at=self.at,
+                        evidence_at=self.at,
+                        replicas=self.state.plan.replicas,
+                        serving=9,
+                    ),
+                )
             case "no":
-                return Declined(self.at) if not rest else Gathered(self.at, key, replace(GOOD, owner=None))
+                return (
+                    Declined(self.at)
+                    if not rest
+                    else Gathered(self.at, key, replace(GOOD, owner=None))
+                )
             case "yes":
                 return Approved(self.at)
             case "abort":
@@ -175,7 +212,9 @@ class Dialogue:
         if isinstance(command, WriteRecord):
             self.record = command.state
             return "record"
-        values = " ".join(str(getattr(command.act, name)) for name in command.act.__dataclass_fields__)
+        values = " ".join(
+            str(getattr(command.act, name)) for name in command.act.__dataclass_fields__
+        )
         return f"{type(command.act).__name__} {values}".strip()
 
     def killed(self) -> Dialogue:

@@ -1,4 +1,6 @@
-"""Remedies carried out on the little Kubernetes, minutes within a second: as they are in a cluster, through the same requests."""
+"""Remedies carried out on the little Kubernetes, minutes within a second: as they are in a cluster,
+through the same requests.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import Any, TypeVar
 
 import httpx
 from tests.support.little_api_server import LittleApiServer
-from tests.support.little_kubernetes import BUSY, HOME, NAMESPACE, NEW, OLD, LittleKubernetes, Object
+from tests.support.little_kubernetes import (
+    BUSY,
+    HOME,
+    NAMESPACE,
+    NEW,
+    OLD,
+    LittleKubernetes,
+    Object,
+)
 from tests.support.remedy_dialogue import GOOD
 from tests.support.virtual_time import virtual_time
 
@@ -37,7 +47,8 @@ class Killed(BaseException):
 
 
 class Mortal(Cluster):
-    """A cluster as seen by a program that dies at its `dies_at`th write of an act, before it is sent, or (`late`) when it took effect.
+    """A cluster as seen by a program that dies at its `dies_at`th write of an act, before it is
+    sent, or (`late`) when it took effect.
 
     Records, events and the renewal of the claim are no acts.
     """
@@ -94,7 +105,9 @@ class Scene:
             cause="kv-preemption-thrash",
             lever="max-num-seqs",
             change=ConfigChange("argument", "--max-num-seqs", OLD, NEW),
-            expectation=Expectation(expects, load_signals=("running_requests",), load_ratio=0.5, sustained_s=20.0),
+            expectation=Expectation(
+                expects, load_signals=("running_requests",), load_ratio=0.5, sustained_s=20.0
+            ),
             strategy=strategy,
             replicas=replicas,
             serving=replicas,
@@ -107,12 +120,24 @@ class Scene:
         )
         return replace(plan, **more)
 
-    async def run(self, state: State, *, abort: str = "", cluster: Cluster | None = None) -> State | None:
+    async def run(
+        self, state: State, *, abort: str = "", cluster: Cluster | None = None
+    ) -> State | None:
         """How the run ended; None where it was killed. One that has been recorded is resumed."""
         own = by(cluster or Cluster(ACCESS), self.api)
         clock = SteadyClock()
-        driver = Driver(ActContext(own, state.plan, clock), Store(own, NAMESPACE), self.gather(state.plan), LIMITS, self.told.append)
-        first: list[Event] = [Resumed(clock.now(), new_holder()) if state.revision else Began(clock.now(), new_holder())]
+        driver = Driver(
+            ActContext(own, state.plan, clock),
+            Store(own, NAMESPACE),
+            self.gather(state.plan),
+            LIMITS,
+            self.told.append,
+        )
+        first: list[Event] = [
+            Resumed(clock.now(), new_holder())
+            if state.revision
+            else Began(clock.now(), new_holder())
+        ]
         if abort:
             first.append(Aborted(clock.now(), abort))
         return await unless_killed(driver.run(state, *first), own)
@@ -122,7 +147,14 @@ class Scene:
 
         async def facts() -> Facts:
             now = SteadyClock().now()
-            return replace(GOOD, at=now, evidence_at=now, replicas=plan.replicas, serving=plan.serving, template=plan.template)
+            return replace(
+                GOOD,
+                at=now,
+                evidence_at=now,
+                replicas=plan.replicas,
+                serving=plan.serving,
+                template=plan.template,
+            )
 
         return facts
 
@@ -135,14 +167,28 @@ class Scene:
         """What a remedy left behind, when everything has come to rest."""
         await asyncio.sleep(30.0)
         kube = self.kube
-        found = [f"deployment {item['metadata']['name']}" for item in kube.all("deployments") if item is not kube.home]
-        found += [f"{key} on home" for key in marks(kube.home) if key in ("barostat.dev/claim", "barostat.dev/former")]
+        found = [
+            f"deployment {item['metadata']['name']}"
+            for item in kube.all("deployments")
+            if item is not kube.home
+        ]
+        found += [
+            f"{key} on home"
+            for key in marks(kube.home)
+            if key in ("barostat.dev/claim", "barostat.dev/former")
+        ]
         for pod in kube.all("pods"):
             name = pod["metadata"]["name"]
             found += [] if kube.is_listed(pod) else [f"pod {name} out of rotation"]
-            found += [f"{key} on {name}" for key in marks(pod) if key.endswith(("/labels", "/pod-deletion-cost"))]
+            found += [
+                f"{key} on {name}"
+                for key in marks(pod)
+                if key.endswith(("/labels", "/pod-deletion-cost"))
+            ]
         if len(kube.all("pods")) != kube.home["spec"]["replicas"]:
-            found.append(f"{len(kube.all('pods'))} pods, {kube.home['spec']['replicas']} are asked for")
+            found.append(
+                f"{len(kube.all('pods'))} pods, {kube.home['spec']['replicas']} are asked for"
+            )
         return found
 
     @property
@@ -152,9 +198,13 @@ class Scene:
 
 
 async def unless_killed(what: Coroutine[Any, Any, T], cluster: Cluster) -> T | None:
-    """What comes of it, or None where the program behind the cluster died meanwhile: nothing more of it runs."""
+    """What comes of it, or None where the program behind the cluster died meanwhile: nothing more
+    of it runs.
+    """
     run = asyncio.create_task(what)
-    died = asyncio.create_task(cluster.died.wait() if isinstance(cluster, Mortal) else asyncio.Event().wait())
+    died = asyncio.create_task(
+        cluster.died.wait() if isinstance(cluster, Mortal) else asyncio.Event().wait()
+    )
     await asyncio.wait({run, died}, return_when=asyncio.FIRST_COMPLETED)
     dead = died.done()
     for task in (died, *([run] if dead else [])):
@@ -164,7 +214,9 @@ async def unless_killed(what: Coroutine[Any, Any, T], cluster: Cluster) -> T | N
     return None if dead else run.result()
 
 
-def on_a_little_kubernetes(what: Callable[[Scene], Coroutine[Any, Any, T]], replicas: int = 1, gpus: int | None = None) -> T:
+def on_a_little_kubernetes(
+    what: Callable[[Scene], Coroutine[Any, Any, T]], replicas: int = 1, gpus: int | None = None
+) -> T:
     """What comes of it where these replicas serve, with one more GPU than they need unless told."""
 
     async def go() -> T:

@@ -1,4 +1,6 @@
-"""A server that answers Prometheus' query API from a list of series, as far as selectors with a range go."""
+"""A server that answers Prometheus' query API from a list of series, as far as selectors with a
+range go.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,27 @@ def remembering(series: Sequence[Series]) -> Handler:
     """The handler. A query that is no selector with a range is answered with nothing."""
 
     def handle(connection: socket.socket, request: str) -> None:
-        asked = {name: values[0] for name, values in parse_qs(urlsplit(request.split(" ")[1]).query).items()}
+        asked = {
+            name: values[0]
+            for name, values in parse_qs(urlsplit(request.split(" ")[1]).query).items()
+        }
         selector = re.fullmatch(r"\{(.*)\}\[(\d+)s\]", asked["query"])
         found = []
         if selector is not None:
             at, within_s = float(asked["time"]), float(selector[2])
             for one in series:
-                points = [[point.at, str(point.value)] for point in one.points if at - within_s < point.at <= at]
-                if points and all(_fits(one, *matcher) for matcher in _MATCHER.findall(selector[1])):
+                points = [
+                    [point.at, str(point.value)]
+                    for point in one.points
+                    if at - within_s < point.at <= at
+                ]
+                if points and all(
+                    _fits(one, *matcher) for matcher in _MATCHER.findall(selector[1])
+                ):
                     found.append({"metric": dict(one.labels), "values": points})
-        document = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": found}})
+        document = json.dumps(
+            {"status": "success", "data": {"resultType": "matrix", "result": found}}
+        )
         connection.sendall(answer(document, kind="application/json"))
 
     return handle
@@ -48,13 +61,19 @@ def _fits(one: Series, name: str, sign: str, wanted: str) -> bool:
 
 def series(name: str, value: float = 1.0, **labels: str) -> Series:
     """Five minutes of it."""
-    return Series({"__name__": name, **labels}, tuple(Point(AT - 15.0 * place, value) for place in reversed(range(20))))
+    return Series(
+        {"__name__": name, **labels},
+        tuple(Point(AT - 15.0 * place, value) for place in reversed(range(20))),
+    )
 
 
 def engine(pod: str, instance: str, ranks: int = 1, **labels: str) -> list[Series]:
     """What an engine shows, a rank after the other."""
     names = ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc")
-    own = [{"engine": str(rank), "model_name": "m", "pod": pod, "instance": instance} for rank in range(ranks)]
+    own = [
+        {"engine": str(rank), "model_name": "m", "pod": pod, "instance": instance}
+        for rank in range(ranks)
+    ]
     return [series(name, 0.5, **one, **labels) for name in names for one in own]
 
 
@@ -62,8 +81,21 @@ def told(pod: str, node: str, restarts: float, **labels: str) -> list[Series]:
     """What kube-state-metrics tells of the pod."""
     return [
         series("kube_pod_info", 1.0, pod=pod, node=node, **labels),
-        series("kube_pod_container_info", 1.0, pod=pod, container="vllm", image="vllm/vllm-openai:v0.32.0", **labels),
-        series("kube_pod_container_status_restarts_total", restarts, pod=pod, container="vllm", **labels),
+        series(
+            "kube_pod_container_info",
+            1.0,
+            pod=pod,
+            container="vllm",
+            image="vllm/vllm-openai:v0.32.0",
+            **labels,
+        ),
+        series(
+            "kube_pod_container_status_restarts_total",
+            restarts,
+            pod=pod,
+            container="vllm",
+            **labels,
+        ),
     ]
 
 

@@ -1,4 +1,6 @@
-"""Scripts as pods start vLLM with them, and what their servers are really given: each is run under a shell with a stub in vLLM's place."""
+"""Scripts as pods start vLLM with them, and what their servers are really given: each is run under
+a shell with a stub in vLLM's place.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ exit 0
 PASS_ON = """#!/bin/sh
 while [ $# -gt 0 ]; do case "$1" in vllm|python*) exec "$@";; esac; shift; done
 """
-STUBS = {**dict.fromkeys(("vllm", "python", "python3"), RECORD), "sleep": LEAVE, "curl": "#!/bin/sh\n"}
+STUBS = {
+    **dict.fromkeys(("vllm", "python", "python3"), RECORD),
+    "sleep": LEAVE,
+    "curl": "#!/bin/sh\n",
+}
 STUBS |= {"time": '#!/bin/sh\nexec "$@"\n'}
 STUBS |= dict.fromkeys(("numactl", "gosu", "tini", "mywrapper"), PASS_ON)
 
@@ -58,12 +64,20 @@ def kept_scripts() -> list[Script]:
     for part in re.split(r"^%% ", KEPT.read_text(), flags=re.MULTILINE)[1:]:
         head, _, text = part.partition("\n")
         name, _, told = head.partition(" | ")
-        found.append(Script(name, text.removesuffix("\n"), tuple(_variables(one) for one in told.split(" ; ")) if told else ((),)))
+        found.append(
+            Script(
+                name,
+                text.removesuffix("\n"),
+                tuple(_variables(one) for one in told.split(" ; ")) if told else ((),),
+            )
+        )
     return found
 
 
 def _variables(told: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value.strip()) for name, value in re.findall(r"(\w+)=((?:(?! \w+=).)*)", told))
+    return tuple(
+        (name, value.strip()) for name, value in re.findall(r"(\w+)=((?:(?! \w+=).)*)", told)
+    )
 
 
 def made_scripts(count: int, seed: int = 7) -> Iterator[Script]:
@@ -72,9 +86,23 @@ def made_scripts(count: int, seed: int = 7) -> Iterator[Script]:
     for number in range(count):
         flags = _flags(dice)
         gap = dice.choice([" ", " \\\n  ", "  ", " \\\n"])
-        program = dice.choice(["vllm serve", "vllm serve", "python3 -m vllm.entrypoints.openai.api_server --model"])
+        program = dice.choice(
+            ["vllm serve", "vllm serve", "python3 -m vllm.entrypoints.openai.api_server --model"]
+        )
         lead = dice.choice(
-            ["", "", "exec ", "A=1 ", "env A=2 ", "nohup ", "numactl -N 0 ", "echo ", "timeout 9 ", "time ", "VLLM_CPU_KVCACHE_SPACE=4 "]
+            [
+                "",
+                "",
+                "exec ",
+                "A=1 ",
+                "env A=2 ",
+                "nohup ",
+                "numactl -N 0 ",
+                "echo ",
+                "timeout 9 ",
+                "time ",
+                "VLLM_CPU_KVCACHE_SPACE=4 ",
+            ]
         )
         model = dice.choice(["m", '"$MODEL"', "org/m", "${MODEL:-org/m}", "'m'"])
         command = (
@@ -99,8 +127,14 @@ def made_scripts(count: int, seed: int = 7) -> Iterator[Script]:
         )
         text = dice.choice(_AROUND).replace("@", command)
         before = "".join(dice.choice(_BEFORE) for _ in range(dice.randrange(3)))
-        values = (("MODEL", "org/x"), ("EXTRA", dice.choice(["", "--port 81", "--max-num-seqs 77"])), ("SEQS", "12"))
-        yield Script(f"made {number}", before + text + dice.choice(["", "\n", "\necho ended\n"]), (values,))
+        values = (
+            ("MODEL", "org/x"),
+            ("EXTRA", dice.choice(["", "--port 81", "--max-num-seqs 77"])),
+            ("SEQS", "12"),
+        )
+        yield Script(
+            f"made {number}", before + text + dice.choice(["", "\n", "\necho ended\n"]), (values,)
+        )
 
 
 _AROUND = [
@@ -143,10 +177,18 @@ class Runner:
             (self._stubs / name).chmod(0o755)
         self._recorded = folder / "argv"
 
-    def run(self, elements: Sequence[str], environment: Sequence[tuple[str, str]]) -> tuple[list[Start], dict[str, str]]:
-        """The servers that were started, in a fixed order, and the files that the script left with what it printed."""
+    def run(
+        self, elements: Sequence[str], environment: Sequence[tuple[str, str]]
+    ) -> tuple[list[Start], dict[str, str]]:
+        """The servers that were started, in a fixed order, and the files that the script left with
+        what it printed.
+        """
         self._work.mkdir()
-        env = {"PATH": f"{self._stubs}:{os.environ['PATH']}", "RECORDED": str(self._recorded), **dict(environment)}
+        env = {
+            "PATH": f"{self._stubs}:{os.environ['PATH']}",
+            "RECORDED": str(self._recorded),
+            **dict(environment),
+        }
         with subprocess.Popen(
             elements,
             cwd=self._work,
@@ -176,8 +218,12 @@ def _starts(text: str) -> list[Start]:
     return sorted(found, key=lambda start: (start.words, start.environment))
 
 
-def without_flag(words: Sequence[str], spellings: Sequence[str], *, switch: bool = False) -> tuple[list[str], list[str]]:
-    """The words without one argument, and its values in order, as argparse takes them: this is the judge, and no code of ours."""
+def without_flag(
+    words: Sequence[str], spellings: Sequence[str], *, switch: bool = False
+) -> tuple[list[str], list[str]]:
+    """The words without one argument, and its values in order, as argparse takes them: this is the
+    judge, and no code of ours.
+    """
     rest, values, index = [], [], 0
     while index < len(words):
         word = words[index]

@@ -22,14 +22,24 @@ Handler = Callable[[socket.socket, str], None]
 """Is given the connection and the request line and headers, and sends what it likes."""
 
 
-def answer(body: str | bytes, status: str = "200 OK", kind: str = "text/plain; version=0.0.4", more: str = "") -> bytes:
+def answer(
+    body: str | bytes,
+    status: str = "200 OK",
+    kind: str = "text/plain; version=0.0.4",
+    more: str = "",
+) -> bytes:
     """A whole HTTP answer that closes the connection."""
     raw = body.encode() if isinstance(body, str) else body
-    return f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(raw)}\r\nconnection: close\r\n{more}\r\n".encode() + raw
+    return (
+        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: "
+        f"{len(raw)}\r\nconnection: close\r\n{more}\r\n"
+    ).encode() + raw
 
 
 def vllm(**paths: bytes) -> Handler:
-    """An engine's server; `paths` (metrics, health, version, models, completions) replace its answers."""
+    """An engine's server; `paths` (metrics, health, version, models, completions) replace its
+    answers.
+    """
     answers = {
         "metrics": answer(METRICS),
         "health": answer(""),
@@ -93,7 +103,9 @@ SERVERS = _Servers()
 
 
 def pause(for_s: float) -> None:
-    """A handler does nothing for so long by time.monotonic, a virtual one too; but no longer than its server runs."""
+    """A handler does nothing for so long by time.monotonic, a virtual one too; but no longer than
+    its server runs.
+    """
     over, me = threading.Event(), threading.current_thread()
     with SERVERS.lock:
         SERVERS.paused[me] = (time.monotonic() + for_s, over)
@@ -108,7 +120,9 @@ def silence(_: socket.socket, __: str = "") -> None:
 
 
 @contextlib.contextmanager
-def serving(handle: Handler, secure: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[str]]]:
+def serving(
+    handle: Handler, secure: ssl.SSLContext | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """A server runs; gives its port and the requests it has seen so far."""
     requests: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
@@ -132,12 +146,21 @@ def serving(handle: Handler, secure: ssl.SSLContext | None = None) -> Iterator[t
                     if not part:
                         return
                     received += part
-                    if received.startswith(b"\x16\x03"):  # a TLS greeting: what any HTTP server makes of it
+                    if received.startswith(
+                        b"\x16\x03"
+                    ):  # a TLS greeting: what any HTTP server makes of it
                         talking.sendall(answer("Invalid HTTP request received.", "400 Bad Request"))
                         return
                 head, _, body = received.partition(b"\r\n\r\n")
                 text = head.decode("latin-1")
-                wanted = next((int(line.split(":")[1]) for line in text.splitlines() if line.lower().startswith("content-length:")), 0)
+                wanted = next(
+                    (
+                        int(line.split(":")[1])
+                        for line in text.splitlines()
+                        if line.lower().startswith("content-length:")
+                    ),
+                    0,
+                )
                 while len(body) < wanted:
                     body += talking.recv(65536)
                 requests.append(f"{text.splitlines()[0]} {body.decode()}".strip())

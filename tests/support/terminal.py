@@ -1,4 +1,6 @@
-"""A real pseudo-terminal with a program in it, read as a person reads it: the screen's characters, and what was left behind."""
+"""A real pseudo-terminal with a program in it, read as a person reads it: the screen's characters,
+and what was left behind.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,18 @@ import pyte
 
 
 class Terminal:
-    """A program in a terminal of so many columns and lines. `sent`: all bytes that it has written; `writes`: them, read by read."""
+    """A program in a terminal of so many columns and lines. `sent`: all bytes that it has written;
+    `writes`: them, read by read.
+    """
 
-    def __init__(self, command: Sequence[str], *, columns: int = 80, lines: int = 24, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        columns: int = 80,
+        lines: int = 24,
+        env: dict[str, str] | None = None,
+    ) -> None:
         """It is started at once."""
         self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
@@ -41,7 +52,12 @@ class Terminal:
         """The terminal."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
         """The program has ended, the terminal is closed."""
         if self.process.poll() is None:
             self.process.kill()

@@ -1,4 +1,6 @@
-"""What recorded engines are advised once their twin has tried it: the trials of a recording are made once for all tests of a run."""
+"""What recorded engines are advised once their twin has tried it: the trials of a recording are
+made once for all tests of a run.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ _TRIED: dict[str, Examination] = {}
 
 
 def recorded(name: str) -> Recording:
-    """A recorded bundle, read from beside it: all that is made of it says the same, wherever the checkout lies."""
+    """A recorded bundle, read from beside it: all that is made of it says the same, wherever the
+    checkout lies.
+    """
     with contextlib.chdir(BUNDLES):
         return bundle.read(Path(name))
 
 
 def advised_once(recording: Recording) -> Examination:
-    """As `advised` has it. Of two recordings with one target, which `recorded` never gives, it would tell the first."""
+    """As `advised` has it. Of two recordings with one target, which `recorded` never gives, it
+    would tell the first.
+    """
     if recording.target not in _TRIED:
         _TRIED[recording.target] = advised(recording)
     return _TRIED[recording.target]

@@ -1,11 +1,13 @@
-"""Time that passes only while everything waits: an hour of polls and deadlines within a second, and the same each time.
+"""Time that passes only while everything waits: an hour of polls and deadlines within a second, and
+the same each time.
 
     with virtual_time() as run:
         found = run(what())
 
-For code that waits by asyncio and reads `time.monotonic` or `time.time`, and asks nobody but the servers of small_servers.py or of its own
-loop. While one of those is with a request, time stands, however long the machine takes: what is waited for comes before any deadline.
-asyncio.run and asyncio.Runner run on this clock, too.
+For code that waits by asyncio and reads `time.monotonic` or `time.time`, and asks nobody but the
+servers of small_servers.py or of its own loop. While one of those is with a request, time stands,
+however long the machine takes: what is waited for comes before any deadline. asyncio.run and
+asyncio.Runner run on this clock, too.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ class _Selector(selectors.BaseSelector):
                 if ready := self._own.select(UNDER_WAY_S):
                     break
                 continue
-            if len(self._own.get_map()) > 1:  # than the loop's own wake-up: there are connections, and something may be on its way
+            if (
+                len(self._own.get_map()) > 1
+                # than the loop's own wake-up: there are connections, and something may be on its way
+            ):
                 if ready := self._own.select(UNDER_WAY_S):
                     break
                 if not SERVERS.at_rest():

@@ -1,4 +1,6 @@
-"""An engine whose steps are known, looked at as `--from` looks at one: the twin in its own time, its /metrics every few seconds."""
+"""An engine whose steps are known, looked at as `--from` looks at one: the twin in its own time,
+its /metrics every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ Lengths = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests of lengths even within bounds. `clients`: each waits for its answer, else they come `rate` times a second.
+    """Requests of lengths even within bounds. `clients`: each waits for its answer, else they come
+    `rate` times a second.
 
     `evenly`: at one distance from each other, not at random.
     """
@@ -38,7 +41,9 @@ class Load:
 
 @dataclass(slots=True)
 class Truth:
-    """What the engine really did between the first scrape and the last. Mutable: counted step by step."""
+    """What the engine really did between the first scrape and the last. Mutable: counted step by
+    step.
+    """
 
     steps: int = 0
     prefill_tokens: int = 0
@@ -78,7 +83,9 @@ class _Counted:
 
 
 class _Alone(LiveRequest):
-    """A request whose prompt is like no other's, and what its client and the front end know of it."""
+    """A request whose prompt is like no other's, and what its client and the front end know of
+    it.
+    """
 
     __slots__ = ("began_ns", "client", "first_ns", "last_ns", "number")
     number: int
@@ -106,7 +113,9 @@ class Watched:
             "block_size": str(block), "num_gpu_blocks": str(settings.kv_blocks),
             "kv_cache_size_tokens": str(settings.kv_blocks * block), "enable_prefix_caching": str(settings.prefix_caching),
         }  # fmt: skip
-        self._metrics = EngineMetrics(version, "m", settings.max_model_len, cache_labels(version, known), BEGAN_S)
+        self._metrics = EngineMetrics(
+            version, "m", settings.max_model_len, cache_labels(version, known), BEGAN_S
+        )
         self._dice = {name: Dice(seed, name) for name in ("input", "output", "arrival")}
         self._coming: list[tuple[int, int, int]] = []  # at, number, client
         self._requests: dict[str, _Alone] = {}
@@ -144,8 +153,9 @@ class Watched:
     def _turn(self, now: int, *, busy: bool) -> int | None:
         """One step ends and one begins: when that ends, None where nothing runs.
 
-        An asynchronous engine has the next step scheduled when this one ends: who came in between is in the one after, and was scheduled
-        a step before the twin, which knows no such delay, has it so.
+        An asynchronous engine has the next step scheduled when this one ends: who came in between
+        is in the one after, and was scheduled a step before the twin, which knows no such delay,
+        has it so.
         """
         delayed = busy and self.settings.async_scheduling
         coming, self._late = self._late, []
@@ -174,20 +184,47 @@ class Watched:
             low + round((high - low) * self._dice[name].uniform())
             for name, (low, high) in (("input", load.inputs), ("output", load.outputs))
         )
-        request = _Alone(str(number), range(inputs), outputs, lambda _: 0, self.settings, now_ns=at_ns, arrival_s=at_ns / 1e9)
-        request.client, request.number, request.began_ns, request.first_ns, request.last_ns = client, number, 0, 0, 0
+        request = _Alone(
+            str(number),
+            range(inputs),
+            outputs,
+            lambda _: 0,
+            self.settings,
+            now_ns=at_ns,
+            arrival_s=at_ns / 1e9,
+        )
+        request.client, request.number, request.began_ns, request.first_ns, request.last_ns = (
+            client,
+            number,
+            0,
+            0,
+            0,
+        )
         self._requests[request.request_id] = request
         self._unscheduled.append(request)
         self._engine.add(request)
 
     def _next_comes(self, at_ns: int) -> None:
-        """Who comes after one that came at that instant, whenever that one is scheduled: several may come within one step."""
-        gap_s = 1 / self._load.rate if self._load.evenly else self._dice["arrival"].exponential(1 / self._load.rate)
+        """Who comes after one that came at that instant, whenever that one is scheduled: several
+        may come within one step.
+        """
+        gap_s = (
+            1 / self._load.rate
+            if self._load.evenly
+            else self._dice["arrival"].exponential(1 / self._load.rate)
+        )
         self._comes(at_ns + round(gap_s * 1e9), -1)
 
     def _take(self, tick: Tick, now_ns: int) -> None:
         self._metrics.scheduler(
-            SchedulerStats(tick.running, tick.waiting, tick.usage_ratio, tick.lookup_requests, tick.lookup_tokens, tick.hit_tokens)
+            SchedulerStats(
+                tick.running,
+                tick.waiting,
+                tick.usage_ratio,
+                tick.lookup_requests,
+                tick.lookup_tokens,
+                tick.hit_tokens,
+            )
         )
         if not tick.outputs:
             return

@@ -1,5 +1,7 @@
 # ruff: noqa: E501  (an input a line)
-"""The worst that a stranger can give each reader: many, deep, long, beyond the calendar. Each is written to a folder; none is kept."""
+"""The worst that a stranger can give each reader: many, deep, long, beyond the calendar. Each is
+written to a folder; none is kept.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _CONFIG = '{"num_hidden_layers": 36, "hidden_size": 4096, "num_attention_heads":
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """One input. `write` puts it into a folder and gives the command; `says`: what of its answer is looked for; `codes`: that may end it.
+    """One input. `write` puts it into a folder and gives the command; `says`: what of its answer is
+    looked for; `codes`: that may end it.
 
     `large`: it has a process of its own.
     """
@@ -48,7 +51,10 @@ def _bundle(folder: Path, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def _engines(folder: Path) -> list[str]:
-    lines = "".join(f'vllm:num_requests_running{{engine="{place}",model_name="m"}} 3\n' for place in range(380_000))
+    lines = "".join(
+        f'vllm:num_requests_running{{engine="{place}",model_name="m"}} 3\n'
+        for place in range(380_000)
+    )
     return _bundle(folder, {"metrics/a/1763713200.prom": lines})
 
 
@@ -67,7 +73,15 @@ def _with_limits(folder: Path, text: str) -> list[str]:
 
 
 def _with_trace(folder: Path, text: str | bytes, name: str = "trace.jsonl") -> list[str]:
-    return ["simulate", "--trace", _file(folder, name, text), "--kv-blocks", "1000", "--step-time", "0.01"]
+    return [
+        "simulate",
+        "--trace",
+        _file(folder, name, text),
+        "--kv-blocks",
+        "1000",
+        "--step-time",
+        "0.01",
+    ]
 
 
 def _with_kubeconfig(folder: Path, text: str) -> list[str]:
@@ -83,8 +97,22 @@ def _pods(folder: Path, text: str) -> list[str]:
 
 
 def _dated(value: str) -> str:
-    status = {"containerStatuses": [{"name": "vllm", "lastState": {"terminated": {"exitCode": 137, "finishedAt": value}}}]}
-    return json.dumps({"items": [{"metadata": {"name": "a", "creationTimestamp": value}, "spec": {"containers": []}, "status": status}]})
+    status = {
+        "containerStatuses": [
+            {"name": "vllm", "lastState": {"terminated": {"exitCode": 137, "finishedAt": value}}}
+        ]
+    }
+    return json.dumps(
+        {
+            "items": [
+                {
+                    "metadata": {"name": "a", "creationTimestamp": value},
+                    "spec": {"containers": []},
+                    "status": status,
+                }
+            ]
+        }
+    )
 
 
 ANY = (0, 1, 2, 3)

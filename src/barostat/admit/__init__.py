@@ -1,1 +1,3 @@
-"""The gateway's decision: what a request will hold, where it fits, whose turn it is, what is refused at once. Pure: time is an argument."""
+"""The gateway's decision: what a request will hold, where it fits, whose turn it is, what is
+refused at once. Pure: time is an argument.
+"""

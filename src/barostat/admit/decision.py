@@ -1,4 +1,6 @@
-"""What is decided of a request: admitted to a replica, to wait until a deadline, to be counted exactly first, or refused, and why."""
+"""What is decided of a request: admitted to a replica, to wait until a deadline, to be counted
+exactly first, or refused, and why.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,16 @@ Reason = Literal[
     "deadline-passed",
     "no-replica",
 ]
-"""Why a request is refused; the names are identity (labels of a metric, `code` of the error body)."""
+"""Why a request is refused; the names are identity (labels of a metric, `code` of the error
+body).
+"""
 
 
 class Admitted(NamedTuple):
     """To be forwarded to `replica` now. `reservation` is returned exactly once, by `returned`.
 
-    `output_cap`: tokens of one sequence that are in force. `capped`: true where the gateway has to write it into the body, because the
-    request states none or more. `waited_s`: in the queue.
+    `output_cap`: tokens of one sequence that are in force. `capped`: true where the gateway has to
+    write it into the body, because the request states none or more. `waited_s`: in the queue.
     """
 
     reservation: int
@@ -37,20 +41,26 @@ class Admitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """Waits, at most until `deadline_at`; `due` tells of it under the same `reservation`. One that leaves is `returned` like any other."""
+    """Waits, at most until `deadline_at`; `due` tells of it under the same `reservation`. One that
+    leaves is `returned` like any other.
+    """
 
     reservation: int
     deadline_at: float
 
 
 class CountFirst(NamedTuple):
-    """Near a limit: ask again with the input counted exactly (`counted_as="exact"`), or with the best that can be had, called exact."""
+    """Near a limit: ask again with the input counted exactly (`counted_as="exact"`), or with the
+    best that can be had, called exact.
+    """
 
     above_tokens: int
 
 
 class Refused(NamedTuple):
-    """Not forwarded. `retry_after_s`: None where the same request will never pass. `reservation`: of one that waited, else 0."""
+    """Not forwarded. `retry_after_s`: None where the same request will never pass. `reservation`:
+    of one that waited, else 0.
+    """
 
     status: Literal[400, 403, 413, 429, 503]
     reason: Reason

@@ -1,12 +1,13 @@
-"""The gate's moves, each of which changes the ledger: asked, due, produced, returned, and what replicas do.
+"""The gate's moves, each of which changes the ledger: asked, due, produced, returned, and what
+replicas do.
 
     decide  --Admitted-->  forwarded --produced*--> returned        every reservation ends with exactly one `returned` that counts
        |                       ^
        +-----Queued--> due ----+--> Refused (its deadline has passed: nothing is left to return)
        +--CountFirst--> decide again, with an exact count           +--Refused--> an answer at once
 
-The ledger is changed in place (it sits in the path of live requests) and belongs to one caller. No clock: `at`, in seconds, only goes
-forward; where it goes back, nothing is lost but precision.
+The ledger is changed in place (it sits in the path of live requests) and belongs to one caller. No
+clock: `at`, in seconds, only goes forward; where it goes back, nothing is lost but precision.
 """
 
 from __future__ import annotations
@@ -27,13 +28,27 @@ from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
 from barostat.admit.tenants import Turn
-from barostat.admit.waiting import LOOK_AGAIN_S, admitted, enqueue, expired, forget, held_up, leave, line_up, next_admitted
+from barostat.admit.waiting import (
+    LOOK_AGAIN_S,
+    admitted,
+    enqueue,
+    expired,
+    forget,
+    held_up,
+    leave,
+    line_up,
+    next_admitted,
+)
 
 Ended = Literal["stop", "length", "cut", "unsent"]
-"""How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before anything was sent to the replica."""
+"""How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before
+anything was sent to the replica.
+"""
 
 
-def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tuple[Decision, Ledger]:
+def decide(
+    request: AskedRequest, ledger: Ledger, rules: Rules, at: float
+) -> tuple[Decision, Ledger]:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
     line = ledger.line(request.not_on, at)
@@ -42,13 +57,17 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     if at_sight is not None:
         return at_sight, ledger
     if rules.tenants_closed and request.tenant not in rules.tenants:
-        return Refused(403, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
+        return Refused(
+            403, "tenant-unknown", "this tenant is not among those that the limits name"
+        ), ledger
     tenant = ledger.tenant(request.tenant, rules, at)
     turn = line.asked(tenant, at)
     one = _reservation(request, turn, ledger, rules, longest)
     if ledger.replicas:
         if request.not_on and (not line.replicas or held_up(one, ledger)):
-            return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0), ledger
+            return Refused(
+                503, "no-replica", "none of the engines that it may go to is here", 1.0
+            ), ledger
         never = _never_fits(one, rules)
         if never is not None:
             return never, ledger
@@ -56,10 +75,15 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     if short_s > 0:
         limit = tenant.rule.tokens_per_minute
         retry_s = tenant.promise_s(one.charge, short_s, at)
-        return Refused(429, "tenant-tokens-per-minute", f"this tenant's {limit} tokens a minute are spent", retry_s), ledger
+        return Refused(
+            429,
+            "tenant-tokens-per-minute",
+            f"this tenant's {limit} tokens a minute are spent",
+            retry_s,
+        ), ledger
     decision: Decision | None = None
-    # Behind its own tenant's that may go where it may, but not behind others': what waits was tried with all that came free, and has its
-    # claim.
+    # Behind its own tenant's that may go where it may, but not behind others': what waits was tried
+    # with all that came free, and has its claim.
     first = turn.first() if turn.waiting else None
     if first is None and not tenant.at_its_limit:
         decision = admitted(one, rules, at)
@@ -73,7 +97,9 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
 
 
 def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
-    """What becomes of those that wait: whose deadline has passed is refused, who fits now is admitted, in turn."""
+    """What becomes of those that wait: whose deadline has passed is refused, who fits now is
+    admitted, in turn.
+    """
     if not ledger.queued:
         return []
     found: list[Admitted | Refused] = [*expired(ledger, rules, at)]
@@ -83,17 +109,23 @@ def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
 
 
 def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
-    """The rules are these from now on, for what waits, too: what each may come to, and how many of a tenant's may run."""
+    """The rules are these from now on, for what waits, too: what each may come to, and how many of
+    a tenant's may run.
+    """
     ledger.itl_s = rules.itl_s
     for tenant in ledger.tenants:
         ledger.tenant(tenant, rules, at)
     for one in ledger.reservations.values():
         if one.waits:
-            one.output_cap, one.capped, one.cap = output_in_force(one.request, rules, _longest(one.turn.line, rules))
+            one.output_cap, one.capped, one.cap = output_in_force(
+                one.request, rules, _longest(one.turn.line, rules)
+            )
 
 
 def next_due_at(ledger: Ledger, at: float) -> float | None:
-    """When `due` is to be asked again though nothing was returned: the forecast and the deadlines go on. None where nothing waits."""
+    """When `due` is to be asked again though nothing was returned: the forecast and the deadlines
+    go on. None where nothing waits.
+    """
     if not ledger.queued:
         return None
     deadline_at = ledger.deadlines[0][0] if ledger.deadlines else at
@@ -101,7 +133,9 @@ def next_due_at(ledger: Ledger, at: float) -> float | None:
 
 
 def produced(ledger: Ledger, reservation: int, tokens: int, at: float) -> Ledger:
-    """Each of its sequences has produced so many tokens. Fewer than before, or of one that is gone, changes nothing."""
+    """Each of its sequences has produced so many tokens. Fewer than before, or of one that is gone,
+    changes nothing.
+    """
     one = ledger.reservations.get(reservation)
     if one is None or tokens < one.produced:
         return ledger
@@ -114,11 +148,18 @@ def produced(ledger: Ledger, reservation: int, tokens: int, at: float) -> Ledger
 
 
 def returned(
-    ledger: Ledger, reservation: int, at: float, ended: Ended, input_tokens: int | None = None, output_tokens: int | None = None
+    ledger: Ledger,
+    reservation: int,
+    at: float,
+    ended: Ended,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
 ) -> bool:
-    """The request holds nothing any more, and what it was is learned from. True the first time, False ever after.
+    """The request holds nothing any more, and what it was is learned from. True the first time,
+    False ever after.
 
-    `output_tokens`: of one sequence, as `usage` says; None for what was produced. One that waits just stops waiting.
+    `output_tokens`: of one sequence, as `usage` says; None for what was produced. One that waits
+    just stops waiting.
     """
     one = ledger.reservations.pop(reservation, None)
     if one is None:
@@ -148,7 +189,9 @@ def returned(
     request = one.request
     length = one.produced if output_tokens is None else output_tokens
     if one.replica is not None and length and not one.produced and at > one.admitted_at:
-        one.replica.paced(length, at - one.admitted_at)  # the whole answer at once: its wait and its prompt are in it
+        one.replica.paced(
+            length, at - one.admitted_at
+        )  # the whole answer at once: its wait and its prompt are in it
     prompt = request.input_tokens if input_tokens is None else input_tokens
     over = prompt + request.sequences * length - one.charge
     tenant.spend(over)
@@ -173,7 +216,9 @@ def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
 
 
 def gone(ledger: Ledger, name: str, at: float) -> list[int]:
-    """The replica is no more. What was on it, which holds nothing now, and is still to be returned, each once."""
+    """The replica is no more. What was on it, which holds nothing now, and is still to be returned,
+    each once.
+    """
     replica = ledger.replicas.pop(name, None)
     if replica is None:
         return []
@@ -197,12 +242,18 @@ def draining(ledger: Ledger, name: str, on: bool) -> Ledger:
 
 
 def alike(ledger: Ledger, said: Mapping[str, str]) -> None:
-    """Replicas of which the same is said serve the same model: what is learned of one of them holds for all of those, and for no others."""
+    """Replicas of which the same is said serve the same model: what is learned of one of them holds
+    for all of those, and for no others.
+    """
     ledger.alike(said)
 
 
-def kept_off(ledger: Ledger, rules: Rules, reservation: int, not_on: tuple[str, ...], at: float) -> Refused | None:
-    """The request, if it still waits, may go to all replicas but these from now on. Refused and forgotten where it fits on none of them."""
+def kept_off(
+    ledger: Ledger, rules: Rules, reservation: int, not_on: tuple[str, ...], at: float
+) -> Refused | None:
+    """The request, if it still waits, may go to all replicas but these from now on. Refused and
+    forgotten where it fits on none of them.
+    """
     one = ledger.reservations.get(reservation)
     if one is None or not one.waits or one.turn.line.not_on == frozenset(not_on):
         return None
@@ -220,7 +271,9 @@ def kept_off(ledger: Ledger, rules: Rules, reservation: int, not_on: tuple[str, 
 
 
 def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
-    """What the engine's own metrics say is taken in: preemptions move the margin, use corrects what is taken to be held."""
+    """What the engine's own metrics say is taken in: preemptions move the margin, use corrects what
+    is taken to be held.
+    """
     replica = ledger.replicas.get(name)
     if replica is not None:
         preempted = replica.observe(seen, at)
@@ -234,12 +287,16 @@ def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
 
 
 def _longest(line: Line, rules: Rules) -> int | None:
-    """What the line's engines take in one sequence, at most; a replica that takes less is not asked for more."""
+    """What the line's engines take in one sequence, at most; a replica that takes less is not asked
+    for more.
+    """
     said, taken = rules.max_model_len, line.pools.longest_tokens
     return said if taken is None or (said is not None and said < taken) else taken
 
 
-def _reservation(request: AskedRequest, turn: Turn, ledger: Ledger, rules: Rules, longest: int | None) -> Reservation:
+def _reservation(
+    request: AskedRequest, turn: Turn, ledger: Ledger, rules: Rules, longest: int | None
+) -> Reservation:
     line = turn.line
     learned = line.learned.lengths
     output_cap, capped, most = output_in_force(request, rules, longest)
@@ -247,26 +304,37 @@ def _reservation(request: AskedRequest, turn: Turn, ledger: Ledger, rules: Rules
     if request.least_output_tokens >= most:
         lengths, expected = learned.known, float(most)
     else:
-        lengths = learned.of(request.tenant, request.route, request.class_key, request.input_tokens, output_cap)
+        lengths = learned.of(
+            request.tenant, request.route, request.class_key, request.input_tokens, output_cap
+        )
         expected = lengths.mean_tokens(most)
     ledger.last_number += 1
     copies = 1 if line.pools.share_prefixes else max(1, request.sequences // request.prompts)
     charge = request.input_tokens + request.sequences * expected
     prompt_tokens = request.input_tokens * copies
-    if request.prompts > 1 and not request.decodes:  # each is gone once it is computed, and the next ones take its place
-        prompt_tokens = min(prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(line, rules) // 2))
+    if (
+        request.prompts > 1 and not request.decodes
+    ):  # each is gone once it is computed, and the next ones take its place
+        prompt_tokens = min(
+            prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(line, rules) // 2)
+        )
     one = Reservation(ledger.last_number, request, turn, lengths, prompt_tokens, most, charge)
     one.output_cap, one.capped = output_cap, capped
     return one
 
 
 def _never_fits(one: Reservation, rules: Rules) -> Refused | None:
-    """Refused if the prompt alone is more than any replica holds; its answer may be shorter than it could be."""
+    """Refused if the prompt alone is more than any replica holds; its answer may be shorter than it
+    could be.
+    """
     largest = largest_pool_tokens(one.turn.line, rules)
     if one.prompt_tokens < largest:
         return None
     if one.request.counted_as == "exact":
         return Refused(
-            413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; at most {largest} may be held at an engine"
+            413,
+            "never-fits",
+            f"the input holds {one.prompt_tokens} tokens of KV cache; at most {largest} "
+            "may be held at an engine",
         )
     return None

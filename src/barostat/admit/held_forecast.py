@@ -1,11 +1,13 @@
-"""What one replica holds and will hold: mean and variance of its tokens at horizons ahead, over the running set.
+"""What one replica holds and will hold: mean and variance of its tokens at horizons ahead, over the
+running set.
 
     held(h) = sum over its requests of (prompt + produced + h) if it still runs then    (chance of that: `lengths`)
 
-A look at all of them costs some 2 us each and is due after 0.2 ms for each, so that looks take some 1 % of a core at any size; in between,
-what is admitted is added and what is returned is taken away. While everything fits even if every answer runs to its limit, there is no
-forecast at all. What the engine says of its pool corrects the sum: prompts that are shared hold less than their parts (`shared_ratio`),
-clients that do not come through this gateway hold more (`foreign_tokens`).
+A look at all of them costs some 2 us each and is due after 0.2 ms for each, so that looks take some
+1 % of a core at any size; in between, what is admitted is added and what is returned is taken away.
+While everything fits even if every answer runs to its limit, there is no forecast at all. What the
+engine says of its pool corrects the sum: prompts that are shared hold less than their parts
+(`shared_ratio`), clients that do not come through this gateway hold more (`foreign_tokens`).
 """
 
 from __future__ import annotations
@@ -28,29 +30,47 @@ _LOOK_MOST_S = 0.5
 _CLEAR = 0.85  # of the budget: what fits into so much by the last look needs no new one
 _COUNT = len(HORIZONS)
 NEVER = -1e9
-_SHARED_MORE, _SHARED_LESS = 0.3, 0.5  # of what one look says: that prompts share is believed more slowly than that they do not
-_MUCH_MORE, _FAR_OFF = 0.6, 0.67  # and sooner where it says by much that they share more: what is learned anew, and no noise
-_UNSURE = 0.25  # of the prompts: with more answers that are only reckoned, a look says nothing of what prompts share
-_SETTLED_S = 2.0  # after which a prompt is taken to be computed, though nothing was heard of its answer, which may not be streamed
+_SHARED_MORE, _SHARED_LESS = (
+    0.3,
+    0.5,
+)  # of what one look says: that prompts share is believed more slowly than that they do not
+_MUCH_MORE, _FAR_OFF = (
+    0.6,
+    0.67,
+)  # and sooner where it says by much that they share more: what is learned anew, and no noise
+# of the prompts: with more answers that are only reckoned, a look says nothing of what prompts
+# share
+_UNSURE = 0.25
+# after which a prompt is taken to be computed, though nothing was heard of its answer, which may
+# not be streamed
+_SETTLED_S = 2.0
 _PACE_WEIGHT = 0.02
 _FAR = (*(1.0,) * (_COUNT - 7), 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
-"""Share of the margin that is kept at each horizon: what is far off can still be answered by admitting less until then."""
+"""Share of the margin that is kept at each horizon: what is far off can still be answered by
+admitting less until then.
+"""
 _FAR_SQUARED = tuple(share * share for share in _FAR)
 _SHARED_LEAST = 0.02
 _ANSWERS = 2000  # as many as a class remembers
 _OURS_RATIO = 0.25
-"""Of the pool, that this gateway keeps however much others hold: who goes round it fills any pool, and would shut it to all who do not."""
+"""Of the pool, that this gateway keeps however much others hold: who goes round it fills any pool,
+and would shut it to all who do not.
+"""
 
 
 _Alike = tuple[tuple[float, ...], int, float, float, float]
-"""Requests whose chances are the same: those, sequences of each, how many there are, what they hold, the sum of the squares of that."""
+"""Requests whose chances are the same: those, sequences of each, how many there are, what they
+hold, the sum of the squares of that.
+"""
 
 
 class ReplicaLedger:
-    """One replica. Mutable. `live`: what it has been given and has not returned, `sequences` of it. `open`: it is in rotation.
+    """One replica. Mutable. `live`: what it has been given and has not returned, `sequences` of it.
+    `open`: it is in rotation.
 
-    `others`: requests of other clients, as of the last look. `learned`: of it and those that serve the same. `lines`: those that it is of,
-    `claims` those whose first lays claim to it."""
+    `others`: requests of other clients, as of the last look. `learned`: of it and those that serve
+    the same. `lines`: those that it is of, `claims` those whose first lays claim to it.
+    """
 
     __slots__ = (
         "block_half", "block_variance", "claims", "foreign_tokens", "held_tokens", "learned", "lines", "live", "looked_at", "mean",
@@ -87,17 +107,26 @@ class ReplicaLedger:
         self.most_tokens = sum(map(self.most, self.live.values()))
 
     def holds(self, one: Reservation, produced: int) -> float:
-        """Tokens that the request holds once it has produced so many, in whole blocks on average."""
-        return one.prompt_tokens * self.shared_ratio + one.request.sequences * (produced + self.block_half)
+        """Tokens that the request holds once it has produced so many, in whole blocks on
+        average.
+        """
+        return one.prompt_tokens * self.shared_ratio + one.request.sequences * (
+            produced + self.block_half
+        )
 
     def paced(self, tokens: int, for_s: float) -> None:
-        """A sequence has taken so long for so many tokens: what is not heard of yet is reckoned by it."""
+        """A sequence has taken so long for so many tokens: what is not heard of yet is reckoned by
+        it.
+        """
         said = for_s / tokens
-        self.token_s = said if self.token_s is None else self.token_s + _PACE_WEIGHT * (said - self.token_s)
+        self.token_s = (
+            said if self.token_s is None else self.token_s + _PACE_WEIGHT * (said - self.token_s)
+        )
 
     def produced_by(self, one: Reservation, at: float) -> int:
-        """What it will have produced at `at`: what was heard, and since then at the pace of this replica. An answer that is not streamed
-        is heard of when it is whole."""
+        """What it will have produced at `at`: what was heard, and since then at the pace of this
+        replica. An answer that is not streamed is heard of when it is whole.
+        """
         token_s, for_s = self.token_s, at - one.heard_at
         if not token_s or for_s <= 0:
             return one.produced
@@ -130,7 +159,11 @@ class ReplicaLedger:
                 else:
                     variance[place] += rounded
         # The chances are themselves learned from so many answers, and wrong for all requests alike.
-        answers = max(1, min(_ANSWERS, next(iter(self.live.values())).lengths.root.seen)) if self.live else 1
+        answers = (
+            max(1, min(_ANSWERS, next(iter(self.live.values())).lengths.root.seen))
+            if self.live
+            else 1
+        )
         for place, tokens in enumerate(shaky):
             variance[place] += tokens * tokens / answers
         self.mean, self.variance = mean, variance
@@ -142,7 +175,10 @@ class ReplicaLedger:
         row = one.lengths.remaining(produced, one.cap - produced)
         held = self.holds(one, produced)
         one.row, one.held = row, held
-        key = (id(row), request.sequences)  # a class gives one row for each age, which `one` holds on to
+        key = (
+            id(row),
+            request.sequences,
+        )  # a class gives one row for each age, which `one` holds on to
         group = groups.get(key)
         groups[key] = (
             (row, request.sequences, 1.0, held, held * held)
@@ -151,38 +187,55 @@ class ReplicaLedger:
         )
 
     def budget(self, stated_tokens: int | None) -> float:
-        """What requests of this gateway may come to hold here: the pool, or what is stated, less what others hold; a quarter at least."""
+        """What requests of this gateway may come to hold here: the pool, or what is stated, less
+        what others hold; a quarter at least.
+        """
         pool = self.pool.kv_tokens * (1.0 - self.pool.watermark_ratio)
         usable = pool if stated_tokens is None else min(pool, stated_tokens)
         return max(usable - self.foreign_tokens, _OURS_RATIO * usable)
 
     def has_a_place(self, sequences: int, max_running: int | None) -> bool:
-        """So many sequences more may run here, if there is room for what they hold: it is in rotation, a slot is free, nothing queues, and
-        tokens would still come as fast as is promised (one request always may)."""
+        """So many sequences more may run here, if there is room for what they hold: it is in
+        rotation, a slot is free, nothing queues, and tokens would still come as fast as is promised
+        (one request always may).
+        """
         running = len(self.live)
         if not self.open or running >= self.pool.slots or (max_running and running >= max_running):
             return False
-        # More wait in the engine than just came, and not behind others' requests that leave this gateway no more than its part.
-        if self.waiting > 2 + running // 4 and self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens:
+        # More wait in the engine than just came, and not behind others' requests that leave this
+        # gateway no more than its part.
+        if (
+            self.waiting > 2 + running // 4
+            and self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens
+        ):
             return False
         most = self.pace.most
         return most is None or not running or self.sequences + sequences <= most - self.others
 
     def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
-        """True if with this request the bound on what is held stays within the budget at every horizon. Sets `one.held` and `one.row`."""
+        """True if with this request the bound on what is held stays within the budget at every
+        horizon. Sets `one.held` and `one.row`.
+        """
         one.held = self.holds(one, 0)
         if self.most_tokens + self.most(one) <= budget:
             return True
         one.row = one.lengths.remaining(0, one.cap)
         if not self.live and not self.foreign_tokens and one.prompt_tokens <= budget:
-            return True  # alone: it takes nobody's room, and with more room than all of it will never come
+            # alone: it takes nobody's room, and with more room than all of it will never come
+            return True
         if at - self.looked_at < _LOOK_MOST_S and self._within(one, z, budget * _CLEAR):
             return True
         self.look(at)
         return self._within(one, z, budget)
 
     def _within(self, one: Reservation, z: float, budget: float) -> bool:
-        mean, variance, sequences, squared, held = self.mean, self.variance, one.request.sequences, z * abs(z), one.held
+        mean, variance, sequences, squared, held = (
+            self.mean,
+            self.variance,
+            one.request.sequences,
+            z * abs(z),
+            one.held,
+        )
         for place, chance in enumerate(one.row):
             mine = held + HORIZONS[place] * sequences
             room = budget - mean[place] - chance * mine
@@ -192,14 +245,18 @@ class ReplicaLedger:
         return True
 
     def peak(self, z: float) -> float:
-        """The bound on what will be held at the highest horizon, as of the last look (of now where there was none)."""
+        """The bound on what will be held at the highest horizon, as of the last look (of now where
+        there was none).
+        """
         if self.looked_at == NEVER:
             self.look(0.0)
         ahead = zip(self.mean, self.variance, _FAR, strict=True)
         return max(mean + z * share * sqrt(max(0.0, spread)) for mean, spread, share in ahead)
 
     def admit(self, one: Reservation) -> None:
-        """The request is on this replica, and in its forecast. `one.row` and `one.held` are those of `fits`."""
+        """The request is on this replica, and in its forecast. `one.row` and `one.held` are those
+        of `fits`.
+        """
         self.live[one.number] = one
         self.sequences += one.request.sequences
         self.most_tokens += self.most(one)
@@ -233,10 +290,12 @@ class ReplicaLedger:
     def observe(self, seen: Observation, at: float) -> int:
         """What the engine says of itself is taken in. Returns the preemptions since the last look.
 
-        Prompts are compared only while nothing waits in the engine: what waits holds nothing yet, whatever its reservation says; and while
-        most of what was produced was heard of: at a pace that changed since, answers that are not streamed would pass for shared prompts.
-        Prompts whose answers have not begun hold nothing or all of their part: what they share lies between the two, and counts for less.
-        What is above every prompt by itself and every answer as it is reckoned is held by somebody else, or by answers that are longer.
+        Prompts are compared only while nothing waits in the engine: what waits holds nothing yet,
+        whatever its reservation says; and while most of what was produced was heard of: at a pace
+        that changed since, answers that are not streamed would pass for shared prompts. Prompts
+        whose answers have not begun hold nothing or all of their part: what they share lies between
+        the two, and counts for less. What is above every prompt by itself and every answer as it is
+        reckoned is held by somebody else, or by answers that are longer.
         """
         before, self.preemptions = self.preemptions, seen.preemptions
         self.waiting = seen.waiting
@@ -253,12 +312,28 @@ class ReplicaLedger:
         used = seen.usage_ratio * self.pool.kv_tokens
         self.others = max(0, seen.running + seen.waiting - sequences)
         others = self.others > 0
-        share, noise = (self.shared_ratio, 0.0) if others else (1.0, 2.0 * sqrt(sequences * self.block_variance))
+        share, noise = (
+            (self.shared_ratio, 0.0)
+            if others
+            else (1.0, 2.0 * sqrt(sequences * self.block_variance))
+        )
         self.foreign_tokens = max(0.0, used - share * (prompts + unsettled) - produced - noise)
-        if self.pool.shares_prefixes and not seen.waiting and not others and prompts > 0 and unheard <= _UNSURE * prompts:
+        if (
+            self.pool.shares_prefixes
+            and not seen.waiting
+            and not others
+            and prompts > 0
+            and unheard <= _UNSURE * prompts
+        ):
             held, both = used - produced, prompts + unsettled
             said = min(1.0, max(_SHARED_LEAST, held / both, min(held / prompts, self.shared_ratio)))
-            weight = _SHARED_LESS if said > self.shared_ratio else _MUCH_MORE if said < _FAR_OFF * self.shared_ratio else _SHARED_MORE
+            weight = (
+                _SHARED_LESS
+                if said > self.shared_ratio
+                else _MUCH_MORE
+                if said < _FAR_OFF * self.shared_ratio
+                else _SHARED_MORE
+            )
             self.shared_ratio += weight * prompts / both * (said - self.shared_ratio)
         if before is None or seen.preemptions < before:
             return 0  # the first look, or the engine began anew

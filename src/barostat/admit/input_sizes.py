@@ -1,4 +1,6 @@
-"""What `usage` has taught of inputs: the tokens in a byte of a body, by route, those of a medium, and what a template adds."""
+"""What `usage` has taught of inputs: the tokens in a byte of a body, by route, those of a medium,
+and what a template adds.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ _THEN_EVERY = 8
 
 
 class InputSizes:
-    """Of one tokenizer: of engines that serve the same. Mutable. `spread`: how far bodies of a route were from `per_byte`, over `samples`.
+    """Of one tokenizer: of engines that serve the same. Mutable. `spread`: how far bodies of a
+    route were from `per_byte`, over `samples`.
 
-    `added_tokens`, `media_tokens`: what a bound adds once, and for each medium; `per_medium`: what one was, on average.
+    `added_tokens`, `media_tokens`: what a bound adds once, and for each medium; `per_medium`: what
+    one was, on average.
     """
 
     __slots__ = ("added_tokens", "media_tokens", "per_byte", "per_medium", "samples", "spread")
@@ -52,4 +56,6 @@ class InputSizes:
         before = self.per_byte.get(route, ratio)
         weight = max(_WEIGHT, 1.0 / min(seen, _FIRST_SAMPLES))
         self.per_byte[route] = before + weight * (ratio - before)
-        self.spread[route] = (1 - weight) * self.spread.get(route, 0.0) + weight * abs(ratio - before)
+        self.spread[route] = (1 - weight) * self.spread.get(route, 0.0) + weight * abs(
+            ratio - before
+        )

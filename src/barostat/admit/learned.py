@@ -1,5 +1,6 @@
-"""What is learned of engines that serve the same: how long answers get, how many tokens inputs are, the margin that keeps
-preemptions rare, and what went where."""
+"""What is learned of engines that serve the same: how long answers get, how many tokens inputs are,
+the margin that keeps preemptions rare, and what went where.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ _PREFIXES = 8192
 
 
 class Learned:
-    """Of the engines of one model and its adapters: they have the same traffic. Mutable. `said`: what they serve, as it was told.
-    `affinity`: where prompts that begin alike went."""
+    """Of the engines of one model and its adapters: they have the same traffic. Mutable. `said`:
+    what they serve, as it was told. `affinity`: where prompts that begin alike went.
+    """
 
     __slots__ = ("affinity", "inputs", "lengths", "margin", "said")
 

@@ -1,4 +1,6 @@
-"""What is admitted and what waits, and all that has been learned: the state that a decision reads and changes."""
+"""What is admitted and what waits, and all that has been learned: the state that a decision reads
+and changes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from barostat.admit.rules import Rules, TenantRule
 from barostat.admit.tenants import TenantLedger
 
 _LINES, _LINES_EACH = 64, 4
-"""As many lines are kept, or so many for each engine: a model of each, some adapters, and requests that come back."""
+"""As many lines are kept, or so many for each engine: a model of each, some adapters, and requests
+that come back.
+"""
 _SPELLINGS = 1024
 _IDLE_S = 60.0
 _NOTED_EACH_S, _NOTED_EACH_ONE_S = 0.2, 2e-4
@@ -25,9 +29,9 @@ _OTHER = TenantRule("", 1.0)
 class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
-    `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that wait, in any line;
-    `queues`: the lines in which they do.
-    `learned`: of engines of which it was not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
+    `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that
+    wait, in any line; `queues`: the lines in which they do. `learned`: of engines of which it was
+    not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
     over that.
     """
 
@@ -87,13 +91,19 @@ class Ledger:
         return found
 
     def _like(self, new: Line) -> Line | None:
-        """The line of the same model that has the most of the new one's engines, None where none has any."""
+        """The line of the same model that has the most of the new one's engines, None where none
+        has any.
+        """
         known = [
             line
             for line in self.lines
-            if line.learned is new.learned and (line.not_on or line.are_alike) and not line.names.isdisjoint(new.names)
+            if line.learned is new.learned
+            and (line.not_on or line.are_alike)
+            and not line.names.isdisjoint(new.names)
         ]
-        return max(known, key=lambda line: (len(line.names & new.names), -len(line.names)), default=None)
+        return max(
+            known, key=lambda line: (len(line.names & new.names), -len(line.names)), default=None
+        )
 
     def _add(self, new: Line) -> None:
         new.beside = [line for line in self.lines if not line.names.isdisjoint(new.names)]
@@ -121,7 +131,11 @@ class Ledger:
 
     def _arrange(self) -> None:
         for line in self.lines:
-            line.beside = [other for other in self.lines if other is not line and not other.names.isdisjoint(line.names)]
+            line.beside = [
+                other
+                for other in self.lines
+                if other is not line and not other.names.isdisjoint(line.names)
+            ]
         for replica in self.replicas.values():
             replica.lines = [line for line in self.lines if replica.name in line.names]
 
@@ -141,10 +155,16 @@ class Ledger:
         self._arrange()
 
     def alike(self, said: Mapping[str, str]) -> None:
-        """Replicas of which the same is said serve the same. What was learned stays with what was said of them, else with most of them."""
-        votes = Counter((said.get(replica.name, ""), replica.learned) for replica in self.replicas.values())
+        """Replicas of which the same is said serve the same. What was learned stays with what was
+        said of them, else with most of them.
+        """
+        votes = Counter(
+            (said.get(replica.name, ""), replica.learned) for replica in self.replicas.values()
+        )
         found: dict[str, Learned] = {}
-        for (name, learned), _ in sorted(votes.items(), key=lambda one: (one[0][1].said == one[0][0], one[1]), reverse=True):
+        for (name, learned), _ in sorted(
+            votes.items(), key=lambda one: (one[0][1].said == one[0][0], one[1]), reverse=True
+        ):
             if name not in found and learned not in found.values():
                 found[name] = learned
         changed = False
@@ -160,8 +180,9 @@ class Ledger:
             self._renew()
 
     def learned_of(self, names: Collection[str]) -> Learned | None:
-        """What is learned of those of these engines that are here; where they do not serve the same, of those of which it was not told what
-        they serve. None where none of them is here."""
+        """What is learned of those of these engines that are here; where they do not serve the
+        same, of those of which it was not told what they serve. None where none of them is here.
+        """
         found = {replica.learned for name, replica in self.replicas.items() if name in names}
         if len(found) > 1:
             return self.learned
@@ -172,14 +193,18 @@ class Ledger:
         return {replica.learned for replica in self.replicas.values()} or {self.learned}
 
     def ended(self, one: Reservation, length: int, ended: str, at: float) -> None:
-        """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
+        """A request has ended: how long it stayed, and how far it was from what was expected, are
+        remembered.
+        """
         running = len(self.reservations) - self.queued
         for_s = max(0.0, at - one.admitted_at)
         for turn in one.turns:
             turn.line.stayed(for_s)
         if ended != "cut":
             expected = (one.charge - one.request.input_tokens) / one.request.sequences
-            self.forecast_error += weight(running) * (abs(length - expected) / max(expected, 1.0) - self.forecast_error)
+            self.forecast_error += weight(running) * (
+                abs(length - expected) / max(expected, 1.0) - self.forecast_error
+            )
         learned = one.turn.line.learned if one.replica is None else one.replica.learned
         learned.margin.ended(self.preempted_ratio)
         if at - self._noted_at >= max(_NOTED_EACH_S, _NOTED_EACH_ONE_S * running):
@@ -189,7 +214,9 @@ class Ledger:
     def _note_live(self) -> None:
         """How far what runs has come is known to what is learned of its lengths."""
         every = self.every_learned()
-        ages: dict[LengthClass, list[tuple[LengthClass, int]]] = {learned.lengths.root: [] for learned in every}
+        ages: dict[LengthClass, list[tuple[LengthClass, int]]] = {
+            learned.lengths.root: [] for learned in every
+        }
         for one in self.reservations.values():
             if not one.waits and (of_model := ages.get(one.lengths.root)) is not None:
                 of_model.append((one.lengths, one.produced))

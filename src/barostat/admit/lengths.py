@@ -1,12 +1,16 @@
-"""How long answers of this traffic get: survival by class, learned from what ended, sound with few samples.
+"""How long answers of this traffic get: survival by class, learned from what ended, sound with few
+samples.
 
-    leaf (tenant, route, class, prompt size, stated limit) -> middle (route, class, prompt size) -> root -> what is known of no traffic
+    leaf (tenant, route, class, prompt size, stated limit) -> middle (route, class, prompt size) ->
+    root -> what is known of no traffic
 
-A class' hazard in each bin of lengths is drawn towards its parent's by a weight of samples, the root's towards none: what nobody was seen
-to do, to end before so long, is taken to be done by nobody, and every answer runs to its limit. Only of the last tenth of all answers, half
-of those that came so far are taken to end before twice as far (a Pareto tail of index 1: heavier than any traffic we know). Answers that
-were cut, and those still under way when a table is made, count as having lived that long (Kaplan and Meier 1958: right-censored). Old
-samples fade: at most `_MEMORY` weigh in a class.
+A class' hazard in each bin of lengths is drawn towards its parent's by a weight of samples, the
+root's towards none: what nobody was seen to do, to end before so long, is taken to be done by
+nobody, and every answer runs to its limit. Only of the last tenth of all answers, half of those
+that came so far are taken to end before twice as far (a Pareto tail of index 1: heavier than any
+traffic we know). Answers that were cut, and those still under way when a table is made, count as
+having lived that long (Kaplan and Meier 1958: right-censored). Old samples fade: at most `_MEMORY`
+weigh in a class.
 """
 
 from __future__ import annotations
@@ -16,8 +20,10 @@ from collections.abc import Iterable
 from functools import cache
 
 HORIZONS = (*range(0, 193, 16), 256, 384, 512, 768, 1024, 1536, 3072, 6144, 12288)
-"""Tokens from now at which the running set is looked at. All sequences of a replica grow at about the same rate: these are its steps. What
-was admitted together grows together, and peaks before the first of it ends: where most answers end, they stand close."""
+"""Tokens from now at which the running set is looked at. All sequences of a replica grow at about
+the same rate: these are its steps. What was admitted together grows together, and peaks before the
+first of it ends: where most answers end, they stand close.
+"""
 _COUNT = len(HORIZONS)
 _CUT_BITS = _COUNT.bit_length()
 _SHAPE = 3  # bits of a length below its leading one that tell bins apart: 8 bins to an octave
@@ -33,7 +39,9 @@ _FEW = 500  # answers, below which what still runs says as much as what has ende
 
 
 def bin_of(tokens: int) -> int:
-    """The bin that so many output tokens fall into: exact below 8, then 8 to an octave, the last from 2^20 on."""
+    """The bin that so many output tokens fall into: exact below 8, then 8 to an octave, the last
+    from 2^20 on.
+    """
     if tokens < 8:
         return tokens if tokens > 0 else 0
     shift = tokens.bit_length() - _SHAPE - 1
@@ -53,7 +61,9 @@ _EDGES = tuple(_first_of(place) for place in range(_BINS + 1))
 
 @cache
 def _ahead_of(place: int) -> tuple[tuple[int, float], ...]:
-    """Where an answer in the middle of that bin is at each horizon: the bin, and the share of it that is behind."""
+    """Where an answer in the middle of that bin is at each horizon: the bin, and the share of it
+    that is behind.
+    """
     middle = (_EDGES[place] + _EDGES[place + 1]) / 2 if place >= 8 else float(place)
     found = []
     for steps in HORIZONS:
@@ -61,14 +71,29 @@ def _ahead_of(place: int) -> tuple[tuple[int, float], ...]:
         if start >= _BINS - 1:
             found.append((_BINS - 1, 1.0))  # past the last edge, what is left stays
         else:
-            found.append((start, (middle + steps - _EDGES[start]) / (_EDGES[start + 1] - _EDGES[start])))
+            found.append(
+                (start, (middle + steps - _EDGES[start]) / (_EDGES[start + 1] - _EDGES[start]))
+            )
     return tuple(found)
 
 
 class LengthClass:
     """Requests whose answers are taken to be alike. Mutable."""
 
-    __slots__ = ("_cuts", "_deaths", "_means", "_new", "_parent", "_root_seen", "_rows", "_survival", "_total", "live", "root", "seen")
+    __slots__ = (
+        "_cuts",
+        "_deaths",
+        "_means",
+        "_new",
+        "_parent",
+        "_root_seen",
+        "_rows",
+        "_survival",
+        "_total",
+        "live",
+        "root",
+        "seen",
+    )
 
     def __init__(self, parent: LengthClass | None) -> None:
         self._parent = parent
@@ -96,15 +121,18 @@ class LengthClass:
             one = one._parent
 
     def remaining(self, age_tokens: int, left_tokens: int) -> tuple[float, ...]:
-        """The chance that an answer of that age still grows at each of the horizons, up to the first that is not within what it has left.
+        """The chance that an answer of that age still grows at each of the horizons, up to the
+        first that is not within what it has left.
 
-        There it counts as if it grew so far: it ends between two horizons, and answers that end together hold the most just before.
-        Past the tuple's end the chance is nothing.
+        There it counts as if it grew so far: it ends between two horizons, and answers that end
+        together hold the most just before. Past the tuple's end the chance is nothing.
         """
         if self._new >= 8 + self._total / 8 or self.root.seen >= self._root_seen:
             self._remake()
         place = bin_of(age_tokens)
-        cut = min(_COUNT, bisect_left(HORIZONS, max(0, left_tokens)) + 1)  # what is held now is held, whatever is left
+        cut = min(
+            _COUNT, bisect_left(HORIZONS, max(0, left_tokens)) + 1
+        )  # what is held now is held, whatever is left
         row = self._rows.get(place << _CUT_BITS | cut)
         if row is None:
             row = self._rows[place << _CUT_BITS | cut] = self._row(place, cut)
@@ -123,7 +151,9 @@ class LengthClass:
             start = _EDGES[place]
             if start >= most or survival[place] < 1e-4:
                 break
-            mean += (survival[place] + survival[place + 1]) / 2 * (min(_EDGES[place + 1], most) - start)
+            mean += (
+                (survival[place] + survival[place + 1]) / 2 * (min(_EDGES[place + 1], most) - start)
+            )
         if len(self._means) < _MEANS:
             self._means[most] = mean
         return mean
@@ -195,7 +225,9 @@ class LengthClass:
 
 
 class Known(LengthClass):
-    """Answers that run to their limit, because they may not end before it (min_tokens = max_tokens)."""
+    """Answers that run to their limit, because they may not end before it (min_tokens =
+    max_tokens).
+    """
 
     __slots__ = ()
 
@@ -217,7 +249,9 @@ class Lengths:
         self._middles: dict[tuple[str, str, int], LengthClass] = {}
         self._leaves: dict[tuple[str, str, str, int, int], LengthClass] = {}
 
-    def of(self, tenant: str, route: str, class_key: str, prompt_tokens: int, limit: int | None) -> LengthClass:
+    def of(
+        self, tenant: str, route: str, class_key: str, prompt_tokens: int, limit: int | None
+    ) -> LengthClass:
         """The narrowest class of such a request."""
         size = prompt_tokens.bit_length() >> 1
         key = (tenant, route, class_key, size, 0 if limit is None else limit.bit_length())
@@ -235,7 +269,9 @@ class Lengths:
         return leaf
 
     def note_live(self, ages: Iterable[tuple[LengthClass, int]]) -> None:
-        """How far those that still run have come: they count as censored there in the tables made from now on."""
+        """How far those that still run have come: they count as censored there in the tables made
+        from now on.
+        """
         for one in (self.root, *self._middles.values(), *self._leaves.values()):
             if one.live:
                 one.live = {}

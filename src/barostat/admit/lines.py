@@ -1,11 +1,14 @@
-"""Lines: who may go to the same engines waits in one line, with turns, a claim, a pace and promises of its own.
+"""Lines: who may go to the same engines waits in one line, with turns, a claim, a pace and promises
+of its own.
 
     request --not_on--> line of the engines that it may go to
-    admitted on an engine, or ended there  --> each line that the engine is of: what its tenants were served, what runs, for how long
+    admitted on an engine, or ended there  --> each line that the engine is of: what its tenants
+    were served, what runs, for how long
 
-Engines of different models are in different lines, and nothing that happens in one of these is felt in another. Where lines share engines
-(an adapter that some of them have, a request that comes back from an engine that took no connection), what a tenant is served there counts
-in each of them, and what comes free there is for who came first of those whose turn it is.
+Engines of different models are in different lines, and nothing that happens in one of these is felt
+in another. Where lines share engines (an adapter that some of them have, a request that comes back
+from an engine that took no connection), what a tenant is served there counts in each of them, and
+what comes free there is for who came first of those whose turn it is.
 """
 
 from __future__ import annotations
@@ -24,11 +27,14 @@ _FEW, _MANY = 5, 200
 class Line:
     """Those that may go to all engines but `not_on`. Mutable.
 
-    `replicas`, with their `names` and what their `pools` come to; `learned` of them; `beside`: the other lines that share an engine with
-    it. `turns`: of tenants that asked, those of them that wait in `waiting`. `queued` requests wait here, `running` run on these engines,
-    each `residence_s` long. `served_counter`: the highest counter that a tenant was served to. `promised_at`: up to when room was promised
-    to those that were told to come back. `blocked`: the one whose turn it is and for which there was no room; it lays claim to `claimed`,
-    where `claim_tokens` are its own. `asked_at`: when anybody last asked here; `looked_at`: when there was last no room for any that waits.
+    `replicas`, with their `names` and what their `pools` come to; `learned` of them; `beside`: the
+    other lines that share an engine with it. `turns`: of tenants that asked, those of them that
+    wait in `waiting`. `queued` requests wait here, `running` run on these engines, each
+    `residence_s` long. `served_counter`: the highest counter that a tenant was served to.
+    `promised_at`: up to when room was promised to those that were told to come back. `blocked`: the
+    one whose turn it is and for which there was no room; it lays claim to `claimed`, where
+    `claim_tokens` are its own. `asked_at`: when anybody last asked here; `looked_at`: when there
+    was last no room for any that waits.
     """
 
     __slots__ = (
@@ -57,14 +63,18 @@ class Line:
         self.asked_at = NEVER
 
     def has(self, replicas: Iterable[ReplicaLedger], otherwise: Learned) -> None:
-        """Of these replicas it has those that are not among its `not_on`. What is learned of these, or of some of them, it goes by;
-        `otherwise`: where what it went by is learned of none."""
+        """Of these replicas it has those that are not among its `not_on`. What is learned of these,
+        or of some of them, it goes by; `otherwise`: where what it went by is learned of none.
+        """
         self.replicas = [replica for replica in replicas if replica.name not in self.not_on]
         self.names = frozenset(replica.name for replica in self.replicas)
         pools = [replica.pool for replica in self.replicas]
         self.pools = AllPools(
             largest_tokens=max((pool.kv_tokens for pool in pools), default=0),
-            longest_tokens=min((pool.longest_tokens for pool in pools if pool.longest_tokens is not None), default=None),
+            longest_tokens=min(
+                (pool.longest_tokens for pool in pools if pool.longest_tokens is not None),
+                default=None,
+            ),
             share_prefixes=all(pool.shares_prefixes for pool in pools),
         )
         if self.are_alike:
@@ -79,9 +89,15 @@ class Line:
         return len({replica.learned for replica in self.replicas}) == 1
 
     def begin_as(self, other: Line | None) -> None:
-        """It is new, and what is known of those engines by the other line holds; what runs on its engines already is known."""
+        """It is new, and what is known of those engines by the other line holds; what runs on its
+        engines already is known.
+        """
         if other is not None:
-            self.residence_s, self.served_counter, self.promised_at = other.residence_s, other.served_counter, other.promised_at
+            self.residence_s, self.served_counter, self.promised_at = (
+                other.residence_s,
+                other.served_counter,
+                other.promised_at,
+            )
             for known in other.turns:
                 turn = self.turn(known.tenant, known.asked_at)
                 turn.counter, turn.asked_at = known.counter, known.asked_at
@@ -100,7 +116,9 @@ class Line:
         return found
 
     def asked(self, tenant: TenantLedger, at: float) -> Turn:
-        """The tenant's turn here, who asks for something now: on engines of the lines beside it, too."""
+        """The tenant's turn here, who asks for something now: on engines of the lines beside it,
+        too.
+        """
         turn = self.turn(tenant, at)
         turn.asked_at = self.asked_at = at
         for line in self.beside:
@@ -108,9 +126,11 @@ class Line:
         return turn
 
     def rate_per_s(self) -> float | None:
-        """How many requests end each second on its engines, as many as run and as long as they stay (Little's law). None before any ended.
+        """How many requests end each second on its engines, as many as run and as long as they stay
+        (Little's law). None before any ended.
 
-        Of an engine for which other lines wait as well, it has what is its part by those who wait, and by its claim no less than each line.
+        Of an engine for which other lines wait as well, it has what is its part by those who wait,
+        and by its claim no less than each line.
         """
         if not self.residence_s:
             return None
@@ -126,7 +146,9 @@ class Line:
     def stayed(self, for_s: float) -> None:
         """A request has ended on one of its engines: how long it stayed is remembered."""
         before = self.residence_s
-        self.residence_s = for_s if before is None else before + weight(self.running) * (for_s - before)
+        self.residence_s = (
+            for_s if before is None else before + weight(self.running) * (for_s - before)
+        )
 
 
 def weight(running: int) -> float:

@@ -1,7 +1,9 @@
-"""How many standard deviations are kept above what is expected to be held: moved by the preemptions that happen.
+"""How many standard deviations are kept above what is expected to be held: moved by the preemptions
+that happen.
 
-Each preemption raises it by one step, each answer that ends lowers it by the step times the share that may be preempted: it rests where
-just that share is (Robbins and Monro 1951). What the normal bound gets wrong (tails, drift, lengths that hang together) ends up in it.
+Each preemption raises it by one step, each answer that ends lowers it by the step times the share
+that may be preempted: it rests where just that share is (Robbins and Monro 1951). What the normal
+bound gets wrong (tails, drift, lengths that hang together) ends up in it.
 """
 
 from __future__ import annotations

@@ -1,17 +1,23 @@
-"""How many sequences may run on a replica while its tokens come as fast as is promised: learned from the pace that the engine tells.
+"""How many sequences may run on a replica while its tokens come as fast as is promised: learned
+from the pace that the engine tells.
 
-A step takes longer the more it decodes, so an engine whose pool holds many can be too slow for what is promised long before its pool is
-full. Nothing is reckoned of steps here: where tokens come too slowly in two looks in a row, fewer may run, in proportion; where they come
-well in time and the limit is what holds, more may. What is promised of the slowest of a hundred gaps is asked of their mean, which is no
-longer: so it is only held to what breaks the promise for certain.
+A step takes longer the more it decodes, so an engine whose pool holds many can be too slow for what
+is promised long before its pool is full. Nothing is reckoned of steps here: where tokens come too
+slowly in two looks in a row, fewer may run, in proportion; where they come well in time and the
+limit is what holds, more may. What is promised of the slowest of a hundred gaps is asked of their
+mean, which is no longer: so it is only held to what breaks the promise for certain.
 
-An engine that is hardly quicker with fewer is slow for another reason, or promised more than it can: the limit is given up, for minutes,
-since it would only refuse.
+An engine that is hardly quicker with fewer is slow for another reason, or promised more than it
+can: the limit is given up, for minutes, since it would only refuse.
 """
 
 from __future__ import annotations
 
-_AIM, _TOO_SLOW, _IN_TIME = 0.85, 0.95, 0.8  # of the promised gap: what is aimed at, above which fewer may run, below which more
+_AIM, _TOO_SLOW, _IN_TIME = (
+    0.85,
+    0.95,
+    0.8,
+)  # of the promised gap: what is aimed at, above which fewer may run, below which more
 _MOST_AT_ONCE = 0.5
 _FASTEST_GROWTH = 1.25
 _WORTH = 0.2  # of what ran less, by how much less a token takes: below, fewer are no help
@@ -32,7 +38,9 @@ class PaceLimit:
         self._before_s = 0.0
 
     def look(self, token_s: float | None, running: int, itl_s: float | None) -> None:
-        """The mean gap between tokens since the last look (None: no token came), what runs now, and what is promised of a gap."""
+        """The mean gap between tokens since the last look (None: no token came), what runs now, and
+        what is promised of a gap.
+        """
         before_s, self._before_s = self._before_s, token_s or 0.0
         self._given_up = max(0, self._given_up - 1)
         if itl_s is None or self._given_up:
@@ -46,7 +54,9 @@ class PaceLimit:
             self._cut(running, steady_s, _AIM * itl_s)
         elif self.most is not None and token_s < _IN_TIME * itl_s:
             if running >= self.most - 1:
-                self.most = max(self.most + 1, int(self.most * min(_FASTEST_GROWTH, _AIM * itl_s / token_s)))
+                self.most = max(
+                    self.most + 1, int(self.most * min(_FASTEST_GROWTH, _AIM * itl_s / token_s))
+                )
             if self.most > highest:
                 self.most = None
 

@@ -1,4 +1,6 @@
-"""Which replica a request fits on: where prompts that begin alike went, if there is room and not too much to do, else the freest."""
+"""Which replica a request fits on: where prompts that begin alike went, if there is room and not
+too much to do, else the freest.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,31 @@ from barostat.admit.tenants import Turn
 
 _TRIED = 2
 _NEAR_AHEAD = 32
-"""So many more requests than the emptiest may run where prompts that begin alike went: what they share is computed sooner than a step of
-all of them is made, and past that the others stand idle beside one that is slow."""
+"""So many more requests than the emptiest may run where prompts that begin alike went: what they
+share is computed sooner than a step of all of them is made, and past that the others stand idle
+beside one that is slow.
+"""
 _CLAIMED_RATIO = 0.5
 _KEPT_RATIO = 0.1
-"""Of a pool, where tenants have shares: for those that have less than theirs. Who has more leaves it free, or a small burst of one that
-asks for little finds every pool taken for as long as the answers of the one that floods last."""
+"""Of a pool, where tenants have shares: for those that have less than theirs. Who has more leaves
+it free, or a small burst of one that asks for little finds every pool taken for as long as the
+answers of the one that floods last.
+"""
 _ACTIVE_S = 60.0
 
 
 def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
-    """The replica that the request fits on now, None where it fits on none. Nothing is admitted by this."""
+    """The replica that the request fits on now, None where it fits on none. Nothing is admitted by
+    this.
+    """
     request, line = one.request, one.turn.line
     near = line.learned.affinity.get(request.prefix_key) if request.prefix_key else None
     ranked = [
-        ((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, replica.name, replica)
+        (
+            (replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens,
+            replica.name,
+            replica,
+        )
         for replica in line.replicas
         if replica.has_a_place(request.sequences, rules.max_running)
     ]
@@ -46,7 +58,9 @@ def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
 
 
 def _has_its_share(turn: Turn, at: float) -> bool:
-    """What runs of this tenant on the line's engines is more than its share, and another has asked for some of these lately."""
+    """What runs of this tenant on the line's engines is more than its share, and another has asked
+    for some of these lately.
+    """
     running = shares = 0.0
     others = False
     for other in turn.line.turns:
@@ -57,16 +71,24 @@ def _has_its_share(turn: Turn, at: float) -> bool:
 
 
 def _near_first(ranked: list[tuple[float, str, ReplicaLedger]], near: str) -> None:
-    """The replica near to the request is tried first, if it is among these and not too far ahead of them."""
+    """The replica near to the request is tried first, if it is among these and not too far ahead of
+    them.
+    """
     for place, (_, name, replica) in enumerate(ranked):
         if name == near:
-            if place and len(replica.live) <= min(len(other.live) for _, _, other in ranked) + _NEAR_AHEAD:
+            if (
+                place
+                and len(replica.live)
+                <= min(len(other.live) for _, _, other in ranked) + _NEAR_AHEAD
+            ):
                 ranked.insert(0, ranked.pop(place))
             return
 
 
 def claim(one: Reservation) -> None:
-    """It is this one's turn and it fits nowhere: it lays claim to the replica where most is free."""
+    """It is this one's turn and it fits nowhere: it lays claim to the replica where most is
+    free.
+    """
     line = one.turn.line
     give_up_claim(line)
     line.blocked = one
@@ -94,7 +116,9 @@ def give_up_claims(replica: ReplicaLedger) -> None:
 
 
 def came_free(replica: ReplicaLedger, tokens: float) -> None:
-    """So many tokens came free there: half of them are the claims', one after the other, until each has what its blocked one needs."""
+    """So many tokens came free there: half of them are the claims', one after the other, until each
+    has what its blocked one needs.
+    """
     left = _CLAIMED_RATIO * tokens
     for line in replica.claims:
         if line.blocked is not None and left > 0.0:

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 
 class Pool(NamedTuple):
-    """A replica's KV pool as its engine has it (usable: without the null block), its slots, and the longest sequence it takes.
+    """A replica's KV pool as its engine has it (usable: without the null block), its slots, and the
+    longest sequence it takes.
 
-    `shares_prefixes`: prefix caching is on, so that the n sequences of a request hold its prompt once.
+    `shares_prefixes`: prefix caching is on, so that the n sequences of a request hold its prompt
+    once.
     """
 
     kv_tokens: int
@@ -20,8 +22,9 @@ class Pool(NamedTuple):
 
 
 class AllPools(NamedTuple):
-    """What the pools of all replicas come to: the largest of them, the longest sequence that each of them takes (None where none says
-    it), and whether all of them share prefixes."""
+    """What the pools of all replicas come to: the largest of them, the longest sequence that each
+    of them takes (None where none says it), and whether all of them share prefixes.
+    """
 
     largest_tokens: int = 0
     longest_tokens: int | None = None
@@ -29,9 +32,11 @@ class AllPools(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it started (a counter).
+    """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it
+    started (a counter).
 
-    `token_s`: mean gap between two tokens of an answer since the look before, None where none came or the engine does not tell.
+    `token_s`: mean gap between two tokens of an answer since the look before, None where none came
+    or the engine does not tell.
     """
 
     usage_ratio: float

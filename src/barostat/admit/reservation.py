@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 class Reservation:
     """Mutable: the ledger owns it.
 
-    `prompt_tokens`: what its prompts hold. `produced`: of one sequence, as heard at `heard_at`. `cap`: most that one sequence
-    produces, `output_cap` what is in force of it (None: nothing but the model's length), `capped` if the gateway has to write it into the
-    body. `charge`: tokens charged to its tenant, what it is expected to come to.
-    `turn`: its tenant's in its line; `turns`: those that count it while it runs, of each line that its replica is of.
-    `replica`: None while it waits. `row`, `held`: what the replica's forecast has of it (chances by horizon; tokens held).
+    `prompt_tokens`: what its prompts hold. `produced`: of one sequence, as heard at `heard_at`.
+    `cap`: most that one sequence produces, `output_cap` what is in force of it (None: nothing but
+    the model's length), `capped` if the gateway has to write it into the body. `charge`: tokens
+    charged to its tenant, what it is expected to come to. `turn`: its tenant's in its line;
+    `turns`: those that count it while it runs, of each line that its replica is of. `replica`: None
+    while it waits. `row`, `held`: what the replica's forecast has of it (chances by horizon; tokens
+    held).
     """
 
     __slots__ = (
@@ -28,7 +30,14 @@ class Reservation:
     )  # fmt: skip
 
     def __init__(
-        self, number: int, request: AskedRequest, turn: Turn, lengths: LengthClass, prompt_tokens: int, cap: int, charge: float
+        self,
+        number: int,
+        request: AskedRequest,
+        turn: Turn,
+        lengths: LengthClass,
+        prompt_tokens: int,
+        cap: int,
+        charge: float,
     ) -> None:
         self.number = number
         self.request = request

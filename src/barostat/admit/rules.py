@@ -1,6 +1,8 @@
-"""The limits as the gate applies them: every absent one given its meaning, once, so that a decision only compares numbers.
+"""The limits as the gate applies them: every absent one given its meaning, once, so that a decision
+only compares numbers.
 
-Reloading the limits is making new rules: decisions from then on go by them, what is admitted stays admitted.
+Reloading the limits is making new rules: decisions from then on go by them, what is admitted stays
+admitted.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ from barostat.core.limits import ServingLimits
 _PREEMPTED_RATIO = 0.01
 _QUEUE_DEADLINE_S = 30.0
 _QUEUED = 2000
-_TTFT_FOR_QUEUE_RATIO = 0.8  # of the time to the first token; the rest is for the prompt to be computed
+_TTFT_FOR_QUEUE_RATIO = (
+    0.8  # of the time to the first token; the rest is for the prompt to be computed
+)
 
 
 @dataclass(frozen=True)
 class TenantRule:
-    """What a tenant may have. `share`: weight in the order of service (and of the budget where others want it too)."""
+    """What a tenant may have. `share`: weight in the order of service (and of the budget where
+    others want it too).
+    """
 
     name: str
     share: float
@@ -30,10 +36,11 @@ class TenantRule:
 class Rules:
     """What is enforced. Token limits are of one request; None is no limit.
 
-    `kv_token_budget`: per replica, what may be held at the forecast's peak, None for the pool: no headroom is kept for growth, since growth
-    is what the forecast is of. `itl_s`: what is promised of a gap between tokens, None for nothing. `queue_deadline_s`: longest wait.
-    `preempted_ratio`: of the admitted, how many may be preempted.
-    `tenants_closed`: tenants are listed, and a name that is not among them is refused.
+    `kv_token_budget`: per replica, what may be held at the forecast's peak, None for the pool: no
+    headroom is kept for growth, since growth is what the forecast is of. `itl_s`: what is promised
+    of a gap between tokens, None for nothing. `queue_deadline_s`: longest wait. `preempted_ratio`:
+    of the admitted, how many may be preempted. `tenants_closed`: tenants are listed, and a name
+    that is not among them is refused.
     """
 
     max_input_tokens: int | None = None
@@ -56,21 +63,33 @@ class Rules:
 def rules_of(limits: ServingLimits) -> Rules:
     """The rules that these limits mean.
 
-    A deadline that is not stated is 0.8 of the time to the first token, else 30 s. Tenants without a share divide what the others leave.
+    A deadline that is not stated is 0.8 of the time to the first token, else 30 s. Tenants without
+    a share divide what the others leave.
     """
     spec = limits.spec
     request, engine, edge, slo = spec.request, spec.engine, spec.edge, spec.slo
     deadline_s = edge.queue_deadline_seconds
     if deadline_s is None:
-        deadline_s = _QUEUE_DEADLINE_S if slo.ttft_p99_seconds is None else _TTFT_FOR_QUEUE_RATIO * slo.ttft_p99_seconds
+        deadline_s = (
+            _QUEUE_DEADLINE_S
+            if slo.ttft_p99_seconds is None
+            else _TTFT_FOR_QUEUE_RATIO * slo.ttft_p99_seconds
+        )
     taken = sum(tenant.share or 0.0 for tenant in spec.tenants)
     unstated = sum(tenant.share is None for tenant in spec.tenants)
     each = max(1.0 - taken, 0.05) / max(unstated, 1)
     tenants = {
-        one.name: TenantRule(one.name, max(each if one.share is None else one.share, 1e-3), one.max_concurrency, one.tokens_per_minute)
+        one.name: TenantRule(
+            one.name,
+            max(each if one.share is None else one.share, 1e-3),
+            one.max_concurrency,
+            one.tokens_per_minute,
+        )
         for one in spec.tenants
     }
-    slots = [value for value in (engine.max_num_seqs, engine.max_num_active_seqs) if value is not None]
+    slots = [
+        value for value in (engine.max_num_seqs, engine.max_num_active_seqs) if value is not None
+    ]
     return Rules(
         max_input_tokens=request.max_input_tokens,
         max_output_tokens=request.max_output_tokens,

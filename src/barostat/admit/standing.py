@@ -8,7 +8,9 @@ from barostat.admit.ledger import Ledger
 
 
 class ReplicaStanding(NamedTuple):
-    """One replica: tokens held now as the ledger takes it, the bound on what will be held, and the pool."""
+    """One replica: tokens held now as the ledger takes it, the bound on what will be held, and the
+    pool.
+    """
 
     name: str
     open: bool
@@ -31,8 +33,10 @@ class TenantStanding(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The whole gate. `margin`: standard deviations kept, of the model that keeps most. `forecast_error_ratio`: of expected lengths, mean
-    and absolute. `residence_s`: on all engines."""
+    """The whole gate. `margin`: standard deviations kept, of the model that keeps most.
+    `forecast_error_ratio`: of expected lengths, mean and absolute. `residence_s`: on all
+    engines.
+    """
 
     replicas: tuple[ReplicaStanding, ...]
     tenants: tuple[TenantStanding, ...]
@@ -56,8 +60,20 @@ def standing(ledger: Ledger, at: float) -> Standing:
             )
         )  # fmt: skip
     tenants = tuple(
-        TenantStanding(one.name, one.running, one.running_tokens, one.waiting, one.queued_tokens) for one in ledger.tenants.values()
+        TenantStanding(one.name, one.running, one.running_tokens, one.waiting, one.queued_tokens)
+        for one in ledger.tenants.values()
     )
     margins = {one.learned.margin for one in ledger.replicas.values()} or {ledger.learned.margin}
-    highest, preempted = max(margin.z for margin in margins), sum(margin.preempted for margin in margins)
-    return Standing(tuple(replicas), tenants, ledger.queued, highest, preempted, ledger.forecast_error, ledger.lines[0].residence_s)
+    highest, preempted = (
+        max(margin.z for margin in margins),
+        sum(margin.preempted for margin in margins),
+    )
+    return Standing(
+        tuple(replicas),
+        tenants,
+        ledger.queued,
+        highest,
+        preempted,
+        ledger.forecast_error,
+        ledger.lines[0].residence_s,
+    )

@@ -1,23 +1,30 @@
-"""Whose turn it is: virtual token counters, so that tenants that wait are served tokens in proportion to their shares.
+"""Whose turn it is: virtual token counters, so that tenants that wait are served tokens in
+proportion to their shares.
 
     admitted: counter += (input + expected output) / share        ended: counter += (what it was - what was expected) / share
-    next is who waits and has the lowest counter; who begins to wait is lifted to four of its charges below the lowest of those that
-    wait; where nobody does, below the highest that anybody was served to: hours without a queue are nobody's debt
+    next is who waits and has the lowest counter; who begins to wait is lifted to four of its
+    charges below the lowest of those that wait; where nobody does, below the highest that anybody
+    was served to: hours without a queue are nobody's debt
 
-Each line (`lines.py`) has counters of its own: shares are of the engines that a request may go to, and what a tenant was served of one
-model is no debt at another.
+Each line (`lines.py`) has counters of its own: shares are of the engines that a request may go to,
+and what a tenant was served of one model is no debt at another.
 
-Bound: between two tenants that both wait in a line the whole time and have something that fits, what they were served on its engines, each
-over its share, differs by at most twice the largest charge of one request over its share, plus what may pass a request that does not fit
-yet (`waiting.py`: as much as it needs itself, on its replica; elsewhere, until there is as much free there), plus how far the expected
-outputs of what runs are off, plus what other lines that share these engines were given of them. Of what it was idle a tenant keeps a
-credit of four charges, once: a tenant within its share that asks in small bursts would otherwise queue like the one that floods. None is
-lost by being served late.
-Source: Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024 (VTC), with the charge of the output moved to admission.
+Bound: between two tenants that both wait in a line the whole time and have something that fits,
+what they were served on its engines, each over its share, differs by at most twice the largest
+charge of one request over its share, plus what may pass a request that does not fit yet
+(`waiting.py`: as much as it needs itself, on its replica; elsewhere, until there is as much free
+there), plus how far the expected outputs of what runs are off, plus what other lines that share
+these engines were given of them. Of what it was idle a tenant keeps a credit of four charges, once:
+a tenant within its share that asks in small bursts would otherwise queue like the one that floods.
+None is lost by being served late.
+Source: Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024 (VTC), with the charge
+of the output moved to admission.
 
-Tokens per minute are a bucket that fills by a sixtieth each second and holds a quarter of a minute's: in any minute at most 1.25 times the
-limit is admitted (by what was expected; what was expected wrongly is settled when the answer ends), and a request larger than the bucket
-is admitted when the bucket is full. Who is refused is told when its tokens will have come in behind those of who was told so before.
+Tokens per minute are a bucket that fills by a sixtieth each second and holds a quarter of a
+minute's: in any minute at most 1.25 times the limit is admitted (by what was expected; what was
+expected wrongly is settled when the answer ends), and a request larger than the bucket is admitted
+when the bucket is full. Who is refused is told when its tokens will have come in behind those of
+who was told so before.
 """
 
 from __future__ import annotations
@@ -38,8 +45,9 @@ _PRIORITIES = 10
 
 
 class TenantLedger:
-    """One tenant. Mutable. `running` requests are admitted, `waiting` wait, each with their charges. `turns`: by line, that of all engines
-    first."""
+    """One tenant. Mutable. `running` requests are admitted, `waiting` wait, each with their
+    charges. `turns`: by line, that of all engines first.
+    """
 
     __slots__ = (
         "_bucket", "_bucket_at", "_promised_at", "name", "queued_tokens", "rule", "running", "running_tokens", "turns", "waiting",
@@ -75,10 +83,14 @@ class TenantLedger:
         return max(0.0, min(charge, most) - self._bucket) * 60 / limit
 
     def promise_s(self, charge: float, short_s: float, at: float) -> float:
-        """In how long to come back, for one that is short by `short_s`: behind those that were told so before."""
+        """In how long to come back, for one that is short by `short_s`: behind those that were told
+        so before.
+        """
         limit = self.rule.tokens_per_minute
         own_s = min(charge, limit * _BURST_MINUTES) * 60 / limit if limit else 0.0
-        self._promised_at = min(max(self._promised_at + own_s, at + short_s), at + max(short_s, _LONGEST_PROMISE_S))
+        self._promised_at = min(
+            max(self._promised_at + own_s, at + short_s), at + max(short_s, _LONGEST_PROMISE_S)
+        )
         return self._promised_at - at
 
     def spend(self, tokens: float) -> None:
@@ -93,10 +105,21 @@ class TenantLedger:
 
 
 class Turn:
-    """One tenant in one line. Mutable. `counter`: tokens over share that it was served on these engines. `asked_at`: when it last asked for
-    them. `running` requests run there, of so many tokens, `waiting` wait in this line."""
+    """One tenant in one line. Mutable. `counter`: tokens over share that it was served on these
+    engines. `asked_at`: when it last asked for them. `running` requests run there, of so many
+    tokens, `waiting` wait in this line.
+    """
 
-    __slots__ = ("_heap", "asked_at", "counter", "line", "running", "running_tokens", "tenant", "waiting")
+    __slots__ = (
+        "_heap",
+        "asked_at",
+        "counter",
+        "line",
+        "running",
+        "running_tokens",
+        "tenant",
+        "waiting",
+    )
 
     def __init__(self, tenant: TenantLedger, line: Line, at: float) -> None:
         self.tenant = tenant
@@ -125,7 +148,9 @@ class Turn:
         self.line.running -= 1
 
     def put(self, one: Reservation) -> None:
-        """The request waits, in the order of arrival; each step of priority is worth a second of it, ten steps at most."""
+        """The request waits, in the order of arrival; each step of priority is worth a second of
+        it, ten steps at most.
+        """
         steps = min(_PRIORITIES, max(-_PRIORITIES, one.request.priority))
         heappush(self._heap, (one.request.at + steps * _PRIORITY_S, one.number, one))
         one.waits = True
@@ -149,10 +174,16 @@ class Turn:
     def first(self) -> Reservation | None:
         """The first that waits, None if nothing does."""
         heap = self._heap
-        while heap and not (heap[0][2].waits and heap[0][2].turn is self):  # it may have moved to another line
+        while heap and not (
+            heap[0][2].waits and heap[0][2].turn is self
+        ):  # it may have moved to another line
             heappop(heap)
         return heap[0][2] if heap else None
 
     def few(self, count: int) -> list[Reservation]:
         """The first and some of those near to it, all waiting, at most so many."""
-        return [entry[2] for entry in self._heap[: 2 * count] if entry[2].waits and entry[2].turn is self][:count]
+        return [
+            entry[2]
+            for entry in self._heap[: 2 * count]
+            if entry[2].waits and entry[2].turn is self
+        ][:count]

@@ -1,10 +1,13 @@
-"""Queues with deadlines: who waits, who is refused at once, whose turn it is, and who may pass one that does not fit yet.
+"""Queues with deadlines: who waits, who is refused at once, whose turn it is, and who may pass one
+that does not fit yet.
 
-Those that may go to the same engines are one queue (`lines.py`), and what others wait for is nothing to them. A request whose wait would
-end after its deadline is refused as it comes, and told when to come back: capacity is promised to the refused one after the other, so that
-those who come back as told find it free. The first in turn of a queue that fits nowhere lays claim to one replica
-(`placing.py`), and half of what comes free there is its own from then on: others pass it elsewhere and with the other half. So neither
-does a long prompt stop the queue, nor do short ones starve it: what passes it on that replica is at most what it needs itself.
+Those that may go to the same engines are one queue (`lines.py`), and what others wait for is
+nothing to them. A request whose wait would end after its deadline is refused as it comes, and told
+when to come back: capacity is promised to the refused one after the other, so that those who come
+back as told find it free. The first in turn of a queue that fits nowhere lays claim to one replica
+(`placing.py`), and half of what comes free there is its own from then on: others pass it elsewhere
+and with the other half. So neither does a long prompt stop the queue, nor do short ones starve it:
+what passes it on that replica is at most what it needs itself.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from barostat.admit.tenants import TenantLedger, Turn
 
 _TRIED_BEHIND = 4
 _CREDIT_REQUESTS = 4
-"""So many requests of a tenant that had less than its share go first when it comes back: a small burst within the share does not queue."""
+"""So many requests of a tenant that had less than its share go first when it comes back: a small
+burst within the share does not queue.
+"""
 _LONGEST_PROMISE_S = 120.0
 _RETRY_AT_A_GUESS_S = 1.0
 LOOK_AGAIN_S = 0.05
@@ -30,7 +35,8 @@ LOOK_AGAIN_S = 0.05
 
 
 def wait_s(one: Reservation) -> float | None:
-    """How long the request would wait behind what waits in its line now, None where nothing is known yet.
+    """How long the request would wait behind what waits in its line now, None where nothing is
+    known yet.
 
     Its tenant is served its share of what comes free, among those that wait.
     """
@@ -52,7 +58,11 @@ def enqueue(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Queued
     """The request waits, or is refused because its wait would be longer than it may be."""
     deadline_at = one.request.at + rules.queue_deadline_s
     expected_s = wait_s(one)
-    if at >= deadline_at or _is_full(one.turn, rules) or (expected_s is not None and at + expected_s > deadline_at):
+    if (
+        at >= deadline_at
+        or _is_full(one.turn, rules)
+        or (expected_s is not None and at + expected_s > deadline_at)
+    ):
         return _refused(one, rules, at, expected_s)
     one.deadline_at = deadline_at
     line_up(one, ledger)
@@ -64,8 +74,12 @@ def line_up(one: Reservation, ledger: Ledger) -> None:
     turn = one.turn
     line = turn.line
     if not turn.waiting:
-        lowest = min((other.counter for other in line.waiting.values()), default=line.served_counter)
-        turn.counter = max(turn.counter, lowest - _CREDIT_REQUESTS * one.charge / turn.tenant.rule.share)
+        lowest = min(
+            (other.counter for other in line.waiting.values()), default=line.served_counter
+        )
+        turn.counter = max(
+            turn.counter, lowest - _CREDIT_REQUESTS * one.charge / turn.tenant.rule.share
+        )
         line.waiting[turn.tenant.name] = turn
     turn.put(one)
     line.queued += 1
@@ -80,7 +94,11 @@ def _is_full(turn: Turn, rules: Rules) -> bool:
     queued = turn.line.queued
     if queued < rules.max_queued:
         return False
-    return not rules.tenants or turn.waiting >= turn.tenant.rule.share * rules.max_queued or queued >= 2 * rules.max_queued
+    return (
+        not rules.tenants
+        or turn.waiting >= turn.tenant.rule.share * rules.max_queued
+        or queued >= 2 * rules.max_queued
+    )
 
 
 def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None) -> Refused:
@@ -96,20 +114,38 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
     held = sum(other.running_tokens for other in line.turns)
     others_wait = any(other is not turn for other in line.waiting.values())
     if others_wait and rules.tenants and turn.running_tokens > tenant.rule.share * held:
-        return Refused(429, "tenant-over-share", "this tenant has more than its share while others wait", retry_s)
-    return Refused(503, "over-capacity", "the wait would be longer than it may be: the KV cache is taken", retry_s)
+        return Refused(
+            429,
+            "tenant-over-share",
+            "this tenant has more than its share while others wait",
+            retry_s,
+        )
+    return Refused(
+        503,
+        "over-capacity",
+        "the wait would be longer than it may be: the KV cache is taken",
+        retry_s,
+    )
 
 
 def _by_its_own_limit(tenant: TenantLedger, retry_s: float, number: int = 0) -> Refused:
     """It is not for want of room at the engines."""
     limit = tenant.rule.max_concurrency
-    return Refused(429, "tenant-concurrency", f"as many requests of this tenant run as may: {limit}", retry_s, number)
+    return Refused(
+        429,
+        "tenant-concurrency",
+        f"as many requests of this tenant run as may: {limit}",
+        retry_s,
+        number,
+    )
 
 
 def held_up(one: Reservation, ledger: Ledger) -> bool:
     """None that it may go to is in rotation while others are that serve the same."""
     line = one.turn.line
-    return not _has_an_engine(line) and any(replica.open and replica.learned is line.learned for replica in ledger.replicas.values())
+    return not _has_an_engine(line) and any(
+        replica.open and replica.learned is line.learned for replica in ledger.replicas.values()
+    )
 
 
 def _has_an_engine(line: Line) -> bool:
@@ -118,7 +154,9 @@ def _has_an_engine(line: Line) -> bool:
 
 
 def _promise_s(line: Line, rules: Rules, at: float, expected_s: float | None) -> float:
-    """When to come back: after those of the line that were told so before, at the pace at which room comes free."""
+    """When to come back: after those of the line that were told so before, at the pace at which
+    room comes free.
+    """
     rate = line.rate_per_s()
     if not rate or expected_s is None:
         return _RETRY_AT_A_GUESS_S
@@ -162,13 +200,27 @@ def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
         if one.tenant.at_its_limit:
             found.append(_by_its_own_limit(one.tenant, retry_s, number))
             continue
-        found.append(Refused(503, "deadline-passed", "no room came free in the time that it may wait", retry_s, number))
+        found.append(
+            Refused(
+                503,
+                "deadline-passed",
+                "no room came free in the time that it may wait",
+                retry_s,
+                number,
+            )
+        )
     return found
 
 
 def _without_an_engine(one: Reservation, ledger: Ledger) -> Refused:
     forget(one, ledger)
-    return Refused(503, "no-replica", "no engine came back into rotation while it waited", _RETRY_AT_A_GUESS_S, one.number)
+    return Refused(
+        503,
+        "no-replica",
+        "no engine came back into rotation while it waited",
+        _RETRY_AT_A_GUESS_S,
+        one.number,
+    )
 
 
 def forget(one: Reservation, ledger: Ledger) -> None:
@@ -179,7 +231,9 @@ def forget(one: Reservation, ledger: Ledger) -> None:
 
 
 def admitted(one: Reservation, rules: Rules, at: float) -> Admitted | None:
-    """The request on the replica it fits on, None where there is none. Not asked whose turn it is."""
+    """The request on the replica it fits on, None where there is none. Not asked whose turn it
+    is.
+    """
     replica = place(one, rules, at)
     if replica is None:
         return None
@@ -188,7 +242,8 @@ def admitted(one: Reservation, rules: Rules, at: float) -> Admitted | None:
 
 
 def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
-    """Everything that waits and can be admitted now, in turn; refused is whose engines have left the rotation while others are in it.
+    """Everything that waits and can be admitted now, in turn; refused is whose engines have left
+    the rotation while others are in it.
 
     Of several lines, those on whose engines nothing has changed just now are left alone.
     """
@@ -214,7 +269,9 @@ def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Re
 
 
 def _came_anew(came: dict[Line, tuple[float, int]], line: Line, tenant: TenantLedger) -> None:
-    """One of that tenant's was admitted out of that line: whose turn it is in others may be another's by that."""
+    """One of that tenant's was admitted out of that line: whose turn it is in others may be
+    another's by that.
+    """
     for other in line.beside:
         if other in came:
             came[other] = _came_at(other)
@@ -232,7 +289,9 @@ def _came_at(line: Line) -> tuple[float, int]:
 
 
 def _next_of(line: Line, ledger: Ledger, rules: Rules, at: float) -> Admitted | Refused | None:
-    """What becomes of the first of the line, or of one that may pass it; None while nothing can be admitted."""
+    """What becomes of the first of the line, or of one that may pass it; None while nothing can be
+    admitted.
+    """
     turn = _next_turn(line)
     first = turn.first() if turn is not None else None
     if turn is None or first is None:
@@ -256,7 +315,9 @@ def _next_turn(line: Line) -> Turn | None:
     return best
 
 
-def _one_that_passes(first: Reservation, ledger: Ledger, rules: Rules, at: float) -> Admitted | None:
+def _one_that_passes(
+    first: Reservation, ledger: Ledger, rules: Rules, at: float
+) -> Admitted | None:
     tried = 0
     for turn in sorted(first.turn.line.waiting.values(), key=lambda one: one.counter):
         if turn.tenant.at_its_limit:

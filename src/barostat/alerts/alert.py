@@ -1,4 +1,6 @@
-"""What an alert is: an expression made from the terms, how long it has to hold, and the words for the person who is woken."""
+"""What an alert is: an expression made from the terms, how long it has to hold, and the words for
+the person who is woken.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.alerts.terms import Terms
 Severity = Literal["critical", "warning"]
 """critical: requests suffer now, a person is woken. warning: somebody looks in working hours."""
 Part = Literal["engine", "slo", "gateway", "pod", "card"]
-"""Where the series come from: vLLM's own metrics, latencies promised, barostat's gateway, kube-state-metrics, the cards' exporter."""
+"""Where the series come from: vLLM's own metrics, latencies promised, barostat's gateway,
+kube-state-metrics, the cards' exporter.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +29,11 @@ class LeftOut:
 class Alert:
     """One alert.
 
-    `found`: what the person reads first, as a template of Prometheus. `holds_s`: how long the expression has to be true (`for`).
-    `within_s`: the latest after its incident has begun that it fires, windows included. `then`: the command to run next (`{target}`:
-    the place, `{fleet}`: all of them, `{limits}`: the limits file); empty: `diagnose` at the place. `hides`: alerts that are this
-    one's consequences.
+    `found`: what the person reads first, as a template of Prometheus. `holds_s`: how long the
+    expression has to be true (`for`). `within_s`: the latest after its incident has begun that it
+    fires, windows included. `then`: the command to run next (`{target}`: the place, `{fleet}`: all
+    of them, `{limits}`: the limits file); empty: `diagnose` at the place. `hides`: alerts that are
+    this one's consequences.
     """
 
     name: str
@@ -49,7 +54,8 @@ def alert_name(module: str) -> str:
 
 
 PLACE = (
-    "{{ if $labels.pod }}pod/{{ $labels.pod }} -n {{ $labels.namespace }}{{ else if $labels.instance }}http://{{ $labels.instance }}"
+    "{{ if $labels.pod }}pod/{{ $labels.pod }} -n {{ $labels.namespace }}{{ else if "
+    "$labels.instance }}http://{{ $labels.instance }}"
     "{{ else }}-A{{ end }}"
 )
 """Where an alert's labels point, as `barostat diagnose` takes it."""
@@ -61,4 +67,6 @@ def next_command(alert: Alert, terms: Terms) -> str:
     """The command that a person runs next."""
     namespace = terms.labels.get("namespace", "~")
     fleet = terms.target or ("-A" if namespace.startswith("~") else f"-n {namespace}")
-    return (alert.then or "barostat diagnose {target}").format(target=terms.target or PLACE, fleet=fleet, limits=terms.limits_file)
+    return (alert.then or "barostat diagnose {target}").format(
+        target=terms.target or PLACE, fleet=fleet, limits=terms.limits_file
+    )

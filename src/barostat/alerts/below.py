@@ -1,10 +1,13 @@
-"""A regular expression for whole numbers below a bound: labels are text, and PromQL cannot compare them."""
+"""A regular expression for whole numbers below a bound: labels are text, and PromQL cannot compare
+them.
+"""
 
 from __future__ import annotations
 
 
 def below(bound: int) -> str:
-    """Matches the decimal whole numbers from 0 to bound - 1, and nothing else (it is anchored by Prometheus).
+    """Matches the decimal whole numbers from 0 to bound - 1, and nothing else (it is anchored by
+    Prometheus).
 
     Errors: ValueError for a bound below 1.
     """

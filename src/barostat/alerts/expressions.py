@@ -1,4 +1,6 @@
-"""Pieces of PromQL: the names that a quantity has in the versions meant, and the shapes that the rules share."""
+"""Pieces of PromQL: the names that a quantity has in the versions meant, and the shapes that the
+rules share.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from barostat.catalog.metric_names import NAME_ERAS
 from barostat.core.version import EngineVersion
 
 ENGINE_LABELS = "engine,pid"
-"""What tells engines of one server apart (data parallel), and its processes: summed away, for the replica is what is acted on."""
+"""What tells engines of one server apart (data parallel), and its processes: summed away, for the
+replica is what is acted on.
+"""
 WINDOW_S = 300.0
 """Rates are over five minutes: two scrapes are in it even at one a minute."""
 
@@ -40,12 +44,16 @@ def quantile(share: float, candidates: Sequence[str], terms: Terms) -> str:
     return either(
         candidates,
         terms,
-        lambda name: f"histogram_quantile({share:g}, {over_engines('sum', rate(f'{name}_bucket', terms))})",
+        lambda name: (
+            f"histogram_quantile({share:g}, {over_engines('sum', rate(f'{name}_bucket', terms))})"
+        ),
     )
 
 
 def next_bucket(bounds: Sequence[float], wanted: float) -> float | None:
-    """The lowest upper bound that is not below what is wanted; None where it is above all of them."""
+    """The lowest upper bound that is not below what is wanted; None where it is above all of
+    them.
+    """
     return next((bound for bound in bounds if bound >= wanted), None)
 
 
@@ -56,7 +64,8 @@ def bucket_label(bound: float) -> str:
 
 def _shown(name: str, version: EngineVersion) -> bool:
     return all(
-        not (era.since and version.before(era.since)) and not (era.before and version.at_least(era.before))
+        not (era.since and version.before(era.since))
+        and not (era.before and version.at_least(era.before))
         for era in NAME_ERAS
         if era.what == name
     )

@@ -1,4 +1,6 @@
-"""The gateway's metrics that alerts read, and the reasons of its refusals that are a want of room. A test holds both to the gateway."""
+"""The gateway's metrics that alerts read, and the reasons of its refusals that are a want of room.
+A test holds both to the gateway.
+"""
 
 from __future__ import annotations
 
@@ -15,5 +17,9 @@ WANT_OF_ROOM = ("over-capacity", "queue-full", "deadline-passed", "no-replica")
 
 
 def gateway_terms(terms: Terms) -> Terms:
-    """The terms for series of the gateway: it stands beside the engines, in the same namespace at most."""
-    return replace(terms, labels={name: value for name, value in terms.labels.items() if name == "namespace"})
+    """The terms for series of the gateway: it stands beside the engines, in the same namespace at
+    most.
+    """
+    return replace(
+        terms, labels={name: value for name, value in terms.labels.items() if name == "namespace"}
+    )

@@ -28,7 +28,12 @@ class Rules:
 def rules_of(terms: Terms, *, among: Sequence[Alert] | None = None) -> Rules:
     """The recording rules and every alert that these terms allow."""
     recordings = [
-        {"record": one.name, "expr": one.expression, **({"labels": dict(one.labels)} if one.labels else {})} for one in recorded(terms)
+        {
+            "record": one.name,
+            "expr": one.expression,
+            **({"labels": dict(one.labels)} if one.labels else {}),
+        }
+        for one in recorded(terms)
     ]
     made: list[dict[str, Any]] = []
     left_out = {}

@@ -1,4 +1,6 @@
-"""Which alert hides which: of one incident the cause pages, its consequences do not. As Alertmanager's `inhibit_rules`."""
+"""Which alert hides which: of one incident the cause pages, its consequences do not. As
+Alertmanager's `inhibit_rules`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from barostat.alerts.alert import Alert
 
 
 def inhibit_rules(among: Sequence[Alert]) -> list[dict[str, Any]]:
-    """One rule per alert that hides others, within one workload of one cluster; a label that neither alert has is the same on both."""
+    """One rule per alert that hides others, within one workload of one cluster; a label that
+    neither alert has is the same on both.
+    """
     return [
         {
             "source_matchers": [f'alertname="{alert.name}"'],

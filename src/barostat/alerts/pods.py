@@ -1,4 +1,6 @@
-"""Series of kube-state-metrics about the engines' pods: by the labels that select them, or by the pods that show vLLM's metrics."""
+"""Series of kube-state-metrics about the engines' pods: by the labels that select them, or by the
+pods that show vLLM's metrics.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,24 @@ from barostat.catalog import metric_names as vllm
 
 
 def of_engines(expression: str, terms: Terms) -> str:
-    """The expression for the engines' pods alone. `{labels}` in it stands for matchers, `{labels_and_X}` for matchers and X.
+    """The expression for the engines' pods alone. `{labels}` in it stands for matchers,
+    `{labels_and_X}` for matchers and X.
 
-    Where a pod is selected by name it need never have shown a metric: one that crashes at its start is told, too. Elsewhere the model's
-    name comes with it, by which the alert is one of the same workload as those of the engine, and can hide them.
+    Where a pod is selected by name it need never have shown a metric: one that crashes at its start
+    is told, too. Elsewhere the model's name comes with it, by which the alert is one of the same
+    workload as those of the engine, and can hide them.
     """
     matchers = terms.matchers("namespace", "pod")
     inside = matchers[1:-1]
-    filled = expression.replace("{labels}", matchers).replace("{labels_and_", "{" + (f"{inside}," if inside else ""))
+    filled = expression.replace("{labels}", matchers).replace(
+        "{labels_and_", "{" + (f"{inside}," if inside else "")
+    )
     if "pod" in terms.labels:
         return filled
-    seen = f"max by (namespace, pod, model_name) (count_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(3600.0)}]))"
-    model = f"(topk by (namespace, pod) (1, {seen}) > bool 0)"  # one of them, where the pod served several within the hour
+    seen = (
+        "max by (namespace, pod, model_name) "
+        f"(count_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(3600.0)}]))"
+    )
+    # one of them, where the pod served several within the hour
+    model = f"(topk by (namespace, pod) (1, {seen}) > bool 0)"
     return f"({filled}) * on (namespace, pod) group_left (model_name) {model}"

@@ -1,4 +1,5 @@
-"""The recording rules: one name per quantity, the same whatever the version calls it. Alerts and dashboards read these and nothing else.
+"""The recording rules: one name per quantity, the same whatever the version calls it. Alerts and
+dashboards read these and nothing else.
 
     replica:...    per scraped server: engines of one server are summed, every other label stays
     model:...      over all replicas of a model: cluster, job, namespace and model_name stay; the workload of the rules is added, as two may
@@ -69,17 +70,25 @@ def quantile_name(quantity: str, share: float) -> str:
 
 
 def recorded(terms: Terms) -> tuple[Recorded, ...]:
-    """Every recording rule for these terms, in an order in which each reads only what stands before it."""
+    """Every recording rule for these terms, in an order in which each reads only what stands before
+    it.
+    """
     return (*_state(terms), *_flow(terms), *_latency(terms), *slow_shares(terms))
 
 
 def _gauge(terms: Terms, candidates: tuple[str, ...], how: str = "sum", **labels: str) -> str:
-    return either(candidates, terms, lambda name: over_engines(how, f"{name}{terms.matchers(**labels)}", *labels))
+    return either(
+        candidates,
+        terms,
+        lambda name: over_engines(how, f"{name}{terms.matchers(**labels)}", *labels),
+    )
 
 
 def _state(terms: Terms) -> list[Recorded]:
     waiting = _gauge(terms, vllm.WAITING)
-    if terms.version is None or terms.version.before(vllm.V0_GONE_IN):  # V0's swapped ones were preempted and wait for their blocks
+    if terms.version is None or terms.version.before(
+        vllm.V0_GONE_IN
+    ):  # V0's swapped ones were preempted and wait for their blocks
         swapped = _gauge(terms, vllm.SWAPPED_V0)
         waiting = f"({waiting}) + ({swapped}) or {waiting}"
     # Before 0.20 the deferred ones are not told apart: all that wait are counted.
@@ -98,15 +107,26 @@ def _state(terms: Terms) -> list[Recorded]:
 
 def _flow(terms: Terms) -> list[Recorded]:
     def flow(candidates: tuple[str, ...], *labels: str) -> str:
-        return either(candidates, terms, lambda name: over_engines("sum", rate(f"{name}_total", terms), *labels))
+        return either(
+            candidates,
+            terms,
+            lambda name: over_engines("sum", rate(f"{name}_total", terms), *labels),
+        )
 
-    hits = f"({flow(vllm.PREFIX_HITS)}) / clamp_min({flow(vllm.PREFIX_QUERIES)}, 1e-9)"  # no look-ups are no hits
+    # no look-ups are no hits
+    hits = f"({flow(vllm.PREFIX_HITS)}) / clamp_min({flow(vllm.PREFIX_QUERIES)}, 1e-9)"
     if terms.version is None or terms.version.before(vllm.V0_GONE_IN):
-        hits += f" or clamp_min({over_engines('max', vllm.PREFIX_HIT_RATE_V0[0] + terms.matchers())}, 0)"
+        hits += (
+            " or "
+            f"clamp_min({over_engines('max', vllm.PREFIX_HIT_RATE_V0[0] + terms.matchers())}, "
+            "0)"
+        )
     found = [
         Recorded(FINISHED, flow(vllm.FINISHED, "finished_reason")),
         Recorded(PREEMPTIONS, flow(vllm.PREEMPTIONS)),
-        Recorded(PREEMPTED_SHARE, f"{PREEMPTIONS}{terms.matchers()} / {FINISHED}{terms.matchers()}"),
+        Recorded(
+            PREEMPTED_SHARE, f"{PREEMPTIONS}{terms.matchers()} / {FINISHED}{terms.matchers()}"
+        ),
         Recorded(GENERATED, flow(vllm.GENERATION_TOKENS)),
         Recorded(PROMPTS, flow(vllm.PROMPT_TOKENS)),
         Recorded(PREFIX_HITS, hits),
@@ -125,24 +145,35 @@ def _latency(terms: Terms) -> list[Recorded]:
 
 
 def slow_shares(terms: Terms) -> list[Recorded]:
-    """Of each promised latency the share of what was slower, over every burn window; none where nothing was promised."""
+    """Of each promised latency the share of what was slower, over every burn window; none where
+    nothing was promised.
+    """
     found = []
     for slo, candidates, bound in promised_bounds(terms):
         labels = {"slo": slo, **of_workload(terms)}
         for window, seconds in BURN_WINDOWS_S.items():
-            found.append(Recorded(f"{SLOW}{window}", _slower(candidates, terms, bound, seconds), labels))
+            found.append(
+                Recorded(f"{SLOW}{window}", _slower(candidates, terms, bound, seconds), labels)
+            )
         found.append(Recorded(COUNTED, _counted(candidates, terms), labels))
     return found
 
 
 def of_workload(terms: Terms) -> dict[str, str]:
-    """The label by which what is recorded of a model is these rules' own; none where no workload is named."""
+    """The label by which what is recorded of a model is these rules' own; none where no workload is
+    named.
+    """
     return {"workload": terms.workload} if terms.workload else {}
 
 
 def promised_bounds(terms: Terms) -> list[tuple[str, tuple[str, ...], float]]:
-    """Each promised latency: its name, its metrics, and the bucket that it is counted by, the next above what was promised."""
-    wanted = (("ttft", vllm.TTFT, terms.promised.ttft_s, "ttft"), ("itl", vllm.ITL, terms.promised.itl_s, "itl"))
+    """Each promised latency: its name, its metrics, and the bucket that it is counted by, the next
+    above what was promised.
+    """
+    wanted = (
+        ("ttft", vllm.TTFT, terms.promised.ttft_s, "ttft"),
+        ("itl", vllm.ITL, terms.promised.itl_s, "itl"),
+    )
     found: list[tuple[str, tuple[str, ...], float]] = []
     for slo, candidates, promised, family in wanted:
         bound = None if promised is None else next_bucket(buckets(family, 0), promised)  # type: ignore[arg-type]
@@ -152,8 +183,14 @@ def promised_bounds(terms: Terms) -> list[tuple[str, tuple[str, ...], float]]:
 
 
 def _slower(candidates: tuple[str, ...], terms: Terms, bound: float, seconds: float) -> str:
-    """The share above a bucket's bound over a window. Each replica counts by the name that it has: a model may run in two versions."""
-    within = either(candidates, terms, lambda name: rate(f"{name}_bucket", terms, seconds, le=bucket_label(bound)))
+    """The share above a bucket's bound over a window. Each replica counts by the name that it has:
+    a model may run in two versions.
+    """
+    within = either(
+        candidates,
+        terms,
+        lambda name: rate(f"{name}_bucket", terms, seconds, le=bucket_label(bound)),
+    )
     counted = either(candidates, terms, lambda name: rate(f"{name}_count", terms, seconds))
     by = f"sum by ({','.join(MODEL)})"
     return f"1 - {by} ({within}) / {by} ({counted})"
@@ -161,4 +198,7 @@ def _slower(candidates: tuple[str, ...], terms: Terms, bound: float, seconds: fl
 
 def _counted(candidates: tuple[str, ...], terms: Terms) -> str:
     window = f"{terms.matchers()}[{terms.span(12 * WINDOW_S)}]"
-    return f"sum by ({','.join(MODEL)}) ({either(candidates, terms, lambda name: f'increase({name}_count{window})')})"
+    return (
+        f"sum by ({','.join(MODEL)}) "
+        f"({either(candidates, terms, lambda name: f'increase({name}_count{window})')})"
+    )

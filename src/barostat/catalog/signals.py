@@ -1,10 +1,12 @@
 """Every signal there is: its name, unit, meaning, and how old it may be before it counts as stale.
 
-A reader (engines, gpus, platform) makes signals of these names; a symptom names them in `needs`. The name is the contract between the two,
-so that a symptom judges the same whether the number came from a metric, a log line or a vendor tool.
+A reader (engines, gpus, platform) makes signals of these names; a symptom names them in `needs`.
+The name is the contract between the two, so that a symptom judges the same whether the number came
+from a metric, a log line or a vendor tool.
 
-Naming: the unit is the suffix where there is one. `log_*` count the lines of a kind in the engine's current life, `previous_log_*` in the
-container before a restart; 0 means a log was read and holds none.
+Naming: the unit is the suffix where there is one. `log_*` count the lines of a kind in the engine's
+current life, `previous_log_*` in the container before a restart; 0 means a log was read and holds
+none.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ from barostat.core.signal import Point, Signal
 STATUS_S = 900.0
 """Age limit of what a system keeps as its current status (a pod's phase, a process on a card)."""
 HISTORY_S = 7200.0
-"""What happened longer ago than this is history, not news: the window of the playbook's own log commands (two hours)."""
+"""What happened longer ago than this is history, not news: the window of the playbook's own log
+commands (two hours).
+"""
 LASTING_S = 7 * 86_400.0
-"""Age limit of what stays true until something restarts: a start-up line, a resolved limit, a failure in the current log."""
+"""Age limit of what stays true until something restarts: a start-up line, a resolved limit, a
+failure in the current log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +44,14 @@ def _kinds(unit: str, stale_after_s: float = SAMPLED_S, **meanings: str) -> list
 
 
 _ALL: list[SignalKind] = [
-    # --- the engine's KV cache and queue (metrics; the statistics line of the log where there are none)
+    # --- the engine's KV cache and queue (metrics; the statistics line of the log where there are
+    # none)
     *_kinds(
         "ratio",
-        kv_usage_ratio="share of the KV pool that running requests hold (evictable cached blocks count as free)",
+        kv_usage_ratio=(
+            "share of the KV pool that running requests hold (evictable cached blocks count as "
+            "free)"
+        ),
         prefix_hit_ratio="prefix-cache hits over queries, in tokens, within the window",
         prefix_hit_step_ratio="the same, as a series between scrapes",
     ),
@@ -51,16 +61,29 @@ _ALL: list[SignalKind] = [
         kv_pool_tokens="tokens that the KV pool of one engine holds",
         block_size_tokens="tokens per block",
     ),
-    *_kinds("blocks", LASTING_S, kv_pool_blocks="blocks of the KV pool of one engine, the null block included"),
+    *_kinds(
+        "blocks",
+        LASTING_S,
+        kv_pool_blocks="blocks of the KV pool of one engine, the null block included",
+    ),
     *_kinds("tokens", kv_used_tokens="KV usage times pool: tokens that running requests hold"),
     *_kinds(
         "count",
         running_requests="requests in the scheduler's running list",
         waiting_requests="requests in the queue, preempted ones included",
-        capacity_waiting_requests="requests that wait for a slot, KV blocks or tokens (not deferred by LoRA, grammar or transfer)",
+        capacity_waiting_requests=(
+            "requests that wait for a slot, KV blocks or tokens (not deferred by LoRA, grammar "
+            "or transfer)"
+        ),
         deferred_waiting_requests="requests that the scheduler passes over: LoRA limit, grammar, KV transfer",
-        preemptions_in_window="preemptions counted within the window (the engine's counter lags: it moves when a victim emits again)",
-        preempted_waiting_requests="requests that had begun to answer and wait again, estimated from below: preemption as it happens",
+        preemptions_in_window=(
+            "preemptions counted within the window (the engine's counter lags: it moves when a "
+            "victim emits again)"
+        ),
+        preempted_waiting_requests=(
+            "requests that had begun to answer and wait again, estimated from below: "
+            "preemption as it happens"
+        ),
         requests_preempted_twice="requests finished in the window that were preempted at least twice",
         finished_in_window="requests finished within the window",
         rejections_in_window="requests that the engine answered 503 because its queue limits were reached",
@@ -70,7 +93,10 @@ _ALL: list[SignalKind] = [
     *_kinds(
         "count",
         LASTING_S,
-        max_running_requests="the limit on running requests as resolved: the smaller of max_num_seqs and max_num_active_seqs",
+        max_running_requests=(
+            "the limit on running requests as resolved: the smaller of max_num_seqs and "
+            "max_num_active_seqs"
+        ),
         max_batched_tokens="the token budget of one step as resolved",
         max_model_len_tokens="the longest sequence that the engine accepts",
     ),
@@ -107,7 +133,9 @@ _ALL: list[SignalKind] = [
     ),
     *_kinds(
         "count",
-        batch_size_mean="effective batch: sequences that produced a token per engine step, mean between scrapes",
+        batch_size_mean=(
+            "effective batch: sequences that produced a token per engine step, mean between scrapes"
+        ),
         batch_size_p95="95th percentile of running requests over the window's scrapes",
         arrival_burstiness="peak over mean of arrivals between scrapes within the window",
     ),
@@ -132,7 +160,10 @@ _ALL: list[SignalKind] = [
         "bool",
         scrape_ok="1 if /metrics answered, 0 if it did not (a series over the window)",
         health_ok="1 if /health answered 200",
-        probe_token_ok="1 if a request of one token was answered within its time, 0 if it was not (only with --probe)",
+        probe_token_ok=(
+            "1 if a request of one token was answered within its time, 0 if it was not (only "
+            "with --probe)"
+        ),
         engine_sleeping="1 if the engine was put to sleep",
     ),
     *_kinds("s", tokens_stalled_s="how long requests have been running without one token counted"),
@@ -145,8 +176,15 @@ _ALL: list[SignalKind] = [
         cpu_usage_cores="CPU cores that the container used",
         cpu_limit_cores="the container's CPU limit",
     ),
-    *_kinds("ratio", cpu_throttled_ratio="share of scheduling periods in which the container was throttled by its CPU limit"),
-    *_kinds("bytes", host_memory_bytes="memory that the container uses", host_memory_limit_bytes="the container's memory limit"),
+    *_kinds(
+        "ratio",
+        cpu_throttled_ratio="share of scheduling periods in which the container was throttled by its CPU limit",
+    ),
+    *_kinds(
+        "bytes",
+        host_memory_bytes="memory that the container uses",
+        host_memory_limit_bytes="the container's memory limit",
+    ),
     *_kinds(
         "count",
         STATUS_S,
@@ -156,7 +194,10 @@ _ALL: list[SignalKind] = [
     # --- GPUs (the worst card of the replica unless said otherwise)
     *_kinds(
         "ratio",
-        gpu_memory_used_ratio="used over total memory of the fullest card (always near the utilisation setting: heat, not harm)",
+        gpu_memory_used_ratio=(
+            "used over total memory of the fullest card (always near the utilisation setting: "
+            "heat, not harm)"
+        ),
         gpu_utilization_ratio="share of time with a kernel running, mean over the replica's cards",
         gpu_power_ratio="power over its limit",
     ),
@@ -164,7 +205,10 @@ _ALL: list[SignalKind] = [
     *_kinds(
         "count",
         gpu_count="cards seen",
-        gpu_throttle_fault="cards whose clocks are cut by heat, power brake or hardware slowdown (detail: the reasons)",
+        gpu_throttle_fault=(
+            "cards whose clocks are cut by heat, power brake or hardware slowdown (detail: the "
+            "reasons)"
+        ),
         gpu_throttle_power_cap="cards at their power cap: normal under load",
         gpu_ecc_uncorrected="uncorrected ECC errors since the driver was loaded",
         gpu_ecc_corrected="corrected ECC errors since the driver was loaded",
@@ -187,7 +231,10 @@ _ALL: list[SignalKind] = [
         kernel_xid_fatal="Xid lines that mean broken hardware or a lost card (detail: the codes)",
         kernel_xid_software="Xid lines that an application causes (13, 31, 43, 45 and the like)",
         kernel_oom_kill="processes that the kernel's OOM killer ended",
-        kernel_gpu_error="other lines of the GPU driver that mean a lost or hung card (GSP time-out, fallen off the bus)",
+        kernel_gpu_error=(
+            "other lines of the GPU driver that mean a lost or hung card (GSP time-out, fallen "
+            "off the bus)"
+        ),
     ),
     # --- Kubernetes
     *_kinds(
@@ -198,15 +245,24 @@ _ALL: list[SignalKind] = [
         pod_starting="1 if the container runs and is not Ready yet",
         pod_not_ready="1 if the pod is not Ready",
         pod_crash_looping="1 if the container waits in CrashLoopBackOff",
-        pod_image_error="1 if the image cannot be pulled or the container cannot be created (detail: the reason)",
+        pod_image_error=(
+            "1 if the image cannot be pulled or the container cannot be created (detail: the "
+            "reason)"
+        ),
         pod_evicted="1 if the pod was evicted or its node ran short of memory or disk",
         pod_oom_killed="1 if the last state says OOMKilled: the host's memory cgroup, never the GPU",
         pod_last_exit_code="exit code of the container's last end",
         pod_probe_failures="liveness, readiness or startup probe failures among the events",
         pod_probe_kills="restarts that a failed liveness or startup probe caused",
         pod_shm_bytes="size of /dev/shm that the pod spec gives (64 MiB where it says nothing)",
-        node_not_ready="1 if the node is not Ready or under memory, disk or PID pressure (detail: the condition)",
-        node_gpu_unhealthy="GPUs that the node has and cannot allocate (capacity over allocatable), or a GPU condition that is bad",
+        node_not_ready=(
+            "1 if the node is not Ready or under memory, disk or PID pressure (detail: the "
+            "condition)"
+        ),
+        node_gpu_unhealthy=(
+            "GPUs that the node has and cannot allocate (capacity over allocatable), or a GPU "
+            "condition that is bad"
+        ),
         pods_unschedulable="pods of the workload that wait for a node",
         replicas_wanted="replicas that the workload asks for",
         replicas_ready="replicas that are Ready",
@@ -232,24 +288,38 @@ _ALL: list[SignalKind] = [
         gateway_timeout_ratio="share of 499, 504 and 408 among them",
         gateway_upstream_share_ratio="upstream response time over total time, median: what the engine has of the latency",
     ),
-    *_kinds("1/s", gateway_requests_per_s="requests per second that come to the gateway, refused ones included"),
+    *_kinds(
+        "1/s",
+        gateway_requests_per_s="requests per second that come to the gateway, refused ones included",
+    ),
     *_kinds(
         "ratio",
-        gateway_held_ratio="KV tokens that the gateway's account holds, over the pool, of the replica with the least room",
+        gateway_held_ratio=(
+            "KV tokens that the gateway's account holds, over the pool, of the replica with "
+            "the least room"
+        ),
         gateway_no_output_limit_ratio="share of the requests in the window that state no output limit",
     ),
     *_kinds(
         "tokens",
-        gateway_prompt_tokens_p50="median prompt length of what the gateway has answered in the window (upper bound of its bucket)",
+        gateway_prompt_tokens_p50=(
+            "median prompt length of what the gateway has answered in the window (upper bound "
+            "of its bucket)"
+        ),
         gateway_prompt_tokens_p95="95th percentile of the same",
-        gateway_output_limit_tokens_p95="95th percentile of the output limits that came to the gateway, refused ones included",
+        gateway_output_limit_tokens_p95=(
+            "95th percentile of the output limits that came to the gateway, refused ones included"
+        ),
     ),
     *_kinds(
         "count",
         gateway_active_requests="requests that are at the gateway: being answered, or waiting for room",
         gateway_queued_requests="requests that wait at the gateway for room",
         gateway_refusals_in_window="requests that the gateway refused in the window (detail: by reason)",
-        gateway_shadow_refusals_in_window="requests that a gateway which only watches would have refused or held back (detail: by reason)",
+        gateway_shadow_refusals_in_window=(
+            "requests that a gateway which only watches would have refused or held back "
+            "(detail: by reason)"
+        ),
     ),
     *_kinds("s", gateway_duration_p99_s="99th percentile of the gateway's request time"),
     *_kinds("count", gateway_long_streams="requests that lasted more than five minutes"),
@@ -258,14 +328,19 @@ _ALL: list[SignalKind] = [
         "count",
         LASTING_S,
         log_ready="the server said that it is ready",
-        log_gpu_oom_startup="GPU out of memory while loading or profiling; or less free memory on the card than asked for",
+        log_gpu_oom_startup=(
+            "GPU out of memory while loading or profiling; or less free memory on the card "
+            "than asked for"
+        ),
         log_gpu_oom_graph_capture="GPU out of memory while capturing graphs or warming up the sampler",
         log_gpu_oom_serving="GPU out of memory after the engine was ready",
         log_gpu_oom="GPU out of memory, at a moment that the log does not tell",
         log_no_cache_blocks="no memory left for the KV pool",
         log_model_too_long="one request of max_model_len does not fit the pool",
         log_states_exceeded="max_num_seqs exceeds the state blocks of a hybrid model",
-        log_host_oom="killed for host memory: exit 137, SIGKILL, ray's memory monitor, the kernel's killer",
+        log_host_oom=(
+            "killed for host memory: exit 137, SIGKILL, ray's memory monitor, the kernel's killer"
+        ),
         log_unknown_argument="the command line was refused",
         log_invalid_config="a setting was refused: a value, a combination, a parallel size",
         log_model_not_found="the model or its tokenizer cannot be had: missing, gated, no network",
@@ -276,17 +351,27 @@ _ALL: list[SignalKind] = [
         log_collective_timeout="a collective (NCCL, RCCL) did not return, or ranks could not connect",
         log_rpc_timeout="the core waited in vain for a worker",
         log_gpu_fault="the card failed: uncorrectable ECC, lost from the bus, fabric not initialised",
-        log_gpu_program_error="a kernel failed: illegal access, device-side assert (software unless hardware says otherwise)",
+        log_gpu_program_error=(
+            "a kernel failed: illegal access, device-side assert (software unless hardware "
+            "says otherwise)"
+        ),
         log_engine_dead="the engine core ended or failed to start",
         log_preempted_v0="sequence groups preempted (V0 warns at every 50th)",
         log_swap_exhausted="no swap space left for preempted groups: the V0 engine aborts",
         log_start_unfinished="the log stops in the midst of a start, without an error (detail: its last line)",
         log_preemptions="preemptions that the statistics lines count within the window",
         log_fd_limit="the limit on open files could not be raised, or was reached",
-        log_unclassified_error="the process ended with an error that no known line explains (detail: the last exception)",
+        log_unclassified_error=(
+            "the process ended with an error that no known line explains (detail: the last "
+            "exception)"
+        ),
     ),
     # a queue that was full hours ago says nothing about now
-    *_kinds("count", STATUS_S, log_requests_rejected="requests refused because the queue limits were reached"),
+    *_kinds(
+        "count",
+        STATUS_S,
+        log_requests_rejected="requests refused because the queue limits were reached",
+    ),
     *_kinds(
         "count",
         LASTING_S,
@@ -302,7 +387,9 @@ _ALL: list[SignalKind] = [
 SIGNALS: dict[str, SignalKind] = {kind.name: kind for kind in _ALL}
 
 
-def signal(name: str, points: Iterable[tuple[float, float]], source: str, detail: str = "") -> Signal | None:
+def signal(
+    name: str, points: Iterable[tuple[float, float]], source: str, detail: str = ""
+) -> Signal | None:
     """A signal of a known name, its points in time order; None where there is no point.
 
     Two points at one instant: the later one in the input stays.
@@ -312,4 +399,11 @@ def signal(name: str, points: Iterable[tuple[float, float]], source: str, detail
     ordered = {at: value for at, value in points if value == value}
     if not ordered:
         return None
-    return Signal(name, kind.unit, tuple(Point(at, ordered[at]) for at in sorted(ordered)), source, kind.stale_after_s, detail)
+    return Signal(
+        name,
+        kind.unit,
+        tuple(Point(at, ordered[at]) for at in sorted(ordered)),
+        source,
+        kind.stale_after_s,
+        detail,
+    )

@@ -1,7 +1,9 @@
-"""Settings with which an engine's steps take several times what its card needs for them, and what to set instead.
+"""Settings with which an engine's steps take several times what its card needs for them, and what
+to set instead.
 
-Source: vLLM 0.32.0 CustomAllreduce (what it says where ranks cannot read each other), CudaPlatform (which attention backend), logger
-(VLLM_TRACE_FUNCTION); CUDA's and NCCL's environment variables; vLLM issues 4760 and 7567 (eager mode), 35987 (GGUF), 8743 (bitsandbytes).
+Source: vLLM 0.32.0 CustomAllreduce (what it says where ranks cannot read each other), CudaPlatform
+(which attention backend), logger (VLLM_TRACE_FUNCTION); CUDA's and NCCL's environment variables;
+vLLM issues 4760 and 7567 (eager mode), 35987 (GGUF), 8743 (bitsandbytes).
 """
 
 from __future__ import annotations
@@ -17,21 +19,29 @@ from barostat.core.window import Window
 RESOLVED_ATTENTION = "resolved_attention_backend"
 """The setting by which a log tells what attention runs on, whoever chose it."""
 EXCHANGE, SOCKETS = "ranks_exchange_over", "TCP sockets"
-"""The setting by which a log tells what ranks exchange over, where it is neither NVLink nor its like; and what NCCL tells of any ranks."""
+"""The setting by which a log tells what ranks exchange over, where it is neither NVLink nor its
+like; and what NCCL tells of any ranks.
+"""
 _EVERY_KERNEL = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _OWN_KERNELS = re.compile(r"xformers|torch.?sdpa|flex.?attention|triton", re.IGNORECASE)
 _SLOW_FORMATS = ("bitsandbytes", "gguf")
 _USUAL_CARDS = 8.0
 """Of a node whose cards nobody counted."""
 _PCIE_FACTOR = 4.0
-"""A step over PCIe beside the same over NVLink, at most; the step model knows the links of most cards and charges for them already."""
+"""A step over PCIe beside the same over NVLink, at most; the step model knows the links of most
+cards and charges for them already.
+"""
 _KERNELS_FACTOR = 10.0
-"""Kernels that are started one by one, or not made for the card, cost this many times at most: longer steps have another reason."""
+"""Kernels that are started one by one, or not made for the card, cost this many times at most:
+longer steps have another reason.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowSetting:
-    """`told`: what it does to a step. `instead`: how to start the engine. `most`: how many times as long steps may take for it."""
+    """`told`: what it does to a step. `instead`: how to start the engine. `most`: how many times as
+    long steps may take for it.
+    """
 
     told: str
     instead: str
@@ -39,7 +49,9 @@ class SlowSetting:
 
 
 def slow_settings(config: EngineConfig, cards: float | None) -> tuple[SlowSetting, ...]:
-    """Those that are set, the heaviest first. `cards`: that were seen where the engine runs; None: not looked at."""
+    """Those that are set, the heaviest first. `cards`: that were seen where the engine runs; None:
+    not looked at.
+    """
     return (*_links(config, cards), *_others(config))
 
 
@@ -51,48 +63,94 @@ def slow_settings_of(window: Window) -> tuple[SlowSetting, ...]:
 
 def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
     """The first that tells what tensor parallel ranks exchange over."""
-    ranks, over, peers = config.number("tensor_parallel_size") or 1.0, config.get(EXCHANGE), config.get("NCCL_P2P_DISABLE")
+    ranks, over, peers = (
+        config.number("tensor_parallel_size") or 1.0,
+        config.get(EXCHANGE),
+        config.get("NCCL_P2P_DISABLE"),
+    )
     here = cards or _USUAL_CARDS
     if ranks > here:
         on = f"on {here:.0f} cards here" if cards else f"where a usual node has {here:.0f} cards"
-        inside = f"--tensor-parallel-size {here:.0f} --pipeline-parallel-size {math.ceil(ranks / here)}"
-        told = f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
-        yield SlowSetting(told, f"with {inside}: layers divided inside a node, stages between nodes")
+        inside = (
+            f"--tensor-parallel-size {here:.0f} --pipeline-parallel-size {math.ceil(ranks / here)}"
+        )
+        told = (
+            f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
+        )
+        yield SlowSetting(
+            told, f"with {inside}: layers divided inside a node, stages between nodes"
+        )
     elif ranks > 1 and over is not None and (over.value != SOCKETS or _alone(config)):
-        inside = "with tensor parallelism inside a node, stages between nodes, and RDMA for what is left"
+        inside = (
+            "with tensor parallelism inside a node, stages between nodes, and RDMA for what is left"
+        )
         linked = "on cards with a link of their own, or with fewer ranks and more replicas"
-        told, near = f"tensor parallel ranks exchange over {over.value}: every layer waits for it", "PCIe" in str(over.value)
+        told, near = (
+            f"tensor parallel ranks exchange over {over.value}: every layer waits for it",
+            "PCIe" in str(over.value),
+        )
         yield SlowSetting(told, linked if near else inside, _PCIE_FACTOR if near else math.inf)
     elif ranks > 1 and _is_set(peers):
         instead = "without NCCL_P2P_DISABLE, on cards that reach each other without hanging"
-        yield SlowSetting("NCCL_P2P_DISABLE: ranks exchange through the host's memory", instead, _PCIE_FACTOR)
+        yield SlowSetting(
+            "NCCL_P2P_DISABLE: ranks exchange through the host's memory", instead, _PCIE_FACTOR
+        )
 
 
 def _alone(config: EngineConfig) -> bool:
     """True if what exchanges can only be tensor parallel ranks."""
-    return all((config.number(name) or 1.0) <= 1 for name in ("pipeline_parallel_size", "data_parallel_size"))
+    return all(
+        (config.number(name) or 1.0) <= 1
+        for name in ("pipeline_parallel_size", "data_parallel_size")
+    )
 
 
 def _others(config: EngineConfig) -> Iterator[SlowSetting]:
     for name in filter(lambda name: _is_set(config.get(name)), _EVERY_KERNEL):
-        yield SlowSetting(f"{name}: the host waits for every kernel", f"without {name}: it is for debugging")
+        yield SlowSetting(
+            f"{name}: the host waits for every kernel", f"without {name}: it is for debugging"
+        )
     if _is_set(config.get("VLLM_TRACE_FUNCTION")):
-        yield SlowSetting("VLLM_TRACE_FUNCTION: every call is written to a file", "without VLLM_TRACE_FUNCTION: it is for debugging")
+        yield SlowSetting(
+            "VLLM_TRACE_FUNCTION: every call is written to a file",
+            "without VLLM_TRACE_FUNCTION: it is for debugging",
+        )
     if (offloaded := config.number("cpu_offload_gb")) is not None and offloaded > 0:
         told = f"{offloaded:g} GiB of weights come from the host's memory in every step"
-        yield SlowSetting(told, "with weights that fit the cards: fewer bits or more cards, without --cpu-offload-gb")
-    attention, runs_on = config.get("attention_backend") or config.get("VLLM_ATTENTION_BACKEND"), config.get(RESOLVED_ATTENTION)
-    if attention is not None and all(_OWN_KERNELS.match(str(one.value)) for one in (attention, runs_on or attention)):
-        instead = "with the backend that vLLM chooses by itself, or FLASH_ATTN or FLASHINFER where the card has them"
-        yield SlowSetting(f"attention runs on {attention.value}, not on kernels for this card", instead, _KERNELS_FACTOR)
+        yield SlowSetting(
+            told,
+            "with weights that fit the cards: fewer bits or more cards, without --cpu-offload-gb",
+        )
+    attention, runs_on = (
+        config.get("attention_backend") or config.get("VLLM_ATTENTION_BACKEND"),
+        config.get(RESOLVED_ATTENTION),
+    )
+    if attention is not None and all(
+        _OWN_KERNELS.match(str(one.value)) for one in (attention, runs_on or attention)
+    ):
+        instead = (
+            "with the backend that vLLM chooses by itself, or FLASH_ATTN or FLASHINFER where "
+            "the card has them"
+        )
+        yield SlowSetting(
+            f"attention runs on {attention.value}, not on kernels for this card",
+            instead,
+            _KERNELS_FACTOR,
+        )
     eager = config.get("enforce_eager")
     if eager is not None and eager.value is True:
         told = "eager mode: every kernel is started by the host (--enforce-eager)"
-        yield SlowSetting(told, "without --enforce-eager: kernels are started as graphs", _KERNELS_FACTOR)
+        yield SlowSetting(
+            told, "without --enforce-eager: kernels are started as graphs", _KERNELS_FACTOR
+        )
     form = config.get("quantization")
     if form is not None and str(form.value).lower() in _SLOW_FORMATS:
         told = f"weights in {form.value}, which is unpacked anew for every step"
-        yield SlowSetting(told, "with the same bits as AWQ, GPTQ or FP8, which have kernels of their own", _KERNELS_FACTOR)
+        yield SlowSetting(
+            told,
+            "with the same bits as AWQ, GPTQ or FP8, which have kernels of their own",
+            _KERNELS_FACTOR,
+        )
 
 
 def _is_set(found: ConfigValue | None) -> bool:

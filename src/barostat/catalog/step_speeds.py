@@ -1,9 +1,12 @@
-"""How fast cards do what a step of an engine asks of them: shares of their data sheets that real engines reach, and links between cards.
+"""How fast cards do what a step of an engine asks of them: shares of their data sheets that real
+engines reach, and links between cards.
 
-`FITTED` was fitted by `bench/pace_fit.py` to public closed-loop measurements of vLLM 0.11 to 0.19 on H100, H200 and B200 (Qwen3-32B,
-Llama-3.1-70B, MiniMax-M2.5, Kimi-K2.5, gpt-oss-120b; bf16, fp8, fp4, int4; 1 to 8 cards), pulled to physical defaults where those do not
-tell. docs/decisions/step-time.md says how, and how far off it is on models and cards left out.
-Units: _ratio of the data sheet's figure, _s seconds. Source of links: vendors' data sheets (one direction, to all other cards).
+`FITTED` was fitted by `bench/pace_fit.py` to public closed-loop measurements of vLLM 0.11 to 0.19
+on H100, H200 and B200 (Qwen3-32B, Llama-3.1-70B, MiniMax-M2.5, Kimi-K2.5, gpt-oss-120b; bf16, fp8,
+fp4, int4; 1 to 8 cards), pulled to physical defaults where those do not tell.
+docs/decisions/step-time.md says how, and how far off it is on models and cards left out.
+Units: _ratio of the data sheet's figure, _s seconds. Source of links: vendors' data sheets (one
+direction, to all other cards).
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ FITTED: Mapping[str, float] = {
     "front_s": 0.01042, "front_token_s": 3.997e-06, "delivery_steps": 4.702,
 }  # fmt: skip
 
-# One direction, GB/s, by what a card's name starts with; the first that fits counts. What is not here exchanges over PCIe.
+# One direction, GB/s, by what a card's name starts with; the first that fits counts. What is not
+# here exchanges over PCIe.
 LINKS_GB_PER_S: tuple[tuple[str, float], ...] = (
     ("GB300", 900.0), ("GB200", 900.0), ("B300", 900.0), ("B200", 900.0), ("GH200", 450.0), ("H200-NVL", 450.0), ("H200", 450.0),
     ("H100-NVL", 300.0), ("H100-PCIe", 300.0), ("H100", 450.0), ("H20", 450.0), ("A100", 300.0), ("V100-SXM2", 150.0), ("MI355X", 537.0),
@@ -29,14 +33,27 @@ PCIE_GB_PER_S: Mapping[str, float] = {"12": 55.0, "10": 55.0, "9": 55.0, "8": 26
 """Of a card's slot, by the compute capability's first number."""
 PCIE_ELSE_GB_PER_S = 26.0
 
-FP4_TFLOPS: Mapping[str, float] = {"B200-SXM": 9000.0, "GB200": 10000.0, "B300-SXM": 14000.0, "GB300": 15000.0, "MI355X": 10100.0}
+FP4_TFLOPS: Mapping[str, float] = {
+    "B200-SXM": 9000.0,
+    "GB200": 10000.0,
+    "B300-SXM": 14000.0,
+    "GB300": 15000.0,
+    "MI355X": 10100.0,
+}
 """Dense, of cards whose tensor cores take fp4 operands. Source: vendors' data sheets."""
-FP16_TFLOPS: Mapping[str, float] = {"T4": 65.0, "V100-PCIe-16GB": 112.0, "V100-SXM2-16GB": 125.0, "V100-SXM2-32GB": 125.0}
+FP16_TFLOPS: Mapping[str, float] = {
+    "T4": 65.0,
+    "V100-PCIe-16GB": 112.0,
+    "V100-SXM2-16GB": 125.0,
+    "V100-SXM2-32GB": 125.0,
+}
 """Dense, of cards without bfloat16."""
 
 REACH_RATIO: Mapping[str, float] = {"AMD": 0.78}
-"""What a make's cards reach of their data sheets, over what those of the points reach. From one public run: Qwen3-8B in bf16 on one MI300X,
-32 clients, 1,024 tokens in and out, vLLM of April 2026: 9.42 ms a token."""
+"""What a make's cards reach of their data sheets, over what those of the points reach. From one
+public run: Qwen3-8B in bf16 on one MI300X, 32 clients, 1,024 tokens in and out, vLLM of April 2026:
+9.42 ms a token.
+"""
 
 MEASURED_CARDS: frozenset[str] = frozenset(("H100-SXM5-80GB", "H200-SXM-141GB", "B200-SXM"))
 """Cards that the points were measured on."""

@@ -1,7 +1,8 @@
-"""vLLM's arguments that are not in FLAGS: their names, which tell a misspelled argument from one that is merely not there, and which of
-them are gone.
+"""vLLM's arguments that are not in FLAGS: their names, which tell a misspelled argument from one
+that is merely not there, and which of them are gone.
 
-Source: the argument parser of the published wheel 0.32.0 (`make_arg_parser`), and names that older releases had.
+Source: the argument parser of the published wheel 0.32.0 (`make_arg_parser`), and names that older
+releases had.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from barostat.core.version import EngineVersion
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An argument that was there once. `gone`: the first version without it; `instead`: what replaced it, empty where nothing did."""
+    """An argument that was there once. `gone`: the first version without it; `instead`: what
+    replaced it, empty where nothing did.
+    """
 
     gone: str
     instead: str = ""
@@ -58,8 +61,9 @@ REMOVED: dict[str, Removed] = {
     "rope_theta": Removed("0.11.1", "--hf-overrides"),
     "task": Removed("0.13.0", "--runner (with --convert)"),
 }  # fmt: skip
-"""What is gone of those, and when. Source: `add_cli_args` and `make_arg_parser` of the source archives 0.7.3 to 0.20.0 (every minor but
-0.15), of the wheel 0.32.0."""
+"""What is gone of those, and when. Source: `add_cli_args` and `make_arg_parser` of the source
+archives 0.7.3 to 0.20.0 (every minor but 0.15), of the wheel 0.32.0.
+"""
 
 _OTHER_VALUED: frozenset[str] = frozenset(
     """
@@ -107,14 +111,18 @@ def argument_names() -> frozenset[str]:
 
 
 def removed(name: str, version: EngineVersion) -> Removed | None:
-    """What became of an argument that this version has no more; None for one that it has, that FLAGS has, or that we do not have."""
+    """What became of an argument that this version has no more; None for one that it has, that
+    FLAGS has, or that we do not have.
+    """
     found = REMOVED.get(name)
     return found if found is not None and version.at_least(found.gone) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """An argument that a version does not have: it came `since` then or is `gone` since then, one of the two; and what replaced it."""
+    """An argument that a version does not have: it came `since` then or is `gone` since then, one
+    of the two; and what replaced it.
+    """
 
     option: str
     since: str
@@ -123,11 +131,15 @@ class Lacking:
 
 
 def lacking(name: str, version: EngineVersion) -> Lacking | None:
-    """Why the version refuses the argument, by its name with underscores; None for one that it has, or that is on neither list."""
+    """Why the version refuses the argument, by its name with underscores; None for one that it has,
+    or that is on neither list.
+    """
     flag = FLAGS.get(name)
     if flag is None:
         found = removed(name, version)
-        return Lacking(option_of(name), "", found.gone, found.instead) if found is not None else None
+        return (
+            Lacking(option_of(name), "", found.gone, found.instead) if found is not None else None
+        )
     if known_flag(name, version) != "absent":
         return None
     ended = flag.gone if flag.gone and version.at_least(flag.gone) else ""

@@ -1,6 +1,8 @@
-"""What vLLM does from which version on: the gates that symptoms, levers and parsers ask before they say something about an engine.
+"""What vLLM does from which version on: the gates that symptoms, levers and parsers ask before they
+say something about an engine.
 
-Source: the wheels 0.6.6.post1 to 0.33.0 (vllm/v1/core/sched, vllm/v1/engine, vllm/config, vllm/envs), and the pull requests named.
+Source: the wheels 0.6.6.post1 to 0.33.0 (vllm/v1/core/sched, vllm/v1/engine, vllm/config,
+vllm/envs), and the pull requests named.
 """
 
 from __future__ import annotations
@@ -62,4 +64,6 @@ def behaves(name: str, version: EngineVersion | None) -> bool | None:
     behaviour = BEHAVIOURS[name]
     if version is None:
         return None
-    return version.at_least(behaviour.since) and not (behaviour.until and version.at_least(behaviour.until))
+    return version.at_least(behaviour.since) and not (
+        behaviour.until and version.at_least(behaviour.until)
+    )

@@ -1,6 +1,8 @@
-"""The labels of vllm:cache_config_info from 0.12 on: the fields of CacheConfig, with what a default configuration shows.
+"""The labels of vllm:cache_config_info from 0.12 on: the fields of CacheConfig, with what a default
+configuration shows.
 
-Source: vLLM 0.12.0 to 0.33.0, CacheConfig.metrics_info; the values of 0.32.0 seen at a running engine.
+Source: vLLM 0.12.0 to 0.33.0, CacheConfig.metrics_info; the values of 0.32.0 seen at a running
+engine.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""What vLLM's /metrics shows by default from 0.12 on: every metric in its order, with its type, labels and buckets.
+"""What vLLM's /metrics shows by default from 0.12 on: every metric in its order, with its type,
+labels and buckets.
 
 The words of HELP are ours: nothing reads them but people.
 
-Source: vLLM 0.12.0 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger), `v1/metrics/buckets.py`, `v1/metrics/perf.py`; HTTP metrics:
-prometheus_fastapi_instrumentator 8.1 with its defaults; names of the process and the interpreter: prometheus_client 0.26.
+Source: vLLM 0.12.0 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger),
+`v1/metrics/buckets.py`, `v1/metrics/perf.py`; HTTP metrics: prometheus_fastapi_instrumentator 8.1
+with its defaults; names of the process and the interpreter: prometheus_client 0.26.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Family = Literal["tokens", "step-tokens", "n", "preemptions", "ttft", "itl", "la
 class Exposed:
     """One metric as declared: counters without `_total`.
 
-    `label` with its `values`: one series each. `engine`: has the label `engine` beside `model_name`. `family` names the buckets.
+    `label` with its `values`: one series each. `engine`: has the label `engine` beside
+    `model_name`. `family` names the buckets.
     """
 
     name: str
@@ -36,7 +39,9 @@ class Exposed:
 
     def shown_by(self, version: EngineVersion) -> bool:
         """True if that version shows it."""
-        return not (self.since and version.before(self.since)) and not (self.before and version.at_least(self.before))
+        return not (self.since and version.before(self.since)) and not (
+            self.before and version.at_least(self.before)
+        )
 
 
 EXPOSED: tuple[Exposed, ...] = (
@@ -97,7 +102,13 @@ EXPOSED: tuple[Exposed, ...] = (
 )  # fmt: skip
 
 # Values of finished_reason in their order, with the version from which each is there.
-FINISHED_REASONS = (("stop", ""), ("length", ""), ("abort", ""), ("error", "0.13.0"), ("repetition", "0.17.0"))
+FINISHED_REASONS = (
+    ("stop", ""),
+    ("length", ""),
+    ("abort", ""),
+    ("error", "0.13.0"),
+    ("repetition", "0.17.0"),
+)
 
 _BUCKETS: dict[Family, tuple[float, ...]] = {
     "step-tokens": (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
@@ -117,7 +128,9 @@ HTTP_FINE_BUCKETS = (
 
 
 def buckets(family: Family, max_model_len: int) -> tuple[float, ...]:
-    """Upper bounds of a histogram of that family, without infinity: of token counts the 1-2-5 series up to the model's length."""
+    """Upper bounds of a histogram of that family, without infinity: of token counts the 1-2-5
+    series up to the model's length.
+    """
     if family != "tokens":
         return _BUCKETS[family]
     bounds: list[float] = []
@@ -132,4 +145,6 @@ def buckets(family: Family, max_model_len: int) -> tuple[float, ...]:
 
 def finished_reasons(version: EngineVersion) -> tuple[str, ...]:
     """The values of request_success's finished_reason in that version."""
-    return tuple(reason for reason, since in FINISHED_REASONS if not since or version.at_least(since))
+    return tuple(
+        reason for reason, since in FINISHED_REASONS if not since or version.at_least(since)
+    )

@@ -1,10 +1,11 @@
-"""The command-line arguments of vLLM that matter for KV pressure, serving and start-up: since when, until when, and what they do.
+"""The command-line arguments of vLLM that matter for KV pressure, serving and start-up: since when,
+until when, and what they do.
 
-This is no complete list of vLLM's arguments, so a name that is missing here says nothing about vLLM: `known_flag` answers
-"not in our catalogue" for it.
+This is no complete list of vLLM's arguments, so a name that is missing here says nothing about
+vLLM: `known_flag` answers "not in our catalogue" for it.
 
-Source: the argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read (`EngineArgs.add_cli_args`, `make_arg_parser`);
-what is dated before them is from the release notes.
+Source: the argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read
+(`EngineArgs.add_cli_args`, `make_arg_parser`); what is dated before them is from the release notes.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ def option_of(name: str) -> str:
 class Flag:
     """One argument by vLLM's own name with underscores.
 
-    `since`: first version that has it; empty where it is older than the oldest version read. `since_sure` is False where it may be
-    older than `since` (first seen there). `gone`: first version without it; empty while it exists.
-    `effect`: what it does for KV and load. `instead`: what replaced it.
+    `since`: first version that has it; empty where it is older than the oldest version read.
+    `since_sure` is False where it may be older than `since` (first seen there). `gone`: first
+    version without it; empty while it exists. `effect`: what it does for KV and load. `instead`:
+    what replaced it.
     """
 
     name: str
@@ -149,7 +151,9 @@ FLAGS: dict[str, Flag] = {flag.name: flag for flag in _FLAGS}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that an argument takes. `open_below`, `open_above`: the end itself is none of them."""
+    """The numbers that an argument takes. `open_below`, `open_above`: the end itself is none of
+    them.
+    """
 
     least: float
     most: float = 2**31 - 1
@@ -161,8 +165,13 @@ class Range:
         return above and (number < self.most if self.open_above else number <= self.most)
 
     def __str__(self) -> str:
-        least, most = (f"{end:,.0f}" if end == int(end) else f"{end:g}" for end in (self.least, self.most))
-        return f"{'above' if self.open_below else 'from'} {least} {'to below' if self.open_above else 'up to'} {most}"
+        least, most = (
+            f"{end:,.0f}" if end == int(end) else f"{end:g}" for end in (self.least, self.most)
+        )
+        return (
+            f"{'above' if self.open_below else 'from'} {least} "
+            f"{'to below' if self.open_above else 'up to'} {most}"
+        )
 
 
 _SHARE = Range(0.0, 1.0, open_below=True)
@@ -186,7 +195,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
     ),
 }  # fmt: skip
-"""The texts that an argument takes, where they are few. Source: vLLM 0.32.0, vllm/config (an older version may have fewer)."""
+"""The texts that an argument takes, where they are few. Source: vLLM 0.32.0, vllm/config (an older
+version may have fewer).
+"""
 
 
 _MAY_BE_NOTHING = frozenset(
@@ -196,7 +207,8 @@ _MAY_BE_NOTHING = frozenset(
 
 
 def says_nothing(name: str, text: str) -> bool:
-    """True for an empty value, or `None`, of an argument that may be left open: vLLM then takes its default, as if it were not given.
+    """True for an empty value, or `None`, of an argument that may be left open: vLLM then takes its
+    default, as if it were not given.
 
     Source: vLLM 0.32.0, engine/arg_utils optional_type.
     """
@@ -204,7 +216,8 @@ def says_nothing(name: str, text: str) -> bool:
 
 
 def range_of(name: str) -> Range | None:
-    """The numbers that the argument takes, as far as it takes numbers: most take what is at least 1, amounts and shares from 0.
+    """The numbers that the argument takes, as far as it takes numbers: most take what is at least
+    1, amounts and shares from 0.
 
     Source: vLLM 0.32.0, the bounds of the fields in vllm/config.
     """
@@ -239,7 +252,9 @@ OTHER_SWITCHES: frozenset[str] = frozenset(
     trust_request_chat_template trust_request_mm_kwargs use_fp64_gumbel use_replayssm use_tqdm_on_load
     """.split()  # noqa: SIM905
 )
-"""Arguments that take no value, beyond the ones in FLAGS: needed to tell a switch from an argument whose value follows."""
+"""Arguments that take no value, beyond the ones in FLAGS: needed to tell a switch from an argument
+whose value follows.
+"""
 
 OTHER_LISTS: frozenset[str] = frozenset(
     """
@@ -251,9 +266,11 @@ OTHER_LISTS: frozenset[str] = frozenset(
 
 
 def canonical_name(spelled: str) -> str:
-    """vLLM's own name with underscores for an argument as spelled: `--max-num-seqs`, `-tp`, `max_num_seqs`, `--device-memory-utilization`.
+    """vLLM's own name with underscores for an argument as spelled: `--max-num-seqs`, `-tp`,
+    `max_num_seqs`, `--device-memory-utilization`.
 
-    A beginning that only one name of the catalogue has is taken for it, as argparse does. A name that we do not have comes back as it is.
+    A beginning that only one name of the catalogue has is taken for it, as argparse does. A name
+    that we do not have comes back as it is.
     """
     if spelled.startswith("-") and not spelled.startswith("--"):
         return ALIASES.get(spelled, spelled)
@@ -262,7 +279,11 @@ def canonical_name(spelled: str) -> str:
         return name
     if name in ALIASES:
         return ALIASES[name]
-    starts = [known for known in FLAGS if known.startswith(name)] if len(name) >= 8 and spelled.startswith("--") else []
+    starts = (
+        [known for known in FLAGS if known.startswith(name)]
+        if len(name) >= 8 and spelled.startswith("--")
+        else []
+    )
     return starts[0] if len(starts) == 1 else name
 
 
@@ -294,7 +315,9 @@ def known_flag(name: str, version: EngineVersion | None) -> Presence:
 
 
 def has_flag(name: str, version: EngineVersion | None) -> bool | None:
-    """True or False where the catalogue tells whether that version has the argument; None where it does not."""
+    """True or False where the catalogue tells whether that version has the argument; None where it
+    does not.
+    """
     match known_flag(name, version):
         case "present":
             return True

@@ -1,12 +1,14 @@
-"""What each Xid code of NVIDIA's driver means for the card: broken, waiting for a reset, or a program's doing.
+"""What each Xid code of NVIDIA's driver means for the card: broken, waiting for a reset, or a
+program's doing.
 
-`fatal`: the card, its memory or its link failed, or needs a reset or a reboot before it can be trusted; away from the node.
-`pending`: memory was repaired and the repair waits for a reset; the card goes on working, and nothing was lost yet.
-`application`: a program made the fault; the card goes on working. Beside a fatal code on the same card it is a consequence of that one.
-`unclear`: can be either, or says nothing by itself; shown, never counted.
+`fatal`: the card, its memory or its link failed, or needs a reset or a reboot before it can be
+trusted; away from the node. `pending`: memory was repaired and the repair waits for a reset; the
+card goes on working, and nothing was lost yet. `application`: a program made the fault; the card
+goes on working. Beside a fatal code on the same card it is a consequence of that one. `unclear`:
+can be either, or says nothing by itself; shown, never counted.
 
-Source: NVIDIA, Xid Errors, the catalogue (R555 to R590) with its resolution buckets; codes that its Kubernetes device plugin ignores
-by default (see also `gpu_faults.XID_OF_APPLICATIONS`).
+Source: NVIDIA, Xid Errors, the catalogue (R555 to R590) with its resolution buckets; codes that its
+Kubernetes device plugin ignores by default (see also `gpu_faults.XID_OF_APPLICATIONS`).
 """
 
 from __future__ import annotations
@@ -83,7 +85,10 @@ _ROWS: tuple[tuple[int, XidClass, str], ...] = (
 
 XIDS: dict[int, Xid] = {code: Xid(code, kind, meaning) for code, kind, meaning in _ROWS}
 
-_NEEDS_ACTION = re.compile(r"GPU Reset Required|Node Reboot Required|Drain(?: and|,)? ?(?:P2P|Reset)|\(0x[1-9]", re.IGNORECASE)
+_NEEDS_ACTION = re.compile(
+    r"GPU Reset Required|Node Reboot Required|Drain(?: and|,)? ?(?:P2P|Reset)|\(0x[1-9]",
+    re.IGNORECASE,
+)
 _CHANGED_TO = re.compile(r"changed from .* to (?P<to>.*)", re.IGNORECASE)
 
 
@@ -94,17 +99,23 @@ _CAUSED_BY = re.compile(r"caused by previous Xid (?P<code>\d{1,5})", re.IGNORECA
 def xid(code: int, text: str = "") -> Xid:
     """What the code means. `text`: the rest of its line.
 
-    It decides for 154 (the recovery action is what it was changed to), for NVLink (144 to 150 say themselves whether they are fatal),
-    and for 45, which names the code that tore the channel down.
+    It decides for 154 (the recovery action is what it was changed to), for NVLink (144 to 150 say
+    themselves whether they are fatal), and for 45, which names the code that tore the channel down.
     """
     known = XIDS.get(code, Xid(code, "unclear", "not in the catalogue"))
     if code == 45 and (before := _CAUSED_BY.search(text)):
-        cause = xid(int(before["code"]), "Fatal")  # work was lost by it: that is what fatal says of a link
+        cause = xid(
+            int(before["code"]), "Fatal"
+        )  # work was lost by it: that is what fatal says of a link
         return cause if cause.kind == "fatal" else known
     if code in _NVLINK_CODES and re.search(r"\bFatal\b", text):
         return Xid(code, "fatal", known.meaning)
     if code == 154:
         changed = _CHANGED_TO.search(text)
         if _NEEDS_ACTION.search(changed["to"] if changed else text):
-            return Xid(code, "fatal", "the driver asks for a reset of the GPU, a drain or a reboot of the node")
+            return Xid(
+                code,
+                "fatal",
+                "the driver asks for a reset of the GPU, a drain or a reboot of the node",
+            )
     return known

@@ -1,1 +1,3 @@
-"""The nouns, and what every room may know: units, names, versions, errors, what looks like a secret."""
+"""The nouns, and what every room may know: units, names, versions, errors, what looks like a
+secret.
+"""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Provenance = Literal["flag", "environment", "config-file", "version-default", "log", "metric", "api"]
+Provenance = Literal[
+    "flag", "environment", "config-file", "version-default", "log", "metric", "api"
+]
 ConfigScalar = int | float | str | bool
 
 
@@ -14,8 +16,9 @@ ConfigScalar = int | float | str | bool
 class ConfigValue:
     """One resolved setting.
 
-    `source` quotes the place: `--max-num-seqs=64`, `VLLM_CPU_KVCACHE_SPACE`, `vLLM 0.32.0, memory tier >= 70 GiB`.
-    `certain` is False for a default that depends on something not known (the memory tier, the backend).
+    `source` quotes the place: `--max-num-seqs=64`, `VLLM_CPU_KVCACHE_SPACE`, `vLLM 0.32.0, memory
+    tier >= 70 GiB`. `certain` is False for a default that depends on something not known (the
+    memory tier, the backend).
     """
 
     value: ConfigScalar
@@ -28,7 +31,8 @@ class ConfigValue:
 class EngineConfig:
     """Settings by vLLM's own name with underscores: `max_num_seqs`, `gpu_memory_utilization`.
 
-    `problems`: what was wrong with the command line for this version (unknown argument, a value that does nothing), a sentence each.
+    `problems`: what was wrong with the command line for this version (unknown argument, a value
+    that does nothing), a sentence each.
     """
 
     values: Mapping[str, ConfigValue] = field(default_factory=dict)

@@ -45,7 +45,9 @@ VARIANTS: dict[CauseName, tuple[str, ...]] = {
 
 Severity = Literal["none", "info", "warning", "critical"]
 Scope = Literal["replica", "some", "fleet"]
-TriggerKind = Literal["deploy", "longer-prompts", "longer-outputs", "more-concurrency", "burst", "scale-in", "node"]
+TriggerKind = Literal[
+    "deploy", "longer-prompts", "longer-outputs", "more-concurrency", "burst", "scale-in", "node"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class OtherCause:
 class Diagnosis:
     """One cause for one replica (or the fleet), how bad it is and how sure we are.
 
-    Units: `confidence` 0..1. `variant` is empty where the cause has none, else one of VARIANTS[cause].
+    Units: `confidence` 0..1. `variant` is empty where the cause has none, else one of
+    VARIANTS[cause].
     """
 
     cause: CauseName
@@ -90,7 +93,9 @@ class SymptomFinding:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When the pool will be full if the trend goes on. None: no trend towards it, or it is full already."""
+    """When the pool will be full if the trend goes on. None: no trend towards it, or it is full
+    already.
+    """
 
     exhaustion_in_s: float | None
     because: str = ""
@@ -98,7 +103,9 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the twin forecasts of an engine. Units: seconds, per second; `refused_ratio` of the requests that came. None: nothing ended."""
+    """What the twin forecasts of an engine. Units: seconds, per second; `refused_ratio` of the
+    requests that came. None: nothing ended.
+    """
 
     output_tokens_per_s: float
     ttft_mean_s: float | None
@@ -110,17 +117,19 @@ class Expected:
 
 
 Effect = Literal["helps", "trade-off", "unsure", "nothing", "harms"]
-"""What a step does by its forecast, beside today: better, better at a price, better or worse by what the window does not tell, no more
-than chance, worse."""
+"""What a step does by its forecast, beside today: better, better at a price, better or worse by
+what the window does not tell, no more than chance, worse.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
     """One thing to do, in order.
 
-    `expected`: its forecast, with `effect` and `told` (what of it is more than chance, in one sentence); `set_words`: what `what-if --set`
-    takes to try it again. `untried`: why it has no forecast where others have one. `between`: the least and the most of each figure, where
-    what the window leaves open of a step's time makes them differ.
+    `expected`: its forecast, with `effect` and `told` (what of it is more than chance, in one
+    sentence); `set_words`: what `what-if --set` takes to try it again. `untried`: why it has no
+    forecast where others have one. `between`: the least and the most of each figure, where what the
+    window leaves open of a step's time makes them differ.
     """
 
     lever: str
@@ -137,7 +146,9 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What the order of the next steps rests on: `today` as the twin has it; without it, `why_not` (and what would make it known)."""
+    """What the order of the next steps rests on: `today` as the twin has it; without it, `why_not`
+    (and what would make it known).
+    """
 
     today: Expected | None = None
     told: str = ""
@@ -165,9 +176,13 @@ class ReplicaReport:
     not_advised: tuple[NextStep, ...] = ()
     """Classic advice that is wrong here, each with the reason."""
     problems: tuple[str, ...] = ()
-    """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that crashed."""
+    """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that
+    crashed.
+    """
     unreachable: bool = False
-    """True where nothing of the replica could be read because it did not answer, or was not vLLM."""
+    """True where nothing of the replica could be read because it did not answer, or was not
+    vLLM.
+    """
     trials: Trials | None = None
     """None where no trial was asked for, or none of the next steps is one that the twin can try."""
 

@@ -14,7 +14,9 @@ Side = Literal["edge", "demand", "supply", "host", "manifest", "advice"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One concrete change: what to set to which value, and why. Never a no-op on this engine's version."""
+    """One concrete change: what to set to which value, and why. Never a no-op on this engine's
+    version.
+    """
 
     lever: str
     change: str
@@ -26,7 +28,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """This lever is not for this case, and the sentence that says why (shown where classic advice would have named it)."""
+    """This lever is not for this case, and the sentence that says why (shown where classic advice
+    would have named it).
+    """
 
     lever: str
     because: str
@@ -47,7 +51,8 @@ class Situation:
 class Lever:
     """A rule that proposes one change.
 
-    `causes`: causes it can help with. `propose` is only called for these; every other case is not this lever's.
+    `causes`: causes it can help with. `propose` is only called for these; every other case is not
+    this lever's.
     """
 
     name: str

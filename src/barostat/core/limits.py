@@ -1,7 +1,9 @@
-"""ServingLimits: what a model is allowed to do under load, and what those numbers were derived from. One maker, five users.
+"""ServingLimits: what a model is allowed to do under load, and what those numbers were derived
+from. One maker, five users.
 
-Every field may be absent (None): an absent limit is no limit. `because` says of each number why it is what it is, by its path
-(`engine.maxNumSeqs`). Places of later parts (edge, tenants, remedy) are kept from the start; unknown keys are refused.
+Every field may be absent (None): an absent limit is no limit. `because` says of each number why it
+is what it is, by its path (`engine.maxNumSeqs`). Places of later parts (edge, tenants, remedy) are
+kept from the start; unknown keys are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class TargetRef:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may ask for. `on_missing_output_limit`: cap it silently, or refuse the request."""
+    """What one request may ask for. `on_missing_output_limit`: cap it silently, or refuse the
+    request.
+    """
 
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -39,8 +43,9 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """The engine's own flags. `gpu_memory_utilization` and `kv_cache_memory_bytes` exclude each other: the second makes the engine
-    ignore the first."""
+    """The engine's own flags. `gpu_memory_utilization` and `kv_cache_memory_bytes` exclude each
+    other: the second makes the engine ignore the first.
+    """
 
     max_model_len: int | None = None
     max_num_seqs: int | None = None
@@ -74,7 +79,9 @@ class ServiceLevel:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLimits:
-    """What the gateway keeps to. `failure_policy`: by limit, what happens while its state cannot be had."""
+    """What the gateway keeps to. `failure_policy`: by limit, what happens while its state cannot be
+    had.
+    """
 
     kv_token_budget: int | None = None
     queue_deadline_seconds: float | None = None
@@ -120,7 +127,9 @@ class LimitsSpec:
 
 @dataclass(frozen=True, slots=True)
 class ServingLimits:
-    """One limits document. `name`: its metadata.name, None for a file that is no custom resource."""
+    """One limits document. `name`: its metadata.name, None for a file that is no custom
+    resource.
+    """
 
     spec: LimitsSpec
     because: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +137,9 @@ class ServingLimits:
 
 
 def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
-    """What cannot be meant, as (path, sentence): values that exclude each other or that no engine can keep."""
+    """What cannot be meant, as (path, sentence): values that exclude each other or that no engine
+    can keep.
+    """
     spec = limits.spec
     found: list[tuple[str, str]] = []
     request, engine, capacity = spec.request, spec.engine, spec.capacity
@@ -136,36 +147,81 @@ def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
         found.append(
             (
                 "spec.engine.kvCacheMemoryBytes",
-                "gpuMemoryUtilization is set too, and the engine ignores it beside kvCacheMemoryBytes: keep one",
+                (
+                    "gpuMemoryUtilization is set too, and the engine ignores it beside "
+                    "kvCacheMemoryBytes: keep one"
+                ),
             )
         )
-    if engine.max_num_active_seqs is not None and engine.max_num_seqs is not None and engine.max_num_active_seqs > engine.max_num_seqs:
-        found.append(("spec.engine.maxNumActiveSeqs", "must not be above maxNumSeqs: the engine refuses to start"))
+    if (
+        engine.max_num_active_seqs is not None
+        and engine.max_num_seqs is not None
+        and engine.max_num_active_seqs > engine.max_num_seqs
+    ):
+        found.append(
+            (
+                "spec.engine.maxNumActiveSeqs",
+                "must not be above maxNumSeqs: the engine refuses to start",
+            )
+        )
     budget, slots = engine.max_num_batched_tokens, engine.max_num_seqs
     if budget is not None and slots is not None and budget < slots:
-        found.append(("spec.engine.maxNumBatchedTokens", "must not be below maxNumSeqs: the engine refuses to start"))
+        found.append(
+            (
+                "spec.engine.maxNumBatchedTokens",
+                "must not be below maxNumSeqs: the engine refuses to start",
+            )
+        )
     if engine.max_model_len is not None:
-        if request.max_input_tokens is not None and request.max_input_tokens >= engine.max_model_len:
-            found.append(("spec.request.maxInputTokens", "leaves no room for output: it must be below engine.maxModelLen"))
+        if (
+            request.max_input_tokens is not None
+            and request.max_input_tokens >= engine.max_model_len
+        ):
+            found.append(
+                (
+                    "spec.request.maxInputTokens",
+                    "leaves no room for output: it must be below engine.maxModelLen",
+                )
+            )
         asked = (request.max_input_tokens or 0) + (request.max_output_tokens or 0)
         if request.max_input_tokens and request.max_output_tokens and asked > engine.max_model_len:
             found.append(
                 (
                     "spec.request.maxOutputTokens",
-                    f"input and output together ask for {asked} tokens, engine.maxModelLen is {engine.max_model_len}",
+                    (
+                        f"input and output together ask for {asked} tokens, engine.maxModelLen "
+                        f"is {engine.max_model_len}"
+                    ),
                 )
             )
         if capacity.kv_cache_tokens is not None and engine.max_model_len > capacity.kv_cache_tokens:
             found.append(
-                ("spec.engine.maxModelLen", f"one request could need more than the whole pool of {capacity.kv_cache_tokens} tokens")
+                (
+                    "spec.engine.maxModelLen",
+                    (
+                        "one request could need more than the whole pool of "
+                        f"{capacity.kv_cache_tokens} tokens"
+                    ),
+                )
             )
     edge = spec.edge.kv_token_budget
-    if edge is not None and capacity.kv_cache_tokens is not None and edge > capacity.kv_cache_tokens:
-        found.append(("spec.edge.kvTokenBudget", f"is above the pool of {capacity.kv_cache_tokens} tokens"))
+    if (
+        edge is not None
+        and capacity.kv_cache_tokens is not None
+        and edge > capacity.kv_cache_tokens
+    ):
+        found.append(
+            ("spec.edge.kvTokenBudget", f"is above the pool of {capacity.kv_cache_tokens} tokens")
+        )
     for name in spec.edge.failure_policy:
         if name.rpartition(".")[2] not in FAILURE_POLICIES:
             known = ", ".join(FAILURE_POLICIES)
-            found.append((f"spec.edge.failurePolicy.{name}", f"is no limit whose state can be missing; these are: {known}"))
+            found.append(
+                (
+                    f"spec.edge.failurePolicy.{name}",
+                    f"is no limit whose state can be missing; these are: {known}",
+                )
+            )
     shares = [tenant.share for tenant in spec.tenants if tenant.share is not None]
     if sum(shares) > 1.0 + 1e-9:
         found.append(("spec.tenants", f"the shares add up to {sum(shares):.2f}, more than 1"))
@@ -173,6 +229,10 @@ def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
     if len(set(names)) < len(names):
         found.append(("spec.tenants", "two tenants have the same name"))
     remedy = spec.remedy
-    if remedy.floor_replicas is not None and remedy.max_replicas is not None and remedy.floor_replicas > remedy.max_replicas:
+    if (
+        remedy.floor_replicas is not None
+        and remedy.max_replicas is not None
+        and remedy.floor_replicas > remedy.max_replicas
+    ):
         found.append(("spec.remedy.floorReplicas", "is above maxReplicas"))
     return found

@@ -1,4 +1,6 @@
-"""The fields of a limits document: how each is spelled in a file, of which type it is, which numbers it takes."""
+"""The fields of a limits document: how each is spelled in a file, of which type it is, which
+numbers it takes.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,26 @@ def bounds(name: str, kind: type) -> tuple[float, float | None, bool]:
 def inner(hint: Any) -> Any:
     """The type without its `| None`."""
     arguments = [argument for argument in typing.get_args(hint) if argument is not type(None)]
-    return arguments[0] if typing.get_origin(hint) in (types.UnionType, typing.Union) and len(arguments) == 1 else hint
+    return (
+        arguments[0]
+        if typing.get_origin(hint) in (types.UnionType, typing.Union) and len(arguments) == 1
+        else hint
+    )
 
 
 def fields_of(cls: type) -> dict[str, tuple[str, Any]]:
     """Key in the file -> (name in the dataclass, type)."""
     hints = typing.get_type_hints(cls)
-    return {camel(field.name): (field.name, inner(hints[field.name])) for field in dataclasses.fields(cls)}
+    return {
+        camel(field.name): (field.name, inner(hints[field.name]))
+        for field in dataclasses.fields(cls)
+    }
 
 
 def required(cls: type) -> set[str]:
     """The names of the fields that must be given."""
-    return {field.name for field in dataclasses.fields(cls) if field.default is field.default_factory is dataclasses.MISSING}
+    return {
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.default is field.default_factory is dataclasses.MISSING
+    }

@@ -8,7 +8,9 @@ _STRETCH = 1 << 18
 
 
 def counted(body: bytes | bytearray, marks: bytes, most: int) -> int:
-    """How many of these bytes the body has. Counted little further than `most`: beyond it the sum is not the whole."""
+    """How many of these bytes the body has. Counted little further than `most`: beyond it the sum
+    is not the whole.
+    """
     found = 0
     for start in range(0, len(body), _STRETCH):
         found += sum(body.count(mark, start, start + _STRETCH) for mark in marks)

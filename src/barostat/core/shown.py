@@ -1,6 +1,7 @@
 """A report as it may leave: what has been through here has a type of its own.
 
-A renderer asks for `ShownReport`, and the type checker refuses it a report that has not been through.
+A renderer asks for `ShownReport`, and the type checker refuses it a report that has not been
+through.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from barostat.core.redaction.values import every_text
 from barostat.core.visible import one_line
 
 ShownReport = NewType("ShownReport", Report)
-"""A report in which every text is one line, without credentials, and holds no character that acts instead of being seen."""
+"""A report in which every text is one line, without credentials, and holds no character that acts
+instead of being seen.
+"""
 
 
 def shown_report(report: Report) -> ShownReport:
-    """The report as it may be shown, in every form. A thousand replicas share most of their sentences: each is gone through once."""
+    """The report as it may be shown, in every form. A thousand replicas share most of their
+    sentences: each is gone through once.
+    """
     return ShownReport(every_text(report, cache(lambda text: one_line(clean(text)))))

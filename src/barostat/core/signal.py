@@ -23,7 +23,8 @@ class Signal:
     Made by `barostat.catalog.signals.signal`, which knows the unit and the age limit of every name.
 
     Shapes: points ascending in time, at least one.
-    Units: `unit` is one of ratio, tokens, blocks, bytes, s, 1/s, tokens/s, count, cores, C, W, bool.
+    Units: `unit` is one of ratio, tokens, blocks, bytes, s, 1/s, tokens/s, count, cores, C, W,
+    bool.
     """
 
     name: str
@@ -77,10 +78,15 @@ class Signal:
     def since(self, at: float) -> Signal | None:
         """The same signal from `at` on, or None if no point is left."""
         points = tuple(point for point in self.points if point.at >= at)
-        return Signal(self.name, self.unit, points, self.source, self.stale_after_s, self.detail) if points else None
+        return (
+            Signal(self.name, self.unit, points, self.source, self.stale_after_s, self.detail)
+            if points
+            else None
+        )
 
     def held_for_s(self, holds: Callable[[float], bool]) -> float | None:
-        """How long `holds` has been true without a break up to the last point; None if it is not true there.
+        """How long `holds` has been true without a break up to the last point; None if it is not
+        true there.
 
         A single point that holds gives 0: true now, for how long cannot be told.
         """
@@ -105,10 +111,15 @@ class Signal:
         mean_at = sum(point.at for point in self.points) / n
         mean_value = self.mean
         variance = sum((point.at - mean_at) ** 2 for point in self.points)
-        return sum((point.at - mean_at) * (point.value - mean_value) for point in self.points) / variance
+        return (
+            sum((point.at - mean_at) * (point.value - mean_value) for point in self.points)
+            / variance
+        )
 
     def evidence(self, now: float, value: float | None = None, note: str = "") -> Evidence:
-        """This signal as evidence at `now`: its last value unless another one (a mean, a peak) is given."""
+        """This signal as evidence at `now`: its last value unless another one (a mean, a peak) is
+        given.
+        """
         return Evidence(
             signal=self.name,
             value=self.last if value is None else value,
@@ -138,8 +149,14 @@ class Stale:
     def why(self) -> str:
         """One clause for a person."""
         if self.age_s < 0:
-            return f"{self.signal.name} is dated {-self.age_s:.0f} s in the future (a clock went backwards?)"
-        return f"{self.signal.name} is {self.age_s:.0f} s old (limit {self.signal.stale_after_s:.0f} s)"
+            return (
+                f"{self.signal.name} is dated {-self.age_s:.0f} s in the future (a clock went "
+                "backwards?)"
+            )
+        return (
+            f"{self.signal.name} is {self.age_s:.0f} s old (limit "
+            f"{self.signal.stale_after_s:.0f} s)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from barostat.core.window import Window
 class Symptom:
     """A rule: what it needs, and a pure judgement over it.
 
-    `needs`: every one of these signals must be fresh, or the harness answers Unknown without calling the rule.
-    `needs_any`: at least one of these must be fresh (empty: no such demand). The rule reads them with `window.fresh`.
-    `title`: the pattern in a few words, for a terminal.
+    `needs`: every one of these signals must be fresh, or the harness answers Unknown without
+    calling the rule. `needs_any`: at least one of these must be fresh (empty: no such demand). The
+    rule reads them with `window.fresh`. `title`: the pattern in a few words, for a terminal.
     """
 
     name: str
@@ -27,7 +27,8 @@ class Symptom:
 
 
 def judge(symptom: Symptom, window: Window) -> Verdict:
-    """The symptom's verdict on the window. Missing or stale signals and a rule that raises are Unknown.
+    """The symptom's verdict on the window. Missing or stale signals and a rule that raises are
+    Unknown.
 
     Law: an Unknown carries its reason; a crashing rule stops no other.
     """
@@ -40,7 +41,9 @@ def judge(symptom: Symptom, window: Window) -> Verdict:
             case Stale() | Missing() as reading:
                 absent.append(name)
                 reasons.append(reading.why)
-    if symptom.needs_any and not any(isinstance(window.read(name), Fresh) for name in symptom.needs_any):
+    if symptom.needs_any and not any(
+        isinstance(window.read(name), Fresh) for name in symptom.needs_any
+    ):
         absent.extend(symptom.needs_any)
         reasons.append("none of " + ", ".join(symptom.needs_any) + " was measured lately")
     if absent:
@@ -48,7 +51,10 @@ def judge(symptom: Symptom, window: Window) -> Verdict:
     try:
         return symptom.judge(window)
     except Exception as error:
-        return Unknown(f"the rule itself failed ({type(error).__name__}: {error}); please report it", crashed=True)
+        return Unknown(
+            f"the rule itself failed ({type(error).__name__}: {error}); please report it",
+            crashed=True,
+        )
 
 
 def judge_all(symptoms: Iterable[Symptom], window: Window) -> dict[str, Verdict]:

@@ -8,7 +8,9 @@ KIB = 2**10
 MIB = 2**20
 GIB = 2**30
 
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(k|m|g|t|K|M|G|T|Ki|Mi|Gi|Ti|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?\s*$")
+_SIZE = re.compile(
+    r"^\s*(\d+(?:\.\d+)?)\s*(k|m|g|t|K|M|G|T|Ki|Mi|Gi|Ti|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?\s*$"
+)
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": KIB, "M": MIB, "G": GIB, "T": 2**40}
 
@@ -16,8 +18,9 @@ _BINARY = {"K": KIB, "M": MIB, "G": GIB, "T": 2**40}
 def parse_size_bytes(text: str) -> int | None:
     """The bytes that a human-readable size names, or None where it names none.
 
-    As vLLM reads its own flags: a lower-case letter is decimal (25g = 25e9), an upper-case letter is binary (25G = 25 GiB);
-    as Kubernetes and people write it: Gi and GiB are binary, GB is decimal.
+    As vLLM reads its own flags: a lower-case letter is decimal (25g = 25e9), an upper-case letter
+    is binary (25G = 25 GiB); as Kubernetes and people write it: Gi and GiB are binary, GB is
+    decimal.
     Source: vLLM 0.32.0, human_readable_int.
     """
     found = _SIZE.match(text)
@@ -52,11 +55,17 @@ def many(count: int, noun: str) -> str:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """The number with so many digits that count, thousands apart, never in powers of ten: 2,020 and 0.00004."""
+    """The number with so many digits that count, thousands apart, never in powers of ten: 2,020 and
+    0.00004.
+    """
     short = f"{value:,.{digits}g}"
     if "e" not in short:
         return short
-    return f"{value:,.0f}" if abs(value) >= 1 else f"{float(short.replace(',', '')):.9f}".rstrip("0").rstrip(".")
+    return (
+        f"{value:,.0f}"
+        if abs(value) >= 1
+        else f"{float(short.replace(',', '')):.9f}".rstrip("0").rstrip(".")
+    )
 
 
 def seconds(value_s: float) -> str:

@@ -10,7 +10,8 @@ from typing import NoReturn
 class Evidence:
     """One measured thing that a judgement rests on.
 
-    Units: `value` in `unit`; `age_s` seconds before the judgement; `source` says where a person can look it up.
+    Units: `value` in `unit`; `age_s` seconds before the judgement; `source` says where a person can
+    look it up.
     """
 
     signal: str

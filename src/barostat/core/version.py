@@ -13,7 +13,8 @@ _NUMBERS = re.compile(r"^\s*v?(\d{1,9})\.(\d{1,9}(?!\d)|x)(?:\.(\d{1,9}(?!\d)|x)
 class EngineVersion:
     """major.minor.patch of an engine; `text` keeps what it called itself.
 
-    Development builds and local suffixes (`0.23.1rc1.dev1133`, `0.32.0+cpu`, `0.9.0.1`) compare as their release.
+    Development builds and local suffixes (`0.23.1rc1.dev1133`, `0.32.0+cpu`, `0.9.0.1`) compare as
+    their release.
     """
 
     release: tuple[int, int, int]
@@ -39,7 +40,8 @@ class EngineVersion:
 
 @lru_cache(maxsize=512)
 def parse_version(text: str | None) -> EngineVersion | None:
-    """The version that the text starts with, or None where it names none (`main`, `2026-08`, an empty text).
+    """The version that the text starts with, or None where it names none (`main`, `2026-08`, an
+    empty text).
 
     `0.9.x` reads as 0.9.0: the oldest of that minor.
     """

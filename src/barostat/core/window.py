@@ -9,15 +9,18 @@ from barostat.core.config import EngineConfig
 from barostat.core.signal import Fresh, Missing, Reading, Signal, Stale
 from barostat.core.version import EngineVersion
 
-# A scrape and its judge may run on two machines: their clocks may differ by this much before we call it the future.
+# A scrape and its judge may run on two machines: their clocks may differ by this much before we
+# call it the future.
 CLOCK_SKEW_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at` (unix seconds).
+    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at`
+    (unix seconds).
 
-    `pod`: namespace/name of the replica's pod where the cluster told of it, else empty: the replica's name may be an address or a file's.
+    `pod`: namespace/name of the replica's pod where the cluster told of it, else empty: the
+    replica's name may be an address or a file's.
     """
 
     replica: str
@@ -38,7 +41,9 @@ class Window:
         return Fresh(found, max(0.0, age_s))
 
     def fresh(self, name: str) -> Signal | None:
-        """The signal if it is fresh, else None: for what sharpens a judgement but is not needed for it."""
+        """The signal if it is fresh, else None: for what sharpens a judgement but is not needed for
+        it.
+        """
         match self.read(name):
             case Fresh(signal, _):
                 return signal
@@ -48,7 +53,8 @@ class Window:
     def __getitem__(self, name: str) -> Signal:
         """The signal, for a rule that declared it in `needs` (the harness has checked it).
 
-        Errors: KeyError for a name that is missing or stale: a rule that reads what it did not declare.
+        Errors: KeyError for a name that is missing or stale: a rule that reads what it did not
+        declare.
         """
         found = self.fresh(name)
         if found is None:

@@ -1,1 +1,3 @@
-"""What listens in front of the engines: requests are read, decided on by `admit`, passed on byte for byte, and accounted for."""
+"""What listens in front of the engines: requests are read, decided on by `admit`, passed on byte
+for byte, and accounted for.
+"""

@@ -1,6 +1,8 @@
-"""One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request.
+"""One line per request, without a word of a prompt or a key: written a few times a second, and
+never in the way of a request.
 
-`reason`: why the gateway itself has answered no, or why an answer of an engine is not whole; empty where it is.
+`reason`: why the gateway itself has answered no, or why an answer of an engine is not whole; empty
+where it is.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from barostat.gateway.messages.usage import Usage
 from barostat.gateway.say import say
 
 _LINES_HELD = 20_000
-_LINE = (  # every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
+# every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
+_LINE = (
     b'{"at":%.3f,"method":"%b","route":"%b","status":%d,"reason":"%b","tenant":"%b","replica":"%b","durationSeconds":%.6f,"firstByteSeconds":%.6f,'
     b'"sentBytes":%d,"stream":%b,"inputTokens":%b,"outputTokens":%b}\n'
 )
@@ -24,10 +27,14 @@ _Ended = tuple[float, bytes, str, int, str, str, str, float, float, int, bool, U
 
 
 class AccessLog:
-    """What ended is gathered, and written on the tick; `dropped` counts those for which there was no room while the file took none."""
+    """What ended is gathered, and written on the tick; `dropped` counts those for which there was
+    no room while the file took none.
+    """
 
     def __init__(self, path: str) -> None:
-        """`path`: a file to append to, "-" for standard error. Errors: InputError where it cannot be written."""
+        """`path`: a file to append to, "-" for standard error. Errors: InputError where it cannot
+        be written.
+        """
         self._path = path
         self._file = self._opened()
         self._lines: list[_Ended] = []
@@ -35,12 +42,20 @@ class AccessLog:
 
     def _opened(self) -> int:
         try:
-            return 2 if self._path == "-" else os.open(Path(self._path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640)
+            return (
+                2
+                if self._path == "-"
+                else os.open(
+                    Path(self._path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640
+                )
+            )
         except OSError as error:
             raise InputError(error.strerror or str(error), self._path) from None
 
     def reopen(self) -> None:
-        """Lines stand in the file of that name from now on: the one before may have been moved away. It is kept where there is no other."""
+        """Lines stand in the file of that name from now on: the one before may have been moved
+        away. It is kept where there is no other.
+        """
         self.flush()
         try:
             before, self._file = self._file, self._opened()
@@ -64,7 +79,9 @@ class AccessLog:
         )  # fmt: skip
 
     def flush(self, _: float = 0.0) -> None:
-        """What was gathered is written; a file that takes nothing loses the lines, not the requests."""
+        """What was gathered is written; a file that takes nothing loses the lines, not the
+        requests.
+        """
         if self._lines:
             text, self._lines = b"".join(map(_line, self._lines)), []
             try:
@@ -75,7 +92,20 @@ class AccessLog:
 
 
 def _line(ended: _Ended) -> bytes:
-    at, method, route, status, reason, tenant, replica, took_s, first_byte_s, passed_bytes, stream, (seen, made) = ended
+    (
+        at,
+        method,
+        route,
+        status,
+        reason,
+        tenant,
+        replica,
+        took_s,
+        first_byte_s,
+        passed_bytes,
+        stream,
+        (seen, made),
+    ) = ended
     return _LINE % (
         at, method, route.encode(), status, reason.encode(), tenant.encode(), replica.encode(), took_s, first_byte_s,
         passed_bytes, b"true" if stream else b"false",

@@ -1,4 +1,6 @@
-"""A request as the desk, the count and the account see it, however it came: as an exchange on a connection, or as a call of Envoy's."""
+"""A request as the desk, the count and the account see it, however it came: as an exchange on a
+connection, or as a call of Envoy's.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.gateway.messages.routes import Route, Shape
 
 
 class Asking(ABC):
-    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
+    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in
+    the budget that gateways share.
+    """
 
     # What most of them never change is here once.
     route: Route = "other"
@@ -41,7 +45,9 @@ class Asking(ABC):
 
     @property
     def unanswered(self) -> bool:
-        """No token of a stream has come, nor anything of another answer; False also where that would not be seen."""
+        """No token of a stream has come, nor anything of another answer; False also where that
+        would not be seen.
+        """
         return not self.produced and (self.stream or not self.passed_bytes)
 
     @property
@@ -59,4 +65,6 @@ class Asking(ABC):
 
     @abstractmethod
     def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
+        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
+        then.
+        """

@@ -1,4 +1,6 @@
-"""What the gateway takes from a client, at most: sizes, counts and times. None of them depends on the limits file."""
+"""What the gateway takes from a client, at most: sizes, counts and times. None of them depends on
+the limits file.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from dataclasses import dataclass
 class Bounds:
     """Sizes in bytes, times in seconds. A time-out may come a second later than it says (`rounds`).
 
-    `head_s` and `body_s`: from the first byte to the last of a head, of a body. `idle_s`: between requests. `stalled_s`: a client that
-    takes nothing of its answer. `connect_s`: to an engine. `silent_s`: an engine that says nothing at all, before or within an answer.
-    `buffered_bytes`: request bodies of all clients together. `drain_s`: after SIGTERM. `upstream_idle_s`: below the five seconds after
-    which vLLM's server closes a connection that is not used.
+    `head_s` and `body_s`: from the first byte to the last of a head, of a body. `idle_s`: between
+    requests. `stalled_s`: a client that takes nothing of its answer. `connect_s`: to an engine.
+    `silent_s`: an engine that says nothing at all, before or within an answer. `buffered_bytes`:
+    request bodies of all clients together. `drain_s`: after SIGTERM. `upstream_idle_s`: below the
+    five seconds after which vLLM's server closes a connection that is not used.
     """
 
     head_bytes: int = 32 << 10

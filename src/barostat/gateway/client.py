@@ -1,8 +1,10 @@
-"""One client's connection: requests are read within bounds, answered in order, and a client that has gone is known at once.
+"""One client's connection: requests are read within bounds, answered in order, and a client that
+has gone is known at once.
 
-A request's head is made anew from what was understood of it (`request_head`); its body is kept until it is whole, because a decision needs
-it and because only what is still there can be sent again. While an answer is under way the connection is read on, up to the next whole
-request: that is how it is noticed that a client has gone.
+A request's head is made anew from what was understood of it (`request_head`); its body is kept
+until it is whole, because a decision needs it and because only what is still there can be sent
+again. While an answer is under way the connection is read on, up to the next whole request: that is
+how it is noticed that a client has gone.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class _Refuse(Exception):
 
 
 class ClientConnection:
-    """One connection from a client: a protocol of asyncio's by what it can do (a base class of asyncio's could not be compiled)."""
+    """One connection from a client: a protocol of asyncio's by what it can do (a base class of
+    asyncio's could not be compiled).
+    """
 
     __slots__ = (
         "began_at",
@@ -112,12 +116,20 @@ class ClientConnection:
                 raise
             self.refuse(*cause.answer)
         except httptools.HttpParserError as error:
-            self.refuse(400, "bad-request", f"The request is not valid HTTP/1.1: {str(error)[:100]}.")
+            self.refuse(
+                400, "bad-request", f"The request is not valid HTTP/1.1: {str(error)[:100]}."
+            )
         if self.head_bytes > self.gateway.bounds.head_bytes and self.state != "idle":
-            self.refuse(431, "head-too-large", f"The request's {'head is' if self.state == 'head' else 'trailers are'} too large.")
+            self.refuse(
+                431,
+                "head-too-large",
+                f"The request's {'head is' if self.state == 'head' else 'trailers are'} too large.",
+            )
 
     def _not_upgraded(self, rest: bytes) -> None:
-        """An upgrade is not made, as a server may choose; this request's body follows, if it has one, or the next request."""
+        """An upgrade is not made, as a server may choose; this request's body follows, if it has
+        one, or the next request.
+        """
         parser = self.parser = httptools.HttpRequestParser(self)
         head = self.head
         if head.has_body and self.state == "body" and not self.closing:
@@ -186,16 +198,26 @@ class ClientConnection:
         head, parser, bounds = self.head, self.parser, self.gateway.bounds
         head.method = parser.get_method()
         head.http_1_0 = parser.get_http_version() == "1.0"
-        head.persistent = not head.http_1_0 and parser.should_keep_alive()  # what passes back does not tell an old client that it is kept
-        if head.fields > bounds.headers or len(b"".join(head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
+        head.persistent = (
+            not head.http_1_0 and parser.should_keep_alive()
+        )  # what passes back does not tell an old client that it is kept
+        if (
+            head.fields > bounds.headers
+            or len(b"".join(head.lines)) > bounds.head_bytes
+            or len(head.target) > bounds.head_bytes
+        ):
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
         if (wrong := head.wrong()) is not None:
             raise _Refuse(*wrong)
         if head.length > bounds.body_bytes:
-            raise _Refuse(413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes.")
+            raise _Refuse(
+                413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes."
+            )
         if head.expects_100 and head.has_body and self.current is None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.head_bytes = 0  # from here on of what is no body: trailers are kept by the parser until they end
+        self.head_bytes = (
+            0  # from here on of what is no body: trailers are kept by the parser until they end
+        )
         self._in("body", bounds.body_s)
 
     def on_body(self, data: bytes) -> None:
@@ -205,14 +227,20 @@ class ClientConnection:
         gateway.buffered_bytes += len(data)
         self.head_bytes = 0
         if self.body_bytes > gateway.bounds.body_bytes:
-            raise _Refuse(413, "body-too-large", f"The request body is larger than {gateway.bounds.body_bytes} bytes.")
+            raise _Refuse(
+                413,
+                "body-too-large",
+                f"The request body is larger than {gateway.bounds.body_bytes} bytes.",
+            )
         if gateway.buffered_bytes > gateway.bounds.buffered_bytes:
             raise _Refuse(503, "too-many-bodies", "The gateway holds too many request bodies.")
         self.body.append(data)
 
     def on_message_complete(self) -> None:
         """The request is whole: its turn comes when those before it are answered."""
-        if self.closing or (self.head.upgrade and self.head.has_body and self.parser.should_upgrade()):  # its body is still to come
+        if self.closing or (
+            self.head.upgrade and self.head.has_body and self.parser.should_upgrade()
+        ):  # its body is still to come
             return
         pieces = self.body
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -226,11 +254,17 @@ class ClientConnection:
         else:
             self.pipeline.append(exchange)
             if len(self.pipeline) > self.gateway.bounds.pipelined:
-                raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
+                raise _Refuse(
+                    400,
+                    "too-many-pipelined",
+                    "Too many requests were sent without waiting for an answer.",
+                )
             self.transport.pause_reading()
 
     def tenant_of(self, key: bytes) -> str | None:
-        """The tenant whose key this is, None for no one's: looked up once for all requests that bring the same."""
+        """The tenant whose key this is, None for no one's: looked up once for all requests that
+        bring the same.
+        """
         keys = self.gateway.keys
         if keys is not None and not compare_digest(key, self.key):
             self.key, self.tenant = key, keys.tenant_of(key)
@@ -249,7 +283,9 @@ class ClientConnection:
     # -- what the exchange tells
 
     def answered(self, *, keep: bool) -> None:
-        """The answer under way is complete; the next request has its turn, or the connection ends."""
+        """The answer under way is complete; the next request has its turn, or the connection
+        ends.
+        """
         self.current = None
         if not keep or self.closing or self.gateway.draining:
             self.end()
@@ -257,7 +293,13 @@ class ClientConnection:
             self._next()
         else:
             bounds = self.gateway.bounds
-            allowed_s = bounds.idle_s if self.state == "idle" else bounds.head_s if self.state == "head" else bounds.body_s
+            allowed_s = (
+                bounds.idle_s
+                if self.state == "idle"
+                else bounds.head_s
+                if self.state == "head"
+                else bounds.body_s
+            )
             self.deadline = self.gateway.rounds.now + allowed_s
 
     def _next(self) -> None:
@@ -282,7 +324,9 @@ class ClientConnection:
         self.transport.abort()
 
     def refuse(self, status: int, reason: str, message: str) -> None:
-        """An answer to what is no whole request; then nothing more is read but to let the answer arrive."""
+        """An answer to what is no whole request; then nothing more is read but to let the answer
+        arrive.
+        """
         if self.closing:
             return
         self.closing = True
@@ -290,7 +334,9 @@ class ClientConnection:
         unread = Exchange(self, self.head, b"")
         unread.began_at = self.began_at or unread.began_at
         gateway.refused_unread(unread, route, status, reason)
-        if self.current is not None or self.pipeline:  # answers before this one are not complete: no place for another
+        if (
+            self.current is not None or self.pipeline
+        ):  # answers before this one are not complete: no place for another
             self.transport.abort()
             return
         self.transport.write(answer(status, reason, message, route=route, close=True))
@@ -327,4 +373,6 @@ class ClientConnection:
                 self.end()
             else:
                 self.gateway.metrics.timed_out(self.state)
-                self.refuse(408, "request-time-out", f"The request's {self.state} did not arrive in time.")
+                self.refuse(
+                    408, "request-time-out", f"The request's {self.state} did not arrive in time."
+                )

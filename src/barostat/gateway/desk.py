@@ -1,6 +1,8 @@
-"""Where the pure decision (`admit`) meets the running gateway: asks, queue, returns, and the engines that are in rotation.
+"""Where the pure decision (`admit`) meets the running gateway: asks, queue, returns, and the
+engines that are in rotation.
 
-The ledger belongs to this desk. Every reservation number that is given out comes back exactly once, through `returned`.
+The ledger belongs to this desk. Every reservation number that is given out comes back exactly once,
+through `returned`.
 """
 
 from __future__ import annotations
@@ -32,43 +34,67 @@ if TYPE_CHECKING:
     from barostat.gateway.replica import Replica, Standing
 
 _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
-"""What happens while a limit's state cannot be had and the file does not say: a model that answers is worth more than a full account."""
+"""What happens while a limit's state cannot be had and the file does not say: a model that answers
+is worth more than a full account.
+"""
 _HEARD_AT_ONCE = 256
-"""Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more often."""
+"""Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more
+often.
+"""
 
 
 def _is_owed(one: Asking, shape: Shape) -> bool:
-    """No token has come of it, and it is the engine's core that it waits for: no picture to be fetched first, no tool of the engine's."""
+    """No token has come of it, and it is the engine's core that it waits for: no picture to be
+    fetched first, no tool of the engine's.
+    """
     waits_for_more = shape.media or (shape.tools and shape.route == "responses")
     return not waits_for_more and one.unanswered
 
 
 class EnginesOfModel:
-    """What is known of the engines that serve one model, reckoned once for all that ask for it: of all but those that are `elsewhere`.
+    """What is known of the engines that serve one model, reckoned once for all that ask for it: of
+    all but those that are `elsewhere`.
 
     `has_a_pool`: one of them has told its pool. `counts`: of their inputs.
-    `taken`: tokens of one sequence that each takes, of those that say it. `longest`: tokens of the longest input that could be allowed, the
-    limit or what they take; `capped`: the same without an output limit, with room for the one that is written.
+    `taken`: tokens of one sequence that each takes, of those that say it. `longest`: tokens of the
+    longest input that could be allowed, the limit or what they take; `capped`: the same without an
+    output limit, with room for the one that is written.
     """
 
     __slots__ = ("capped", "counts", "has_a_pool", "longest", "taken")
 
-    def __init__(self, elsewhere: tuple[str, ...], pools: Mapping[str, Pool], rules: Rules, counts: TokenCounts) -> None:
+    def __init__(
+        self,
+        elsewhere: tuple[str, ...],
+        pools: Mapping[str, Pool],
+        rules: Rules,
+        counts: TokenCounts,
+    ) -> None:
         self.counts = counts
         away = frozenset(elsewhere)
         here = [pool for name, pool in pools.items() if name not in away]
         self.has_a_pool = bool(here)
-        self.taken = taken = [pool.longest_tokens for pool in here if pool.longest_tokens is not None]
+        self.taken = taken = [
+            pool.longest_tokens for pool in here if pool.longest_tokens is not None
+        ]
         longest = max(taken) - 1 if len(taken) == len(here) and taken else None
-        self.longest = min((one for one in (rules.max_input_tokens, longest) if one is not None), default=None)
-        room = room_for_the_cap(rules, min((*taken, rules.max_model_len or taken[0]))) if taken else None
+        self.longest = min(
+            (one for one in (rules.max_input_tokens, longest) if one is not None), default=None
+        )
+        room = (
+            room_for_the_cap(rules, min((*taken, rules.max_model_len or taken[0])))
+            if taken
+            else None
+        )
         self.capped = min((one for one in (self.longest, room) if one is not None), default=None)
 
 
 class Desk:
-    """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the limits in force.
+    """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the
+    limits in force.
 
-    `soon`: does something when what is being done now is done. `told`: hears how an engine stood before, when it stands differently.
+    `soon`: does something when what is being done now is done. `told`: hears how an engine stood
+    before, when it stands differently.
     """
 
     def __init__(
@@ -106,7 +132,13 @@ class Desk:
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
         self._of_models.clear()
-        self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
+        self._policies = {
+            **_POLICIES,
+            **{
+                name.rpartition(".")[2]: policy
+                for name, policy in limits.spec.edge.failure_policy.items()
+            },
+        }
 
     def opens(self, limit: str) -> bool:
         """Requests pass while that limit's state cannot be had."""
@@ -115,7 +147,9 @@ class Desk:
     # -- requests
 
     def ask(self, exchange: Asking, shape: Shape, exact_tokens: int | None = None) -> Decision:
-        """What becomes of the request now; what it will hold is known exactly, or as well as it is without a count."""
+        """What becomes of the request now; what it will hold is known exactly, or as well as it is
+        without a count.
+        """
         now = self.clock()
         engines = self.engines_of(shape)
         counted: CountedAs = "exact"
@@ -125,14 +159,19 @@ class Desk:
             counts = engines.counts
             bound = shape.bound = counts.bound(shape)
             tokens = shape.estimate = min(bound, counts.estimate(shape))
-            limit = engines.capped if shape.output_limit is None and shape.route in GENERATING else engines.longest
+            limit = (
+                engines.capped
+                if shape.output_limit is None and shape.route in GENERATING
+                else engines.longest
+            )
             each = counts.each(shape, bound)
             if limit is not None and each > limit and is_plain(exchange.body):
                 shape.plain = True
                 bound = shape.bound = counts.bound(shape)
                 each = counts.each(shape, bound)
             if limit is not None and each > limit:
-                # Its length is not known to be allowed. Well below by the estimate is enough only at half the limit, and of one prompt.
+                # Its length is not known to be allowed. Well below by the estimate is enough only
+                # at half the limit, and of one prompt.
                 if shape.prompts > 1 or 2 * counts.careful_estimate(shape, exchange.body) > limit:
                     counted, tokens = "bound", max(bound, each * shape.prompts)
                 else:
@@ -172,20 +211,28 @@ class Desk:
         return decision
 
     def longest_taken(self, shape: Shape) -> int | None:
-        """Tokens of an input to which every engine that serves it cuts one that is to be cut; None where they do not say."""
+        """Tokens of an input to which every engine that serves it cuts one that is to be cut; None
+        where they do not say.
+        """
         taken = self.engines_of(shape).taken
         if not taken:
             return None
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
     def longest_input(self, shape: Shape) -> int | None:
-        """Tokens of the longest input that could be allowed: the limit, or what the engines that serve it take."""
+        """Tokens of the longest input that could be allowed: the limit, or what the engines that
+        serve it take.
+        """
         return self.engines_of(shape).longest
 
     def counted(self, shape: Shape, input_tokens: int, served_by: str = "") -> None:
         """An engine has told how many tokens this input was."""
         replica = self.ledger.replicas.get(served_by)
-        counts = self.engines_of(shape).counts if replica is None else TokenCounts(replica.learned.inputs)
+        counts = (
+            self.engines_of(shape).counts
+            if replica is None
+            else TokenCounts(replica.learned.inputs)
+        )
         if counts.learn(shape, input_tokens):
             self.bound_exceeded += 1
 
@@ -197,7 +244,9 @@ class Desk:
         return self._passed(request)
 
     def _unaccounted(self, request: AskedRequest) -> Decision:
-        """No engine has told the size of its pool: the account cannot be kept, the limits of one request can."""
+        """No engine has told the size of its pool: the account cannot be kept, the limits of one
+        request can.
+        """
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
             return at_sight
@@ -206,7 +255,11 @@ class Desk:
         passed = self._passed(request)
         self.metrics.count("unaccounted_total")
         cap, capped, _ = output_in_force(request, self.rules, None)
-        return passed._replace(output_cap=cap, capped=capped) if isinstance(passed, Admitted) and not self.shadow else passed
+        return (
+            passed._replace(output_cap=cap, capped=capped)
+            if isinstance(passed, Admitted) and not self.shadow
+            else passed
+        )
 
     def _passed(self, request: AskedRequest) -> Decision:
         replica = self.any_replica(request.not_on)
@@ -241,7 +294,9 @@ class Desk:
             self._follow(gate.due(self.ledger, self.rules, now))
 
     def tick(self, now: float) -> None:
-        """It is heard how far streams are; who waited for too long is told so; who fits by now has its turn."""
+        """It is heard how far streams are; who waited for too long is told so; who fits by now has
+        its turn.
+        """
         self._hear()
         for replica in self.replicas.values():
             replica.close_old(now)
@@ -249,7 +304,9 @@ class Desk:
             self._follow(gate.due(self.ledger, self.rules, self.clock()))
 
     def _hear(self) -> None:
-        """What streams have produced is known to the forecast: what is a second old is far off at a quick engine."""
+        """What streams have produced is known to the forecast: what is a second old is far off at a
+        quick engine.
+        """
         heard = tuple(islice(self._to_hear, _HEARD_AT_ONCE))
         for exchange in heard:
             if exchange.reservation and exchange.produced:
@@ -272,12 +329,18 @@ class Desk:
         """The one in rotation with the fewest requests, None where there is none."""
         best: Replica | None = None
         for replica in self.replicas.values():
-            if replica.name not in not_on and replica.standing in ("up", "unknown") and (best is None or replica.active < best.active):
+            if (
+                replica.name not in not_on
+                and replica.standing in ("up", "unknown")
+                and (best is None or replica.active < best.active)
+            ):
                 best = replica
         return best
 
     def could_be_elsewhere(self, replica: Replica, since: float) -> bool:
-        """It owes a request that it was given since then its first token, and there is another engine that could have it."""
+        """It owes a request that it was given since then its first token, and there is another
+        engine that could have it.
+        """
         return any(
             one.served_by == replica.name
             and one.asked_at >= since
@@ -298,24 +361,38 @@ class Desk:
         found = self._of_models.get(model)
         if found is None:
             counts = TokenCounts(self._sizes_of(model, elsewhere))
-            found = self._of_models[model] = EnginesOfModel(elsewhere, self.pools, self.rules, counts)
+            found = self._of_models[model] = EnginesOfModel(
+                elsewhere, self.pools, self.rules, counts
+            )
         return found
 
     def _sizes_of(self, model: str | None, elsewhere: Sequence[str]) -> InputSizes:
-        """What is learned of the engines that serve it; of those of one model that have not told a pool, while another is served."""
+        """What is learned of the engines that serve it; of those of one model that have not told a
+        pool, while another is served.
+        """
         learned = self.ledger.learned_of(self.pools.keys() - set(elsewhere))
         if learned is not None:
             return learned.inputs
-        return self.ledger.learned.inputs if model is None else self._untold.setdefault(model, InputSizes())
+        return (
+            self.ledger.learned.inputs
+            if model is None
+            else self._untold.setdefault(model, InputSizes())
+        )
 
     def _not_on(self, exchange: Asking, shape: Shape) -> tuple[str, ...]:
-        """The replicas that it may not go to: those that have failed for it, and those that do not serve its model."""
+        """The replicas that it may not go to: those that have failed for it, and those that do not
+        serve its model.
+        """
         elsewhere = self.not_serving(shape)
         return (*exchange.not_on, *elsewhere) if exchange.not_on else elsewhere
 
     def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
         """It may go to a replica that is not among those tried."""
-        return bool(self.replicas.keys() - set(tried) - set(self.not_serving(shape) if shape is not None else ()))
+        return bool(
+            self.replicas.keys()
+            - set(tried)
+            - set(self.not_serving(shape) if shape is not None else ())
+        )
 
     def serves(self, replica: Replica, served: Served) -> None:
         """An engine has told which models it serves."""
@@ -328,18 +405,23 @@ class Desk:
         self._elsewhere = elsewhere(served)
         gate.alike(self.ledger, alike(served))
         self._of_models.clear()
-        self._untold = {model: sizes for model, sizes in self._untold.items() if model in self._elsewhere}
+        self._untold = {
+            model: sizes for model, sizes in self._untold.items() if model in self._elsewhere
+        }
         now = self.clock()
         for number, exchange in tuple(self.waiting.items()):
             if exchange.shape is not None:
-                never = gate.kept_off(self.ledger, self.rules, number, self._not_on(exchange, exchange.shape), now)
+                never = gate.kept_off(
+                    self.ledger, self.rules, number, self._not_on(exchange, exchange.shape), now
+                )
                 self._follow(() if never is None else (never,))
         names = frozenset[str]().union(*(one.served.names for one in self.replicas.values()))
         self._names = names if len(names) > 1 else frozenset()
 
     def _class_of(self, shape: Shape) -> str:
-        """What tells lengths apart beside tenant and route: the model where engines name several (adapters write as they were taught), and
-        whether tools are brought."""
+        """What tells lengths apart beside tenant and route: the model where engines name several
+        (adapters write as they were taught), and whether tools are brought.
+        """
         model = shape.model if shape.model in self._names else ""
         return f"{model} tools".lstrip() if shape.tools else model
 
@@ -376,7 +458,9 @@ class Desk:
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:
-        """An engine has told the size of its pool: from now on what it holds is accounted for. One that has left meanwhile is not."""
+        """An engine has told the size of its pool: from now on what it holds is accounted for. One
+        that has left meanwhile is not.
+        """
         if self.replicas.get(replica.name) is not replica or replica.standing == "leaving":
             return
         if self.pools.get(replica.name) != pool:

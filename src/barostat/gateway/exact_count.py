@@ -1,4 +1,6 @@
-"""How long an input is, as the engine itself counts it: asked near a limit only, a few at a time, beside live requests."""
+"""How long an input is, as the engine itself counts it: asked near a limit only, a few at a time,
+beside live requests.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ AT_ONCE = 4
 WAITING = 256
 WITHIN_S = 5.0
 _ABSURD_BYTES_PER_TOKEN = 128
-"""No token of a text model is longer: a body above so many bytes for each allowed token is too long without a count."""
+"""No token of a text model is longer: a body above so many bytes for each allowed token is too long
+without a count.
+"""
 
 
 class ExactCount:
-    """Counts one after the other. What cannot be counted passes or is refused, as the limits' failure policy for maxInputTokens says."""
+    """Counts one after the other. What cannot be counted passes or is refused, as the limits'
+    failure policy for maxInputTokens says.
+    """
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -37,8 +43,14 @@ class ExactCount:
         shape = exchange.shape
         assert shape is not None
         limit = self._desk.longest_input(shape)
-        if limit is not None and not shape.media and shape.text_bytes > limit * shape.prompts * _ABSURD_BYTES_PER_TOKEN + 65536:
-            exchange.counted(self._desk.ask(exchange, shape, -(-shape.text_bytes // _ABSURD_BYTES_PER_TOKEN)))
+        if (
+            limit is not None
+            and not shape.media
+            and shape.text_bytes > limit * shape.prompts * _ABSURD_BYTES_PER_TOKEN + 65536
+        ):
+            exchange.counted(
+                self._desk.ask(exchange, shape, -(-shape.text_bytes // _ABSURD_BYTES_PER_TOKEN))
+            )
         elif len(self._tasks) < AT_ONCE:
             self._start(exchange)
         elif len(self._waiting) < WAITING:
@@ -64,19 +76,29 @@ class ExactCount:
         found = await self._prompts(exchange, shape)
         if exchange.settled:
             return
-        self._desk.metrics.count("exact_counts_total", outcome="counted" if found is not None else "failed")
+        self._desk.metrics.count(
+            "exact_counts_total", outcome="counted" if found is not None else "failed"
+        )
         if found is None:
             self._unknown(exchange, shape)
             return
         counts, all_counted = found
-        if not shape.media and all_counted:  # before 0.17 a picture counts there as the one token that stands for it
+        if (
+            not shape.media and all_counted
+        ):  # before 0.17 a picture counts there as the one token that stands for it
             self._desk.counted(shape, sum(counts))
         longest, limit = max(counts, default=0), self._desk.longest_input(shape)
-        too_long = limit is not None and longest > limit  # of one prompt: it is refused for that, however short the others are
-        exchange.counted(self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts)))
+        too_long = (
+            limit is not None and longest > limit
+        )  # of one prompt: it is refused for that, however short the others are
+        exchange.counted(
+            self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts))
+        )
 
     async def _prompts(self, exchange: Asking, shape: Shape) -> tuple[list[int], bool] | None:
-        """Tokens of each prompt, and whether all were counted: of several, what is short enough by its bytes is not. None for not known."""
+        """Tokens of each prompt, and whether all were counted: of several, what is short enough by
+        its bytes is not. None for not known.
+        """
         replica = self._desk.any_replica(self._desk.not_serving(shape))
         questions = questions_of(shape, exchange.body)
         if questions is None or (questions.asked and replica is None):
@@ -99,19 +121,28 @@ class ExactCount:
 
     def _unknown(self, exchange: Asking, shape: Shape) -> None:
         limit = self._desk.longest_input(shape) or 0
-        allowed = shape.prompts == 1 and shape.bound <= limit  # only where its cap has room is not known
+        allowed = (
+            shape.prompts == 1 and shape.bound <= limit
+        )  # only where its cap has room is not known
         if allowed or self._desk.shadow or self._desk.opens("maxInputTokens"):
             exchange.counted(
-                self._desk.ask(exchange, shape, min(self._desk.engines_of(shape).counts.estimate(shape), limit * shape.prompts))
+                self._desk.ask(
+                    exchange,
+                    shape,
+                    min(self._desk.engines_of(shape).counts.estimate(shape), limit * shape.prompts),
+                )
             )
         else:
             exchange.uncountable()
 
 
 async def _counted(replica: Replica, asked: TokenizeQuestion, credentials: bytes) -> int | None:
-    """What the engine says, None where it says nothing that can be read. One that lacks the path, or will
-    not count there what is longer than its context, is asked in the other form."""
-    came = await Question(replica, b"POST", asked.path, body=orjson.dumps(asked.document), credentials=credentials).asked(WITHIN_S)
+    """What the engine says, None where it says nothing that can be read. One that lacks the path,
+    or will not count there what is longer than its context, is asked in the other form.
+    """
+    came = await Question(
+        replica, b"POST", asked.path, body=orjson.dumps(asked.document), credentials=credentials
+    ).asked(WITHIN_S)
     if came is not None and came[0] in (400, 404, 405) and asked.otherwise is not None:
         return await _counted(replica, TokenizeQuestion(b"/tokenize", asked.otherwise), credentials)
     if came is None or came[0] != 200:

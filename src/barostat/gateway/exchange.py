@@ -1,10 +1,12 @@
-"""One request from the moment it is whole until it is accounted for: decided, forwarded, passed back, settled exactly once.
+"""One request from the moment it is whole until it is accounted for: decided, forwarded, passed
+back, settled exactly once.
 
 begin -> desk -> refused
            |---> waits (counted or queued) -> forwarded | refused
            +---> forwarded -> head -> body -> settled
 at any point: the client goes -> the engine's connection is cut, or the wait ends -> settled
-              the engine fails -> once more where nothing was answered, else 502, else the client's connection is cut -> settled
+              the engine fails -> once more where nothing was answered, else 502, else the client's
+              connection is cut -> settled
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 _TRIES = 3
 _CUT_AFTER_S = 2.0
 _STALE_WITHIN_S = 1.0
-"""A kept connection that the engine had closed tells so at once. Later it is the engine that broke, and it may have begun to work."""
+"""A kept connection that the engine had closed tells so at once. Later it is the engine that broke,
+and it may have begun to work.
+"""
 
 
 class Exchange(Asking):
@@ -63,9 +67,14 @@ class Exchange(Asking):
         gateway, head = self.gateway, self.head
         self.route = route = route_of(head.target)
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
-            self._answer_self(own[0], plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
+            self._answer_self(
+                own[0],
+                plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"),
+            )
             return
-        if gateway.keys is not None and head.method != b"OPTIONS":  # what a browser asks before it sends a key: it goes on without one
+        if (
+            gateway.keys is not None and head.method != b"OPTIONS"
+        ):  # what a browser asks before it sends a key: it goes on without one
             tenant = self.client.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:
                 self._refuse(401, "unknown-key", "The API key is missing or not known here.")
@@ -111,12 +120,22 @@ class Exchange(Asking):
             self.gateway.desk.count(self)
         else:
             self.reservation = 0  # what waited and is refused has nothing to return
-            self._refuse(decision.status, decision.reason, *in_words(decision, self.shape), retry_after_s=decision.retry_after_s)
+            self._refuse(
+                decision.status,
+                decision.reason,
+                *in_words(decision, self.shape),
+                retry_after_s=decision.retry_after_s,
+            )
 
     def forward(self, decision: Admitted) -> None:
         """It goes to the engine that was decided on, capped where that is the policy."""
         shape = self.shape
-        if decision.capped and decision.output_cap is not None and shape is not None and shape.route in GENERATING:
+        if (
+            decision.capped
+            and decision.output_cap is not None
+            and shape is not None
+            and shape.route in GENERATING
+        ):
             self.body = capped(shape.route, self.body, decision.output_cap)
             self.added = b"x-barostat-output-cap: %d\r\n" % decision.output_cap
             self.gateway.metrics.count("output_caps_total")
@@ -138,8 +157,15 @@ class Exchange(Asking):
             self.follow(decision)
 
     def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
-        self._refuse(503, "input-not-counted", "The input is near the limit and cannot be counted now.", retry_after_s=2.0)
+        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
+        then.
+        """
+        self._refuse(
+            503,
+            "input-not-counted",
+            "The input is near the limit and cannot be counted now.",
+            retry_after_s=2.0,
+        )
 
     # -- forwarding
 
@@ -159,7 +185,9 @@ class Exchange(Asking):
         self.heard_at = gateway.rounds.now
         if self.shape is not None and gateway.max_stream_s is not None and not self.ends_at:
             self.ends_at = gateway.rounds.now + gateway.max_stream_s
-        head = self.head.written(replica.host, self.credentials, len(self.body), replica.address.path)
+        head = self.head.written(
+            replica.host, self.credentials, len(self.body), replica.address.path
+        )
         upstream.send(self, head, self.body)
         if self.client.paused_at:
             upstream.transport.pause_reading()
@@ -173,7 +201,9 @@ class Exchange(Asking):
         self._leave_replica()
         self.gateway.desk.unreachable(replica)
         tried = (*self.not_on, replica.name)
-        self.not_on = tried if self.gateway.desk.has_others(tried, self.shape) else ()  # of the only one it waits until it is back
+        self.not_on = (
+            tried if self.gateway.desk.has_others(tried, self.shape) else ()
+        )  # of the only one it waits until it is back
         self._return("unsent")
         if self.tries >= _TRIES:
             self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
@@ -240,7 +270,9 @@ class Exchange(Asking):
         return "length" if at_its_limit(tail) else "stop"
 
     def engine_closed(self, *, unanswered: bool) -> None:
-        """The engine's connection is gone within the exchange. `unanswered`: it was a kept one, and not a byte came back on it."""
+        """The engine's connection is gone within the exchange. `unanswered`: it was a kept one, and
+        not a byte came back on it.
+        """
         self.upstream = None
         if self.settled:
             return
@@ -254,14 +286,18 @@ class Exchange(Asking):
             self.engine_failed("reset")
 
     def engine_failed(self, kind: str) -> None:
-        """There will be no (whole) answer: 502 where none has begun, else the client's connection ends where the engine's did."""
+        """There will be no (whole) answer: 502 where none has begun, else the client's connection
+        ends where the engine's did.
+        """
         self._leave_engine()
         if self.settled:
             return
         self.gateway.metrics.engine_failed(kind)
         if self.answer is None:
             status = 504 if kind == "silent" else 502
-            words = "does not answer" if kind == "silent" else "broke its answer off before it began"
+            words = (
+                "does not answer" if kind == "silent" else "broke its answer off before it began"
+            )
             self._refuse(status, f"engine-{kind}", f"The engine {words}.", ended="cut")
         else:
             self._break_off(f"engine-{kind}")
@@ -272,7 +308,9 @@ class Exchange(Asking):
             upstream.leave()
 
     def _break_off(self, reason: str) -> None:
-        """The rest of the answer will not come: the client's connection ends, so that it can tell."""
+        """The rest of the answer will not come: the client's connection ends, so that it can
+        tell.
+        """
         self.reason = reason
         self._settle("cut", NOT_SAID)
         self.client.cut()
@@ -310,7 +348,9 @@ class Exchange(Asking):
     # -- its end
 
     def look(self, now: float) -> None:
-        """Once a second: a stream that has had its time ends, an engine that is silent is given up."""
+        """Once a second: a stream that has had its time ends, an engine that is silent is given
+        up.
+        """
         if self.settled or self.upstream is None:
             return
         if self.ends_at > 0.0 and now >= self.ends_at and self.stream and self.answer is not None:
@@ -322,12 +362,16 @@ class Exchange(Asking):
             self.engine_failed("silent")
 
     def end_now(self) -> None:
-        """The gateway ends: a stream gets its proper end, where it stands at one; who has heard nothing yet is told."""
+        """The gateway ends: a stream gets its proper end, where it stands at one; who has heard
+        nothing yet is told.
+        """
         if self.settled:
             return
         if self.answer is None:
             self._leave_engine()
-            self._refuse(503, "draining", "The gateway is shutting down.", retry_after_s=1.0, ended="cut")
+            self._refuse(
+                503, "draining", "The gateway is shutting down.", retry_after_s=1.0, ended="cut"
+            )
         elif self.stream:
             self.ends_at, self.ends_for = -self.gateway.rounds.now, "draining"
             self._end_stream()
@@ -341,11 +385,19 @@ class Exchange(Asking):
     def _end_stream(self) -> None:
         """The stream ends here, if here is the end of an event."""
         framing, shape, answer = self.framing, self.shape, self.answer
-        if self.settled or framing is None or shape is None or answer is None or framing.mode != CHUNKS:
+        if (
+            self.settled
+            or framing is None
+            or shape is None
+            or answer is None
+            or framing.mode != CHUNKS
+        ):
             return
         if not framing.between_chunks or not answer.at_an_events_end:
             return
-        events = final_events(self.route, answer.first, answer.recent, shape.sequences, answer.produced)
+        events = final_events(
+            self.route, answer.first, answer.recent, shape.sequences, answer.produced
+        )
         if not events:
             return
         self.client.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(events), events))
@@ -367,9 +419,19 @@ class Exchange(Asking):
     ) -> None:
         self.reason = reason
         self.gateway.metrics.refused(reason, self.route)
-        close, wanted = not self.head.persistent or self.gateway.draining, self.head.method != b"HEAD"
+        close, wanted = (
+            not self.head.persistent or self.gateway.draining,
+            self.head.method != b"HEAD",
+        )
         text = answer(
-            status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s, close=close, body_wanted=wanted
+            status,
+            reason,
+            message,
+            route=self.route,
+            parameter=parameter,
+            retry_after_s=retry_after_s,
+            close=close,
+            body_wanted=wanted,
         )
         self._answer_self(status, text, ended)
 

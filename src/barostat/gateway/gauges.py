@@ -1,4 +1,6 @@
-"""What is measured when somebody looks: what is under way, what waits, and what the ledger holds for each engine."""
+"""What is measured when somebody looks: what is under way, what waits, and what the ledger holds
+for each engine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
     desk, ledger = gateway.desk, gateway.desk.ledger
     plain = {
         "connections": len(gateway.clients),
-        "active_requests": sum(1 for client in tuple(gateway.clients) if client.current is not None),
+        "active_requests": sum(
+            1 for client in tuple(gateway.clients) if client.current is not None
+        ),
         "buffered_body_bytes": gateway.buffered_bytes,
         "queued_requests": len(desk.waiting),
         "reservations": len(ledger.reservations),
@@ -32,20 +36,48 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         for route, ratio in learned.inputs.per_byte.items():
             per_byte[route] = max(ratio, per_byte.get(route, 0.0))
     labelled: Labelled = {
-        "replica_up": {"replica": {name: float(replica.standing == "up") for name, replica in desk.replicas.items()}},
-        "replica_active_requests": {"replica": {name: replica.active for name, replica in desk.replicas.items()}},
-        "replica_pool_tokens": {"replica": {name: one.pool.kv_tokens for name, one in ledger.replicas.items()}},
-        "replica_held_tokens": {"replica": {name: one.held_tokens for name, one in ledger.replicas.items()}},
-        "replica_forecast_peak_tokens": {"replica": {name: one.peak(one.learned.margin.z) for name, one in ledger.replicas.items()}},
-        "replica_foreign_tokens": {"replica": {name: one.foreign_tokens for name, one in ledger.replicas.items()}},
-        "replica_shared_ratio": {"replica": {name: one.shared_ratio for name, one in ledger.replicas.items()}},
+        "replica_up": {
+            "replica": {
+                name: float(replica.standing == "up") for name, replica in desk.replicas.items()
+            }
+        },
+        "replica_active_requests": {
+            "replica": {name: replica.active for name, replica in desk.replicas.items()}
+        },
+        "replica_pool_tokens": {
+            "replica": {name: one.pool.kv_tokens for name, one in ledger.replicas.items()}
+        },
+        "replica_held_tokens": {
+            "replica": {name: one.held_tokens for name, one in ledger.replicas.items()}
+        },
+        "replica_forecast_peak_tokens": {
+            "replica": {
+                name: one.peak(one.learned.margin.z) for name, one in ledger.replicas.items()
+            }
+        },
+        "replica_foreign_tokens": {
+            "replica": {name: one.foreign_tokens for name, one in ledger.replicas.items()}
+        },
+        "replica_shared_ratio": {
+            "replica": {name: one.shared_ratio for name, one in ledger.replicas.items()}
+        },
         "replica_pace_limit_sequences": {
-            "replica": {name: one.pace.most for name, one in ledger.replicas.items() if one.pace.most is not None}
+            "replica": {
+                name: one.pace.most
+                for name, one in ledger.replicas.items()
+                if one.pace.most is not None
+            }
         },
         "tokens_per_body_byte": {"route": per_byte},
     }
-    tenants = {name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants}
+    tenants = {
+        name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants
+    }
     if tenants:
-        labelled["tenant_running_requests"] = {"tenant": {name: tenant.running for name, tenant in tenants.items()}}
-        labelled["tenant_waiting_requests"] = {"tenant": {name: tenant.waiting for name, tenant in tenants.items()}}
+        labelled["tenant_running_requests"] = {
+            "tenant": {name: tenant.running for name, tenant in tenants.items()}
+        }
+        labelled["tenant_waiting_requests"] = {
+            "tenant": {name: tenant.waiting for name, tenant in tenants.items()}
+        }
     return plain, labelled

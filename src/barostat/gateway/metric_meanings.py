@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 MEANINGS = {
-    "requests_total": "Requests that have ended, by route and status; 499: the client left before there was one; 0: Envoy showed none.",
+    "requests_total": (
+        "Requests that have ended, by route and status; 499: the client left before there was "
+        "one; 0: Envoy showed none."
+    ),
     "refusals_total": "Requests that the gateway itself has answered with no, by reason.",
     "shadow_refusals_total": "Requests that it would have refused or held back, did it not only watch.",
     "output_caps_total": "Requests whose output limit was written into them.",
@@ -45,8 +48,14 @@ MEANINGS = {
     "replica_forecast_peak_tokens": "Bound on what they will hold at the worst moment ahead.",
     "replica_foreign_tokens": "Tokens that others hold there.",
     "replica_shared_ratio": "What prompts hold there of what they would hold without shared prefixes.",
-    "replica_pace_limit_sequences": "Sequences that may run there, lest tokens come later than promised; absent where nothing holds them.",
-    "tokens_per_body_byte": "What usage has taught of the tokens in a body, by route; of several models, of that with the most.",
+    "replica_pace_limit_sequences": (
+        "Sequences that may run there, lest tokens come later than promised; absent where "
+        "nothing holds them."
+    ),
+    "tokens_per_body_byte": (
+        "What usage has taught of the tokens in a body, by route; of several models, of that "
+        "with the most."
+    ),
     "tenant_running_requests": "Requests of a listed tenant that are admitted now.",
     "tenant_waiting_requests": "Requests of a listed tenant that wait now.",
 }

@@ -1,6 +1,8 @@
-"""The gateway's own metrics: counts and histograms with labels of few values, and the text that Prometheus reads.
+"""The gateway's own metrics: counts and histograms with labels of few values, and the text that
+Prometheus reads.
 
-Labels are routes, reasons, statuses, replicas and listed tenants: none is made from what a client sends.
+Labels are routes, reasons, statuses, replicas and listed tenants: none is made from what a client
+sends.
 """
 
 from __future__ import annotations
@@ -13,12 +15,33 @@ from barostat.gateway.metric_meanings import MEANINGS
 
 PREFIX = "barostat_gateway_"
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_SECONDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+    120,
+    300,
+    600,
+)
 _RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
 
 
 class Histogram:
-    """Counts by upper bound. `observe` takes one more value, and is cheap: it is counted at the next `fold`."""
+    """Counts by upper bound. `observe` takes one more value, and is cheap: it is counted at the
+    next `fold`.
+    """
 
     __slots__ = ("_fresh", "bounds", "counts", "observe", "total")
 
@@ -42,7 +65,9 @@ class Histogram:
         """Its samples."""
         self.fold()
         below = 0
-        for bound, count in zip((*(f"{bound:g}" for bound in self.bounds), "+Inf"), self.counts, strict=True):
+        for bound, count in zip(
+            (*(f"{bound:g}" for bound in self.bounds), "+Inf"), self.counts, strict=True
+        ):
             below += count
             yield f'{name}_bucket{{le="{bound}"}} {below}'
         yield f"{name}_sum {self.total:.9g}"
@@ -118,8 +143,12 @@ class Metrics:
         """A stream was given its final event by the gateway."""
         self.count("streams_ended_total")
 
-    def page(self, gauges: Mapping[str, float], labelled: Mapping[str, Mapping[str, Mapping[str, float]]]) -> bytes:
-        """The text for Prometheus. `gauges`: value by name; `labelled`: name -> label -> value of the label -> value."""
+    def page(
+        self, gauges: Mapping[str, float], labelled: Mapping[str, Mapping[str, Mapping[str, float]]]
+    ) -> bytes:
+        """The text for Prometheus. `gauges`: value by name; `labelled`: name -> label -> value of
+        the label -> value.
+        """
         lines = _headed("requests_total", "counter")
         for (route, status), seen in sorted(self._requests.items()):
             lines.append(f'{PREFIX}requests_total{{route="{route}",code="{status}"}} {seen}')
@@ -137,7 +166,10 @@ class Metrics:
         for name, by_label in labelled.items():
             lines += _headed(name, "gauge")
             for label, values in by_label.items():
-                lines += [f'{PREFIX}{name}{{{label}="{said}"}} {value:.9g}' for said, value in values.items()]
+                lines += [
+                    f'{PREFIX}{name}{{{label}="{said}"}} {value:.9g}'
+                    for said, value in values.items()
+                ]
         return ("\n".join(lines) + "\n").encode()
 
 

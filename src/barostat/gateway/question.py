@@ -1,4 +1,6 @@
-"""The gateway asks an engine something itself: one request over the pool's own connections, its whole body as the answer."""
+"""The gateway asks an engine something itself: one request over the pool's own connections, its
+whole body as the answer.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,19 @@ MAX_ANSWER_BYTES = 16 << 20
 
 
 class Question:
-    """What a connection to an engine carries in place of a client's exchange. `came`: (status, body), or None where nothing whole did."""
+    """What a connection to an engine carries in place of a client's exchange. `came`: (status,
+    body), or None where nothing whole did.
+    """
 
-    def __init__(self, replica: Replica, method: bytes, target: bytes, *, body: bytes = b"", credentials: bytes = b"") -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        method: bytes,
+        target: bytes,
+        *,
+        body: bytes = b"",
+        credentials: bytes = b"",
+    ) -> None:
         self.replica = replica
         self.added = b""
         self.head = RequestHead()
@@ -34,7 +46,9 @@ class Question:
         self.size = 0
         self.refused = False
         self.broke = ""  # how the connection ended without an answer, in words
-        self.came: asyncio.Future[tuple[int, bytes] | None] = asyncio.get_running_loop().create_future()
+        self.came: asyncio.Future[tuple[int, bytes] | None] = (
+            asyncio.get_running_loop().create_future()
+        )
 
     async def asked(self, within_s: float) -> tuple[int, bytes] | None:
         """The answer, None where none came in time."""
@@ -55,7 +69,11 @@ class Question:
         self.waits_for_connection = False
         self.upstream = upstream
         address = self.replica.address
-        upstream.send(self, self.head.written(self.replica.host, self.credentials, len(self.body), address.path), self.body)
+        upstream.send(
+            self,
+            self.head.written(self.replica.host, self.credentials, len(self.body), address.path),
+            self.body,
+        )
 
     def not_connected(self) -> None:
         """Nobody takes the connection."""
@@ -82,7 +100,9 @@ class Question:
         framing = self.framing
         assert framing is not None
         _, _, body = b"".join(self.pieces).partition(b"\r\n\r\n")
-        self._tell((framing.status, joined_chunks(body) if framing.mode in (CHUNKS, CHUNKS + 2) else body))
+        self._tell(
+            (framing.status, joined_chunks(body) if framing.mode in (CHUNKS, CHUNKS + 2) else body)
+        )
 
     def engine_closed(self, *, unanswered: bool) -> None:
         """The connection is gone; a kept one may only have been too old."""
@@ -106,7 +126,9 @@ class Question:
 
 
 def joined_chunks(body: bytes) -> bytes:
-    """A chunked body without its chunks. Shapes: whole, and framed as `response_framing` has checked it."""
+    """A chunked body without its chunks. Shapes: whole, and framed as `response_framing` has
+    checked it.
+    """
     parts: list[bytes] = []
     at = 0
     while True:

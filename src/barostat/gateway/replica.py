@@ -1,4 +1,6 @@
-"""One engine behind the gateway: its address, the connections kept to it, and what is known of how it is."""
+"""One engine behind the gateway: its address, the connections kept to it, and what is known of how
+it is.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ from barostat.gateway.messages.served import Served
 from barostat.gateway.upstream import Carried, UpstreamConnection
 
 Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "named-twice", "leaving"]
-"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `named-twice`: it is an engine that was named before
-by another address, and its pool is that one's. `leaving`: it gets nothing new."""
+"""`stalled`: it says that it is healthy and has requests running, and makes no tokens.
+`named-twice`: it is an engine that was named before by another address, and its pool is that one's.
+`leaving`: it gets nothing new.
+"""
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
 """RFC 3986, section 3.3: it stands in request lines, logs and labels as it is."""
@@ -27,7 +31,9 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAddress:
-    """Where an engine listens. `name`: host, port and path, as metrics and logs call it; `path` is put before every target."""
+    """Where an engine listens. `name`: host, port and path, as metrics and logs call it; `path` is
+    put before every target.
+    """
 
     name: str
     host: str
@@ -60,7 +66,13 @@ def upstream_address(url: str) -> UpstreamAddress:
             parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
         )
     path = parts.path.rstrip("/")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or _PATH.fullmatch(path) is None:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+        or _PATH.fullmatch(path) is None
+    ):
         raise InputError("is no URL of an engine; write it as http://host:8000", url)
     secure = parts.scheme == "https"
     port = port or (443 if secure else 80)
@@ -70,13 +82,21 @@ def upstream_address(url: str) -> UpstreamAddress:
 
 
 class Replica:
-    """A pool of connections, the last used first: few are kept busy, the rest grow old and are closed."""
+    """A pool of connections, the last used first: few are kept busy, the rest grow old and are
+    closed.
+    """
 
     __slots__ = (
         "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "secure", "served", "standing", "why",
     )  # fmt: skip
 
-    def __init__(self, address: UpstreamAddress, bounds: Bounds, now: Callable[[], float], secure: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        address: UpstreamAddress,
+        bounds: Bounds,
+        now: Callable[[], float],
+        secure: ssl.SSLContext | None = None,
+    ) -> None:
         self.address = address
         self.name = address.name
         self.host = address.authority
@@ -107,7 +127,9 @@ class Replica:
             async with asyncio.timeout(self.bounds.connect_s):
                 connection = UpstreamConnection(self)
                 protocol = cast("asyncio.Protocol", connection)
-                await loop.create_connection(lambda: protocol, self.address.host, self.address.port, ssl=self.secure)
+                await loop.create_connection(
+                    lambda: protocol, self.address.host, self.address.port, ssl=self.secure
+                )
         except (OSError, TimeoutError) as error:
             self.why = _why_not(error, self.bounds.connect_s)
             exchange.not_connected()
@@ -148,7 +170,10 @@ class Replica:
 def _why_not(error: OSError | TimeoutError, within_s: float) -> str:
     """Why there is no connection, and what to do where it is no outage."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {error.verify_message}; --upstream-ca FILE names its authority"
+        return (
+            f"its certificate is not trusted: {error.verify_message}; --upstream-ca FILE names "
+            "its authority"
+        )
     if isinstance(error, ssl.SSLError):
         return "it speaks no TLS, or one that this machine does not; is it http:// there?"
     if isinstance(error, TimeoutError):

@@ -1,8 +1,10 @@
-"""The gateway as a process: it listens, watches its engines and its limits, and ends without cutting what can be finished.
+"""The gateway as a process: it listens, watches its engines and its limits, and ends without
+cutting what can be finished.
 
-SIGTERM: /readyz says 503 at once; new connections are taken for a moment more, until those who route here have noticed; then what is under
-way has until the drain time to finish, streams get their final event, and what is left is cut. A second signal ends it at once. SIGHUP: the
-limits are read again.
+SIGTERM: /readyz says 503 at once; new connections are taken for a moment more, until those who
+route here have noticed; then what is under way has until the drain time to finish, streams get
+their final event, and what is left is cut. A second signal ends it at once. SIGHUP: the limits are
+read again.
 """
 
 from __future__ import annotations
@@ -78,13 +80,28 @@ class _Serving:
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._metrics = Metrics()
-        self._keys = keys = load_keys(settings.keys_file) if settings.keys_file is not None else None
-        self._limits = LimitsInForce(settings.limits_file, self._metrics, with_keys=keys.tenants if keys is not None else None)
-        self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
-        self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
+        self._keys = keys = (
+            load_keys(settings.keys_file) if settings.keys_file is not None else None
+        )
+        self._limits = LimitsInForce(
+            settings.limits_file,
+            self._metrics,
+            with_keys=keys.tenants if keys is not None else None,
+        )
+        self._token = (
+            secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
+        )
+        self._engine_key = (
+            secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
+        )
         self._log = AccessLog(settings.access_log) if settings.access_log is not None else None
         self._tls_chain = chain_of(settings)
-        for path in (settings.keys_file, settings.admin_token_file, settings.engine_key_file, settings.tls_key):
+        for path in (
+            settings.keys_file,
+            settings.admin_token_file,
+            settings.engine_key_file,
+            settings.tls_key,
+        ):
             if path is not None and is_open_to_all(path):
                 say(f"everybody on this machine can read {path}: chmod 600 {path}")
         self._inside = self._tls_chain.context if self._tls_chain is not None else None
@@ -100,9 +117,27 @@ class _Serving:
         settings, rounds = self._settings, Rounds()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_say_what_broke)
-        replicas = [Replica(address, settings.bounds, lambda: rounds.now, self._outside) for address in settings.upstreams]
-        desk = Desk(self._limits.limits(rounds.now), replicas, self._metrics, loop.time, loop.call_soon, shadow=settings.shadow)
-        gateway = Gateway(desk, rounds, self._metrics, bounds=settings.bounds, keys=self._keys, engine_key=self._engine_key, log=self._log)
+        replicas = [
+            Replica(address, settings.bounds, lambda: rounds.now, self._outside)
+            for address in settings.upstreams
+        ]
+        desk = Desk(
+            self._limits.limits(rounds.now),
+            replicas,
+            self._metrics,
+            loop.time,
+            loop.call_soon,
+            shadow=settings.shadow,
+        )
+        gateway = Gateway(
+            desk,
+            rounds,
+            self._metrics,
+            bounds=settings.bounds,
+            keys=self._keys,
+            engine_key=self._engine_key,
+            log=self._log,
+        )
         desk.counter = ExactCount(desk)
         told = Told(desk)
 
@@ -160,10 +195,14 @@ class _Serving:
             return None
         from barostat.gateway.watching.following import Following
 
-        return Following(self._settings.follow, gateway, health, self._settings.bounds, self._outside)
+        return Following(
+            self._settings.follow, gateway, health, self._settings.bounds, self._outside
+        )
 
     async def _shared_budget(self, gateway: Gateway) -> SharedBudget | None:
-        """The part in the budgets that several gateways share, where it is asked for: only then Redis is needed."""
+        """The part in the budgets that several gateways share, where it is asked for: only then
+        Redis is needed.
+        """
         settings = self._settings
         if settings.shared_budget is None:
             return None
@@ -171,12 +210,18 @@ class _Serving:
             from barostat.gateway.shared_entry import SharedEntry
             from barostat.io.redis.shared_budget import SharedBudget
         except ImportError:
-            raise InputError("needs the Redis client: pip install 'barostat[budget]'", "--shared-budget") from None
+            raise InputError(
+                "needs the Redis client: pip install 'barostat[budget]'", "--shared-budget"
+            ) from None
         try:
             opens = gateway.desk.opens("kvTokenBudget")
-            budget = SharedBudget(settings.shared_budget, settings.shared_budget_name, uuid.uuid4().hex, opens=opens)
+            budget = SharedBudget(
+                settings.shared_budget, settings.shared_budget_name, uuid.uuid4().hex, opens=opens
+            )
         except ValueError:
-            raise InputError("is no URL of a Redis; write it as redis://host:6379/0", "--shared-budget") from None
+            raise InputError(
+                "is no URL of a Redis; write it as redis://host:6379/0", "--shared-budget"
+            ) from None
         if not await budget.start():
             say("the Redis of the shared budget does not answer yet")
         gateway.shared = SharedEntry(gateway.desk, budget)
@@ -189,7 +234,9 @@ class _Serving:
         try:
             from barostat.gateway.ext_proc.server import ExternalProcessor, listen_address
         except ImportError:
-            raise InputError("needs gRPC and Envoy's messages: pip install 'barostat[envoy]'", "--ext-proc") from None
+            raise InputError(
+                "needs gRPC and Envoy's messages: pip install 'barostat[envoy]'", "--ext-proc"
+            ) from None
         external = ExternalProcessor(gateway, listen_address(self._settings.ext_proc))
         await external.start()
         say(f"external processor on {external.address}")
@@ -213,7 +260,12 @@ class _Serving:
     def _announce(self) -> None:
         settings = self._settings
         public = f"http{'s' if self._inside is not None else ''}://{_in_url(settings.host)}:{settings.port}"
-        lines = [f"listening on {public}, metrics on http://{_in_url(settings.admin_host)}:{settings.admin_port}/metrics"]
+        lines = [
+            (
+                f"listening on {public}, metrics on "
+                f"http://{_in_url(settings.admin_host)}:{settings.admin_port}/metrics"
+            )
+        ]
         if settings.shadow:
             lines.append("in shadow: nothing is refused or changed, what would be is counted")
         for line in lines:
@@ -224,7 +276,10 @@ class _Serving:
         loop, bounds = asyncio.get_running_loop(), self._settings.bounds
         gateway.draining = True
         began = loop.time()
-        count, most = _under_way(gateway), f"{bounds.drain_s:g} s at most; a second signal ends it at once"
+        count, most = (
+            _under_way(gateway),
+            f"{bounds.drain_s:g} s at most; a second signal ends it at once",
+        )
         say(f"told to stop; {count} requests are under way, for {most}")
         closed = False
         while not self._again.is_set() and loop.time() - began < bounds.drain_s:
@@ -255,20 +310,30 @@ def _in_url(host: str) -> str:
 
 
 def _allow_files(connections: int) -> None:
-    """As many files may be open as connections need: one to the client, one to an engine each, and some more."""
+    """As many files may be open as connections need: one to the client, one to an engine each, and
+    some more.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections + 256
     if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard))
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE,
+            (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard),
+        )
 
 
 def _under_way(gateway: Gateway) -> int:
     """Requests that have not come whole, whose answer is not complete, or not sent."""
-    return sum(client.current is not None or client.is_receiving or client.is_sending for client in gateway.clients)
+    return sum(
+        client.current is not None or client.is_receiving or client.is_sending
+        for client in gateway.clients
+    )
 
 
 def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A bug of ours in one connection ends that connection and is told, without a word of what was sent."""
+    """A bug of ours in one connection ends that connection and is told, without a word of what was
+    sent.
+    """
     error, transport = context.get("exception"), context.get("transport")
     if isinstance(error, ConnectionError | TimeoutError | ssl.SSLError):
         return
@@ -285,7 +350,9 @@ def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
 
 def _listener(option: str, host: str, port: int) -> socket.socket:
     try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
     except (OSError, UnicodeError) as error:  # a name that cannot be looked up at all is the second
         why = error.strerror if isinstance(error, OSError) else "no name of a host"
         raise InputError(f"is no address to listen on ({why})", f"{option} {host!r}") from None
@@ -295,6 +362,8 @@ def _listener(option: str, host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise OutsideError(f"{host}:{port}: {error.strerror}{_TO_DO.get(error.errno or 0, '')}", retryable=False) from None
+        raise OutsideError(
+            f"{host}:{port}: {error.strerror}{_TO_DO.get(error.errno or 0, '')}", retryable=False
+        ) from None
     listener.setblocking(False)
     return listener

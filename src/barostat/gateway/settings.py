@@ -21,7 +21,9 @@ class FollowedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
-    """Where it listens, for whom it answers, and by which limits. Files are read when it starts; the limits again when they change."""
+    """Where it listens, for whom it answers, and by which limits. Files are read when it starts;
+    the limits again when they change.
+    """
 
     limits_file: Path
     upstreams: tuple[UpstreamAddress, ...]

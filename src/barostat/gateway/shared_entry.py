@@ -1,9 +1,12 @@
-"""What this gateway has admitted is entered into the budgets that gateways share before it is forwarded, and taken out when it ends.
+"""What this gateway has admitted is entered into the budgets that gateways share before it is
+forwarded, and taken out when it ends.
 
     desk --Admitted--> enter --entered--> forwarded ... returned --> given back
-                         +----Refused: the gateways together hold what the engine has; what was reserved here is returned
+                         +----Refused: the gateways together hold what the engine has; what was
+                         reserved here is returned
 
-One budget for each engine: the charge of what is admitted (input and expected output), together at most what its pool holds.
+One budget for each engine: the charge of what is admitted (input and expected output), together at
+most what its pool holds.
 """
 
 from __future__ import annotations
@@ -31,14 +34,17 @@ class SharedEntry:
         self._entering: set[asyncio.Task[None]] = set()
 
     async def enter(self, decision: Admitted) -> int | Refused:
-        """The number under which it is held, 0 where nothing is to be held, or why it is not to be forwarded."""
+        """The number under which it is held, 0 where nothing is to be held, or why it is not to be
+        forwarded.
+        """
         desk = self._desk
         held = desk.ledger.reservations.get(decision.reservation)
         pool = desk.pools.get(decision.replica)
         if held is None or pool is None:
             return 0
         limit = min(pool.kv_tokens, desk.rules.kv_token_budget or pool.kv_tokens)
-        # What is expected of an answer may be more than there is as long as no length is known: it is the whole then, not more for ever.
+        # What is expected of an answer may be more than there is as long as no length is known: it
+        # is the whole then, not more for ever.
         charge = min(limit, max(0, round(held.charge)))
         outcome = await self._budget.take({f"replica/{decision.replica}": Claim(charge, limit)})
         if isinstance(outcome, Taken):
@@ -51,8 +57,15 @@ class SharedEntry:
         if isinstance(outcome, Full):
             rate = held.turn.line.rate_per_s()
             again_s = _AGAIN_S if not rate else max(_AGAIN_S, 1.0 / rate)
-            return Refused(429, "over-capacity", "the engine holds as much as all gateways together may give it", again_s)
-        return Refused(503, "over-capacity", "the budget that the gateways share cannot be asked", _AGAIN_S)
+            return Refused(
+                429,
+                "over-capacity",
+                "the engine holds as much as all gateways together may give it",
+                again_s,
+            )
+        return Refused(
+            503, "over-capacity", "the budget that the gateways share cannot be asked", _AGAIN_S
+        )
 
     def enter_soon(self, exchange: Exchange, decision: Admitted) -> None:
         """The exchange is forwarded once it is entered, or refused."""
@@ -68,7 +81,9 @@ class SharedEntry:
                 exchange.follow(outcome)
         elif exchange.settled:
             self.leave(outcome)
-        elif decision.replica not in self._desk.replicas and exchange.shape is not None:  # it has left meanwhile
+        elif (
+            decision.replica not in self._desk.replicas and exchange.shape is not None
+        ):  # it has left meanwhile
             self.leave(outcome)
             self._desk.returned(exchange, "unsent", NOT_SAID)
             exchange.follow(self._desk.ask(exchange, exchange.shape))

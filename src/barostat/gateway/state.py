@@ -1,4 +1,6 @@
-"""What all connections share: bounds, clock, desk, metrics, keys, and whether the gateway is on its way out."""
+"""What all connections share: bounds, clock, desk, metrics, keys, and whether the gateway is on its
+way out.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Gateway:
         self.metrics = metrics
         self.bounds = bounds
         self.keys = keys
-        self.engine_credentials = f"authorization: Bearer {engine_key}\r\n".encode() if engine_key else b""
+        self.engine_credentials = (
+            f"authorization: Bearer {engine_key}\r\n".encode() if engine_key else b""
+        )
         self.log = log
         self.shared: SharedEntry | None = None
         self.clients: set[ClientConnection] = set()
@@ -59,13 +63,17 @@ class Gateway:
             rounds.on_tick.append(log.flush)
 
     def adopt(self, limits: ServingLimits, enforce: bool = False) -> None:
-        """These limits are in force from now on, for what comes and what waits; `enforce`: also where they were only watched."""
+        """These limits are in force from now on, for what comes and what waits; `enforce`: also
+        where they were only watched.
+        """
         self.desk.shadow = self._watches and not enforce
         self.desk.adopt(limits)
         self.max_stream_s = None if self.desk.shadow else limits.spec.request.max_stream_seconds
 
     def enter(self, exchange: Exchange, decision: Admitted) -> None:
-        """What the desk has admitted is forwarded: where gateways share their budgets, after it has been entered there."""
+        """What the desk has admitted is forwarded: where gateways share their budgets, after it has
+        been entered there.
+        """
         if self.shared is None or not decision.reservation:
             exchange.forward(decision)
         else:
@@ -78,7 +86,9 @@ class Gateway:
             self.shared.leave(number)
 
     def own_page(self, method: bytes, target: bytes) -> tuple[int, bytes] | None:
-        """What the gateway answers itself on its public port: whether it lives, whether it wants requests."""
+        """What the gateway answers itself on its public port: whether it lives, whether it wants
+        requests.
+        """
         if method not in (b"GET", b"HEAD"):
             return None
         if target == LIVE:
@@ -112,7 +122,9 @@ class Gateway:
             if usage.input_tokens is not None:
                 metrics.prompt_tokens.observe(usage.input_tokens)
                 if usage.input_tokens > 0:
-                    metrics.estimate_error_ratio.observe(abs(shape.estimate - usage.input_tokens) / usage.input_tokens)
+                    metrics.estimate_error_ratio.observe(
+                        abs(shape.estimate - usage.input_tokens) / usage.input_tokens
+                    )
                     self.desk.counted(shape, usage.input_tokens, exchange.served_by)
             if usage.output_tokens is not None:
                 metrics.output_tokens.observe(usage.output_tokens)

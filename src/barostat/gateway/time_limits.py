@@ -1,4 +1,6 @@
-"""Everything that can run out of time is looked at once a second, a part of it on every tick: no timer for a request or a connection."""
+"""Everything that can run out of time is looked at once a second, a part of it on every tick: no
+timer for a request or a connection.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import Protocol
 
 TICK_S = 0.125
 PARTS = 8
-"""Each member is looked at once in TICK_S * PARTS: so much later than its time may a time-out be."""
+"""Each member is looked at once in TICK_S * PARTS: so much later than its time may a time-out
+be.
+"""
 
 
 class Member(Protocol):
@@ -22,7 +26,9 @@ class Member(Protocol):
 
 
 class Rounds:
-    """A coarse clock (`now`, seconds, only goes forward) and the members that it looks at in turn."""
+    """A coarse clock (`now`, seconds, only goes forward) and the members that it looks at in
+    turn.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,4 +1,6 @@
-"""The certificate chain that the gateway serves TLS with: read anew when its files change, so that a renewed one is there in time."""
+"""The certificate chain that the gateway serves TLS with: read anew when its files change, so that
+a renewed one is there in time.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def _no_password() -> str:
 
 
 class TlsChain:
-    """A chain and its key. `context`: what connections are made with; those that come after a change have the new chain."""
+    """A chain and its key. `context`: what connections are made with; those that come after a
+    change have the new chain.
+    """
 
     def __init__(self, chain: Path, key: Path) -> None:
         """Errors: InputError where there are no two that fit."""
@@ -57,15 +61,23 @@ class TlsChain:
         context.set_alpn_protocols(["http/1.1"])
         try:
             for path in (self._chain, self._key):
-                path.open("rb").close()  # which of the two cannot be read is not in the library's words
+                path.open(
+                    "rb"
+                ).close()  # which of the two cannot be read is not in the library's words
         except OSError as error:
             raise InputError(error.strerror or str(error), str(path)) from None
         try:
             context.load_cert_chain(self._chain, self._key, _no_password)
         except _Encrypted:
-            raise InputError("the key is encrypted, and nobody is asked for its password: give one without", str(self._key)) from None
+            raise InputError(
+                "the key is encrypted, and nobody is asked for its password: give one without",
+                str(self._key),
+            ) from None
         except (OSError, ssl.SSLError) as error:
-            raise InputError(f"no certificate and key that fit: {self._key} ({error.strerror or error})", str(self._chain)) from None
+            raise InputError(
+                f"no certificate and key that fit: {self._key} ({error.strerror or error})",
+                str(self._chain),
+            ) from None
         return context
 
     def _seen(self) -> tuple[object, ...]:
@@ -82,12 +94,19 @@ def chain_of(settings: GatewaySettings) -> TlsChain | None:
 
 
 def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
-    """What connections to https engines are made with, None where there can be none. Errors: InputError."""
+    """What connections to https engines are made with, None where there can be none. Errors:
+    InputError.
+    """
     if not any(address.secure for address in settings.upstreams) and settings.follow is None:
         if settings.upstream_ca is not None:
-            raise InputError("no engine is https://: nothing would be held to it", f"--upstream-ca {settings.upstream_ca}")
+            raise InputError(
+                "no engine is https://: nothing would be held to it",
+                f"--upstream-ca {settings.upstream_ca}",
+            )
         return None
     try:
         return ssl.create_default_context(cafile=settings.upstream_ca)
     except (OSError, ssl.SSLError) as error:
-        raise InputError(f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)) from None
+        raise InputError(
+            f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)
+        ) from None

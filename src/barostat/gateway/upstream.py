@@ -1,4 +1,6 @@
-"""One connection to an engine: a request is written at once, its answer passed on as it comes, and the connection kept for the next."""
+"""One connection to an engine: a request is written at once, its answer passed on as it comes, and
+the connection kept for the next.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _SMALL_BODY_BYTES = 16 << 10
 
 
 class Carried(Protocol):
-    """What a connection carries: a client's exchange, or a question of the gateway's own. `added`: lines for the head of its answer."""
+    """What a connection carries: a client's exchange, or a question of the gateway's own. `added`:
+    lines for the head of its answer.
+    """
 
     head: RequestHead
     added: bytes
@@ -37,19 +41,31 @@ class Carried(Protocol):
         """The answer is whole."""
 
     def engine_closed(self, *, unanswered: bool) -> None:
-        """The connection is gone. `unanswered`: it was a kept one, and not a byte came back on it."""
+        """The connection is gone. `unanswered`: it was a kept one, and not a byte came back on
+        it.
+        """
 
     def engine_failed(self, kind: str) -> None:
         """What came is no answer."""
 
 
 class UpstreamConnection:
-    """Carries one exchange at a time. `reused`: it has answered one before, so that the engine may have closed it by now.
+    """Carries one exchange at a time. `reused`: it has answered one before, so that the engine may
+    have closed it by now.
 
     A protocol of asyncio's by what it can do, as the client's connection is.
     """
 
-    __slots__ = ("exchange", "framing", "has_head", "held", "idle_since", "replica", "reused", "transport")
+    __slots__ = (
+        "exchange",
+        "framing",
+        "has_head",
+        "held",
+        "idle_since",
+        "replica",
+        "reused",
+        "transport",
+    )
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
@@ -111,7 +127,9 @@ class UpstreamConnection:
             exchange.head_came(framing)
             if framing.hop_by_hop or exchange.added or 300 <= framing.status < 400:
                 replica = self.replica
-                head = rewritten(data[:end], framing, exchange.added, replica.host, replica.address.path)
+                head = rewritten(
+                    data[:end], framing, exchange.added, replica.host, replica.address.path
+                )
                 exchange.passed_on(head + data[end:used])
             else:
                 exchange.passed_on(data if used == len(data) else data[:used])
@@ -164,6 +182,8 @@ class UpstreamConnection:
         """As above."""
 
     def leave(self) -> None:
-        """The exchange needs nothing more of it: the engine notices that nobody listens, and stops its work."""
+        """The exchange needs nothing more of it: the engine notices that nobody listens, and stops
+        its work.
+        """
         self.exchange = None
         self.transport.abort()

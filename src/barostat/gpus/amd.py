@@ -1,7 +1,8 @@
 """`amd-smi metric|static|process|monitor --json` and `rocm-smi --json`, read into cards.
 
-amd-smi wraps its list of cards in `gpu_data` since ROCm 7 and changed names and nesting between releases, so values are looked up by
-any of their names, at the top or one level down. A value is `{"value": 41, "unit": "C"}`, a bare number, a text, or "N/A".
+amd-smi wraps its list of cards in `gpu_data` since ROCm 7 and changed names and nesting between
+releases, so values are looked up by any of their names, at the top or one level down. A value is
+`{"value": 41, "unit": "C"}`, a bare number, a text, or "N/A".
 
 Source: amd-smi CLI of ROCm 6.0 to 7.x; rocm-smi of ROCm 5.x to 7.x.
 """
@@ -15,7 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from barostat.gpus.card import Card, CardProcess, GpuOutput, memory_bytes, number, percent_ratio, power_share
+from barostat.gpus.card import (
+    Card,
+    CardProcess,
+    GpuOutput,
+    memory_bytes,
+    number,
+    percent_ratio,
+    power_share,
+)
 
 _MAX_DEPTH = 12
 _MAX_TRIES = 2000
@@ -25,9 +34,11 @@ _PID_KEY = re.compile(r"^PID\s*(\d{1,10})$")
 
 
 def documents(text: str) -> tuple[list[Any], str]:
-    """Every JSON document in the text, whatever warnings stand around them; and a problem, or an empty text.
+    """Every JSON document in the text, whatever warnings stand around them; and a problem, or an
+    empty text.
 
-    A document starts at the start of a line. Of one that ends early, the inner objects that are whole are kept.
+    A document starts at the start of a line. Of one that ends early, the inner objects that are
+    whole are kept.
     """
     decoder = json.JSONDecoder()
     found: list[Any] = []
@@ -49,7 +60,8 @@ def documents(text: str) -> tuple[list[Any], str]:
 
 
 def read_amd_smi(text: str) -> GpuOutput:
-    """The cards of amd-smi's JSON; several documents (metric, then process) are merged card by card.
+    """The cards of amd-smi's JSON; several documents (metric, then process) are merged card by
+    card.
 
     Errors: none; what cannot be read is a sentence in `problems`.
     """
@@ -62,7 +74,9 @@ def read_amd_smi(text: str) -> GpuOutput:
             records[int(index)].append(record)
     if found and not records:
         problems.append("amd-smi: no card in this JSON")
-    return GpuOutput(tuple(_amd_card(index, records[index]) for index in sorted(records)), tuple(problems))
+    return GpuOutput(
+        tuple(_amd_card(index, records[index]) for index in sorted(records)), tuple(problems)
+    )
 
 
 def _records(node: Any, depth: int) -> Iterator[Mapping[str, Any]]:
@@ -91,17 +105,69 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
                     return node
         return None
 
-    used = memory_bytes(told("mem_usage.used_vram", "vram_usage.vram_used", "vram_used", "fb_usage.used", "used_vram"))
-    total = memory_bytes(told("mem_usage.total_vram", "vram_usage.vram_total", "vram_total", "fb_usage.total", "vram.size", "total_vram"))
-    busy = percent_ratio(told("usage.gfx_activity", "usage.gfx_usage", "gfx", "gfx_utilization", "gfx_util"))
-    power = number(
-        told("power.socket_power", "power.current_socket_power", "power.average_socket_power", "power_usage", "power.current_power")
+    used = memory_bytes(
+        told(
+            "mem_usage.used_vram", "vram_usage.vram_used", "vram_used", "fb_usage.used", "used_vram"
+        )
     )
-    limit = number(told("limit.socket_power", "limit.current_power", "limit.max_power", "power.power_limit", "power.max_power_limit"))
-    heat = number(told("temperature.hotspot", "temperature.edge", "hotspot_temperature", "temperature.hotspot_temperature"))
-    uncorrected = number(told("ecc.total_uncorrectable_count", "ecc.total_uncorrectable", "ecc.uncorrectable", "double_bit_ecc"))
-    corrected = number(told("ecc.total_correctable_count", "ecc.total_correctable", "ecc.correctable", "single_bit_ecc"))
-    asked = any("mem_usage" in record or "usage" in record or "temperature" in record for record in records)
+    total = memory_bytes(
+        told(
+            "mem_usage.total_vram",
+            "vram_usage.vram_total",
+            "vram_total",
+            "fb_usage.total",
+            "vram.size",
+            "total_vram",
+        )
+    )
+    busy = percent_ratio(
+        told("usage.gfx_activity", "usage.gfx_usage", "gfx", "gfx_utilization", "gfx_util")
+    )
+    power = number(
+        told(
+            "power.socket_power",
+            "power.current_socket_power",
+            "power.average_socket_power",
+            "power_usage",
+            "power.current_power",
+        )
+    )
+    limit = number(
+        told(
+            "limit.socket_power",
+            "limit.current_power",
+            "limit.max_power",
+            "power.power_limit",
+            "power.max_power_limit",
+        )
+    )
+    heat = number(
+        told(
+            "temperature.hotspot",
+            "temperature.edge",
+            "hotspot_temperature",
+            "temperature.hotspot_temperature",
+        )
+    )
+    uncorrected = number(
+        told(
+            "ecc.total_uncorrectable_count",
+            "ecc.total_uncorrectable",
+            "ecc.uncorrectable",
+            "double_bit_ecc",
+        )
+    )
+    corrected = number(
+        told(
+            "ecc.total_correctable_count",
+            "ecc.total_correctable",
+            "ecc.correctable",
+            "single_bit_ecc",
+        )
+    )
+    asked = any(
+        "mem_usage" in record or "usage" in record or "temperature" in record for record in records
+    )
     lost = asked and all(value is None for value in (used, busy, power, heat))
     return Card(
         index=index,
@@ -135,7 +201,8 @@ def _name(records: Iterable[Mapping[str, Any]]) -> str:
 def _amd_throttle(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...] | None:
     """The violations that are active; None where the tool tells nothing of throttling.
 
-    The older `throttle_status: THROTTLED` gives no reason, and a card at its power cap says it too: it stays unclear.
+    The older `throttle_status: THROTTLED` gives no reason, and a card at its power cap says it too:
+    it stays unclear.
     """
     told = False
     reasons: list[str] = []
@@ -173,7 +240,9 @@ def _pending_pages(records: Iterable[Mapping[str, Any]]) -> float | None:
 
 
 def _amd_processes(records: Iterable[Mapping[str, Any]]) -> tuple[CardProcess, ...] | None:
-    lists = [record["process_list"] for record in records if isinstance(record.get("process_list"), list)]
+    lists = [
+        record["process_list"] for record in records if isinstance(record.get("process_list"), list)
+    ]
     if not lists:
         return None
     processes: list[CardProcess] = []
@@ -187,12 +256,19 @@ def _amd_processes(records: Iterable[Mapping[str, Any]]) -> tuple[CardProcess, .
             vram = info.get("mem_usage", info.get("mem"))
         pid = number(info.get("pid"))
         name = info.get("name")
-        processes.append(CardProcess(int(pid) if pid is not None else None, name if isinstance(name, str) else "", memory_bytes(vram, "b")))
+        processes.append(
+            CardProcess(
+                int(pid) if pid is not None else None,
+                name if isinstance(name, str) else "",
+                memory_bytes(vram, "b"),
+            )
+        )
     return tuple(processes)
 
 
 def read_rocm_smi(text: str) -> GpuOutput:
-    """The cards of rocm-smi's JSON: `card0`, `card1`, ... and, with --showpids, the processes under `system`.
+    """The cards of rocm-smi's JSON: `card0`, `card1`, ... and, with --showpids, the processes under
+    `system`.
 
     Errors: none; what cannot be read is a sentence in `problems`.
     """
@@ -204,17 +280,33 @@ def read_rocm_smi(text: str) -> GpuOutput:
         for key, value in document.items() if isinstance(document, dict) else ():
             if (match := _CARD_KEY.match(key)) and isinstance(value, dict):
                 cards[int(match[1])] = _rocm_card(int(match[1]), value)
-            elif key == "system" and isinstance(value, dict) and any(_PID_KEY.match(pid) for pid in value):
-                holders = [_rocm_process(int(pid[1]), cells) for name, cells in value.items() if (pid := _PID_KEY.match(name))]
+            elif (
+                key == "system"
+                and isinstance(value, dict)
+                and any(_PID_KEY.match(pid) for pid in value)
+            ):
+                holders = [
+                    _rocm_process(int(pid[1]), cells)
+                    for name, cells in value.items()
+                    if (pid := _PID_KEY.match(name))
+                ]
     if found and not cards:
         problems.append("rocm-smi: no card in this JSON")
     if holders and len(cards) > 1 and any(count != len(cards) for _, count in holders):
-        problems.append("rocm-smi does not say on which of several cards a process holds memory; amd-smi process --json does")
+        problems.append(
+            "rocm-smi does not say on which of several cards a process holds memory; "
+            "amd-smi process --json does"
+        )
         holders = None
     ordered = [cards[index] for index in sorted(cards)]
     if holders is not None:
         shared = tuple(
-            replace(process, memory_bytes=None if process.memory_bytes is None else process.memory_bytes / max(1, len(cards)))
+            replace(
+                process,
+                memory_bytes=None
+                if process.memory_bytes is None
+                else process.memory_bytes / max(1, len(cards)),
+            )
             for process, _ in holders
         )
         ordered = [replace(card, processes=shared) for card in ordered]
@@ -222,10 +314,14 @@ def read_rocm_smi(text: str) -> GpuOutput:
 
 
 def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
-    cells = {key.lower().rstrip(":").strip(): value for key, value in row.items() if isinstance(key, str)}
+    cells = {
+        key.lower().rstrip(":").strip(): value for key, value in row.items() if isinstance(key, str)
+    }
 
     def told(*names: str) -> float | None:
-        return next((found for name in names if (found := number(cells.get(name))) is not None), None)
+        return next(
+            (found for name in names if (found := number(cells.get(name))) is not None), None
+        )
 
     used = told("vram total used memory (b)", "vram used memory (b)", "gpu memory use")
     total = told("vram total memory (b)")
@@ -233,10 +329,25 @@ def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
     if used is None and total is not None and share is not None:
         used = total * share / 100.0
     busy = told("gpu use (%)")
-    heat = told("temperature (sensor junction) (c)", "temperature (sensor hotspot) (c)", "temperature (sensor edge) (c)")
-    power = told("current socket graphics package power (w)", "average graphics package power (w)", "average socket power (w)")
+    heat = told(
+        "temperature (sensor junction) (c)",
+        "temperature (sensor hotspot) (c)",
+        "temperature (sensor edge) (c)",
+    )
+    power = told(
+        "current socket graphics package power (w)",
+        "average graphics package power (w)",
+        "average socket power (w)",
+    )
     corrected, uncorrected = _ras(row, 0)
-    name = next((cells[key] for key in ("card series", "device name", "card model") if isinstance(cells.get(key), str)), "")
+    name = next(
+        (
+            cells[key]
+            for key in ("card series", "device name", "card model")
+            if isinstance(cells.get(key), str)
+        ),
+        "",
+    )
     asked = any("temperature" in key or "vram" in key or "gpu use" in key for key in cells)
     lost = asked and all(value is None for value in (used, total, busy, heat, power))
     return Card(
@@ -256,13 +367,27 @@ def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
 
 
 def _ras(node: Any, depth: int) -> tuple[float | None, float | None]:
-    """Corrected and uncorrected error counts (RAS), summed over the blocks of a card; None where nothing tells them."""
+    """Corrected and uncorrected error counts (RAS), summed over the blocks of a card; None where
+    nothing tells them.
+    """
     totals: list[float | None] = [None, None]
     if isinstance(node, dict) and depth < _MAX_DEPTH:
         for key, value in node.items():
-            place = 1 if "uncorrect" in str(key).lower() else 0 if "correctable" in str(key).lower() else None
+            place = (
+                1
+                if "uncorrect" in str(key).lower()
+                else 0
+                if "correctable" in str(key).lower()
+                else None
+            )
             count = number(value)
-            found = _ras(value, depth + 1) if place is None or count is None else (count, None) if place == 0 else (None, count)
+            found = (
+                _ras(value, depth + 1)
+                if place is None or count is None
+                else (count, None)
+                if place == 0
+                else (None, count)
+            )
             for kind, more in enumerate(found):
                 if more is not None:
                     totals[kind] = (totals[kind] or 0.0) + more
@@ -279,4 +404,6 @@ def _rocm_process(pid: int, cells: Any) -> tuple[CardProcess, int]:
         else []
     )
     count = number(parts[1]) if len(parts) > 1 else None
-    return CardProcess(pid, parts[0] if parts else "", memory_bytes(parts[2], "b") if len(parts) > 2 else None), int(count or 0)
+    return CardProcess(
+        pid, parts[0] if parts else "", memory_bytes(parts[2], "b") if len(parts) > 2 else None
+    ), int(count or 0)

@@ -1,4 +1,6 @@
-"""One accelerator card as a vendor's tool shows it at one instant, and what a tool's output reads to."""
+"""One accelerator card as a vendor's tool shows it at one instant, and what a tool's output reads
+to.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,23 @@ from typing import Any, Literal
 Vendor = Literal["nvidia", "amd"]
 
 MIB = 1024.0 * 1024.0
-_SCALE = {"b": 1.0, "kb": 1024.0, "kib": 1024.0, "mb": MIB, "mib": MIB, "gb": 1024.0 * MIB, "gib": 1024.0 * MIB}
+_SCALE = {
+    "b": 1.0,
+    "kb": 1024.0,
+    "kib": 1024.0,
+    "mb": MIB,
+    "mib": MIB,
+    "gb": 1024.0 * MIB,
+    "gib": 1024.0 * MIB,
+}
 _NUMBER = re.compile(r"^\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%°]*)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class CardProcess:
-    """A process that holds memory on a card. `memory_bytes` None: the tool does not say (containers, Windows, MIG)."""
+    """A process that holds memory on a card. `memory_bytes` None: the tool does not say
+    (containers, Windows, MIG).
+    """
 
     pid: int | None
     name: str
@@ -27,8 +39,9 @@ class CardProcess:
 class Card:
     """One card, or one MIG slice of it. None: the tool does not tell, which is no fault.
 
-    Units: bytes, C, ratios 0..1. `throttle` holds the reasons by the names of `barostat.catalog.gpu_faults`; empty means none is active.
-    `processes` None: the tool was not asked for processes. `lost`: the card does not answer; `note` quotes how it said so.
+    Units: bytes, C, ratios 0..1. `throttle` holds the reasons by the names of
+    `barostat.catalog.gpu_faults`; empty means none is active. `processes` None: the tool was not
+    asked for processes. `lost`: the card does not answer; `note` quotes how it said so.
     """
 
     index: int
@@ -71,11 +84,17 @@ def number(value: Any) -> float | None:
 
 
 def quantity(value: Any) -> tuple[float, str] | None:
-    """Number and unit of a cell, whether it is a number, a text with a unit, or `{"value": .., "unit": ..}`; None if it is none."""
+    """Number and unit of a cell, whether it is a number, a text with a unit, or `{"value": ..,
+    "unit": ..}`; None if it is none.
+    """
     if isinstance(value, dict):
         inner = quantity(value.get("value"))
         unit = value.get("unit")
-        return None if inner is None else (inner[0], unit.lower() if isinstance(unit, str) else inner[1])
+        return (
+            None
+            if inner is None
+            else (inner[0], unit.lower() if isinstance(unit, str) else inner[1])
+        )
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -107,4 +126,6 @@ def percent_ratio(value: Any) -> float | None:
 
 def power_share(used: float | None, limit: float | None) -> float | None:
     """Power over its limit, or None where one of the two is not told."""
-    return used / limit if used is not None and limit is not None and used >= 0 and limit > 0 else None
+    return (
+        used / limit if used is not None and limit is not None and used >= 0 and limit > 0 else None
+    )

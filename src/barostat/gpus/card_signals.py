@@ -1,6 +1,7 @@
 """Cards over time, as signals: what a symptom may judge about the GPUs of one replica.
 
-Drawing: readings [(at, cards, source), ...] -> one signal per name, a point per reading that tells it.
+Drawing: readings [(at, cards, source), ...] -> one signal per name, a point per reading that tells
+it.
 """
 
 from __future__ import annotations
@@ -16,17 +17,26 @@ from barostat.gpus.card import MIB, Card, CardProcess
 Cards = tuple[Card, ...]
 _OWN_NAME = re.compile(r"vllm|python|\bray\b|ray::|EngineCore|Worker", re.IGNORECASE)
 SECOND_ENGINE_BYTES = 2048 * MIB
-"""Two processes of one engine share a card only for a bare context (about half a GiB); one that holds more is another engine."""
+"""Two processes of one engine share a card only for a bare context (about half a GiB); one that
+holds more is another engine.
+"""
 BARE_CONTAINER_BYTES = 1024 * MIB
-"""An empty process list on a card that holds more than this is a container that cannot see processes, not a card without any."""
+"""An empty process list on a card that holds more than this is a container that cannot see
+processes, not a card without any.
+"""
 
 
-def signals(readings: Sequence[tuple[float, Cards, str]], own_pids: frozenset[int] | None) -> list[Signal]:
+def signals(
+    readings: Sequence[tuple[float, Cards, str]], own_pids: frozenset[int] | None
+) -> list[Signal]:
     """The gpu_* signals of the cards over the readings (instant, cards, source).
 
-    `own_pids`: process ids of this engine as the tool would show them. None, or none of them seen: processes are told apart by name.
+    `own_pids`: process ids of this engine as the tool would show them. None, or none of them seen:
+    processes are told apart by name.
     """
-    ordered = sorted((reading for reading in readings if reading[1]), key=lambda reading: reading[0])
+    ordered = sorted(
+        (reading for reading in readings if reading[1]), key=lambda reading: reading[0]
+    )
     made = [
         _series("gpu_memory_used_ratio", ordered, _highest(_used_ratio), _used_detail),
         _series("gpu_utilization_ratio", ordered, _mean_utilization, _nothing),
@@ -34,13 +44,40 @@ def signals(readings: Sequence[tuple[float, Cards, str]], own_pids: frozenset[in
         _series("gpu_temperature_c", ordered, _highest(lambda card: card.temperature_c), _nothing),
         _series("gpu_count", ordered, lambda cards: float(len(cards)), _names),
         _series("gpu_throttle_fault", ordered, _throttled("fault"), _throttle_detail("fault")),
-        _series("gpu_throttle_power_cap", ordered, _throttled("power-cap"), _throttle_detail("power-cap")),
-        _series("gpu_ecc_uncorrected", ordered, _total(lambda card: card.ecc_uncorrected), _where(lambda card: card.ecc_uncorrected)),
-        _series("gpu_ecc_corrected", ordered, _total(lambda card: card.ecc_corrected), _where(lambda card: card.ecc_corrected)),
-        _series("gpu_rows_pending", ordered, _total(lambda card: card.rows_pending), _where(lambda card: card.rows_pending)),
-        _series("gpu_rows_failed", ordered, _total(lambda card: card.rows_failed), _where(lambda card: card.rows_failed)),
+        _series(
+            "gpu_throttle_power_cap",
+            ordered,
+            _throttled("power-cap"),
+            _throttle_detail("power-cap"),
+        ),
+        _series(
+            "gpu_ecc_uncorrected",
+            ordered,
+            _total(lambda card: card.ecc_uncorrected),
+            _where(lambda card: card.ecc_uncorrected),
+        ),
+        _series(
+            "gpu_ecc_corrected",
+            ordered,
+            _total(lambda card: card.ecc_corrected),
+            _where(lambda card: card.ecc_corrected),
+        ),
+        _series(
+            "gpu_rows_pending",
+            ordered,
+            _total(lambda card: card.rows_pending),
+            _where(lambda card: card.rows_pending),
+        ),
+        _series(
+            "gpu_rows_failed",
+            ordered,
+            _total(lambda card: card.rows_failed),
+            _where(lambda card: card.rows_failed),
+        ),
         _series("gpu_xid", ordered, _worst_xid, _where(lambda card: card.xid)),
-        _series("gpu_lost", ordered, lambda cards: float(sum(card.lost for card in cards)), _lost_detail),
+        _series(
+            "gpu_lost", ordered, lambda cards: float(sum(card.lost for card in cards)), _lost_detail
+        ),
         _series("gpu_memory_total_bytes", ordered, _smallest_total, _nothing),
         _series("gpu_memory_free_bytes", ordered, _free, _nothing),
         _series(
@@ -86,7 +123,9 @@ def _total(field: Callable[[Card], float | None]) -> Callable[[Cards], float | N
 
 def _where(field: Callable[[Card], float | None]) -> Callable[[Cards], str]:
     """`card 3: 2`, for every card where the field is not 0."""
-    return lambda cards: ", ".join(f"{card.title}: {value:g}" for card in cards if (value := field(card)))
+    return lambda cards: ", ".join(
+        f"{card.title}: {value:g}" for card in cards if (value := field(card))
+    )
 
 
 def _used_ratio(card: Card) -> float | None:
@@ -104,7 +143,10 @@ def _used_detail(cards: Cards) -> str:
     card = _fullest(cards)
     if card is None or card.memory_used_bytes is None or card.memory_total_bytes is None:
         return ""
-    return f"{card.title}: {card.memory_used_bytes / MIB:.0f} of {card.memory_total_bytes / MIB:.0f} MiB"
+    return (
+        f"{card.title}: {card.memory_used_bytes / MIB:.0f} of "
+        f"{card.memory_total_bytes / MIB:.0f} MiB"
+    )
 
 
 def _mean_utilization(cards: Cards) -> float | None:
@@ -119,7 +161,13 @@ def _names(cards: Cards) -> str:
 def _throttled(kind: str) -> Callable[[Cards], float | None]:
     def count(cards: Cards) -> float | None:
         told = [card.throttle for card in cards if card.throttle is not None]
-        return float(sum(any(throttle_class(reason) == kind for reason in reasons) for reasons in told)) if told else None
+        return (
+            float(
+                sum(any(throttle_class(reason) == kind for reason in reasons) for reasons in told)
+            )
+            if told
+            else None
+        )
 
     return count
 
@@ -128,7 +176,11 @@ def _throttle_detail(kind: str) -> Callable[[Cards], str]:
     def detail(cards: Cards) -> str:
         shown = []
         for card in cards:
-            wanted = [reason for reason in card.throttle or () if throttle_class(reason) in (kind, "unclear")]
+            wanted = [
+                reason
+                for reason in card.throttle or ()
+                if throttle_class(reason) in (kind, "unclear")
+            ]
             if wanted:
                 shown.append(f"{card.title}: {', '.join(wanted)}")
         return "; ".join(shown)
@@ -145,7 +197,9 @@ def _worst_xid(cards: Cards) -> float | None:
 
 
 def _lost_detail(cards: Cards) -> str:
-    return "; ".join(f"{card.title} ({card.name or 'no name'}): {card.note}" for card in cards if card.lost)
+    return "; ".join(
+        f"{card.title} ({card.name or 'no name'}): {card.note}" for card in cards if card.lost
+    )
 
 
 def _smallest_total(cards: Cards) -> float | None:
@@ -160,10 +214,16 @@ def _free(cards: Cards) -> float | None:
 
 
 def _foreign(cards: Cards, own_pids: frozenset[int] | None) -> tuple[float, str] | None:
-    """Foreign bytes on the card that has most of them, and who holds them; None where no card tells its processes."""
+    """Foreign bytes on the card that has most of them, and who holds them; None where no card tells
+    its processes.
+    """
     listed = [process for card in cards for process in card.processes or ()]
     by_pid = own_pids is not None and any(process.pid in own_pids for process in listed)
-    if own_pids is not None and not by_pid and not any(_OWN_NAME.search(process.name) for process in listed):
+    if (
+        own_pids is not None
+        and not by_pid
+        and not any(_OWN_NAME.search(process.name) for process in listed)
+    ):
         by_pid = True  # the engine holds nothing on any card: whatever is there is foreign
     best: tuple[float, str] | None = None
     for card in cards:
@@ -190,14 +250,25 @@ def _foreign_on(card: Card, own_pids: frozenset[int] | None) -> tuple[float, str
 
 
 def _foreign_by_name(processes: Iterable[CardProcess]) -> list[CardProcess]:
-    """Processes that do not look like vLLM's; and beside its largest, any other so large that it must be a second engine."""
+    """Processes that do not look like vLLM's; and beside its largest, any other so large that it
+    must be a second engine.
+    """
     known = list(processes)
-    ours = sorted((process for process in known if _OWN_NAME.search(process.name)), key=lambda process: -(process.memory_bytes or 0.0))
-    second = [process for process in ours[1:] if (process.memory_bytes or 0.0) >= SECOND_ENGINE_BYTES]
+    ours = sorted(
+        (process for process in known if _OWN_NAME.search(process.name)),
+        key=lambda process: -(process.memory_bytes or 0.0),
+    )
+    second = [
+        process for process in ours[1:] if (process.memory_bytes or 0.0) >= SECOND_ENGINE_BYTES
+    ]
     return [process for process in known if not _OWN_NAME.search(process.name)] + second
 
 
 def _list(processes: Iterable[CardProcess]) -> str:
     return ", ".join(
-        f"{process.name or '?'} (pid {process.pid or '?'}) {(process.memory_bytes or 0.0) / MIB:.0f} MiB" for process in processes
+        (
+            f"{process.name or '?'} (pid {process.pid or '?'}) "
+            f"{(process.memory_bytes or 0.0) / MIB:.0f} MiB"
+        )
+        for process in processes
     )

@@ -1,6 +1,7 @@
 """DCGM exporter metrics (Prometheus text), read into cards.
 
-Source: dcgm-exporter 3.x and 4.x default and full counter lists; DCGM field ids (dcgm_fields.h) and their blank values.
+Source: dcgm-exporter 3.x and 4.x default and full counter lists; DCGM field ids (dcgm_fields.h) and
+their blank values.
 """
 
 from __future__ import annotations
@@ -16,16 +17,26 @@ from barostat.gpus.card import MIB, Card, GpuOutput, power_share
 _LINE = re.compile(r"^(DCGM_\w+)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$", re.IGNORECASE)
 _LABEL = re.compile(r'(?<!\w)([A-Za-z_]\w*+)\s*+=\s*+"((?:[^"\\]|\\.)*)"')
 _BLANK = 2_147_483_632.0
-"""DCGM's smallest blank value (int32); those of int64 and double are larger. Above it, memory in MiB or a mask means nothing."""
+"""DCGM's smallest blank value (int32); those of int64 and double are larger. Above it, memory in
+MiB or a mask means nothing.
+"""
 
-_POD_LABELS = (("exported_pod", "exported_namespace"), ("pod_name", "pod_namespace"), ("pod", "namespace"))
-"""Prometheus renames the exporter's `pod` to `exported_pod`; then `pod` is the exporter itself, and `namespace` where that runs."""
+_POD_LABELS = (
+    ("exported_pod", "exported_namespace"),
+    ("pod_name", "pod_namespace"),
+    ("pod", "namespace"),
+)
+"""Prometheus renames the exporter's `pod` to `exported_pod`; then `pod` is the exporter itself, and
+`namespace` where that runs.
+"""
 
 
 def read_dcgm(text: str, pod: str = "") -> GpuOutput:
-    """The cards in an exporter's text. `pod`: only the cards that the labels give to that pod; all of them where labels tell nothing.
+    """The cards in an exporter's text. `pod`: only the cards that the labels give to that pod; all
+    of them where labels tell nothing.
 
-    `pod` is a name, or `namespace/name`: a card whose labels tell another namespace is then of another pod.
+    `pod` is a name, or `namespace/name`: a card whose labels tell another namespace is then of
+    another pod.
     Errors: none; what cannot be read is a sentence in `problems`.
     """
     rows: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
@@ -44,14 +55,19 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
         value = _value(match[3])
         labels = dict(_LABEL.findall(match[2] or ""))
         gpu = labels.get("gpu") or labels.get("device", "").removeprefix("nvidia")
-        key = (labels.get("Hostname", ""), labels.get("UUID") or labels.get("uuid") or gpu, labels.get("GPU_I_ID", ""))
+        key = (
+            labels.get("Hostname", ""),
+            labels.get("UUID") or labels.get("uuid") or gpu,
+            labels.get("GPU_I_ID", ""),
+        )
         labels_of[key] = {**labels_of.get(key, {}), **labels}
         name, space = next((pair for pair in _POD_LABELS if pair[0] in labels), ("", ""))
         if owner := labels.get(name):
             owners[key].add((labels.get(space, ""), owner))
         if value is not None:
             metric = match[1].upper()
-            # The exporter counts Xids per code in DCGM_EXP_XID_ERRORS_COUNT{xid="79"}: the code is in the label.
+            # The exporter counts Xids per code in DCGM_EXP_XID_ERRORS_COUNT{xid="79"}: the code is
+            # in the label.
             if metric == "DCGM_EXP_XID_ERRORS_COUNT":
                 code = _value(labels.get("xid", ""))
                 if value > 0 and code is not None:
@@ -70,10 +86,15 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
     if pod and any(owners.values()):
         mine = [key for key in keys if _is_of(owners[key], pod)]
         if not mine:
-            problems.append(f"the DCGM exporter gives no card to pod {pod}; cards of other pods are left out")
+            problems.append(
+                f"the DCGM exporter gives no card to pod {pod}; cards of other pods are left out"
+            )
             mine = [key for key in keys if not owners[key]]
         keys = mine
-    return GpuOutput(tuple(_card(place, labels_of[key], rows[key]) for place, key in enumerate(keys)), tuple(problems))
+    return GpuOutput(
+        tuple(_card(place, labels_of[key], rows[key]) for place, key in enumerate(keys)),
+        tuple(problems),
+    )
 
 
 def _is_of(owners: set[tuple[str, str]], pod: str) -> bool:
@@ -95,14 +116,24 @@ def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Ca
     def told(*names: str) -> float | None:
         return next((row[name] for name in names if name in row and 0 <= row[name] < _BLANK), None)
 
-    used, free, reserved = told("DCGM_FI_DEV_FB_USED"), told("DCGM_FI_DEV_FB_FREE"), told("DCGM_FI_DEV_FB_RESERVED")
+    used, free, reserved = (
+        told("DCGM_FI_DEV_FB_USED"),
+        told("DCGM_FI_DEV_FB_FREE"),
+        told("DCGM_FI_DEV_FB_RESERVED"),
+    )
     total = told("DCGM_FI_DEV_FB_TOTAL")
     if total is None and used is not None and free is not None:
         total = used + free + (reserved or 0.0)
     active = told("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
     percent = told("DCGM_FI_DEV_GPU_UTIL")
-    mask = told("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCK_REASONS")
-    pending = [told(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")]
+    mask = told(
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+        "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
+        "DCGM_FI_DEV_CLOCK_REASONS",
+    )
+    pending = [
+        told(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")
+    ]
     counted = [count for count in pending if count is not None]
     xid = told("DCGM_FI_DEV_XID_ERRORS")
     index = labels.get("gpu", "")
@@ -117,7 +148,10 @@ def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Ca
         utilization_ratio=active
         if active is not None and active <= 1.0
         else (percent / 100.0 if percent is not None and percent <= 100 else None),
-        power_ratio=power_share(told("DCGM_FI_DEV_POWER_USAGE"), told("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "DCGM_FI_DEV_POWER_MGMT_LIMIT")),
+        power_ratio=power_share(
+            told("DCGM_FI_DEV_POWER_USAGE"),
+            told("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "DCGM_FI_DEV_POWER_MGMT_LIMIT"),
+        ),
         temperature_c=told("DCGM_FI_DEV_GPU_TEMP"),
         throttle=None if mask is None else throttle_reasons(int(mask)),
         ecc_uncorrected=told("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),

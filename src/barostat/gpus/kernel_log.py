@@ -1,4 +1,6 @@
-"""The kernel's own words about GPUs and memory: Xid lines, GSP time-outs, amdgpu resets, the OOM killer."""
+"""The kernel's own words about GPUs and memory: Xid lines, GSP time-outs, amdgpu resets, the OOM
+killer.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ _BOOT = re.compile(r"(?:^|\s|\]\s)Linux version \d|^-- (?:Boot|Reboot)\b")
 # The allocation that the driver retries: it is printed by healthy engines and predicts nothing.
 _BENIGN = re.compile(r"NV_ERR_NO_MEMORY|nvCheckOkFailedNoLog")
 
-_ISO = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,]\d{1,9})?(?:[Zz]|([-+])(\d\d):?(\d\d))?")
+_ISO = re.compile(
+    r"^\[?(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,]\d{1,9})?(?:[Zz]|([-+])(\d\d):?(\d\d))?"
+)
 _CTIME = re.compile(r"^\[\w{3} (\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _SYSLOG = re.compile(r"^(\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)\b")
 _UPTIME = re.compile(r"^(?:<\d+>)?\[ *(\d+\.\d+)\]")
@@ -50,7 +54,9 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """When a line was printed. `year_known` False: `s` counts from the start of an unknown year; `uptime`: from the boot."""
+    """When a line was printed. `year_known` False: `s` counts from the start of an unknown year;
+    `uptime`: from the boot.
+    """
 
     s: float
     year_known: bool = True
@@ -61,8 +67,8 @@ class KernelTime:
 class KernelEvent:
     """All lines of one kind since the last boot that the log shows.
 
-    `kind` is the catalogue's signal name; `codes` the Xid numbers among them; `names` the processes that were killed;
-    `quote` the last line, cut.
+    `kind` is the catalogue's signal name; `codes` the Xid numbers among them; `names` the processes
+    that were killed; `quote` the last line, cut.
     """
 
     kind: str
@@ -93,10 +99,11 @@ class KernelDigest:
         return next((event for event in self.events if event.kind == kind), None)
 
     def signals(self, at: float) -> dict[str, Signal]:
-        """The kernel_* signals as seen at `at` (unix seconds), 0 where the log holds no line of the kind.
+        """The kernel_* signals as seen at `at` (unix seconds), 0 where the log holds no line of the
+        kind.
 
-        A line without a year belongs to the latest year that puts it before `at`; where only the uptime is printed, the last line is put
-        at `at`.
+        A line without a year belongs to the latest year that puts it before `at`; where only the
+        uptime is printed, the last line is put at `at`.
         """
         found: dict[str, Signal] = {}
         for kind in _KINDS:
@@ -104,9 +111,13 @@ class KernelDigest:
             if event is None:
                 made = signal(kind, [(at, 0.0)], self.source)
             else:
-                named = [f"Xid {code}: {xid(code, event.quote).meaning}" for code in event.codes] or list(event.names)
+                named = [
+                    f"Xid {code}: {xid(code, event.quote).meaning}" for code in event.codes
+                ] or list(event.names)
                 detail = "; ".join([*named, event.quote])
-                made = signal(kind, [(self._instant(event.last, at), float(event.count))], self.source, detail)
+                made = signal(
+                    kind, [(self._instant(event.last, at), float(event.count))], self.source, detail
+                )
             if made is not None:
                 found[kind] = made
         return found
@@ -144,7 +155,8 @@ class _Tally:
 class _Boot:
     """What happened since the last boot.
 
-    `cards`: per bus address the application's lines, held back until it is known whether the card broke.
+    `cards`: per bus address the application's lines, held back until it is known whether the card
+    broke.
     """
 
     fatal: _Tally = field(default_factory=_Tally)
@@ -158,7 +170,8 @@ class _Boot:
 
 
 def digest(lines: Iterable[str], *, source: str) -> KernelDigest:
-    """The digest of dmesg, journalctl or node-event text. `source` names it for a person. One pass; memory does not grow with the log.
+    """The digest of dmesg, journalctl or node-event text. `source` names it for a person. One pass;
+    memory does not grow with the log.
 
     What came before the last boot is left out: a reset or a reboot may have mended it.
     Errors: none; binary lines are counted in `problems`.
@@ -178,8 +191,18 @@ def digest(lines: Iterable[str], *, source: str) -> KernelDigest:
             boot, last = _Boot(), when
             continue
         _read(text, when, boot)
-    problems = (f"{binary} lines hold binary data: part of this is not a text log",) if binary else ()
-    return KernelDigest(source, count, _events(boot), tuple(sorted(boot.pending)), tuple(sorted(boot.unclear)), last, problems)
+    problems = (
+        (f"{binary} lines hold binary data: part of this is not a text log",) if binary else ()
+    )
+    return KernelDigest(
+        source,
+        count,
+        _events(boot),
+        tuple(sorted(boot.pending)),
+        tuple(sorted(boot.unclear)),
+        last,
+        problems,
+    )
 
 
 def _read(text: str, when: KernelTime | None, boot: _Boot) -> None:
@@ -188,7 +211,14 @@ def _read(text: str, when: KernelTime | None, boot: _Boot) -> None:
     if found := _XID.search(text):
         _read_xid(found, text, when, boot)
     elif found := _OOM_KILL.search(text):
-        pid = found["pid"] or found["taskpid"] or found["victimpid"] or found["earlypid"] or found["unit"] or ""
+        pid = (
+            found["pid"]
+            or found["taskpid"]
+            or found["victimpid"]
+            or found["earlypid"]
+            or found["unit"]
+            or ""
+        )
         if pid in boot.pids:
             return
         if len(boot.pids) < 1_000:
@@ -242,7 +272,14 @@ def _events(boot: _Boot) -> tuple[KernelEvent, ...]:
         "kernel_gpu_error": boot.driver,
     }
     return tuple(
-        KernelEvent(kind, tally.count, tally.last, tally.quote, tuple(sorted(tally.codes)), tuple(tally.names))
+        KernelEvent(
+            kind,
+            tally.count,
+            tally.last,
+            tally.quote,
+            tuple(sorted(tally.codes)),
+            tuple(tally.names),
+        )
         for kind, tally in tallies.items()
         if tally.count
     )
@@ -268,10 +305,28 @@ def _time_of(text: str) -> KernelTime | None:
             return KernelTime(written + (ahead_s if sign == "-" else -ahead_s))
         if found := _CTIME.match(text):
             month, day, hour, minute, second, year = found.groups()
-            return KernelTime(datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC).timestamp())
+            return KernelTime(
+                datetime(
+                    int(year),
+                    _MONTHS[month],
+                    int(day),
+                    int(hour),
+                    int(minute),
+                    int(second),
+                    tzinfo=UTC,
+                ).timestamp()
+            )
         if found := _SYSLOG.match(text):
             month, day, hour, minute, second = found.groups()
-            then = datetime(_PLAIN_YEAR, _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+            then = datetime(
+                _PLAIN_YEAR,
+                _MONTHS[month],
+                int(day),
+                int(hour),
+                int(minute),
+                int(second),
+                tzinfo=UTC,
+            )
             return KernelTime(then.timestamp() - _year_start(_PLAIN_YEAR), year_known=False)
         if found := _UPTIME.match(text):
             return KernelTime(float(found[1]), uptime=True)

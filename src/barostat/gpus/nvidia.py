@@ -1,4 +1,5 @@
-"""`nvidia-smi --query-gpu=... --format=csv`, in any set and order of columns, with or without a header and units.
+"""`nvidia-smi --query-gpu=... --format=csv`, in any set and order of columns, with or without a
+header and units.
 
 Source: nvidia-smi manual and `--help-query-gpu`, R470 to R590; the runbook's own query.
 """
@@ -10,7 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from barostat.catalog.gpu_faults import throttle_reasons
-from barostat.gpus.card import Card, CardProcess, GpuOutput, memory_bytes, number, percent_ratio, power_share, quantity
+from barostat.gpus.card import (
+    Card,
+    CardProcess,
+    GpuOutput,
+    memory_bytes,
+    number,
+    percent_ratio,
+    power_share,
+    quantity,
+)
 
 RUNBOOK_COLUMNS = (
     "name",
@@ -20,15 +30,39 @@ RUNBOOK_COLUMNS = (
     "temperature.gpu",
     "ecc.errors.uncorrected.volatile.total",
 )
-"""The columns of the runbook's pre-check, in its order: what a table without a header is most likely to be."""
+"""The columns of the runbook's pre-check, in its order: what a table without a header is most
+likely to be.
+"""
 OWN_COLUMNS = (
-    *("index", "name", "uuid", "memory.used", "memory.total", "utilization.gpu", "power.draw", "power.limit", "temperature.gpu"),
+    *(
+        "index",
+        "name",
+        "uuid",
+        "memory.used",
+        "memory.total",
+        "utilization.gpu",
+        "power.draw",
+        "power.limit",
+        "temperature.gpu",
+    ),
     *("ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"),
 )
 """What we ask for ourselves."""
 
 _HEADER_CELL = re.compile(r"^([a-z_]+(?:[.][a-z_0-9]+)*)(?:\s*\[[^\]]*\])?$")
-_BARE_FIELDS = {"name", "index", "uuid", "pid", "process_name", "timestamp", "count", "gpu_name", "gpu_uuid", "serial", "used_memory"}
+_BARE_FIELDS = {
+    "name",
+    "index",
+    "uuid",
+    "pid",
+    "process_name",
+    "timestamp",
+    "count",
+    "gpu_name",
+    "gpu_uuid",
+    "serial",
+    "used_memory",
+}
 _ALIASES = {
     "gpu_name": "name",
     "gpu_uuid": "uuid",
@@ -43,7 +77,9 @@ _MASK = re.compile(r"^0x[0-9a-fA-F]{1,16}$")
 _LOST = re.compile(r"GPU is lost|Unable to determine the device handle", re.IGNORECASE)
 _BUS_ID = re.compile(r"\b([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\b")
 _BROKEN_CELL = re.compile(r"^\[?(?:ERR!|Unknown Error|GPU is lost)\]?$", re.IGNORECASE)
-_NOT_TOLD = re.compile(r"^\[?(?:N/A|Not Supported|Insufficient Permissions|Not Found|Unknown|)\]?$", re.IGNORECASE)
+_NOT_TOLD = re.compile(
+    r"^\[?(?:N/A|Not Supported|Insufficient Permissions|Not Found|Unknown|)\]?$", re.IGNORECASE
+)
 _TOOL_FAILED = re.compile(
     r"NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found|is not a valid field|command not found|"
     r"couldn't communicate|executable file not found|Driver/library version mismatch",
@@ -52,12 +88,16 @@ _TOOL_FAILED = re.compile(
 
 
 def tool_failure(line: str) -> str:
-    """The line as a problem if it is nvidia-smi saying that it could not look, else an empty text."""
+    """The line as a problem if it is nvidia-smi saying that it could not look, else an empty
+    text.
+    """
     return f"nvidia-smi could not look: {line.strip()[:200]}" if _TOOL_FAILED.search(line) else ""
 
 
 def lost_card(line: str, index: int) -> Card | None:
-    """The card that a line of nvidia-smi gives up on (lost from the bus, no handle), or None for any other line."""
+    """The card that a line of nvidia-smi gives up on (lost from the bus, no handle), or None for
+    any other line.
+    """
     if not _LOST.search(line) or line.lstrip().startswith("|"):
         return None
     bus = _BUS_ID.search(line)
@@ -71,7 +111,8 @@ MOST_CELLS = 512
 
 
 def read_query(text: str) -> GpuOutput:
-    """The cards of a query's CSV. Several tables in one text (a compute-apps query after the GPU query, a loop) are read in turn.
+    """The cards of a query's CSV. Several tables in one text (a compute-apps query after the GPU
+    query, a loop) are read in turn.
 
     Errors: none; what cannot be read is a sentence in `problems`.
     """
@@ -85,10 +126,15 @@ def read_query(text: str) -> GpuOutput:
         if not line.strip() or line.startswith("Defaulted container"):
             continue
         if len(problems) >= MOST_PROBLEMS:
-            problems.append(f"more than {MOST_PROBLEMS} lines of the nvidia-smi query cannot be read; the rest was left out")
+            problems.append(
+                f"more than {MOST_PROBLEMS} lines of the nvidia-smi query cannot be read; "
+                "the rest was left out"
+            )
             break
         if line.count(",") >= MOST_CELLS:
-            problems.append(f"a line of the nvidia-smi query has more than {MOST_CELLS} cells; left out")
+            problems.append(
+                f"a line of the nvidia-smi query has more than {MOST_CELLS} cells; left out"
+            )
             continue
         cells = [cell.strip() for cell in line.split(",")]
         if header := _header(cells):
@@ -103,10 +149,16 @@ def read_query(text: str) -> GpuOutput:
             continue
         known = columns or guess_columns(cells)
         if known is None:
-            problems.append(f"a line of the nvidia-smi query cannot be read without its header: {line.strip()[:120]!r}")
+            problems.append(
+                "a line of the nvidia-smi query cannot be read without its header: "
+                f"{line.strip()[:120]!r}"
+            )
             continue
         if len(known) != len(cells):
-            problems.append(f"a line of the nvidia-smi query has {len(cells)} cells where its header has {len(known)}")
+            problems.append(
+                f"a line of the nvidia-smi query has {len(cells)} cells where its header "
+                f"has {len(known)}"
+            )
             continue
         fields = dict(zip(known, cells, strict=True))
         if "used_gpu_memory" in fields:
@@ -134,12 +186,23 @@ def _canonical(name: str) -> str:
 def guess_columns(cells: Sequence[str]) -> tuple[str, ...] | None:
     """The columns of a row without a header, or None where a guess would not be safe.
 
-    The runbook's order is tried first, also with utilisation after it and an index before it, then OWN_COLUMNS. Any other is guessed only
-    from cells that carry their unit: two amounts of memory (used, then total), a percentage, a mask, watts.
+    The runbook's order is tried first, also with utilisation after it and an index before it, then
+    OWN_COLUMNS. Any other is guessed only from cells that carry their unit: two amounts of memory
+    (used, then total), a percentage, a mask, watts.
     """
-    runbook = ((), ()), ((), ("utilization.gpu",)), (("index",), ()), (("index",), ("utilization.gpu",))
-    for columns in (*((*before, *RUNBOOK_COLUMNS, *after) for before, after in runbook), OWN_COLUMNS):
-        if len(columns) == len(cells) and all(_fits(*pair) for pair in zip(columns, cells, strict=True)):
+    runbook = (
+        ((), ()),
+        ((), ("utilization.gpu",)),
+        (("index",), ()),
+        (("index",), ("utilization.gpu",)),
+    )
+    for columns in (
+        *((*before, *RUNBOOK_COLUMNS, *after) for before, after in runbook),
+        OWN_COLUMNS,
+    ):
+        if len(columns) == len(cells) and all(
+            _fits(*pair) for pair in zip(columns, cells, strict=True)
+        ):
             return columns
     return _guess_by_unit(cells)
 
@@ -156,7 +219,12 @@ def _fits(column: str, cell: str) -> bool:
         case "clocks_event_reasons.active":
             return bool(_MASK.match(cell))
         case "index":
-            return found is not None and found[1] == "" and found[0] == int(found[0]) and 0 <= found[0] < 64
+            return (
+                found is not None
+                and found[1] == ""
+                and found[0] == int(found[0])
+                and 0 <= found[0] < 64
+            )
         case "memory.used" | "memory.total":
             return found is not None and found[1] in ("", "mib")
         case "utilization.gpu":
@@ -184,19 +252,36 @@ def _guess_by_unit(cells: Sequence[str]) -> tuple[str, ...] | None:
             columns.append("uuid")
         elif place == 0 and found and unit == "":
             columns.append("index")
-        elif found is None and "name" not in columns and re.search(r"[A-Za-z]{2}", cell) and not _NOT_TOLD.match(cell):
+        elif (
+            found is None
+            and "name" not in columns
+            and re.search(r"[A-Za-z]{2}", cell)
+            and not _NOT_TOLD.match(cell)
+        ):
             columns.append("name")
         else:
             columns.append(f"untold.{place}")
-    return tuple(columns) if {"memory.used", "memory.total"} <= set(columns) and columns.count("memory.total") == 1 else None
+    return (
+        tuple(columns)
+        if {"memory.used", "memory.total"} <= set(columns) and columns.count("memory.total") == 1
+        else None
+    )
 
 
 def _card(fields: dict[str, str], row: int) -> Card:
     index = number(fields.get("index"))
     broken = [cell for cell in fields.values() if _BROKEN_CELL.match(cell)]
-    told = [name for name, cell in fields.items() if name not in ("index", "name", "uuid") and quantity(cell) is not None]
+    told = [
+        name
+        for name, cell in fields.items()
+        if name not in ("index", "name", "uuid") and quantity(cell) is not None
+    ]
     asked = [name for name in fields if name in _NUMERIC]
-    lost = any("lost" in cell.lower() for cell in broken) or len(broken) > 1 or (len(asked) > 1 and not told)
+    lost = (
+        any("lost" in cell.lower() for cell in broken)
+        or len(broken) > 1
+        or (len(asked) > 1 and not told)
+    )
     hung = (
         set(fields) >= _NO_ANSWER
         and number(fields.get("temperature.gpu")) is not None
@@ -211,26 +296,50 @@ def _card(fields: dict[str, str], row: int) -> Card:
         memory_used_bytes=used,
         memory_total_bytes=total,
         utilization_ratio=percent_ratio(fields.get("utilization.gpu")),
-        power_ratio=power_share(number(fields.get("power.draw")), number(fields.get("power.limit"))),
+        power_ratio=power_share(
+            number(fields.get("power.draw")), number(fields.get("power.limit"))
+        ),
         temperature_c=number(fields.get("temperature.gpu")),
         throttle=_throttle(fields),
-        ecc_uncorrected=_first_number(fields, "ecc.errors.uncorrected.volatile.total", "ecc.errors.uncorrected.aggregate.total"),
-        ecc_corrected=_first_number(fields, "ecc.errors.corrected.volatile.total", "ecc.errors.corrected.aggregate.total"),
+        ecc_uncorrected=_first_number(
+            fields,
+            "ecc.errors.uncorrected.volatile.total",
+            "ecc.errors.uncorrected.aggregate.total",
+        ),
+        ecc_corrected=_first_number(
+            fields, "ecc.errors.corrected.volatile.total", "ecc.errors.corrected.aggregate.total"
+        ),
         rows_pending=_counted(fields, _PENDING),
         rows_failed=_counted(fields, _FAILED),
         lost=lost or hung,
-        note=f"answers {', '.join(broken) or 'N/A for everything'}" if lost else HUNG_NOTE if hung else "",
+        note=f"answers {', '.join(broken) or 'N/A for everything'}"
+        if lost
+        else HUNG_NOTE
+        if hung
+        else "",
     )
 
 
 HUNG_NOTE = "answers N/A for utilisation and power: its system processor (GSP) may hang"
 _NO_ANSWER = {"utilization.gpu", "power.draw"}
-"""A card whose system processor hangs still tells temperature and memory, and neither of these two. A MIG card tells its power."""
-_NUMERIC = {"memory.used", "memory.total", "temperature.gpu", "utilization.gpu", "power.draw", "memory.free", "clocks.sm"}
+"""A card whose system processor hangs still tells temperature and memory, and neither of these two.
+A MIG card tells its power.
+"""
+_NUMERIC = {
+    "memory.used",
+    "memory.total",
+    "temperature.gpu",
+    "utilization.gpu",
+    "power.draw",
+    "memory.free",
+    "clocks.sm",
+}
 
 
 def _throttle(fields: dict[str, str]) -> tuple[str, ...] | None:
-    """The active reasons, from the mask or from the columns of single reasons; None where neither was asked for or told."""
+    """The active reasons, from the mask or from the columns of single reasons; None where neither
+    was asked for or told.
+    """
     mask = fields.get("clocks_event_reasons.active", "")
     if _MASK.match(mask):
         return throttle_reasons(int(mask, 16))
@@ -247,10 +356,14 @@ def _first_number(fields: dict[str, str], *names: str) -> float | None:
 
 
 def _counted(fields: dict[str, str], names: tuple[str, ...]) -> float | None:
-    """How many of these kinds of row remapping or page retirement the card has; None where it tells none of them."""
+    """How many of these kinds of row remapping or page retirement the card has; None where it tells
+    none of them.
+    """
     cells = [cell.lower() for name, cell in fields.items() if name in names]
     told = [cell for cell in cells if cell in ("yes", "no") or number(cell) is not None]
-    return float(sum(1 for cell in told if cell == "yes" or (number(cell) or 0) > 0)) if told else None
+    return (
+        float(sum(1 for cell in told if cell == "yes" or (number(cell) or 0) > 0)) if told else None
+    )
 
 
 _PENDING = ("retired_pages.pending", "remapped_rows.pending")
@@ -261,15 +374,27 @@ def _process(fields: dict[str, str]) -> tuple[str, CardProcess]:
     pid = number(fields.get("pid"))
     name = fields.get("process_name", "")
     card = fields.get("uuid") or fields.get("pci.bus_id", "")
-    return card, CardProcess(int(pid) if pid is not None else None, name, memory_bytes(fields["used_gpu_memory"]))
+    return card, CardProcess(
+        int(pid) if pid is not None else None, name, memory_bytes(fields["used_gpu_memory"])
+    )
 
 
-def _with_processes(cards: dict[int, Card], processes: list[tuple[str, CardProcess]], asked: bool) -> tuple[Card, ...]:
-    """The cards in order, each with its processes; a process of a card that is not told apart goes to the only card there is."""
+def _with_processes(
+    cards: dict[int, Card], processes: list[tuple[str, CardProcess]], asked: bool
+) -> tuple[Card, ...]:
+    """The cards in order, each with its processes; a process of a card that is not told apart goes
+    to the only card there is.
+    """
     ordered = [cards[index] for index in sorted(cards)]
     if not asked:
         return tuple(ordered)
     alone = len(ordered) == 1
     return tuple(
-        replace(card, processes=tuple(process for uuid, process in processes if alone or (uuid and uuid == card.uuid))) for card in ordered
+        replace(
+            card,
+            processes=tuple(
+                process for uuid, process in processes if alone or (uuid and uuid == card.uuid)
+            ),
+        )
+        for card in ordered
     )

@@ -12,7 +12,15 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 
-from barostat.gpus.card import Card, CardProcess, GpuOutput, memory_bytes, number, percent_ratio, power_share
+from barostat.gpus.card import (
+    Card,
+    CardProcess,
+    GpuOutput,
+    memory_bytes,
+    number,
+    percent_ratio,
+    power_share,
+)
 from barostat.gpus.nvidia import HUNG_NOTE, lost_card, tool_failure
 
 _NAME_LINE = re.compile(
@@ -22,7 +30,9 @@ _MEMORY = re.compile(r"(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB")
 _POWER = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?)\s*+W\s*+/\s*+(\d+(?:\.\d+)?)\s*W")
 _TEMPERATURE = re.compile(r"\b(\d{1,9})C\b")
 _PERCENT = re.compile(r"\b(\d{1,9})%")
-_MIG_LINE = re.compile(r"^\|\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*\|\s*(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB\s*\|")
+_MIG_LINE = re.compile(
+    r"^\|\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*\|\s*(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB\s*\|"
+)
 _PROCESS = re.compile(
     r"^\|\s*(\d{1,9})\s+(?:(N/A|\d{1,9})\s+(N/A|\d{1,9})\s+)?(\d{1,9}|N/A)\s+([CGM](?:\+[CGM])*)\s+"
     r"(.*?)\s*(\d{1,9}\s*MiB|N/A)?\s*\|\s*$"
@@ -30,7 +40,8 @@ _PROCESS = re.compile(
 
 
 def read_table(text: str) -> GpuOutput:
-    """The cards of the table. Several tables in one text (a loop): the last one counts, card by card.
+    """The cards of the table. Several tables in one text (a loop): the last one counts, card by
+    card.
 
     Errors: none; what cannot be read is a sentence in `problems`.
     """
@@ -96,11 +107,18 @@ def _filled(card: Card, line: str) -> Card:
     right = cells[2] if len(cells) > 2 else ""
     memory, power = _MEMORY.search(middle), _POWER.search(left)
     temperature, busy = _TEMPERATURE.search(left), _PERCENT.search(right)
-    # A dead fan alone says ERR! too: only a second ERR!, or one where memory or utilisation stand, means that the card is gone.
+    # A dead fan alone says ERR! too: only a second ERR!, or one where memory or utilisation stand,
+    # means that the card is gone.
     silent = not (memory or power or temperature or busy) and "Not Supported" not in middle
     lost = card.lost or line.count("ERR!") > 1 or "ERR!" in middle or "ERR!" in right or silent
     hung = temperature is not None and memory is not None and not (power or busy or "ERR!" in line)
-    note = "answers ERR!" if "ERR!" in line or card.lost else HUNG_NOTE if hung else "answers N/A for everything"
+    note = (
+        "answers ERR!"
+        if "ERR!" in line or card.lost
+        else HUNG_NOTE
+        if hung
+        else "answers N/A for everything"
+    )
     return replace(
         card,
         memory_used_bytes=memory_bytes(memory[1]) if memory else None,
@@ -126,7 +144,9 @@ def _slice(match: re.Match[str], cards: dict[int, Card]) -> Card:
 
 
 def _process(match: re.Match[str]) -> CardProcess:
-    return CardProcess(int(match[4]) if match[4].isdigit() else None, match[6].strip(), memory_bytes(match[7]))
+    return CardProcess(
+        int(match[4]) if match[4].isdigit() else None, match[6].strip(), memory_bytes(match[7])
+    )
 
 
 def _assembled(
@@ -139,11 +159,18 @@ def _assembled(
     result: list[Card] = []
     for index in sorted(cards):
         own_slices = {key: card for key, card in slices.items() if key[0] == index}
-        for key, card in own_slices.items() if own_slices else [((index, "N/A", "N/A"), cards[index])]:
+        for key, card in (
+            own_slices.items() if own_slices else [((index, "N/A", "N/A"), cards[index])]
+        ):
             found = (
                 holders.get(key, ())
                 if own_slices
-                else [process for holder, some in holders.items() if holder[0] == index for process in some]
+                else [
+                    process
+                    for holder, some in holders.items()
+                    if holder[0] == index
+                    for process in some
+                ]
             )
             result.append(replace(card, processes=tuple(found)) if tells_processes else card)
     return tuple(result)

@@ -6,7 +6,9 @@ import time
 from typing import Protocol
 
 DRIFT_S = 2.0
-"""The wall clock may wander this far from the steady one within a recording before it is worth a sentence."""
+"""The wall clock may wander this far from the steady one within a recording before it is worth a
+sentence.
+"""
 
 
 class Clock(Protocol):
@@ -47,4 +49,7 @@ class SteadyClock:
         if abs(drift_s) < DRIFT_S:
             return ""
         way = "back" if drift_s < 0 else "forward"
-        return f"the clock of this machine was set {way} by {abs(drift_s):.0f} s during the recording; times here go on from its start"
+        return (
+            f"the clock of this machine was set {way} by {abs(drift_s):.0f} s during the "
+            "recording; times here go on from its start"
+        )

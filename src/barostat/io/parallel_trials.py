@@ -1,7 +1,9 @@
-"""Trials of the twin on all cores, their outlooks in the order asked. Ctrl-C ends it with what there is.
+"""Trials of the twin on all cores, their outlooks in the order asked. Ctrl-C ends it with what
+there is.
 
-Each worker has a pipe of its own and nothing is shared between them: one can be killed at any moment and no lock stays held
-(`multiprocessing.Pool` waits for ever in `terminate` where it kills a worker that is just answering).
+Each worker has a pipe of its own and nothing is shared between them: one can be killed at any
+moment and no lock stays held (`multiprocessing.Pool` waits for ever in `terminate` where it kills a
+worker that is just answering).
 """
 
 from __future__ import annotations
@@ -24,9 +26,13 @@ Progress = Callable[[int, int], None]
 
 
 class Cores:
-    """Runs batches of trials. Mutable: `stopped` once somebody pressed Ctrl-C; from then on nothing is run."""
+    """Runs batches of trials. Mutable: `stopped` once somebody pressed Ctrl-C; from then on nothing
+    is run.
+    """
 
-    def __init__(self, load: Load, slo: Slo, cores: int | None = None, on_progress: Progress | None = None) -> None:
+    def __init__(
+        self, load: Load, slo: Slo, cores: int | None = None, on_progress: Progress | None = None
+    ) -> None:
         self.stopped = False
         self.cores = cores or _usable_cores()
         self._load, self._slo = MadeOnce(load), slo
@@ -50,7 +56,10 @@ class Cores:
     def _each(self, trials: Sequence[Trial]) -> Iterator[tuple[int, Outlook]]:
         """Each trial's place and outlook, as they come."""
         if self.cores == 1 or len(trials) == 1:
-            yield from ((place, run_trial(self._load, self._slo, trial)) for place, trial in enumerate(trials))
+            yield from (
+                (place, run_trial(self._load, self._slo, trial))
+                for place, trial in enumerate(trials)
+            )
             return
         if not self._workers:
             self._workers = dict(self._begun() for _ in range(self.cores))
@@ -103,7 +112,11 @@ def _answer_of(pipe: Connection) -> tuple[int, Outlook]:
 
 
 def _ended() -> OutsideError:
-    return OutsideError("a process that ran trials was ended from outside (out of memory?): try again with more memory", retryable=True)
+    return OutsideError(
+        "a process that ran trials was ended from outside (out of memory?): try again with "
+        "more memory",
+        retryable=True,
+    )
 
 
 def _work(pipe: Connection, load: Load, slo: Slo) -> None:

@@ -1,10 +1,13 @@
-"""What LoRA adapters take of a GPU: places that the engine fills with zeros as it loads the model, whether an adapter is ever loaded.
+"""What LoRA adapters take of a GPU: places that the engine fills with zeros as it loads the model,
+whether an adapter is ever loaded.
 
     a projection of in x out:  A  places x rank x in   +   B  places x out x rank     (once for each of the parts it is merged of)
 
-Of a column-parallel projection (queries, keys, values, gate, up) A is whole on every rank and B divided, of a row-parallel one (output,
-down) the other way around; fully sharded, the whole halves are divided too. Every expert has places of its own.
-Source: vLLM 0.32.0, create_lora_weights of BaseLinearLayerWithLoRA and its kin, get_supported_lora_modules.
+Of a column-parallel projection (queries, keys, values, gate, up) A is whole on every rank and B
+divided, of a row-parallel one (output, down) the other way around; fully sharded, the whole halves
+are divided too. Every expert has places of its own.
+Source: vLLM 0.32.0, create_lora_weights of BaseLinearLayerWithLoRA and its kin,
+get_supported_lora_modules.
 """
 
 from __future__ import annotations
@@ -21,15 +24,17 @@ from barostat.kv.parameters import Feed, feeds
 
 NO_ADAPTERS = exact("LoRA adapters", 0.0, "no --enable-lora")
 
-# Model types whose class names embedding and head as places for adapters, as 0.32.0's source says (Llama and Qwen3 also built in a parity
-# test), and one that does not; other types may.
+# Model types whose class names embedding and head as places for adapters, as 0.32.0's source says
+# (Llama and Qwen3 also built in a parity test), and one that does not; other types may.
 _EMBEDDING_TOO = frozenset(("llama", "qwen3", "qwen3_moe", "mixtral"))
 _NO_EMBEDDING = frozenset(("qwen2",))
-# Of attention that is not laid out here: how far its places may be off. Experts' wrappers need kernels that no CPU has: read, not built,
-# and the router and shared experts beside them have places, too.
+# Of attention that is not laid out here: how far its places may be off. Experts' wrappers need
+# kernels that no CPU has: read, not built, and the router and shared experts beside them have
+# places, too.
 _UNSURE = 0.5
 _EXPERTS_UNSURE = 0.1
-# Before it the engine warns that adapters of experts are not taken. Source: a log in vLLM's issue 10446.
+# Before it the engine warns that adapters of experts are not taken. Source: a log in vLLM's issue
+# 10446.
 _EXPERTS_SINCE = "0.11.1"
 
 
@@ -56,7 +61,10 @@ def adapter_places(model: Architecture, flags: Deployment) -> Estimate:
     if kept is None:
         return NO_ADAPTERS
     split = _Split(flags.tp, kept.rank, kept.fully_sharded)
-    layers = [_layer(model, split, flags, *kind) for kind in zip(model.layers, feeds(model.fields, model), strict=True)]
+    layers = [
+        _layer(model, split, flags, *kind)
+        for kind in zip(model.layers, feeds(model.fields, model), strict=True)
+    ]
     ends = kept.rank * (model.vocab_size + model.hidden_size)
     kind = model.fields.model_type
     ends_known = kind in _EMBEDDING_TOO or kind in _NO_EMBEDDING
@@ -71,7 +79,11 @@ def adapter_places(model: Architecture, flags: Deployment) -> Estimate:
         low = value - unsure - (0 if ends_known else at_ends * ends)
         by_stage.append((value * item, low * item, (value + unsure) * item))
     value, low, high = max(by_stage)
-    guessed = "" if low == high else "; which modules of this kind of model have places, and how wide, is in part assumed"
+    guessed = (
+        ""
+        if low == high
+        else "; which modules of this kind of model have places, and how wide, is in part assumed"
+    )
     return Estimate("LoRA adapters", value, low, high, f"{_words(kept)}{guessed}")
 
 
@@ -79,13 +91,20 @@ def _words(kept: Adapters) -> str:
     return f"{kept.places} of rank {kept.rank} in {kept.dtype}, kept from the start"
 
 
-def _layer(model: Architecture, split: _Split, flags: Deployment, layer: Layer, feed: Feed) -> tuple[float, float]:
+def _layer(
+    model: Architecture, split: _Split, flags: Deployment, layer: Layer, feed: Feed
+) -> tuple[float, float]:
     """Values on one rank, and how far they may be off."""
     hidden, tp = model.hidden_size, split.tp
     value = off = 0.0
     for cache in layer:
         if isinstance(cache, Full | Window):
-            queries = model.heads / tp * cache.key_dim * (2 if model.fields.flag("attn_output_gate", False) else 1)
+            queries = (
+                model.heads
+                / tp
+                * cache.key_dim
+                * (2 if model.fields.flag("attn_output_gate", False) else 1)
+            )
             heads = ceil_div(cache.kv_heads, tp)
             value += split.column(hidden, queries, heads * cache.key_dim, heads * cache.value_dim)
             value += split.row(model.heads / tp * cache.value_dim, hidden)
@@ -97,9 +116,20 @@ def _layer(model: Architecture, split: _Split, flags: Deployment, layer: Layer, 
     if feed.experts and flags.version.at_least(_EXPERTS_SINCE):
         config = model.fields
         number = config.integer("num_experts")
-        inner = config.integer("moe_intermediate_size", 0) or config.integer("expert_dim", 0) or config.integer("intermediate_size", 0)
-        shared, own = (number / (tp * flags.dp), inner) if flags.expert_parallel else (number, inner / tp)
-        experts = shared * _feed(split if not flags.expert_parallel else split._replace(tp=1), hidden, own, feed.projections)
+        inner = (
+            config.integer("moe_intermediate_size", 0)
+            or config.integer("expert_dim", 0)
+            or config.integer("intermediate_size", 0)
+        )
+        shared, own = (
+            (number / (tp * flags.dp), inner) if flags.expert_parallel else (number, inner / tp)
+        )
+        experts = shared * _feed(
+            split if not flags.expert_parallel else split._replace(tp=1),
+            hidden,
+            own,
+            feed.projections,
+        )
         value, off = value + experts, off + _EXPERTS_UNSURE * experts
     return value, off
 

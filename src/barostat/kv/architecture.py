@@ -2,8 +2,8 @@
 
     config.json --read--> Architecture --specs--> LayerSpec per rank --groups--> pool
 
-A transformer layer may own several caches (Falcon-H1: attention and state; DeepSeek V3.2: latent and indexer) or none (a MoE-only layer
-of a hybrid, a layer that shares the KV of an earlier one).
+A transformer layer may own several caches (Falcon-H1: attention and state; DeepSeek V3.2: latent
+and indexer) or none (a MoE-only layer of a hybrid, a layer that shares the KV of an earlier one).
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Latent:
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """The side cache of a sparse indexer: `head_dim` bytes of fp8 and a 4-byte scale per 128 of them, per token; or plain keys of the
-    model's dtype."""
+    """The side cache of a sparse indexer: `head_dim` bytes of fp8 and a 4-byte scale per 128 of
+    them, per token; or plain keys of the model's dtype.
+    """
 
     head_dim: int
     plain: bool = False
@@ -62,10 +63,12 @@ class Indexer:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of fixed size per request: Mamba, gated delta net, linear attention, short convolution.
+    """A state of fixed size per request: Mamba, gated delta net, linear attention, short
+    convolution.
 
-    conv: (conv_channels + group_channels * groups) / TP values for each of conv_kernel - 1 steps (and one more per speculative token).
-    recurrent: state_values / TP values of `state_dtype`. `auto` is the dtype of the convolution's state, which is the model's.
+    conv: (conv_channels + group_channels * groups) / TP values for each of conv_kernel - 1 steps
+    (and one more per speculative token). recurrent: state_values / TP values of `state_dtype`.
+    `auto` is the dtype of the convolution's state, which is the model's.
     """
 
     kind: str
@@ -81,8 +84,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """DeepSeek V4: a window cache in every layer; with ratio > 1 a latent per `ratio` tokens and its compressor's state; with ratio 4 an
-    indexer too."""
+    """DeepSeek V4: a window cache in every layer; with ratio > 1 a latent per `ratio` tokens and
+    its compressor's state; with ratio 4 an indexer too.
+    """
 
     ratio: int
     head_dim: int
@@ -108,9 +112,11 @@ Layer = tuple[LayerCache, ...]
 class Architecture:
     """A model as far as memory is concerned.
 
-    `layers`: the caches of each decoder layer, in order. `max_position_tokens`: the length the model itself allows, after RoPE scaling.
-    `dtype`: of weights and activations as the checkpoint says. `known`: vLLM 0.32.0 serves this architecture and we know its cache;
-    otherwise it was read as a plain decoder, and `notes` says so. `text`: the decoder's own fields, `config`: the whole file.
+    `layers`: the caches of each decoder layer, in order. `max_position_tokens`: the length the
+    model itself allows, after RoPE scaling. `dtype`: of weights and activations as the checkpoint
+    says. `known`: vLLM 0.32.0 serves this architecture and we know its cache; otherwise it was read
+    as a plain decoder, and `notes` says so. `text`: the decoder's own fields, `config`: the whole
+    file.
     """
 
     name: str
@@ -146,9 +152,14 @@ class Architecture:
     @property
     def uses_mla(self) -> bool:
         """True if any layer keeps a latent."""
-        return any(isinstance(cache, Latent | Compressed) for layer in self.layers for cache in layer)
+        return any(
+            isinstance(cache, Latent | Compressed) for layer in self.layers for cache in layer
+        )
 
     @property
     def is_multimodal(self) -> bool:
         """True if the checkpoint has a vision or audio tower."""
-        return any(name in self.config for name in ("vision_config", "audio_config", "thinker_config", "vision_tower"))
+        return any(
+            name in self.config
+            for name in ("vision_config", "audio_config", "thinker_config", "vision_tower")
+        )

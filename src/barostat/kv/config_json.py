@@ -1,4 +1,6 @@
-"""A Hugging Face config.json as something that can be asked for a field under any of its names, and says which one is missing."""
+"""A Hugging Face config.json as something that can be asked for a field under any of its names, and
+says which one is missing.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,23 @@ from typing import TypeGuard
 from barostat.core.errors import InputError
 
 # Where multimodal checkpoints keep their language model. Order matters: Qwen-Omni nests twice.
-_NESTED = ("thinker_config", "talker_config", "text_config", "llm_config", "language_config", "language_model_config", "text_model_config")
+_NESTED = (
+    "thinker_config",
+    "talker_config",
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model_config",
+    "text_model_config",
+)
 
 _NEVER_ZERO = ("hidden_size", "num_hidden_layers", "vocab_size")
 _MOST_LAYERS = 10_000
 _LARGEST = 10**12
 _LARGEST_FLOAT = 1e308
 
-# The names under which architectures give the same thing. Source: vLLM 0.32.0, ModelArchConfigConvertorBase.
+# The names under which architectures give the same thing. Source: vLLM 0.32.0,
+# ModelArchConfigConvertorBase.
 _ALIASES: dict[str, tuple[str, ...]] = {
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim", "dim"),
@@ -57,8 +68,10 @@ class ConfigJson:
         if found is None:
             if default is None:
                 raise InputError(
-                    f"the field `{name}` is missing, and how much KV a token takes cannot be told without it; "
-                    "take the config.json of the model's repository as it is (a LoRA's or a tokenizer's will not do)",
+                    f"the field `{name}` is missing, and how much KV a token takes cannot "
+                    "be told without it; "
+                    "take the config.json of the model's repository as it is (a LoRA's or "
+                    "a tokenizer's will not do)",
                     self.source,
                 )
             return default
@@ -120,7 +133,9 @@ class ConfigJson:
 
     @property
     def dtype(self) -> str:
-        """Name of the checkpoint's dtype; float32 and nothing at all read as vLLM reads them with dtype=auto."""
+        """Name of the checkpoint's dtype; float32 and nothing at all read as vLLM reads them with
+        dtype=auto.
+        """
         for config in (self.text, self.whole):
             found = config.get("dtype", config.get("torch_dtype"))
             if isinstance(found, str) and found:
@@ -145,9 +160,12 @@ def open_config(config: object, source: str) -> ConfigJson:
     for name in _NESTED:
         inner = text.get(name)
         if isinstance(inner, dict) and (name != "talker_config") and len(inner) > 2:
-            # Fields of the outer file serve where the inner one is silent, as transformers fills them in; the tower's own never do.
+            # Fields of the outer file serve where the inner one is silent, as transformers fills
+            # them in; the tower's own never do.
             outer = {
-                key: value for key, value in text.items() if key in ("torch_dtype", "dtype", "tie_word_embeddings", "quantization_config")
+                key: value
+                for key, value in text.items()
+                if key in ("torch_dtype", "dtype", "tie_word_embeddings", "quantization_config")
             }
             text = {**outer, **inner}
     return ConfigJson(text=text, whole=config, source=source)
@@ -155,4 +173,8 @@ def open_config(config: object, source: str) -> ConfigJson:
 
 def _is_number(value: object) -> TypeGuard[int | float]:
     """True for what a float can hold: JSON writes numbers that none can."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_FLOAT <= value <= _LARGEST_FLOAT
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -_LARGEST_FLOAT <= value <= _LARGEST_FLOAT
+    )

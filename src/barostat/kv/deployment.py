@@ -1,4 +1,6 @@
-"""How an engine is started, as far as memory is concerned: the flags, the version, the attention backend's block sizes."""
+"""How an engine is started, as far as memory is concerned: the flags, the version, the attention
+backend's block sizes.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,15 @@ OLDEST_KNOWN = "0.6.0"
 NEWEST_KNOWN = "0.33.0"
 _LOGS_REQUESTS_SINCE_BUILD = 91
 
-# How a state is cached: `none` keeps the running one; `align` one more per request, to copy from; `all` one for every block of tokens.
+# How a state is cached: `none` keeps the running one; `align` one more per request, to copy from;
+# `all` one for every block of tokens.
 StateMode = Literal["none", "align", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The places that are kept for LoRA adapters: how many on the card at once, of which largest rank.
+    """The places that are kept for LoRA adapters: how many on the card at once, of which largest
+    rank.
 
     `fully_sharded`: both halves are divided over ranks. `dtype`: of their weights.
     """
@@ -35,16 +39,17 @@ class Adapters:
 class Deployment:
     """One engine's resolved settings (vLLM's own names), defaults already filled in.
 
-    `generation`: V0 is the engine before 0.8 (and by choice to 0.10). `min_kernel_block_tokens`: the smallest block the attention
-    backend reads.
-    `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own
-    layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
-    `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
-    `v2_runner`: the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in fp8 carry their scales.
-    `flashinfer_sampler`, `estimates_graphs`: VLLM_USE_FLASHINFER_SAMPLER and VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None where not set.
-    `text_only`: of a model of several modalities, text alone.
-    `videos`: a model that takes videos is not told to take none. `expert_parallel`: each rank has whole experts rather than slices.
-    `adapters`: places for LoRA, None without.
+    `generation`: V0 is the engine before 0.8 (and by choice to 0.10). `min_kernel_block_tokens`:
+    the smallest block the attention backend reads. `max_encoder_tokens`: only for models with an
+    encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own layers, on the
+    last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting
+    modules. `state_chunk_tokens`: what a state's block is a multiple of in mode `all`. `v2_runner`:
+    the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in
+    fp8 carry their scales. `flashinfer_sampler`, `estimates_graphs`: VLLM_USE_FLASHINFER_SAMPLER
+    and VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None where not set. `text_only`: of a model of
+    several modalities, text alone. `videos`: a model that takes videos is not told to take none.
+    `expert_parallel`: each rank has whole experts rather than slices. `adapters`: places for LoRA,
+    None without.
     """
 
     version: EngineVersion
@@ -82,7 +87,8 @@ class Deployment:
 
     @property
     def in_flight_tokens(self) -> int:
-        """Tokens that may be scheduled and not yet settled: what a window's reservation has to cover.
+        """Tokens that may be scheduled and not yet settled: what a window's reservation has to
+        cover.
 
         Source: vLLM 0.26.0, VllmConfig.max_in_flight_tokens; before it was one step's budget.
         """
@@ -98,14 +104,22 @@ class Deployment:
 
     @property
     def logs_tokens_of_requests(self) -> bool:
-        """True where the logged KV cache size is concurrency times length: since 0.20.1 (its 91st development build, not the 16th)."""
+        """True where the logged KV cache size is concurrency times length: since 0.20.1 (its 91st
+        development build, not the 16th).
+        """
         build = re.search(r"dev(\d+)", self.version.text)
-        early = self.version.release == (0, 20, 1) and build is not None and int(build[1]) < _LOGS_REQUESTS_SINCE_BUILD
+        early = (
+            self.version.release == (0, 20, 1)
+            and build is not None
+            and int(build[1]) < _LOGS_REQUESTS_SINCE_BUILD
+        )
         return self.generation == "V1" and self.version.at_least("0.20.1") and not early
 
     @property
     def state_mode(self) -> StateMode:
-        """How states are cached, where no flag and no family says: with prefix caching as `align` since 0.15.0, else not at all."""
+        """How states are cached, where no flag and no family says: with prefix caching as `align`
+        since 0.15.0, else not at all.
+        """
         if self.mamba_cache_mode != "auto":
             return self.mamba_cache_mode
         return "align" if self.prefix_caching and self.version.at_least("0.15.0") else "none"

@@ -11,13 +11,26 @@ ITEM_BYTES: dict[str, int] = {
     "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1,
 }  # fmt: skip
 
-# Bytes for one head and one token, of K and V together, by head_dim. Source: vLLM 0.32.0, AttentionBackend.customize_spec of each dtype.
-_PACKED = ("nvfp4", "nvfp4_4over6", "int8_per_token_head", "fp8_per_token_head", "int4_per_token_head")
+# Bytes for one head and one token, of K and V together, by head_dim. Source: vLLM 0.32.0,
+# AttentionBackend.customize_spec of each dtype.
+_PACKED = (
+    "nvfp4",
+    "nvfp4_4over6",
+    "int8_per_token_head",
+    "fp8_per_token_head",
+    "int4_per_token_head",
+)
 
-# The latent's whole row in a DeepSeek sparse layout. Source: vLLM 0.32.0, MLAAttention.get_kv_cache_spec.
+# The latent's whole row in a DeepSeek sparse layout. Source: vLLM 0.32.0,
+# MLAAttention.get_kv_cache_spec.
 LATENT_ROW_BYTES: dict[str, int] = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
 
-KV_DTYPES = ("auto", *(name for name in ITEM_BYTES if name.startswith(("fp8", "bf", "fl"))), *_PACKED, *LATENT_ROW_BYTES)
+KV_DTYPES = (
+    "auto",
+    *(name for name in ITEM_BYTES if name.startswith(("fp8", "bf", "fl"))),
+    *_PACKED,
+    *LATENT_ROW_BYTES,
+)
 
 
 def item_bytes(dtype: str) -> int:
@@ -27,15 +40,18 @@ def item_bytes(dtype: str) -> int:
     """
     found = ITEM_BYTES.get(dtype.removeprefix("torch."))
     if found is None:
-        raise InputError(f"{dtype!r} is no data type this planner knows; known: {', '.join(sorted(ITEM_BYTES))}", "dtype")
+        raise InputError(
+            f"{dtype!r} is no data type this planner knows; known: {', '.join(sorted(ITEM_BYTES))}",
+            "dtype",
+        )
     return found
 
 
 def head_token_bytes(kv_dtype: str, model_dtype: str, key_dim: int, value_dim: int) -> Fraction:
     """Bytes that one token takes in one KV head of one attention layer.
 
-    nvfp4 stores half a byte a number and one scale byte per 16 numbers; the per-token-head dtypes store two 4-byte scales beside their
-    numbers.
+    nvfp4 stores half a byte a number and one scale byte per 16 numbers; the per-token-head dtypes
+    store two 4-byte scales beside their numbers.
     Errors: InputError for an unknown dtype.
     """
     numbers = key_dim + value_dim

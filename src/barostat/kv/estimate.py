@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value between `low` and `high`; about nine of ten lie there. `source`: how it was come by, in a sentence.
+    """A value between `low` and `high`; about nine of ten lie there. `source`: how it was come by,
+    in a sentence.
 
     `measured` numbers have low = value = high.
     """

@@ -1,4 +1,5 @@
-"""One cache of one layer on one rank: how large its page is, and how many pages one request may need.
+"""One cache of one layer on one rank: how large its page is, and how many pages one request may
+need.
 
 page:  | block_tokens tokens x heads x (K + V) |      one physical block of one layer
 """
@@ -17,12 +18,11 @@ Kind = Literal["full", "latent", "window", "window-latent", "chunked", "state", 
 class LayerSpec:
     """What the engine's KV manager knows of one layer's cache.
 
-    `block_tokens`: tokens a block of this layer covers. `page_bytes`: of one block, padding included. `reach_tokens`: window or chunk, 0
-    for none.
-    `token_bytes`: page_bytes / block_tokens before padding (0 for states). `states`: blocks per request of a state,
-    0 for one per block of tokens.
-    `retained_tokens`: kept behind a window for drafters that read ahead.
-    `role` keeps apart layers that are alike in size but not in meaning.
+    `block_tokens`: tokens a block of this layer covers. `page_bytes`: of one block, padding
+    included. `reach_tokens`: window or chunk, 0 for none. `token_bytes`: page_bytes / block_tokens
+    before padding (0 for states). `states`: blocks per request of a state, 0 for one per block of
+    tokens. `retained_tokens`: kept behind a window for drafters that read ahead. `role` keeps apart
+    layers that are alike in size but not in meaning.
     Source: vLLM 0.32.0, KVCacheSpec and its kinds.
     """
 
@@ -38,7 +38,9 @@ class LayerSpec:
 
     @property
     def base(self) -> str:
-        """Layers of one base need the same number of blocks per request, whatever their page size."""
+        """Layers of one base need the same number of blocks per request, whatever their page
+        size.
+        """
         match self.kind:
             case "full" | "latent":
                 return "full"
@@ -50,9 +52,11 @@ class LayerSpec:
                 return self.kind
 
     def blocks_per_request(self, in_flight_tokens: int, dcp: int, length_tokens: int) -> int:
-        """Most blocks that one request of `length_tokens` can hold: the admission bound, and the start-up check's.
+        """Most blocks that one request of `length_tokens` can hold: the admission bound, and the
+        start-up check's.
 
-        Source: vLLM 0.32.0, max_memory_usage_bytes and max_admission_blocks_per_request of each spec.
+        Source: vLLM 0.32.0, max_memory_usage_bytes and max_admission_blocks_per_request of each
+        spec.
         """
         match self.kind:
             case "full" | "latent":
@@ -61,17 +65,24 @@ class LayerSpec:
                 held = self.reach_tokens - 1 + self.retained_tokens + in_flight_tokens
                 return ceil_div(min(held, length_tokens), self.block_tokens) + 1
             case "chunked":
-                return ceil_div(min(self.reach_tokens + in_flight_tokens, length_tokens), self.block_tokens)
+                return ceil_div(
+                    min(self.reach_tokens + in_flight_tokens, length_tokens), self.block_tokens
+                )
             case "state":
                 return self.states or ceil_div(length_tokens, self.block_tokens)
             case "cross":
                 return ceil_div(self.encoder_tokens, self.block_tokens)
 
     def settled_blocks(self, length_tokens: int) -> int:
-        """Blocks that a decoding request of `length_tokens` really holds, once its prefill is over."""
+        """Blocks that a decoding request of `length_tokens` really holds, once its prefill is
+        over.
+        """
         match self.kind:
             case "window" | "window-latent":
-                return min(ceil_div(length_tokens, self.block_tokens), ceil_div(self.reach_tokens, self.block_tokens) + 1)
+                return min(
+                    ceil_div(length_tokens, self.block_tokens),
+                    ceil_div(self.reach_tokens, self.block_tokens) + 1,
+                )
             case "chunked":
                 return ceil_div(min(self.reach_tokens, length_tokens), self.block_tokens)
             case "state":
@@ -83,7 +94,11 @@ class LayerSpec:
 
     def with_block(self, block_tokens: int) -> LayerSpec:
         """The same layer with larger blocks; the page grows in step."""
-        return replace(self, block_tokens=block_tokens, page_bytes=self.page_bytes * block_tokens // self.block_tokens)
+        return replace(
+            self,
+            block_tokens=block_tokens,
+            page_bytes=self.page_bytes * block_tokens // self.block_tokens,
+        )
 
     def padded(self, page_bytes: int) -> LayerSpec:
         """The same layer with its page padded."""

@@ -1,6 +1,8 @@
-"""Which of vLLM's two model runners an engine on a GPU takes: the newer profiles its memory with less, and keeps one more batch in flight.
+"""Which of vLLM's two model runners an engine on a GPU takes: the newer profiles its memory with
+less, and keeps one more batch in flight.
 
-Source: vLLM 0.20.0 to 0.33.0, VllmConfig.use_v2_model_runner; issue 49224 for quantised weights, which came last.
+Source: vLLM 0.20.0 to 0.33.0, VllmConfig.use_v2_model_runner; issue 49224 for quantised weights,
+which came last.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ _NAMED = (
     ("0.22.0", ("Qwen3ForCausalLM",)),
     ("0.23.0", ("LlamaForCausalLM", "MistralForCausalLM")),
     ("0.24.0", ("DeepseekV2ForCausalLM", "GraniteMoeForCausalLM", "Qwen2MoeForCausalLM")),
-    ("0.26.0", ("InklingForCausalLM", "InklingForConditionalGeneration", "LongcatFlashNgramForCausalLM")),
+    (
+        "0.26.0",
+        ("InklingForCausalLM", "InklingForConditionalGeneration", "LongcatFlashNgramForCausalLM"),
+    ),
     ("0.27.0", ("KimiK3ForConditionalGeneration",)),
     ("0.28.0", ("DeepseekV4ForCausalLM",)),
 )
@@ -23,14 +28,19 @@ _NEVER_DRAFTING = ("suffix", "custom_class")
 _MORE_DRAFTING_SINCE = "0.32.0"
 
 
-def takes_v2(model: Architecture, version: EngineVersion, method: str, *, quantized: bool = False) -> bool:
+def takes_v2(
+    model: Architecture, version: EngineVersion, method: str, *, quantized: bool = False
+) -> bool:
     """Whether the engine takes the newer runner where nobody asks for either.
 
-    `method`: of speculation, empty where there is none. `quantized`: the weights are in another format than the model's dtype.
+    `method`: of speculation, empty where there is none. `quantized`: the weights are in another
+    format than the model's dtype.
     """
     if quantized and version.before(_PLAIN_SINCE):
         return False
-    drafts = method in _DRAFTING or (version.at_least(_MORE_DRAFTING_SINCE) and method not in _NEVER_DRAFTING)
+    drafts = method in _DRAFTING or (
+        version.at_least(_MORE_DRAFTING_SINCE) and method not in _NEVER_DRAFTING
+    )
     if not drafts or version.at_least(_ALL_SINCE):
         return drafts
     if any(model.name in names and version.at_least(since) for since, names in _NAMED):

@@ -1,6 +1,7 @@
 """How many weights a model has, by component and layer, from its config.json.
 
-Units: numbers of parameters. `split`: divided over tensor-parallel ranks; else every rank holds a copy.
+Units: numbers of parameters. `split`: divided over tensor-parallel ranks; else every rank holds a
+copy.
 """
 
 from __future__ import annotations
@@ -10,11 +11,33 @@ from math import isqrt
 from typing import Literal, NamedTuple
 
 from barostat.core.units import ceil_div
-from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Indexer, Latent, Layer, State, Window
+from barostat.kv.architecture import (
+    Architecture,
+    Compressed,
+    Cross,
+    Full,
+    Indexer,
+    Latent,
+    Layer,
+    State,
+    Window,
+)
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.searched_layers import searched_width
 
-Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm", "compressor"]
+Component = Literal[
+    "attention",
+    "mlp",
+    "experts",
+    "shared experts",
+    "router",
+    "embedding",
+    "head",
+    "state",
+    "tower",
+    "norm",
+    "compressor",
+]
 
 # MLPs with one projection in instead of two: their activation has no gate.
 UNGATED_TYPES = frozenset(
@@ -36,13 +59,16 @@ UNGATED_TYPES = frozenset(
     )
 )
 
-# What 4-bit expert kernels round a rank's part of the width up to. Source: vLLM 0.32.0, as for the hidden size below.
+# What 4-bit expert kernels round a rank's part of the width up to. Source: vLLM 0.32.0, as for the
+# hidden size below.
 _KERNEL_WIDTH = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Some parameters of one component. `padded_width`: each rank's part of this width is padded to what the kernel takes; 0: it is not."""
+    """Some parameters of one component. `padded_width`: each rank's part of this width is padded to
+    what the kernel takes; 0: it is not.
+    """
 
     component: Component
     count: int
@@ -52,12 +78,18 @@ class Weights:
     def on_rank(self, tp: int) -> float:
         """Parameters that each of `tp` ranks holds."""
         if self.padded_width:
-            return self.count / self.padded_width * (ceil_div(ceil_div(self.padded_width, tp), _KERNEL_WIDTH) * _KERNEL_WIDTH)
+            return (
+                self.count
+                / self.padded_width
+                * (ceil_div(ceil_div(self.padded_width, tp), _KERNEL_WIDTH) * _KERNEL_WIDTH)
+            )
         return self.count / tp if self.split else self.count
 
 
 class Feed(NamedTuple):
-    """What one layer's feed-forward is made of. `projections` of its experts and of a plain MLP of that `width` (0: there is none)."""
+    """What one layer's feed-forward is made of. `projections` of its experts and of a plain MLP of
+    that `width` (0: there is none).
+    """
 
     projections: int
     experts: bool
@@ -65,7 +97,9 @@ class Feed(NamedTuple):
 
 
 def decoder_weights(model: Architecture) -> list[list[Weights]]:
-    """The parameters of each decoder layer, in order. Layers of one kind are looked up once: models have many layers of few kinds."""
+    """The parameters of each decoder layer, in order. Layers of one kind are looked up once: models
+    have many layers of few kinds.
+    """
     config = model.fields
     kinds: dict[tuple[Layer, Feed], list[Weights]] = {}
     found = []
@@ -76,26 +110,44 @@ def decoder_weights(model: Architecture) -> list[list[Weights]]:
     return found
 
 
-def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: Feed) -> list[Weights]:
+def _layer_weights(
+    config: ConfigJson, model: Architecture, layer: Layer, feed: Feed
+) -> list[Weights]:
     hidden = model.hidden_size
     found: list[Weights] = [Weights("norm", 2 * hidden, split=False)]
     for cache in layer:
         match cache:
             case Full() | Window() | Cross():
-                found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
+                found.append(
+                    _grouped_attention(
+                        config, model, cache.kv_heads, cache.key_dim, cache.value_dim
+                    )
+                )
             case Latent():
                 found.extend(_latent_attention(config, model))
             case Indexer():
                 rank = config.integer("q_lora_rank", 0) or hidden
                 heads = config.integer("index_n_heads", 64)
-                found.append(Weights("attention", rank * heads * cache.head_dim + hidden * (cache.head_dim + heads), split=False))
+                found.append(
+                    Weights(
+                        "attention",
+                        rank * heads * cache.head_dim + hidden * (cache.head_dim + heads),
+                        split=False,
+                    )
+                )
             case State():
                 found.append(_state(cache, hidden))
             case Compressed():
                 found.extend(_compressed_attention(config, model, cache))
             case _:
-                found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
-    if not layer and config.has("num_kv_shared_layers"):  # attends to an earlier layer's cache: queries and output only
+                found.append(
+                    _grouped_attention(
+                        config, model, cache.kv_heads, cache.key_dim, cache.value_dim
+                    )
+                )
+    if not layer and config.has(
+        "num_kv_shared_layers"
+    ):  # attends to an earlier layer's cache: queries and output only
         found.append(Weights("attention", 2 * hidden * model.heads * model.head_dim))
     found.extend(_feed_weights(config, hidden, feed))
     if (extra := config.integer("hidden_size_per_layer_input", 0)) > 0:
@@ -103,11 +155,22 @@ def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: 
     return found
 
 
-def _grouped_attention(config: ConfigJson, model: Architecture, kv_heads: int, key_dim: int, value_dim: int) -> Weights:
+def _grouped_attention(
+    config: ConfigJson, model: Architecture, kv_heads: int, key_dim: int, value_dim: int
+) -> Weights:
     hidden = model.hidden_size
-    values = value_dim  # also where the checkpoint has keys only (attention_k_eq_v): the engine loads them into both
-    count = hidden * model.heads * key_dim + hidden * kv_heads * (key_dim + values) + model.heads * value_dim * hidden
-    gated = any(isinstance(cache, State) and cache.kind == "gated delta net" for layer in model.layers for cache in layer)
+    # also where the checkpoint has keys only (attention_k_eq_v): the engine loads them into both
+    values = value_dim
+    count = (
+        hidden * model.heads * key_dim
+        + hidden * kv_heads * (key_dim + values)
+        + model.heads * value_dim * hidden
+    )
+    gated = any(
+        isinstance(cache, State) and cache.kind == "gated delta net"
+        for layer in model.layers
+        for cache in layer
+    )
     if config.flag("attn_output_gate", gated):  # those families gate unless they say otherwise
         count += hidden * model.heads * key_dim
     return Weights("attention", count)
@@ -125,8 +188,12 @@ def _latent_attention(config: ConfigJson, model: Architecture) -> list[Weights]:
     return [Weights("attention", per_head), Weights("attention", low_rank, split=False)]
 
 
-def _compressed_attention(config: ConfigJson, model: Architecture, cache: Compressed) -> list[Weights]:
-    """The compressors, the indexer's among them, are in no format. Source: vLLM 0.25.0 to 0.31.0, DeepseekCompressor."""
+def _compressed_attention(
+    config: ConfigJson, model: Architecture, cache: Compressed
+) -> list[Weights]:
+    """The compressors, the indexer's among them, are in no format. Source: vLLM 0.25.0 to 0.31.0,
+    DeepseekCompressor.
+    """
     hidden, heads, dim = model.hidden_size, model.heads, cache.head_dim
     query_rank = config.integer("q_lora_rank", 1024) or hidden
     out_rank, groups = config.integer("o_lora_rank", 1024), config.integer("o_groups", 8) or 1
@@ -138,7 +205,11 @@ def _compressed_attention(config: ConfigJson, model: Architecture, cache: Compre
         index_heads = config.integer("index_n_heads", 64)
         low_rank += query_rank * index_heads * cache.index_head_dim
         compressors += hidden * index_heads + 4 * cache.index_head_dim * hidden
-    return [Weights("attention", per_head), Weights("attention", low_rank, split=False), Weights("compressor", compressors, split=False)]
+    return [
+        Weights("attention", per_head),
+        Weights("attention", low_rank, split=False),
+        Weights("compressor", compressors, split=False),
+    ]
 
 
 def _state(cache: State, hidden: int) -> Weights:
@@ -147,24 +218,46 @@ def _state(cache: State, hidden: int) -> Weights:
     match cache.kind:
         case "gated delta net":
             values = cache.state_values // _key_dim(cache)
-            count = hidden * (channels + values) + 2 * hidden * cache.heads + values * hidden + channels * cache.conv_kernel
+            count = (
+                hidden * (channels + values)
+                + 2 * hidden * cache.heads
+                + values * hidden
+                + channels * cache.conv_kernel
+            )
         case "kimi delta attention":
             inner = channels // 3
-            count = hidden * channels + 2 * hidden * 128 + 2 * 128 * inner + hidden * cache.heads + inner * hidden
+            count = (
+                hidden * channels
+                + 2 * hidden * 128
+                + 2 * 128 * inner
+                + hidden * cache.heads
+                + inner * hidden
+            )
         case "short convolution":
             count = 4 * hidden * channels
         case "mamba":
-            count = 2 * hidden * channels + channels * (hidden // 16 + 32) + hidden // 16 * channels + channels * hidden
+            count = (
+                2 * hidden * channels
+                + channels * (hidden // 16 + 32)
+                + hidden // 16 * channels
+                + channels * hidden
+            )
         case "linear attention":
             count = 5 * hidden * hidden
         case _:  # mamba2: gate, values, B, C and one step per head
             inner = cache.conv_channels
-            count = hidden * (inner + channels + cache.heads) + inner * hidden + channels * cache.conv_kernel
+            count = (
+                hidden * (inner + channels + cache.heads)
+                + inner * hidden
+                + channels * cache.conv_kernel
+            )
     return Weights("state", count)
 
 
 def _key_dim(cache: State) -> int:
-    """Values per head of the key side: heads x value_dim x key_dim values make the state, and key and value dims are equal where used."""
+    """Values per head of the key side: heads x value_dim x key_dim values make the state, and key
+    and value dims are equal where used.
+    """
     per_head = cache.state_values // max(1, cache.heads)
     return max(1, isqrt(per_head))
 
@@ -181,17 +274,30 @@ def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
         numbers = listed.split(",")
         found = [str(index) in numbers for index in everywhere]
     elif config.has("expert_layer_period"):
-        period, offset = max(1, config.integer("expert_layer_period")), config.integer("expert_layer_offset", 0)
+        period, offset = (
+            max(1, config.integer("expert_layer_period")),
+            config.integer("expert_layer_offset", 0),
+        )
         found = [index % period == offset for index in everywhere]
     elif config.has("interleave_moe_layer_step"):
-        found = [(index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0 for index in everywhere]
+        found = [
+            (index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0
+            for index in everywhere
+        ]
     else:
         dense, only = config.integer("first_k_dense_replace", 0), config.listed("mlp_only_layers")
         step = max(1, config.integer("decoder_sparse_step", 1))
-        found = [index >= dense and index not in only and (index + 1) % step == 0 for index in everywhere]
+        found = [
+            index >= dense and index not in only and (index + 1) % step == 0 for index in everywhere
+        ]
     if not listed:
-        found = [bool(frequency[index]) if index < len(frequency) else found[index] for index in everywhere]
-    return [types[index] == "sparse" if index < len(types) else found[index] for index in everywhere]
+        found = [
+            bool(frequency[index]) if index < len(frequency) else found[index]
+            for index in everywhere
+        ]
+    return [
+        types[index] == "sparse" if index < len(types) else found[index] for index in everywhere
+    ]
 
 
 def feeds(config: ConfigJson, model: Architecture) -> list[Feed]:
@@ -200,17 +306,23 @@ def feeds(config: ConfigJson, model: Architecture) -> list[Feed]:
     projections = 2 if ungated else 3
     layers = range(len(model.layers))
     inner = config.integer("intermediate_size", 0) or (4 * model.hidden_size if ungated else 0)
-    pattern = config.string("hybrid_override_pattern") or [str(kind) for kind in config.listed("layers_block_type")]
+    pattern = config.string("hybrid_override_pattern") or [
+        str(kind) for kind in config.listed("layers_block_type")
+    ]
     if pattern and config.model_type.startswith("nemotron_h"):
         kinds = [pattern[index] if index < len(pattern) else "" for index in layers]
-        return [Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0) for kind in kinds]
+        return [
+            Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0) for kind in kinds
+        ]
     if config.has("block_configs"):
         return [Feed(projections, False, searched_width(config, index)) for index in layers]
     dense = config.integer("intermediate_size_mlp", 0) or inner
     wide = 2 if config.flag("use_double_wide_mlp") else 1
     beside = inner if config.flag("enable_moe_block") else 0
     return [
-        Feed(projections, True, beside) if moe else Feed(projections, False, dense if layer else wide * dense)
+        Feed(projections, True, beside)
+        if moe
+        else Feed(projections, False, dense if layer else wide * dense)
         for moe, layer in zip(_moe_layers(config, len(model.layers)), model.layers, strict=True)
     ]
 
@@ -223,19 +335,37 @@ def _feed_weights(config: ConfigJson, hidden: int, feed: Feed) -> list[Weights]:
 def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]:
     """Experts, shared experts and the router."""
     experts = config.integer("num_experts")
-    inner = config.integer("moe_intermediate_size", 0) or config.integer("expert_dim", 0) or config.integer("intermediate_size", 0)
+    inner = (
+        config.integer("moe_intermediate_size", 0)
+        or config.integer("expert_dim", 0)
+        or config.integer("intermediate_size", 0)
+    )
     latent = config.integer("moe_latent_size", 0) or config.integer("routed_expert_hidden_size", 0)
     width = latent or hidden
-    if "mxfp4" in str(config.mapping("quantization_config").get("quant_method", "")) or config.model_type == "gpt_oss":
-        # What the 4-bit kernels take. Source: vLLM 0.32.0, mxfp4_round_up_hidden_size_and_intermediate_size of Marlin and TRT-LLM.
-        expert = Weights("experts", experts * projections * (ceil_div(width, 256) * 256) * inner, padded_width=inner)
+    if (
+        "mxfp4" in str(config.mapping("quantization_config").get("quant_method", ""))
+        or config.model_type == "gpt_oss"
+    ):
+        # What the 4-bit kernels take. Source: vLLM 0.32.0,
+        # mxfp4_round_up_hidden_size_and_intermediate_size of Marlin and TRT-LLM.
+        expert = Weights(
+            "experts",
+            experts * projections * (ceil_div(width, 256) * 256) * inner,
+            padded_width=inner,
+        )
     else:
         expert = Weights("experts", experts * projections * width * inner)
     found = [expert, Weights("router", hidden * experts, split=False)]
     if latent:
         found.append(Weights("shared experts", 2 * hidden * latent, split=False))
-    own = config.integer("moe_shared_expert_intermediate_size", 0) or config.integer("shared_expert_intermediate_size", 0)
-    own = own or config.integer("share_expert_dim", 0) or config.integer("shared_intermediate_size", 0)
+    own = config.integer("moe_shared_expert_intermediate_size", 0) or config.integer(
+        "shared_expert_intermediate_size", 0
+    )
+    own = (
+        own
+        or config.integer("share_expert_dim", 0)
+        or config.integer("shared_intermediate_size", 0)
+    )
     number = config.integer("n_shared_experts", config.integer("num_shared_experts", 0))
     shared = own or number * inner
     if config.model_type.startswith("llama4"):
@@ -249,12 +379,18 @@ def embedding_weights(model: Architecture) -> int:
     """Parameters of the token embedding; the output head has as many."""
     config = model.fields
     extra = config.integer("hidden_size_per_layer_input", 0)
-    return model.vocab_size * model.hidden_size + extra * config.integer("vocab_size_per_layer_input", model.vocab_size) * len(model.layers)
+    return model.vocab_size * model.hidden_size + extra * config.integer(
+        "vocab_size_per_layer_input", model.vocab_size
+    ) * len(model.layers)
 
 
 def ties_embeddings(model: Architecture) -> bool:
-    """True if the output head reuses the embedding. Silent configs follow their family's default."""
+    """True if the output head reuses the embedding. Silent configs follow their family's
+    default.
+    """
     for config in (model.config, model.text):
         if isinstance(found := config.get("tie_word_embeddings"), bool):
             return found
-    return str(model.text.get("model_type", "")).startswith(("gemma", "cohere", "gpt2", "opt", "bloom", "starcoder2", "mpt", "falcon"))
+    return str(model.text.get("model_type", "")).startswith(
+        ("gemma", "cohere", "gpt2", "opt", "bloom", "starcoder2", "mpt", "falcon")
+    )

@@ -32,7 +32,8 @@ _READERS: dict[str, Callable[[ConfigJson], list[Layer]]] = {
     "bailing-linear": state_layers.bailing_linear_layers,
 }
 
-# RoPE kinds whose factor does not lengthen what the engine accepts. Source: vLLM 0.32.0, _get_and_verify_max_len.
+# RoPE kinds whose factor does not lengthen what the engine accepts. Source: vLLM 0.32.0,
+# _get_and_verify_max_len.
 _NO_LENGTHENING = ("su", "longrope", "llama3", "mrope", "default", "proportional")
 
 
@@ -48,7 +49,9 @@ def read_architecture(config: object, source: str = "config.json") -> Architectu
     known = family is not None
     notes: list[str] = []
     if not opened.architecture and name:
-        notes.append(f"the file names no architecture; model_type {opened.model_type!r} reads as {name}")
+        notes.append(
+            f"the file names no architecture; model_type {opened.model_type!r} reads as {name}"
+        )
     if family is None:
         family = _guess(opened)
         notes.append(_unknown_note(name, family))
@@ -76,7 +79,10 @@ def read_architecture(config: object, source: str = "config.json") -> Architectu
 def _kv_heads(config: ConfigJson, layers: list[Layer]) -> int:
     """KV heads of the model; of a searched one, of the layer that has most."""
     if config.has("block_configs"):
-        return max((cache.kv_heads for layer in layers for cache in layer if isinstance(cache, Full)), default=0)
+        return max(
+            (cache.kv_heads for layer in layers for cache in layer if isinstance(cache, Full)),
+            default=0,
+        )
     return attention_layers.kv_heads_of(config)
 
 
@@ -119,13 +125,20 @@ def _guess(config: ConfigJson) -> str:
 
 
 def _unknown_note(name: str, family: str) -> str:
-    called = f"the architecture {name!r} is" if name else "the file names no architecture; whatever it is, it is"
+    called = (
+        f"the architecture {name!r} is"
+        if name
+        else "the file names no architecture; whatever it is, it is"
+    )
     as_what = (
         "a plain decoder (every layer keeps keys and values of every token)"
         if family == "plain"
         else f"the {family} family, whose fields it has"
     )
-    return f"{called} not known to this planner; read as {as_what}: check one start-up log before relying on it"
+    return (
+        f"{called} not known to this planner; read as {as_what}: check one start-up log before "
+        "relying on it"
+    )
 
 
 def max_position_tokens(config: ConfigJson) -> int:

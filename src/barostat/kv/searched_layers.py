@@ -1,4 +1,5 @@
-"""Architectures found by search, whose blocks differ one by one (DeciLM, Nemotron Super and Ultra): `block_configs` of a config.json.
+"""Architectures found by search, whose blocks differ one by one (DeciLM, Nemotron Super and Ultra):
+`block_configs` of a config.json.
 
     block 0 | 8 KV heads | wide |    block 1 | no attention | narrow |    block 2 | 8 KV heads | no feed-forward |
 
@@ -21,12 +22,17 @@ _WIDTH_STEP = 256
 def searched_layers(config: ConfigJson) -> list[Layer]:
     """One attention layer per block, none where the block has no attention.
 
-    The first DeciLM lists KV heads per layer instead: there the engine gives every layer as many as the largest has.
+    The first DeciLM lists KV heads per layer instead: there the engine gives every layer as many as
+    the largest has.
     Errors: InputError where a block is not described.
     """
     count, heads = config.integer("num_hidden_layers"), config.integer("num_attention_heads")
     if not config.has("block_configs"):
-        listed = [item for item in config.listed("num_key_value_heads_per_layer") if isinstance(item, int) and 0 < item <= heads]
+        listed = [
+            item
+            for item in config.listed("num_key_value_heads_per_layer")
+            if isinstance(item, int) and 0 < item <= heads
+        ]
         dim = head_dim_of(config)
         return [(Full(max(listed), dim, dim),)] * count if listed else plain_layers(config)
     dim = head_dim_of(config)
@@ -39,7 +45,9 @@ def searched_layers(config: ConfigJson) -> list[Layer]:
         grouped = attention.get("n_heads_in_group")
         if not isinstance(grouped, int) or isinstance(grouped, bool) or not 0 < grouped <= heads:
             raise InputError(
-                f"`block_configs[{index}].attention.n_heads_in_group` is {grouped!r}: how many KV heads is not told", config.source
+                f"`block_configs[{index}].attention.n_heads_in_group` is {grouped!r}: how "
+                "many KV heads is not told",
+                config.source,
             )
         layers.append((Full(heads // grouped, dim, dim),))
     return layers
@@ -52,7 +60,9 @@ def searched_width(config: ConfigJson, index: int) -> int:
     if part.get("no_op"):
         return 0
     if isinstance(multiple, int | float) and 0 < multiple < 1000:
-        return -(-int(2 * multiple * config.integer("hidden_size") / 3) // _WIDTH_STEP) * _WIDTH_STEP
+        return (
+            -(-int(2 * multiple * config.integer("hidden_size") / 3) // _WIDTH_STEP) * _WIDTH_STEP
+        )
     return width if isinstance(width, int) and 0 < width < 10**9 else 0
 
 
@@ -61,5 +71,7 @@ def _part(config: ConfigJson, index: int, name: str) -> Mapping[str, object]:
     block = blocks[index] if index < len(blocks) else None
     part = block.get(name) if isinstance(block, dict) else None
     if not isinstance(part, dict):
-        raise InputError(f"`block_configs` does not describe the {name} of block {index}", config.source)
+        raise InputError(
+            f"`block_configs` does not describe the {name} of block {index}", config.source
+        )
     return part

@@ -1,7 +1,9 @@
-"""Levers: one file each, one change each, right for the cause and the engine's version and never a no-op.
+"""Levers: one file each, one change each, right for the cause and the engine's version and never a
+no-op.
 
-A module named after its lever (dashes as underscores) exports `LEVER`; its docstring is the lever's page. Modules that start with an
-underscore hold what several levers share. Nothing registers on import: `levers()` walks this package.
+A module named after its lever (dashes as underscores) exports `LEVER`; its docstring is the lever's
+page. Modules that start with an underscore hold what several levers share. Nothing registers on
+import: `levers()` walks this package.
 """
 
 from __future__ import annotations

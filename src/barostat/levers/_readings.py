@@ -1,4 +1,6 @@
-"""What several levers read out of a situation: what runs, what one request takes, what is set, which version has which argument."""
+"""What several levers read out of a situation: what runs, what one request takes, what is set,
+which version has which argument.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def last_of(window: Window, name: str) -> float | None:
 
 
 def detail_of(window: Window, *names: str) -> str:
-    """What goes with the first of these signals that is fresh, above 0 and has a detail; else empty."""
+    """What goes with the first of these signals that is fresh, above 0 and has a detail; else
+    empty.
+    """
     for name in names:
         found = window.fresh(name)
         if found is not None and found.last > 0 and found.detail:
@@ -37,7 +41,9 @@ def detail_of(window: Window, *names: str) -> str:
 
 
 def achieved_running(window: Window) -> float | None:
-    """How many requests really run at once: the mean over the readings in which any did; None where that was not measured."""
+    """How many requests really run at once: the mean over the readings in which any did; None where
+    that was not measured.
+    """
     found = window.fresh("running_requests")
     busy = [value for value in found.values if value > 0] if found is not None else []
     return sum(busy) / len(busy) if busy else None
@@ -46,20 +52,28 @@ def achieved_running(window: Window) -> float | None:
 def request_tokens_p90(window: Window) -> float | None:
     """90th percentile of prompt plus output tokens of one request, or None.
 
-    From the medians and 95th percentiles of both, taken as independent and near normal: medians add, spreads add as squares.
+    From the medians and 95th percentiles of both, taken as independent and near normal: medians
+    add, spreads add as squares.
     """
     prompt, output = last_of(window, "prompt_tokens_p50"), last_of(window, "output_tokens_p50")
-    prompt_p95, output_p95 = last_of(window, "prompt_tokens_p95"), last_of(window, "output_tokens_p95")
+    prompt_p95, output_p95 = (
+        last_of(window, "prompt_tokens_p95"),
+        last_of(window, "output_tokens_p95"),
+    )
     if prompt is None or output is None:
         return None
-    spread = math.hypot(max(0.0, (prompt_p95 or prompt) - prompt), max(0.0, (output_p95 or output) - output))
+    spread = math.hypot(
+        max(0.0, (prompt_p95 or prompt) - prompt), max(0.0, (output_p95 or output) - output)
+    )
     return prompt + output + _P90_OVER_P95 * spread
 
 
 def running_target(window: Window) -> tuple[int, str] | None:
-    """How many requests should run at once so that thrash ends, and the numbers it came from; None where there is nothing to cut.
+    """How many requests should run at once so that thrash ends, and the numbers it came from; None
+    where there is nothing to cut.
 
-    25 to 50 % below what really runs; within that, what the pool holds of requests at their 90th percentile, where both are known.
+    25 to 50 % below what really runs; within that, what the pool holds of requests at their 90th
+    percentile, where both are known.
     """
     achieved = achieved_running(window)
     if achieved is None or achieved < 2:
@@ -72,7 +86,10 @@ def running_target(window: Window) -> tuple[int, str] | None:
     target = max(1, min(most, max(least, fit)))
     return (
         target,
-        f"{achieved:.0f} run at once; the pool of {count(pool)} tokens holds {fit} of {count(tokens)} tokens (their 90th percentile)",
+        (
+            f"{achieved:.0f} run at once; the pool of {count(pool)} tokens holds {fit} of "
+            f"{count(tokens)} tokens (their 90th percentile)"
+        ),
     )
 
 
@@ -88,13 +105,17 @@ def given(window: Window, name: str) -> bool:
 
 
 def short_of_the_pool(situation: Situation) -> bool:
-    """True where a start ran out of memory after the pool's size was logged: the weights are in, the pool or what comes after is not."""
+    """True where a start ran out of memory after the pool's size was logged: the weights are in,
+    the pool or what comes after is not.
+    """
     logged = situation.window.config.get("available_kv_cache_memory_gib")
     return situation.cause == "gpu-oom" and situation.variant == "startup" and logged is not None
 
 
 def how_sure(found: ConfigValue) -> str:
-    """A remark for a value that is guessed, is a default, or was only noted somewhere; empty for one that is certain."""
+    """A remark for a value that is guessed, is a default, or was only noted somewhere; empty for
+    one that is certain.
+    """
     if found.provenance == "version-default":
         return " (by default)" if found.certain else " (assumed)"
     return "" if found.certain else " (as noted)"
@@ -102,23 +123,39 @@ def how_sure(found: ConfigValue) -> str:
 
 def is_cpu(window: Window) -> bool:
     """True for vLLM's CPU backend, where the pool lies in host memory."""
-    return window.config.get("VLLM_CPU_KVCACHE_SPACE") is not None or (window.version is not None and "+cpu" in window.version.text)
+    return window.config.get("VLLM_CPU_KVCACHE_SPACE") is not None or (
+        window.version is not None and "+cpu" in window.version.text
+    )
 
 
 def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | None:
-    """The refusal if this engine's version lacks the argument, or may lack it; None if it has it."""
+    """The refusal if this engine's version lacks the argument, or may lack it; None if it has
+    it.
+    """
     flag = FLAGS[flag_name]
     version = situation.window.version
     has = has_flag(flag_name, version)
-    if has or (has is None and version is None and not flag.gone and flag.since in ("", "0.1.0", "0.2.0", "0.5.0")):
+    if has or (
+        has is None
+        and version is None
+        and not flag.gone
+        and flag.since in ("", "0.1.0", "0.2.0", "0.5.0")
+    ):
         return None
     if has is None and version is not None:
         return NotApplicable(lever, f"it is not known whether vLLM {version} has {flag.option}")
     if version is None:
-        return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known")
+        return NotApplicable(
+            lever,
+            f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known",
+        )
     if flag.gone and version.at_least(flag.gone):
-        return NotApplicable(lever, f"{flag.option} does not exist since vLLM {flag.gone} (this engine is {version})")
-    return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})")
+        return NotApplicable(
+            lever, f"{flag.option} does not exist since vLLM {flag.gone} (this engine is {version})"
+        )
+    return NotApplicable(
+        lever, f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})"
+    )
 
 
 _SPREAD = (
@@ -129,18 +166,30 @@ _SPREAD = (
 
 
 def cards_in_pod(window: Window) -> int | None:
-    """Cards that the engine's pod needs: its parallel sizes multiplied; None where they are not known, or the workers may be in several."""
+    """Cards that the engine's pod needs: its parallel sizes multiplied; None where they are not
+    known, or the workers may be in several.
+    """
     sizes = [window.config.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size")]
     executor = window.config.get("distributed_executor_backend")
-    spread = any(window.config.get(name) for name in _SPREAD) or (executor is not None and executor.value == "ray")
-    if spread or any(size is None or not size.certain or not isinstance(size.value, int) for size in sizes):
+    spread = any(window.config.get(name) for name in _SPREAD) or (
+        executor is not None and executor.value == "ray"
+    )
+    if spread or any(
+        size is None or not size.certain or not isinstance(size.value, int) for size in sizes
+    ):
         return None
-    local = window.config.number("data_parallel_size_local") or window.config.number("data_parallel_size") or 1
+    local = (
+        window.config.number("data_parallel_size_local")
+        or window.config.number("data_parallel_size")
+        or 1
+    )
     return math.prod(int(size.value) for size in sizes if size is not None) * int(local)
 
 
 def number_in(pattern: str, text: str) -> float | None:
-    """The first group of the pattern in the text as a number (thousands commas allowed), or None."""
+    """The first group of the pattern in the text as a number (thousands commas allowed), or
+    None.
+    """
     match = re.search(pattern, text)
     try:
         return float(match[1].replace(",", "").rstrip(".")) if match else None
@@ -149,13 +198,16 @@ def number_in(pattern: str, text: str) -> float | None:
 
 
 def pod_words(window: Window) -> str:
-    """The replica's pod as a kubectl command takes it; empty where the replica is not known to be a pod."""
+    """The replica's pod as a kubectl command takes it; empty where the replica is not known to be a
+    pod.
+    """
     return _in_namespace(window.pod, "") if window.pod else ""
 
 
 def workload_words(window: Window) -> str:
-    """The workload that the replica's pod belongs to as a kubectl command takes it, read off the pod's name; a place to fill in where
-    that does not tell."""
+    """The workload that the replica's pod belongs to as a kubectl command takes it, read off the
+    pod's name; a place to fill in where that does not tell.
+    """
     name = window.pod.rpartition("/")[2]
     if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
         return _in_namespace(window.pod, f"deployment/{match[1]}")

@@ -1,11 +1,14 @@
 """More processes parse HTTP and tokenize.
 
-Meaning: --api-server-count is the number of API server processes before the engine core; one of them is one Python process on one core.
+Meaning: --api-server-count is the number of API server processes before the engine core; one of
+them is one Python process on one core.
 When: host-bound in the tokenizer or the API server, and the container has cores to spare.
 Not when: the container has no core to spare: raise its CPU limit first.
-Undo: restore the former value; drain first. With more than one, the statistics line of the log is off.
+Undo: restore the former value; drain first. With more than one, the statistics line of the log is
+off.
 Proof: the busiest API server process falls below one core; tokens per second rise.
-Source: vLLM 0.33.0 vllm/entrypoints/cli/serve.py (api_server_count follows data_parallel_size since 0.15.0).
+Source: vLLM 0.33.0 vllm/entrypoints/cli/serve.py (api_server_count follows data_parallel_size since
+0.15.0).
 """
 
 from __future__ import annotations
@@ -32,12 +35,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     cores, used = last_of(window, "cpu_limit_cores"), last_of(window, "cpu_usage_cores")
     if cores is not None and used is not None and used > FULL_RATIO * cores:
         return NotApplicable(
-            NAME, f"{used:.1f} of the container's {cores:g} cores are used: more processes would share them; raise its CPU limit"
+            NAME,
+            f"{used:.1f} of the container's {cores:g} cores are used: more processes would "
+            "share them; raise its CPU limit",
         )
     if cores is not None and target + 1 > cores:
         target = int(cores) - 1
     if target <= now:
-        return NotApplicable(NAME, f"{now:.0f} API servers and an engine core fill the container's {cores:.0f} cores")
+        return NotApplicable(
+            NAME, f"{now:.0f} API servers and an engine core fill the container's {cores:.0f} cores"
+        )
     busy = last_of(window, "api_server_cpu_cores")
     seen = (
         f"the busiest API server takes {busy:.2f} of one core"

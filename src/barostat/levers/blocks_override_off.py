@@ -1,7 +1,9 @@
 """The pool has the size that the card has room for, and not one that somebody typed in.
 
-Meaning: --num-gpu-blocks-override sets the number of blocks whatever the memory is. It is a knob for tests.
-When: KV pressure, a pool too small, or no room on the card for that pool, on an engine that has it set.
+Meaning: --num-gpu-blocks-override sets the number of blocks whatever the memory is. It is a knob
+for tests.
+When: KV pressure, a pool too small, or no room on the card for that pool, on an engine that has it
+set.
 Not when: it is not set.
 Undo: put it back.
 Proof: the pool logged at start is that of the memory profile.
@@ -34,4 +36,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
 
 
-LEVER = Lever(NAME, "let the memory size the pool", "supply", (*KV_CAUSES, "kv-pool-too-small", "gpu-oom"), propose)
+LEVER = Lever(
+    NAME,
+    "let the memory size the pool",
+    "supply",
+    (*KV_CAUSES, "kv-pool-too-small", "gpu-oom"),
+    propose,
+)

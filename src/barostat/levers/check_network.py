@@ -1,6 +1,7 @@
 """What stands between client and engine is looked at, and the engine is left alone.
 
-Meaning: the time is lost before or behind the engine: connection limits, time-outs, buffering, a full proxy.
+Meaning: the time is lost before or behind the engine: connection limits, time-outs, buffering, a
+full proxy.
 When: network-or-gateway: the gateway's latency or errors are not the engine's.
 Not when: the engine's own latency is the larger part.
 Undo: none.
@@ -20,7 +21,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """The limit that the codes point to."""
     window = situation.window
     timeouts, errors, share = (
-        last_of(window, name) for name in ("gateway_timeout_ratio", "gateway_5xx_ratio", "gateway_upstream_share_ratio")
+        last_of(window, name)
+        for name in ("gateway_timeout_ratio", "gateway_5xx_ratio", "gateway_upstream_share_ratio")
     )
     if timeouts is not None and timeouts > 0.01:
         e2e = last_of(window, "e2e_p99_s")
@@ -40,7 +42,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             False,
             20,
         )
-    seen = f"{errors:.0%} of the answers are 5xx" if errors is not None and errors > 0 else "the engine answers in its usual time"
+    seen = (
+        f"{errors:.0%} of the answers are 5xx"
+        if errors is not None and errors > 0
+        else "the engine answers in its usual time"
+    )
     return Proposal(
         NAME,
         "send one request to the engine directly and one through the gateway, and compare",

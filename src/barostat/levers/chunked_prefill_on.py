@@ -23,14 +23,32 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     found = setting(situation.window, "enable_chunked_prefill")
     version = situation.window.version
     if behaves("chunked-prefill-forced", version):
-        return NotApplicable(NAME, f"vLLM {version} has it on for every generative model, whatever the argument says", classic=True)
+        return NotApplicable(
+            NAME,
+            f"vLLM {version} has it on for every generative model, whatever the argument says",
+            classic=True,
+        )
     if found is not None and found.value is False and found.provenance != "version-default":
-        return Proposal(NAME, "--enable-chunked-prefill", f"it is off ({found.source}): a long prompt takes a step of its own", True, 29)
-    if behaves("chunked-prefill-default", version) is False and (found is None or found.value is not True):
+        return Proposal(
+            NAME,
+            "--enable-chunked-prefill",
+            f"it is off ({found.source}): a long prompt takes a step of its own",
+            True,
+            29,
+        )
+    if behaves("chunked-prefill-default", version) is False and (
+        found is None or found.value is not True
+    ):
         if situation.cause != "prefill-bound":
-            return NotApplicable(NAME, f"it is off by default in vLLM {version}, and does not change what the pool holds", classic=True)
+            return NotApplicable(
+                NAME,
+                f"it is off by default in vLLM {version}, and does not change what the pool holds",
+                classic=True,
+            )
         refusal = lacks(NAME, situation, "enable_chunked_prefill")
-        return refusal or Proposal(NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29)
+        return refusal or Proposal(
+            NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29
+        )
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None

@@ -1,7 +1,9 @@
 """A replica that gives no tokens is out of rotation and starts anew.
 
-Meaning: take it out of the routing, then delete the pod (or stop the process); what it holds is lost either way.
-When: the engine hangs: requests run and no token comes, or wait and none is admitted, whatever /health says.
+Meaning: take it out of the routing, then delete the pod (or stop the process); what it holds is
+lost either way.
+When: the engine hangs: requests run and no token comes, or wait and none is admitted, whatever
+/health says.
 Not when: it is slow under load: a restart drops the cache and makes the others slower.
 Undo: none; the new process is the old configuration.
 Proof: a request of one token is answered; tokens are counted again.
@@ -32,10 +34,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     elif situation.variant == "collective":
         seen = "a collective does not return"
     else:
-        seen = "requests wait and none is admitted" if last_of(window, "running_requests") == 0 else "requests run and no token comes"
+        seen = (
+            "requests wait and none is admitted"
+            if last_of(window, "running_requests") == 0
+            else "requests run and no token comes"
+        )
     pod = pod_words(window)
     change = (
-        f"kubectl delete pod {pod} --grace-period=60" if pod else f"restart the engine at {window.replica} (stop its process, start it)"
+        f"kubectl delete pod {pod} --grace-period=60"
+        if pod
+        else f"restart the engine at {window.replica} (stop its process, start it)"
     )
     return Proposal(NAME, change, f"{seen}; it does not come back by itself", True, 20)
 

@@ -1,8 +1,10 @@
 """The replica runs on another node, and the owner of this one knows.
 
-Meaning: no new pod lands on the node, this replica is drained and started elsewhere, and whoever owns nodes gets the evidence.
+Meaning: no new pod lands on the node, this replica is drained and started elsewhere, and whoever
+owns nodes gets the evidence.
 When: hardware is at fault: throttling, ECC errors, fatal Xid codes, a lost card.
-Not when: pressure is only suspected: a cordon for load moves the load to fewer cards. No engine argument heals a card.
+Not when: pressure is only suspected: a cordon for load moves the load to fewer cards. No engine
+argument heals a card.
 Undo: kubectl uncordon, by the node's owner, after the repair.
 Proof: the same load on another node has no fault signal and the usual latency.
 Source: NVIDIA Xid catalogue; Kubernetes cordon and drain.
@@ -15,7 +17,11 @@ from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
 
 NAME = "cordon-and-move"
-_WORDS = {"throttle": "its clocks are cut", "ecc": "its memory has uncorrectable errors", "xid": "the driver reported a fault"}
+_WORDS = {
+    "throttle": "its clocks are cut",
+    "ecc": "its memory has uncorrectable errors",
+    "xid": "the driver reported a fault",
+}
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -33,11 +39,23 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     ).strip()
     pod = pod_words(window)
     if pod:
-        change = f"kubectl cordon <its node>; kubectl delete pod {pod} once its replacement is Ready; tell the node's owner"
+        change = (
+            f"kubectl cordon <its node>; kubectl delete pod {pod} once its replacement is "
+            "Ready; tell the node's owner"
+        )
     else:
-        change = f"start the engine at {window.replica} on another node, and stop it there once that serves; tell the node's owner"
+        change = (
+            f"start the engine at {window.replica} on another node, and stop it there once "
+            "that serves; tell the node's owner"
+        )
     why = _WORDS.get(situation.variant, "the card or its node is at fault")
-    return Proposal(NAME, change, f"{why}{': ' + cut(detail, 160) if detail else ''}; no engine setting mends it", True, 10)
+    return Proposal(
+        NAME,
+        change,
+        f"{why}{': ' + cut(detail, 160) if detail else ''}; no engine setting mends it",
+        True,
+        10,
+    )
 
 
 LEVER = Lever(NAME, "away from this node", "supply", ("node-fault",), propose)

@@ -1,11 +1,14 @@
 """The container is not throttled by its own CPU limit.
 
-Meaning: resources.limits.cpu of the engine's container; beyond it the kernel stops the whole container for the rest of each period.
+Meaning: resources.limits.cpu of the engine's container; beyond it the kernel stops the whole
+container for the rest of each period.
 When: host-bound, and the container is throttled or uses nearly all of its limit.
-Not when: nothing limits it: then one process on one core is the bound, and more API server processes are the lever.
+Not when: nothing limits it: then one process on one core is the bound, and more API server
+processes are the lever.
 Undo: restore the former limit.
 Proof: the throttled share goes to 0; steps per second rise.
-Source: Linux CPU bandwidth control (cpu.max); vLLM 0.33.0 runs an engine core, API servers and one worker per card.
+Source: Linux CPU bandwidth control (cpu.max); vLLM 0.33.0 runs an engine core, API servers and one
+worker per card.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ NAME = "cpu-limit"
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """Twice the present limit, at least what the engine's processes need."""
     window = situation.window
-    limit, used, throttled = (last_of(window, name) for name in ("cpu_limit_cores", "cpu_usage_cores", "cpu_throttled_ratio"))
+    limit, used, throttled = (
+        last_of(window, name)
+        for name in ("cpu_limit_cores", "cpu_usage_cores", "cpu_throttled_ratio")
+    )
     if limit is None or limit <= 0:
         return NotApplicable(NAME, "the container has no CPU limit, or it was not recorded")
     full = used is not None and used > 0.9 * limit
@@ -35,7 +41,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         else f"{used:.1f} of {limit:g} cores are used"
     )
     return Proposal(
-        NAME, f'resources: {{limits: {{cpu: "{target}"}}, requests: {{cpu: "{target}"}}}}', f"{seen} (limit {limit:g})", True, 20
+        NAME,
+        f'resources: {{limits: {{cpu: "{target}"}}, requests: {{cpu: "{target}"}}}}',
+        f"{seen} (limit {limit:g})",
+        True,
+        20,
     )
 
 

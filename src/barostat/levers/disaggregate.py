@@ -1,7 +1,9 @@
 """Prefill and decode run in pools of their own, each scaled by its own need.
 
-Meaning: one set of engines computes prompts, another generates; KV blocks travel between them (--kv-transfer-config).
-When: long or varied prompts at high volume, after the limits are set and replicas added. A planned change, no lever of an incident.
+Meaning: one set of engines computes prompts, another generates; KV blocks travel between them
+(--kv-transfer-config).
+When: long or varied prompts at high volume, after the limits are set and replicas added. A planned
+change, no lever of an incident.
 Not when: a single replica, short prompts, or a slow network between the cards.
 Undo: route to the former pool, which is kept until the new one is proven.
 Proof: inter-token latency no longer moves with the prompts.
@@ -21,10 +23,16 @@ LONG_TOKENS = 4096
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """Only where prompts are long."""
     if behaves("kv-connectors", situation.window.version) is not True:
-        return NotApplicable(NAME, f"it needs vLLM >= 0.9.0 (this engine is {situation.window.version or 'of unknown version'})")
+        return NotApplicable(
+            NAME,
+            "it needs vLLM >= 0.9.0 (this engine is "
+            f"{situation.window.version or 'of unknown version'})",
+        )
     high = last_of(situation.window, "prompt_tokens_p95")
     if high is None or high < LONG_TOKENS:
-        return NotApplicable(NAME, "the prompts are not long enough for it to pay, or were not measured")
+        return NotApplicable(
+            NAME, "the prompts are not long enough for it to pay, or were not measured"
+        )
     return Proposal(
         NAME,
         "plan separate prefill and decode pools (--kv-transfer-config)",
@@ -34,4 +42,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
 
 
-LEVER = Lever(NAME, "separate prefill and decode", "advice", ("prefill-bound", "kv-preemption-thrash"), propose)
+LEVER = Lever(
+    NAME,
+    "separate prefill and decode",
+    "advice",
+    ("prefill-bound", "kv-preemption-thrash"),
+    propose,
+)

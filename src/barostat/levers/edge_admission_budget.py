@@ -1,7 +1,9 @@
 """The requests in flight together never ask for more KV tokens than the pool has.
 
-Meaning: the gateway counts prompt plus expected output tokens of what it has let in, and holds back or refuses what goes beyond the budget.
-When: KV pressure of any kind. It is what the engine itself lacks: the engine admits a prompt without room for its answer. Live.
+Meaning: the gateway counts prompt plus expected output tokens of what it has let in, and holds back
+or refuses what goes beyond the budget.
+When: KV pressure of any kind. It is what the engine itself lacks: the engine admits a prompt
+without room for its answer. Live.
 Not when: the size of the pool is not known.
 Undo: take the budget out of the limits file.
 Proof: KV usage stays below the budget's share; preemptions and capacity-waiting go to 0.
@@ -26,7 +28,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     engines = max(1.0, last_of(situation.window, "data_parallel_engines") or 1.0)
     budget = round_down_tokens(SHARE * pool * engines)
     where = f"{engines:.0f} pools of {count(pool)}" if engines > 1 else f"a pool of {count(pool)}"
-    return Proposal(NAME, f"edge: {{kvTokenBudget: {budget}}}", f"{where} tokens, of which 10 % stay free for growth", False, 10)
+    return Proposal(
+        NAME,
+        f"edge: {{kvTokenBudget: {budget}}}",
+        f"{where} tokens, of which 10 % stay free for growth",
+        False,
+        10,
+    )
 
 
 LEVER = Lever(NAME, "admit by a KV-token budget at the edge", "edge", KV_CAUSES, propose)

@@ -1,11 +1,15 @@
 """Requests with very long prompts are refused before they reach the engine.
 
-Meaning: a limit on input tokens at the gateway or in the application; what is longer is answered 413 at once.
-When: KV pressure or prefill pressure, and some prompts are far longer than the usual one. Live: nothing restarts.
+Meaning: a limit on input tokens at the gateway or in the application; what is longer is answered
+413 at once.
+When: KV pressure or prefill pressure, and some prompts are far longer than the usual one. Live:
+nothing restarts.
 Not when: all prompts are alike: a cap would refuse ordinary requests.
 Undo: take the limit out of the limits file; it holds from the next request on.
-Proof: the 95th percentile of prompt tokens falls to the cap; KV usage and time to first token fall with it.
-Source: vLLM 0.33.0 Scheduler: a prompt is admitted whole (scheduler_reserve_full_isl) and holds its blocks until it ends.
+Proof: the 95th percentile of prompt tokens falls to the cap; KV usage and time to first token fall
+with it.
+Source: vLLM 0.33.0 Scheduler: a prompt is admitted whole (scheduler_reserve_full_isl) and holds its
+blocks until it ends.
 """
 
 from __future__ import annotations
@@ -25,14 +29,26 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "the lengths of the prompts were not measured")
     if median is not None and high < 1.25 * median:
         return NotApplicable(
-            NAME, f"the prompts are all alike (median {count(median)}, 95th percentile {count(high)}): a cap would refuse ordinary requests"
+            NAME,
+            f"the prompts are all alike (median {count(median)}, 95th percentile "
+            f"{count(high)}): a cap would refuse ordinary requests",
         )
     cap = round_up_tokens(high)
     limit = last_of(window, "max_model_len_tokens")
     if limit is not None and cap >= limit:
-        return NotApplicable(NAME, f"a cap of {count(cap)} would be no tighter than the engine's own {count(limit)}")
+        return NotApplicable(
+            NAME, f"a cap of {count(cap)} would be no tighter than the engine's own {count(limit)}"
+        )
     usual = f"; the median is {count(median)}" if median is not None else ""
-    return Proposal(NAME, f"request: {{maxInputTokens: {cap}}}", f"95 % of the prompts have at most {count(high)} tokens{usual}", False, 12)
+    return Proposal(
+        NAME,
+        f"request: {{maxInputTokens: {cap}}}",
+        f"95 % of the prompts have at most {count(high)} tokens{usual}",
+        False,
+        12,
+    )
 
 
-LEVER = Lever(NAME, "cap the input tokens at the edge", "edge", (*KV_CAUSES, "prefill-bound"), propose)
+LEVER = Lever(
+    NAME, "cap the input tokens at the edge", "edge", (*KV_CAUSES, "prefill-bound"), propose
+)

@@ -1,11 +1,14 @@
 """No request generates more tokens than nearly all need.
 
-Meaning: the gateway forwards min(what the client asks, the cap) as max_tokens, also where the client asks nothing.
+Meaning: the gateway forwards min(what the client asks, the cap) as max_tokens, also where the
+client asks nothing.
 When: decode growth fills the pool, or long answers hold the slots. Live: nothing restarts.
 Not when: clients already ask for no more than the cap.
 Undo: take the limit out of the limits file.
-Proof: the 95th percentile of max_tokens falls to the cap; preemptions stop, since only decode growth preempts.
-Source: vLLM 0.33.0 Scheduler: max_tokens reserves nothing, it bounds growth; without it a chat request may fill the whole context.
+Proof: the 95th percentile of max_tokens falls to the cap; preemptions stop, since only decode
+growth preempts.
+Source: vLLM 0.33.0 Scheduler: max_tokens reserves nothing, it bounds growth; without it a chat
+request may fill the whole context.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ NAME = "edge-output-cap"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """A cap at the 95th percentile of what is really generated, unless clients ask for less anyway."""
+    """A cap at the 95th percentile of what is really generated, unless clients ask for less
+    anyway.
+    """
     window = situation.window
     high, asked = last_of(window, "output_tokens_p95"), last_of(window, "max_tokens_p95")
     if high is None or high <= 0:
@@ -26,10 +31,24 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     cap = round_up_tokens(high)
     if asked is not None and asked <= cap:
         return NotApplicable(
-            NAME, f"clients ask for at most {count(asked)} tokens already (95th percentile), which a cap of {count(cap)} would not change"
+            NAME,
+            f"clients ask for at most {count(asked)} tokens already (95th percentile), "
+            f"which a cap of {count(cap)} would not change",
         )
     wish = f" and clients ask for up to {count(asked)}" if asked is not None else ""
-    return Proposal(NAME, f"request: {{maxOutputTokens: {cap}}}", f"95 % of the answers have at most {count(high)} tokens{wish}", False, 11)
+    return Proposal(
+        NAME,
+        f"request: {{maxOutputTokens: {cap}}}",
+        f"95 % of the answers have at most {count(high)} tokens{wish}",
+        False,
+        11,
+    )
 
 
-LEVER = Lever(NAME, "cap the output tokens at the edge", "edge", (*KV_CAUSES, "slot-bound", "compute-bound"), propose)
+LEVER = Lever(
+    NAME,
+    "cap the output tokens at the edge",
+    "edge",
+    (*KV_CAUSES, "slot-bound", "compute-bound"),
+    propose,
+)

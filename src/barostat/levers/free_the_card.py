@@ -1,7 +1,9 @@
 """The card belongs to this engine alone.
 
-Meaning: another process holds memory of the card: an engine that did not end, a second server, a notebook.
-When: the card has less free memory at start than the engine asks for, or the pool does not fit, and somebody else holds memory.
+Meaning: another process holds memory of the card: an engine that did not end, a second server, a
+notebook.
+When: the card has less free memory at start than the engine asks for, or the pool does not fit, and
+somebody else holds memory.
 Not when: the card is shared on purpose: then lower --gpu-memory-utilization to the engine's share.
 Undo: start the other process again, elsewhere.
 Proof: nvidia-smi shows this engine's processes alone; free memory at start is nearly the total.
@@ -22,19 +24,39 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     foreign = last_of(window, "gpu_foreign_memory_bytes")
     line = detail_of(window, "log_gpu_oom_startup")
-    free, total = number_in(r"Free memory on device[^(]*\(([\d.]+)/", line), number_in(r"Free memory on device[^(]*\([\d.]+/([\d.]+)", line)
+    free, total = (
+        number_in(r"Free memory on device[^(]*\(([\d.]+)/", line),
+        number_in(r"Free memory on device[^(]*\([\d.]+/([\d.]+)", line),
+    )
     if foreign is not None and foreign >= GIB:
-        who = f": {cut(detail_of(window, 'gpu_foreign_memory_bytes'), 120)}" if detail_of(window, "gpu_foreign_memory_bytes") else ""
+        who = (
+            f": {cut(detail_of(window, 'gpu_foreign_memory_bytes'), 120)}"
+            if detail_of(window, "gpu_foreign_memory_bytes")
+            else ""
+        )
         why = f"processes that are not this engine's hold {foreign / GIB:.1f} GiB of the card{who}"
     elif free is not None and total and free < 0.85 * total:
         why = f"only {free:g} of {total:g} GiB were free when the engine started"
     elif "cumem_allocator" in detail_of(window, "log_gpu_oom_serving"):
-        why = "what the engine gave back when it was put to sleep was taken by somebody else before it woke up"
+        why = (
+            "what the engine gave back when it was put to sleep was taken by somebody else "
+            "before it woke up"
+        )
     elif "Error in memory profiling" in line:
-        why = "the card's free memory changed by another process's doing while the engine measured its own"
+        why = (
+            "the card's free memory changed by another process's doing while the engine "
+            "measured its own"
+        )
     else:
         return NotApplicable(NAME, "nothing shows that another process holds memory of the card")
-    return Proposal(NAME, "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; then end the other process", why, True, 15)
+    return Proposal(
+        NAME,
+        "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; then end the "
+        "other process",
+        why,
+        True,
+        15,
+    )
 
 
 LEVER = Lever(NAME, "free the card", "host", ("gpu-oom", "kv-pool-too-small"), propose)

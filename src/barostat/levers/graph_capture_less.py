@@ -1,6 +1,7 @@
 """Fewer graphs are captured, and their memory stays free.
 
-Meaning: graphs are captured for batch sizes up to a limit; each takes memory, before vLLM 0.20.0 on top of the utilisation setting.
+Meaning: graphs are captured for batch sizes up to a limit; each takes memory, before vLLM 0.20.0 on
+top of the utilisation setting.
 When: out of memory while graphs are captured.
 Not when: the memory ran out elsewhere.
 Undo: remove the argument.
@@ -28,12 +29,27 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return refusal
     if lacks(NAME, situation, "max_cudagraph_capture_size") is not None:
         return Proposal(
-            NAME, "--enforce-eager", "graphs did not fit beside the pool, and no argument known for this version captures fewer", True, 28
+            NAME,
+            "--enforce-eager",
+            "graphs did not fit beside the pool, and no argument known for this version "
+            "captures fewer",
+            True,
+            28,
         )
     if now is not None and now <= 128:
-        return Proposal(NAME, "--enforce-eager", f"graphs up to {now:.0f} requests did not fit beside the pool", True, 28)
+        return Proposal(
+            NAME,
+            "--enforce-eager",
+            f"graphs up to {now:.0f} requests did not fit beside the pool",
+            True,
+            28,
+        )
     return Proposal(
-        NAME, "--max-cudagraph-capture-size 128", "graphs did not fit beside the pool; larger batches then run without one", True, 25
+        NAME,
+        "--max-cudagraph-capture-size 128",
+        "graphs did not fit beside the pool; larger batches then run without one",
+        True,
+        25,
     )
 
 

@@ -5,7 +5,8 @@ When: killed for host memory while one of them is set.
 Not when: none is set: then loading or the tokenizer takes it, and the limit is too low.
 Undo: restore the argument.
 Proof: the container's memory falls by what the argument took; no OOMKilled.
-Source: vLLM 0.33.0 CacheConfig.kv_offloading_size, OffloadConfig; V0 allocates --swap-space per card as pinned memory.
+Source: vLLM 0.33.0 CacheConfig.kv_offloading_size, OffloadConfig; V0 allocates --swap-space per
+card as pinned memory.
 """
 
 from __future__ import annotations
@@ -29,16 +30,40 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             22,
         )
     if given(window, "cpu_offload_gb") and (size := window.config.number("cpu_offload_gb")):
-        return Proposal(NAME, f"--cpu-offload-gb {size / 2:g}", f"{size:g} GiB of weights lie in host memory per card", True, 23)
+        return Proposal(
+            NAME,
+            f"--cpu-offload-gb {size / 2:g}",
+            f"{size:g} GiB of weights lie in host memory per card",
+            True,
+            23,
+        )
     if given(window, "swap_space") and window.config.number("swap_space"):
         if behaves("v1-default", window.version):
-            return NotApplicable(NAME, "--swap-space takes no memory on the V1 engine", classic=True)
+            return NotApplicable(
+                NAME, "--swap-space takes no memory on the V1 engine", classic=True
+            )
         shown = window.config.get("swap_space")
-        if shown is not None and shown.provenance == "metric":  # it may be the default, which comes back without the argument
+        if (
+            shown is not None and shown.provenance == "metric"
+        ):  # it may be the default, which comes back without the argument
             size = window.config.number("swap_space") or 0.0
-            return Proposal(NAME, "--swap-space 0", f"the V0 engine pins {size:g} GiB of host memory per card", True, 24)
-        return Proposal(NAME, "remove --swap-space", "the V0 engine pins that much host memory per card", True, 24)
-    return NotApplicable(NAME, "no argument is known that puts KV blocks or weights into host memory")
+            return Proposal(
+                NAME,
+                "--swap-space 0",
+                f"the V0 engine pins {size:g} GiB of host memory per card",
+                True,
+                24,
+            )
+        return Proposal(
+            NAME,
+            "remove --swap-space",
+            "the V0 engine pins that much host memory per card",
+            True,
+            24,
+        )
+    return NotApplicable(
+        NAME, "no argument is known that puts KV blocks or weights into host memory"
+    )
 
 
 LEVER = Lever(NAME, "less host memory", "host", ("host-oom",), propose)

@@ -1,13 +1,16 @@
 """The container has the host memory that it needs, and the node keeps it.
 
-Meaning: resources.limits.memory of the engine's container, and a request as high, so that the node is not promised twice.
-When: killed for host memory (exit 137, OOMKilled), or evicted from a node that ran short. Evicted for disk, its own limit's or the
-node's: its files get a volume; for process ids: the node has fewer.
+Meaning: resources.limits.memory of the engine's container, and a request as high, so that the node
+is not promised twice.
+When: killed for host memory (exit 137, OOMKilled), or evicted from a node that ran short. Evicted
+for disk, its own limit's or the node's: its files get a volume; for process ids: the node has
+fewer.
 Not when: out of GPU memory: that never gives 137.
 Undo: restore the former limit.
-Proof: no OOMKilled, no eviction; memory stays below 0.9 of the limit through a model load and a busy hour.
-Source: Kubernetes node-pressure eviction (pods above their request go first) and local storage eviction (a pod above its own limit
-goes); vLLM loads weights through host memory.
+Proof: no OOMKilled, no eviction; memory stays below 0.9 of the limit through a model load and a
+busy hour.
+Source: Kubernetes node-pressure eviction (pods above their request go first) and local storage
+eviction (a pod above its own limit goes); vLLM loads weights through host memory.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ _A_VOLUME = "a volume for model files and caches (HF_HOME, VLLM_CACHE_ROOT)"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """Half as much again as the limit that was reached; for an eviction a request as high as what is used."""
+    """Half as much again as the limit that was reached; for an eviction a request as high as what
+    is used.
+    """
     window = situation.window
     limit, used = last_of(window, "host_memory_limit_bytes"), last_of(window, "host_memory_bytes")
     evicted = detail_of(window, "pod_evicted")
@@ -56,24 +61,38 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     if limit is None:
         if used is None:
-            why = "killed for host memory; its limit is not recorded, so only the factor can be named"
-            return Proposal(NAME, "resources: {limits: {memory: <1.5 times the present one>}}", why, True, 20)
+            why = (
+                "killed for host memory; its limit is not recorded, so only the factor can be named"
+            )
+            return Proposal(
+                NAME, "resources: {limits: {memory: <1.5 times the present one>}}", why, True, 20
+            )
         limit = used
     size = math.ceil(1.5 * limit / GIB)
     return Proposal(
-        NAME, f"resources: {{limits: {{memory: {size}Gi}}, requests: {{memory: {size}Gi}}}}", f"killed at {limit / GIB:.1f} GiB", True, 20
+        NAME,
+        f"resources: {{limits: {{memory: {size}Gi}}, requests: {{memory: {size}Gi}}}}",
+        f"killed at {limit / GIB:.1f} GiB",
+        True,
+        20,
     )
 
 
 def _not_for_memory(evicted: str) -> Proposal | None:
-    """What an eviction for something else asks for; None where it was for memory, or for what is not told."""
+    """What an eviction for something else asks for; None where it was for memory, or for what is
+    not told.
+    """
     named = _RESOURCE.search(evicted)
     short_of = (named[1] or named[2]) if named is not None else evicted
     if _EMPTY_DIR in evicted:
-        change = "a larger sizeLimit for that emptyDir, or a volume of its own for what is written there"
+        change = (
+            "a larger sizeLimit for that emptyDir, or a volume of its own for what is written there"
+        )
         why = "the pod filled an emptyDir; its memory is not the matter"
     elif _OWN_DISK.search(evicted):
-        change = f"{_A_VOLUME}, or resources: {{limits: {{ephemeral-storage: <more than it writes>}}}}"
+        change = (
+            f"{_A_VOLUME}, or resources: {{limits: {{ephemeral-storage: <more than it writes>}}}}"
+        )
         why = "the pod wrote more than its own limit of disk; its memory is not the matter"
     elif _MEMORY.search(short_of):
         return None
@@ -81,10 +100,19 @@ def _not_for_memory(evicted: str) -> Proposal | None:
         change = f"{_A_VOLUME}, or resources: {{requests: {{ephemeral-storage: <what it uses>}}}}"
         why = "the node ran short of disk, not of memory"
     elif _PROCESSES.search(short_of):
-        change = "fewer processes on its node: find who has them (podPidsLimit of the kubelet bounds each pod)"
+        change = (
+            "fewer processes on its node: find who has them (podPidsLimit of the kubelet "
+            "bounds each pod)"
+        )
         why = "the node ran short of process ids, not of memory"
     else:
-        return Proposal(NAME, "kubectl describe node <its node>", f"the kubelet says nothing of memory: {cut(evicted, 160)}", False, 20)
+        return Proposal(
+            NAME,
+            "kubectl describe node <its node>",
+            f"the kubelet says nothing of memory: {cut(evicted, 160)}",
+            False,
+            20,
+        )
     return Proposal(NAME, change, f"{why}: {cut(evicted, 160)}", True, 20)
 
 

@@ -1,9 +1,9 @@
 """The pool has exactly the size that the card has room for.
 
-Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and --gpu-memory-utilization no longer count
-for it; that share must still be free at the start.
-When: the card has memory free beside a pool under pressure; serving runs out of memory and the pool should give a known amount back; or
-the pool that was set does not go in.
+Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and
+--gpu-memory-utilization no longer count for it; that share must still be free at the start.
+When: the card has memory free beside a pool under pressure; serving runs out of memory and the pool
+should give a known amount back; or the pool that was set does not go in.
 Not when: before vLLM 0.10.2; where the pool's present size is not in the log.
 Undo: remove the argument; drain first.
 Proof: the log shows the new pool; no out-of-memory in a sustained run.
@@ -20,18 +20,33 @@ SPARE_GIB = 2.0
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it is set to, less 1 GiB; or, where the
-    pool that was set does not go in, the engine's own."""
+    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it
+    is set to, less 1 GiB; or, where the pool that was set does not go in, the engine's own.
+    """
     window = situation.window
     if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:
         return refusal
     if is_cpu(window) or given(window, "num_gpu_blocks_override"):
         return NotApplicable(NAME, "the pool's size is not set by the card's memory here")
-    set_bytes = window.config.number("kv_cache_memory_bytes") if given(window, "kv_cache_memory_bytes") else None
+    set_bytes = (
+        window.config.number("kv_cache_memory_bytes")
+        if given(window, "kv_cache_memory_bytes")
+        else None
+    )
     if short_of_the_pool(situation) and set_bytes is not None:
-        why = "the card has no room for the pool that was set; without it the engine takes what is left"
-        return Proposal(NAME, f"remove --kv-cache-memory-bytes (now {set_bytes:.0f})", why, True, 22)
-    if situation.cause == "gpu-oom" and situation.variant != "startup" and set_bytes is not None and set_bytes > 2 * GIB:
+        why = (
+            "the card has no room for the pool that was set; without it the engine takes what "
+            "is left"
+        )
+        return Proposal(
+            NAME, f"remove --kv-cache-memory-bytes (now {set_bytes:.0f})", why, True, 22
+        )
+    if (
+        situation.cause == "gpu-oom"
+        and situation.variant != "startup"
+        and set_bytes is not None
+        and set_bytes > 2 * GIB
+    ):
         why = f"the pool is set to {set_bytes / GIB:.1f} GiB; 1 GiB less stays free"
         return Proposal(NAME, f"--kv-cache-memory-bytes {int(set_bytes - GIB)}", why, True, 26)
     pool_gib = window.config.number("available_kv_cache_memory_gib")
@@ -41,14 +56,20 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if situation.variant != "serving" or pool_gib <= 2:
             return NotApplicable(NAME, "the pool is not what should give memory back here")
         return Proposal(
-            NAME, f"--kv-cache-memory-bytes {int((pool_gib - 1) * GIB)}", f"the pool has {pool_gib:g} GiB; 1 GiB less stays free", True, 26
+            NAME,
+            f"--kv-cache-memory-bytes {int((pool_gib - 1) * GIB)}",
+            f"the pool has {pool_gib:g} GiB; 1 GiB less stays free",
+            True,
+            26,
         )
     free = last_of(window, "gpu_memory_free_bytes")
     if free is None:
         return NotApplicable(NAME, "the free memory of the card was not measured")
     gain = free / GIB - SPARE_GIB
     if gain < 0.05 * pool_gib:
-        return NotApplicable(NAME, f"the card has {free / GIB:.1f} GiB free, which peaks and fragmentation need")
+        return NotApplicable(
+            NAME, f"the card has {free / GIB:.1f} GiB free, which peaks and fragmentation need"
+        )
     return Proposal(
         NAME,
         f"--kv-cache-memory-bytes {int((pool_gib + gain) * GIB)}",
@@ -58,4 +79,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
 
 
-LEVER = Lever(NAME, "set the pool in bytes", "supply", ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom"), propose)
+LEVER = Lever(
+    NAME,
+    "set the pool in bytes",
+    "supply",
+    ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom"),
+    propose,
+)

@@ -1,11 +1,13 @@
 """What was evicted comes back from host memory instead of being computed again.
 
-Meaning: --kv-offloading-size keeps a second prefix-cache tier in host memory. It makes the re-prefill after a preemption cheap; it adds
-no room to run.
+Meaning: --kv-offloading-size keeps a second prefix-cache tier in host memory. It makes the
+re-prefill after a preemption cheap; it adds no room to run.
 When: preemption thrash where recomputation is the cost, and the host has memory to spare.
-Not when: before vLLM 0.11.1; where the host's free memory is not known: its use can go well beyond the size given (vllm#53042: 1.92 times).
+Not when: before vLLM 0.11.1; where the host's free memory is not known: its use can go well beyond
+the size given (vllm#53042: 1.92 times).
 Undo: remove the argument; drain first.
-Proof: external prefix-cache hits rise, prompt tokens computed locally fall; host memory stays below its limit.
+Proof: external prefix-cache hits rise, prompt tokens computed locally fall; host memory stays below
+its limit.
 Source: vLLM 0.11.1 CacheConfig.kv_offloading_size, OffloadingConnector.
 """
 
@@ -30,10 +32,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "a second tier or a KV connector is configured already")
     used, limit = last_of(window, "host_memory_bytes"), last_of(window, "host_memory_limit_bytes")
     if used is None or limit is None:
-        return NotApplicable(NAME, "the host's free memory was not measured, and too large a tier gets the pod killed")
+        return NotApplicable(
+            NAME,
+            "the host's free memory was not measured, and too large a tier gets the pod killed",
+        )
     size = math.floor((limit - used) / GIB / 2)
     if size < 4:
-        return NotApplicable(NAME, f"the host has {(limit - used) / GIB:.0f} GiB free: too little for a tier that pays")
+        return NotApplicable(
+            NAME,
+            f"the host has {(limit - used) / GIB:.0f} GiB free: too little for a tier that pays",
+        )
     return Proposal(
         NAME,
         f"--kv-offloading-size {size}",
@@ -43,4 +51,6 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
 
 
-LEVER = Lever(NAME, "a prefix-cache tier in host memory", "supply", ("kv-preemption-thrash",), propose)
+LEVER = Lever(
+    NAME, "a prefix-cache tier in host memory", "supply", ("kv-preemption-thrash",), propose
+)

@@ -1,12 +1,15 @@
 """Fewer requests run at once, and the engine keeps its graph sizes.
 
-Meaning: --max-num-active-seqs caps the running list alone; graphs and the runner stay as --max-num-seqs made them.
+Meaning: --max-num-active-seqs caps the running list alone; graphs and the runner stay as
+--max-num-seqs made them.
 When: preemption thrash on vLLM 0.31.0 or newer. Better than --max-num-seqs there.
-Not when: a full pool that queues without preempting: fewer running requests would only lengthen the queue.
+Not when: a full pool that queues without preempting: fewer running requests would only lengthen the
+queue.
 Undo: remove the argument, or restore its former value; drain first.
-Proof: running stays at the new limit, preemptions stop, and generated tokens per second do not fall.
-Source: vLLM 0.31.0 SchedulerConfig.max_num_active_seqs; measured on the 0.32.0 scheduler: 60 running with 142 preemptions, 32 running
-with none.
+Proof: running stays at the new limit, preemptions stop, and generated tokens per second do not
+fall.
+Source: vLLM 0.31.0 SchedulerConfig.max_num_active_seqs; measured on the 0.32.0 scheduler: 60
+running with 142 preemptions, 32 running with none.
 """
 
 from __future__ import annotations
@@ -23,8 +26,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return refusal
     target = running_target(situation.window)
     if target is None:
-        return NotApplicable(NAME, "how many requests run at once was not measured, or it is one: no limit below that can be named")
-    return Proposal(NAME, f"--max-num-active-seqs {target[0]}", f"{target[1]}; the graphs keep their sizes", True, 30)
+        return NotApplicable(
+            NAME,
+            "how many requests run at once was not measured, or it is one: no limit below "
+            "that can be named",
+        )
+    return Proposal(
+        NAME,
+        f"--max-num-active-seqs {target[0]}",
+        f"{target[1]}; the graphs keep their sizes",
+        True,
+        30,
+    )
 
 
 LEVER = Lever(NAME, "run fewer requests at once", "demand", ("kv-preemption-thrash",), propose)

@@ -1,6 +1,7 @@
 """The model can be had under the name that is given.
 
-Meaning: the name is wrong, the repository is gated or private, the volume lacks the files, or there is no way to the hub.
+Meaning: the name is wrong, the repository is gated or private, the volume lacks the files, or there
+is no way to the hub.
 When: the log says that the model, its configuration or its tokenizer was not found or not allowed.
 Not when: the model was loaded.
 Undo: restore the former name.
@@ -29,17 +30,40 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     model = str(found.value) if found is not None else "the model"
     if re.search(r"40[13] Client|[Gg]ated|Unauthorized|Forbidden", line):
         change = "env: [{name: HF_TOKEN, valueFrom: {secretKeyRef: {name: <secret>, key: token}}}]"
-        return Proposal(NAME, change, f"{model} is gated or private, and the engine has no token that may read it", True, 20)
+        return Proposal(
+            NAME,
+            change,
+            f"{model} is gated or private, and the engine has no token that may read it",
+            True,
+            20,
+        )
     if re.search(r"onnect|imed out|resolve|offline|Max retries|outgoing traffic", line):
         change = f"mount the files of {model} into the pod and serve that path (HF_HUB_OFFLINE=1)"
         return Proposal(NAME, change, "the engine cannot reach the hub", True, 20)
     if re.search(r"architecture|not recognize|not supported", line):
-        return Proposal(NAME, f"use a vLLM that supports {model}", "this version does not know the model's architecture", True, 20)
+        return Proposal(
+            NAME,
+            f"use a vLLM that supports {model}",
+            "this version does not know the model's architecture",
+            True,
+            20,
+        )
     if re.search(r"deserializing header|SafetensorError", line):
-        change = f"delete the files of {model} and fetch them anew, all of them and no Git LFS pointers"
-        return Proposal(NAME, change, f"a file of weights is damaged or not complete: {cut(line, 140)}", True, 20)
+        change = (
+            f"delete the files of {model} and fetch them anew, all of them and no Git LFS pointers"
+        )
+        return Proposal(
+            NAME,
+            change,
+            f"a file of weights is damaged or not complete: {cut(line, 140)}",
+            True,
+            20,
+        )
     if re.search(r"redentials|runai_response", line):
-        change = f"give the pod an account that may read {model} in the object store (its secret, or its service account's role)"
+        change = (
+            f"give the pod an account that may read {model} in the object store (its secret, "
+            "or its service account's role)"
+        )
         return Proposal(NAME, change, cut(line, 140), True, 20)
     return Proposal(
         NAME,

@@ -1,8 +1,11 @@
-"""Requests share the blocks of a common beginning, and a preempted request finds what it had computed.
+"""Requests share the blocks of a common beginning, and a preempted request finds what it had
+computed.
 
 Meaning: prefix caching is on by default since vLLM 0.8.0; somebody may have switched it off.
-When: it is off. Measured on the 0.32.0 scheduler: 79,000 tokens recomputed without it, 52,000 with it.
-Not when: it is on already. Cached blocks that nobody holds count as free, so switching it off frees nothing.
+When: it is off. Measured on the 0.32.0 scheduler: 79,000 tokens recomputed without it, 52,000 with
+it.
+Not when: it is on already. Cached blocks that nobody holds count as free, so switching it off frees
+nothing.
 Undo: --no-enable-prefix-caching.
 Proof: prefix-cache hits are counted; tokens recomputed after preemptions fall.
 Source: vLLM 0.8.0 EngineArgs (default on V1), BlockPool.
@@ -26,13 +29,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME,
             "--enable-prefix-caching",
-            f"it is off ({found.source}): every preempted request is recomputed from its first token",
+            f"it is off ({found.source}): every preempted request is recomputed from its "
+            "first token",
             True,
             28,
         )
-    if behaves("prefix-caching-default", version) is False and (found is None or found.value is not True):
+    if behaves("prefix-caching-default", version) is False and (
+        found is None or found.value is not True
+    ):
         refusal = lacks(NAME, situation, "enable_prefix_caching")
-        return refusal or Proposal(NAME, "--enable-prefix-caching", f"it is off by default in vLLM {version}", True, 45)
+        return refusal or Proposal(
+            NAME, "--enable-prefix-caching", f"it is off by default in vLLM {version}", True, 45
+        )
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None

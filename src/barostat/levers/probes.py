@@ -1,11 +1,14 @@
 """The pod is given the time that it needs to start, and is not killed for being slow.
 
-Meaning: a startupProbe that waits as long as a start takes; liveness with a time-out that a busy API server meets.
+Meaning: a startupProbe that waits as long as a start takes; liveness with a time-out that a busy
+API server meets.
 When: a probe killed the container while it was loading or busy.
-Not when: the engine really hangs: then the probe is right, and says too little (200 on /health is no token).
+Not when: the engine really hangs: then the probe is right, and says too little (200 on /health is
+no token).
 Undo: restore the former probe.
 Proof: no "Unhealthy" events and no restarts through a start and a busy hour.
-Source: vLLM opens its port only after the engine is up, so that /health cannot answer before; Kubernetes startupProbe.
+Source: vLLM opens its port only after the engine is up, so that /health cannot answer before;
+Kubernetes startupProbe.
 """
 
 from __future__ import annotations
@@ -29,10 +32,23 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "no probe ended the container")
     tries = max(60, math.ceil(2 * (started or 0.0) / PERIOD_S))
     port = int(window.config.number("port") or 8000)
-    seen = f"it has been starting for {started:.0f} s" if started is not None else "a probe ended the container before it was ready"
+    seen = (
+        f"it has been starting for {started:.0f} s"
+        if started is not None
+        else "a probe ended the container before it was ready"
+    )
     asked = f"httpGet: {{path: /health, port: {port}}}"
-    change = f"startupProbe: {{{asked}, periodSeconds: {PERIOD_S}, timeoutSeconds: 5, failureThreshold: {tries}}}"
-    return Proposal(NAME, change, f"{seen}; this waits {tries * PERIOD_S // 60} min before liveness counts", True, 20)
+    change = (
+        f"startupProbe: {{{asked}, periodSeconds: {PERIOD_S}, timeoutSeconds: 5, "
+        f"failureThreshold: {tries}}}"
+    )
+    return Proposal(
+        NAME,
+        change,
+        f"{seen}; this waits {tries * PERIOD_S // 60} min before liveness counts",
+        True,
+        20,
+    )
 
 
 LEVER = Lever(NAME, "probes that wait", "manifest", ("bad-config", "scaling-lag"), propose)

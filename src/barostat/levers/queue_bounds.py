@@ -1,10 +1,13 @@
 """The engine answers 503 instead of queueing without bound.
 
-Meaning: --max-num-queued-reqs caps the unfinished requests (waiting and running) of an API server; beyond it a client is told at once.
+Meaning: --max-num-queued-reqs caps the unfinished requests (waiting and running) of an API server;
+beyond it a client is told at once.
 When: the queue grows faster than it drains, and no gateway bounds it.
-Not when: before vLLM 0.29.0, where only a gateway can. It neither looks at KV usage nor ends preemption.
+Not when: before vLLM 0.29.0, where only a gateway can. It neither looks at KV usage nor ends
+preemption.
 Undo: remove the argument; drain first.
-Proof: waiting stays below the bound, time to first token stays finite, refusals are counted (admission_rejections_total since 0.32.0).
+Proof: waiting stays below the bound, time to first token stays finite, refusals are counted
+(admission_rejections_total since 0.32.0).
 Source: vLLM 0.29.0 AsyncLLM (queue limits), SchedulerConfig.max_num_queued_reqs.
 """
 
@@ -32,7 +35,19 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     engines = max(1.0, last_of(window, "data_parallel_engines") or 1.0)
     bound = max(2, math.ceil(2 * running * engines))
     queue = f" and {waiting:.0f} wait" if waiting is not None else ""
-    return Proposal(NAME, f"--max-num-queued-reqs {bound}", f"{running:.0f} run{queue}; nothing bounds the queue today", True, 40)
+    return Proposal(
+        NAME,
+        f"--max-num-queued-reqs {bound}",
+        f"{running:.0f} run{queue}; nothing bounds the queue today",
+        True,
+        40,
+    )
 
 
-LEVER = Lever(NAME, "bound the engine's queue", "demand", (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound"), propose)
+LEVER = Lever(
+    NAME,
+    "bound the engine's queue",
+    "demand",
+    (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound"),
+    propose,
+)

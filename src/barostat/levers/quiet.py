@@ -5,7 +5,8 @@ When: healthy.
 Not when: anything else.
 Undo: none.
 Proof: nobody waits for room, nothing is preempted, tokens flow.
-Source: vLLM 0.33.0 allocates its pool at start: the card's memory stays near the utilisation setting, used or not.
+Source: vLLM 0.33.0 allocates its pool at start: the card's memory stays near the utilisation
+setting, used or not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     share, usage = last_of(window, "gpu_memory_used_ratio"), mean_of(window, "kv_usage_ratio")
     reasons = []
     if share is not None and share > 0.8:
-        reasons.append(f"{share:.0%} of GPU memory is how vLLM always looks: it takes its pool at start")
+        reasons.append(
+            f"{share:.0%} of GPU memory is how vLLM always looks: it takes its pool at start"
+        )
     if usage is not None and usage > 0.8:
         reasons.append(f"a KV pool {usage:.0%} full with nobody waiting is well used")
     because = "; ".join(reasons) or "nobody waits for room and nothing is preempted"

@@ -1,11 +1,13 @@
 """More requests run at once.
 
-Meaning: the limit on running requests (--max-num-seqs, or --max-num-active-seqs where that binds) goes up.
+Meaning: the limit on running requests (--max-num-seqs, or --max-num-active-seqs where that binds)
+goes up.
 When: slot-bound: running stands at the limit, requests wait, and the KV pool has room.
-Not when: the pool is nearly full: more slots would turn a queue into preemptions. The limit is only guessed from a default: it may be
-higher than what is proposed.
+Not when: the pool is nearly full: more slots would turn a queue into preemptions. The limit is only
+guessed from a default: it may be higher than what is proposed.
 Undo: restore the former value; drain first.
-Proof: running rises above the old limit, the queue shrinks, KV usage stays below 0.9 and nothing is preempted.
+Proof: running rises above the old limit, the queue shrinks, KV usage stays below 0.9 and nothing is
+preempted.
 Source: vLLM 0.33.0 Scheduler.schedule (waiting loop).
 """
 
@@ -27,18 +29,31 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if limit is None or usage is None:
         return NotApplicable(NAME, "the limit on running requests or the KV usage is not known")
     if usage >= FULL:
-        return NotApplicable(NAME, f"the pool is {usage:.0%} full: more slots would preempt; add replicas instead")
+        return NotApplicable(
+            NAME, f"the pool is {usage:.0%} full: more slots would preempt; add replicas instead"
+        )
     target = math.floor(min(2 * limit, limit * FULL / max(usage, 0.01)))
     budget = window.config.number("max_num_batched_tokens")
     if budget is not None:
         target = min(target, int(budget))
-    active, slots = window.config.number("max_num_active_seqs"), window.config.number("max_num_seqs")
+    active, slots = (
+        window.config.number("max_num_active_seqs"),
+        window.config.number("max_num_seqs"),
+    )
     flag = "--max-num-seqs"
     if active is not None and slots is not None and active < slots:
         flag, target = "--max-num-active-seqs", min(target, int(slots))
     if target <= limit:
-        return NotApplicable(NAME, f"{count(limit)} cannot be raised within the pool and the token budget")
-    return Proposal(NAME, f"{flag} {target}", f"all {count(limit)} slots are taken while the pool is {usage:.0%} full", True, 30)
+        return NotApplicable(
+            NAME, f"{count(limit)} cannot be raised within the pool and the token budget"
+        )
+    return Proposal(
+        NAME,
+        f"{flag} {target}",
+        f"all {count(limit)} slots are taken while the pool is {usage:.0%} full",
+        True,
+        30,
+    )
 
 
 LEVER = Lever(NAME, "more slots", "supply", ("slot-bound",), propose)

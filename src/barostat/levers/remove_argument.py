@@ -1,7 +1,8 @@
 """The command line has no argument that this version refuses.
 
 Meaning: vLLM's parser ends the process with exit code 2 for an argument that it does not know.
-When: the log says "unrecognized arguments", or the catalogue knows that the version lacks one that is set.
+When: the log says "unrecognized arguments", or the catalogue knows that the version lacks one that
+is set.
 Not when: the argument is known and its value is wrong.
 Undo: put it back.
 Proof: the engine gets past its arguments.
@@ -31,7 +32,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         name = canonical_name(words.split()[0].partition("=")[0])
         return Proposal(NAME, f"remove {words}", _why(name, situation), True, 20)
     for name in window.config.values:
-        if known_flag(name, window.version) == "absent" and window.config.values[name].provenance in ("flag", "config-file"):
+        if known_flag(name, window.version) == "absent" and window.config.values[
+            name
+        ].provenance in ("flag", "config-file"):
             return Proposal(NAME, f"remove {FLAGS[name].option}", _why(name, situation), True, 20)
     return NotApplicable(NAME, "the log does not say that an argument is unknown")
 

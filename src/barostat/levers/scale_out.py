@@ -1,11 +1,13 @@
 """More replicas share the work.
 
 Meaning: replicas of the workload, or the autoscaler's maximum where an autoscaler owns them.
-When: one replica at its best is not enough: limits at the edge are set, and the queue still grows. A new one takes minutes to start.
+When: one replica at its best is not enough: limits at the edge are set, and the queue still grows.
+A new one takes minutes to start.
 Not when: requests that do not fit one replica; a host, gateway or node fault.
 Undo: scale back once the load is gone, with a drain.
 Proof: waiting per replica falls; time to first token comes back.
-Source: vLLM 0.33.0: each engine has its own pool and queue; nothing is shared between replicas but the load.
+Source: vLLM 0.33.0: each engine has its own pool and queue; nothing is shared between replicas but
+the load.
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ NAME = "scale-out"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """As many replicas as running and waiting requests need at what one of them runs, at most twice as many as now."""
+    """As many replicas as running and waiting requests need at what one of them runs, at most twice
+    as many as now.
+    """
     window = situation.window
     if situation.cause == "scaling-lag" and not (last_of(window, "hpa_at_max") or 0) > 0:
         return NotApplicable(NAME, "more replicas are wanted already and are not there yet")
     if situation.cause in KV_CAUSES and achieved_running(window) == 1:
-        return NotApplicable(NAME, "one request alone fills the pool: another replica would be as small; cap the input instead")
+        return NotApplicable(
+            NAME,
+            "one request alone fills the pool: another replica would be as small; cap the "
+            "input instead",
+        )
     wanted = last_of(window, "replicas_wanted")
     running, waiting = achieved_running(window), mean_of(window, "waiting_requests")
     share = 1.0 + (waiting / running if running and waiting is not None else 0.5)
@@ -44,5 +52,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 
 LEVER = Lever(
-    NAME, "more replicas", "supply", (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound", "scaling-lag", "host-bound"), propose
+    NAME,
+    "more replicas",
+    "supply",
+    (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound", "scaling-lag", "host-bound"),
+    propose,
 )

@@ -1,7 +1,7 @@
 """The engine's processes have room to talk: a memory-backed /dev/shm.
 
-Meaning: an emptyDir of medium Memory, mounted at /dev/shm; containers get 64 MiB otherwise. What is written there counts as the pod's
-memory.
+Meaning: an emptyDir of medium Memory, mounted at /dev/shm; containers get 64 MiB otherwise. What is
+written there counts as the pod's memory.
 When: /dev/shm is too small, or a collective hangs in a pod that still has the 64 MiB.
 Not when: the pod has a large one already.
 Undo: remove the volume and its mount.
@@ -26,7 +26,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "nothing says that /dev/shm is too small")
     if situation.cause == "hung-engine" and situation.variant != "collective":
         return NotApplicable(NAME, "no collective hangs")
-    cards = max(1.0, window.config.number("tensor_parallel_size") or 1.0, last_of(window, "gpu_count") or 1.0)
+    cards = max(
+        1.0,
+        window.config.number("tensor_parallel_size") or 1.0,
+        last_of(window, "gpu_count") or 1.0,
+    )
     if situation.cause == "hung-engine":
         cards = max(2.0, cards)  # one card alone has no collective
     size = 1 if cards == 1 else max(8, 2 * int(cards))
@@ -34,13 +38,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, f"/dev/shm has {now / MIB / 1024:.0f} GiB already")
     change = (
         f"volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: {size}Gi}}}}] "
-        f"and volumeMounts: [{{name: shm, mountPath: /dev/shm}}] (outside Kubernetes: --shm-size={size}g)"
+        f"and volumeMounts: [{{name: shm, mountPath: /dev/shm}}] (outside Kubernetes: "
+        f"--shm-size={size}g)"
     )
     for_cards = f" for {cards:.0f} card{'s' if cards > 1 else ''}"
     if now is not None:
         return Proposal(NAME, change, f"/dev/shm has {now / MIB:.0f} MiB{for_cards}", True, 20)
     if situation.cause == "hung-engine":
-        return Proposal(NAME, change, "its size was not recorded, and a container gets 64 MiB where the manifest says nothing", True, 32)
+        return Proposal(
+            NAME,
+            change,
+            "its size was not recorded, and a container gets 64 MiB where the manifest "
+            "says nothing",
+            True,
+            32,
+        )
     return Proposal(NAME, change, f"/dev/shm is too small{for_cards}", True, 20)
 
 

@@ -1,12 +1,13 @@
 """No setting makes a step take a multiple of what the card needs for it.
 
-Meaning: the engine does as it was told, and that costs: eager mode, debugging variables, layers divided between nodes, weights in the
-host's memory, kernels that were not made for the card.
+Meaning: the engine does as it was told, and that costs: eager mode, debugging variables, layers
+divided between nodes, weights in the host's memory, kernels that were not made for the card.
 When: steps are far slower than card, model and load should give, and such a setting is there.
 Not when: steps are as fast as they should be: eager mode in itself is no fault.
 Undo: set it again.
 Proof: steps per second rise by as much as they were slow.
-Source: vLLM 0.32.0 parallelism guide (tensor parallelism within a node), CompilationConfig; CUDA environment variables.
+Source: vLLM 0.32.0 parallelism guide (tensor parallelism within a node), CompilationConfig; CUDA
+environment variables.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ NAME = "slow-setting"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """What to set instead of the heaviest of those that are set. A person does it: what else it changes is not known here."""
+    """What to set instead of the heaviest of those that are set. A person does it: what else it
+    changes is not known here.
+    """
     if situation.variant != "slow":
         return NotApplicable(NAME, "steps are not what is slow")
     found = slow_settings_of(situation.window)

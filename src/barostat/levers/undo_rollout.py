@@ -1,11 +1,14 @@
 """The workload runs what it ran before the last rollout.
 
-Meaning: the revision is rolled back the way it was shipped (kubectl, Helm, a commit that the GitOps controller syncs).
+Meaning: the revision is rolled back the way it was shipped (kubectl, Helm, a commit that the GitOps
+controller syncs).
 When: the harm began after a rollout of the last two hours.
-Not when: nothing was rolled out lately; or the old revision has another fault: last-good is a claim to verify.
+Not when: nothing was rolled out lately; or the old revision has another fault: last-good is a claim
+to verify.
 Undo: roll forward again.
 Proof: the symptom ends on the first replica that runs the old revision, before the rest follows.
-Source: Kubernetes rollout undo; Argo CD reverts a change that its source does not have (argo-cd#15588).
+Source: Kubernetes rollout undo; Argo CD reverts a change that its source does not have
+(argo-cd#15588).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ NAME = "undo-rollout"
 RECENT_S = 7200.0
 _SETTING = re.compile(r"--\w|\bimage\b")
 _OF = re.compile(r" of ((?:deployment|statefulset)/\S+)$")
-# A rollback helps against what a rollout can bring: settings, sizes, images, a pod that no node takes; not against a card or a node.
+# A rollback helps against what a rollout can bring: settings, sizes, images, a pod that no node
+# takes; not against a card or a node.
 _NOT_FROM_A_ROLLOUT = ("node-fault", *NOTHING_WRONG)
 _ASKS_FOR_MORE = re.compile(r"\b(?:limits|requests) ")
 
@@ -35,14 +39,25 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if found is not None and "first revision" in found.detail:
         return NotApplicable(NAME, "the rollout was the first: there is no revision to go back to")
     changed = f": {cut(found.detail, 160)}" if found is not None and found.detail else ""
-    if situation.cause == "scaling-lag" and not ((last_of(situation.window, "pod_pending") or 0) > 0 and _ASKS_FOR_MORE.search(changed)):
+    if situation.cause == "scaling-lag" and not (
+        (last_of(situation.window, "pod_pending") or 0) > 0 and _ASKS_FOR_MORE.search(changed)
+    ):
         return NotApplicable(NAME, "the rollout did not change what its pods ask a node for")
     named = _OF.search(found.source) if found is not None else None
     workload = named[1] if named else workload_words(situation.window)
     change = f"kubectl rollout undo {workload} (under Helm or GitOps: revert the release or commit)"
-    # A rollout that changed a setting is undone before anything is tuned around it; one that only restarted pods is a guess among others.
+    # A rollout that changed a setting is undone before anything is tuned around it; one that only
+    # restarted pods is a guess among others.
     rank = 5 if _SETTING.search(changed) else 18
-    return Proposal(NAME, change, f"the last rollout is {age / 60:.0f} min old{changed}", True, rank)
+    return Proposal(
+        NAME, change, f"the last rollout is {age / 60:.0f} min old{changed}", True, rank
+    )
 
 
-LEVER = Lever(NAME, "undo the rollout", "supply", tuple(cause for cause in CAUSES if cause not in _NOT_FROM_A_ROLLOUT), propose)
+LEVER = Lever(
+    NAME,
+    "undo the rollout",
+    "supply",
+    tuple(cause for cause in CAUSES if cause not in _NOT_FROM_A_ROLLOUT),
+    propose,
+)

@@ -1,6 +1,7 @@
 """Nothing is changed on the engines that serve: capacity is on its way, or the cluster lacks it.
 
-Meaning: a replica is loading, or waits for a node; the ones that serve carry the rest until it is there.
+Meaning: a replica is loading, or waits for a node; the ones that serve carry the rest until it is
+there.
 When: scaling-lag. Cap at the edge meanwhile.
 Not when: the new replica fails again and again: then it has a cause of its own.
 Undo: none.
@@ -22,10 +23,19 @@ _NO_PLACE = (
     (r"Insufficient \S*(?:gpu|mig-|neuron|gaudi|tpu)", _A_NODE),
     (
         r"PersistentVolumeClaim|persistentvolumeclaim|volume node affinity|persistent volumes to bind",
-        "kubectl get pvc: bind the claim that the pod mounts (its storage class, size, access mode and zone)",
+        (
+            "kubectl get pvc: bind the claim that the pod mounts (its storage class, size, "
+            "access mode and zone)"
+        ),
     ),
-    (r"Insufficient (?:memory|cpu|ephemeral-storage|hugepages\S*)", "smaller requests for what is short, or a larger node"),
-    (r"taint|didn't match|nodeSelector|affinity", "a toleration, nodeSelector or affinity that a node with a free GPU fits"),
+    (
+        r"Insufficient (?:memory|cpu|ephemeral-storage|hugepages\S*)",
+        "smaller requests for what is short, or a larger node",
+    ),
+    (
+        r"taint|didn't match|nodeSelector|affinity",
+        "a toleration, nodeSelector or affinity that a node with a free GPU fits",
+    ),
 )
 """What the scheduler lacks, first what no manifest mends, and what gives it."""
 
@@ -40,10 +50,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, change, why, False, 20)
     seconds = last_of(window, "pod_starting_s")
     ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
-    have = f"{ready:.0f} of {wanted:.0f} replicas are ready" if ready is not None and wanted is not None else "a replica is starting"
+    have = (
+        f"{ready:.0f} of {wanted:.0f} replicas are ready"
+        if ready is not None and wanted is not None
+        else "a replica is starting"
+    )
     since = f", for {seconds:.0f} s now" if seconds is not None else ""
     pod = pod_words(window)
-    change = f"kubectl wait --for=condition=Ready pod/{pod} --timeout=10m" if pod else f"wait until {window.replica} answers"
+    change = (
+        f"kubectl wait --for=condition=Ready pod/{pod} --timeout=10m"
+        if pod
+        else f"wait until {window.replica} answers"
+    )
     return Proposal(NAME, change, f"{have}{since}; a start takes minutes", False, 20)
 
 

@@ -1,12 +1,13 @@
 """Some blocks stay free when a request is admitted beside running ones, so that these can grow.
 
-Meaning: --watermark is the share of the pool that admission leaves alone; running requests may use it.
-When: preemption thrash on vLLM 0.24.0 or newer. Measured on the 0.32.0 scheduler: 142 preemptions become 54 at 0.02 and 20 at 0.05, for
-0.4 to 3 %
-more steps.
+Meaning: --watermark is the share of the pool that admission leaves alone; running requests may use
+it.
+When: preemption thrash on vLLM 0.24.0 or newer. Measured on the 0.32.0 scheduler: 142 preemptions
+become 54 at 0.02 and 20 at 0.05, for 0.4 to 3 % more steps.
 Not when: the pool queues without preempting: the watermark only keeps more of it empty.
 Undo: remove the argument (0.0 is the default); drain first.
-Proof: preemptions per second fall at the same load; the 99th percentile of the inter-token latency falls.
+Proof: preemptions per second fall at the same load; the 99th percentile of the inter-token latency
+falls.
 Source: vLLM 0.24.0 SchedulerConfig.watermark (#44594).
 """
 
@@ -22,16 +23,25 @@ NAME = "watermark"
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """0.02, or 0.05 where preemption is heavy or 0.02 was set already."""
     if situation.cause == "kv-admission-queueing":
-        return NotApplicable(NAME, "the pool hardly preempts: a watermark would only keep more of it empty")
+        return NotApplicable(
+            NAME, "the pool hardly preempts: a watermark would only keep more of it empty"
+        )
     if (refusal := lacks(NAME, situation, "watermark")) is not None:
         return refusal
     now = situation.window.config.number("watermark") or 0.0
     if now >= 0.05:
         return NotApplicable(NAME, f"the watermark is {now:g} already; more of it costs throughput")
-    preempted, finished = last_of(situation.window, "preemptions_in_window"), last_of(situation.window, "finished_in_window")
+    preempted, finished = (
+        last_of(situation.window, "preemptions_in_window"),
+        last_of(situation.window, "finished_in_window"),
+    )
     heavy = preempted is not None and finished is not None and preempted > 0.25 * max(1.0, finished)
     target = 0.05 if heavy or now >= 0.02 else 0.02
-    seen = f"{preempted:.0f} preemptions for {finished:.0f} finished requests; " if preempted is not None and finished is not None else ""
+    seen = (
+        f"{preempted:.0f} preemptions for {finished:.0f} finished requests; "
+        if preempted is not None and finished is not None
+        else ""
+    )
     return Proposal(
         NAME,
         f"--watermark {target:g}",

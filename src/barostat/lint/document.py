@@ -4,7 +4,8 @@
       Node  map | list | scalar      line and column from 1; start and end are offsets into the text
       Place                          the same without the tree: what a finding points at and an edit replaces
 
-A value may hold a command line; `Document.within` finds the place of a word of it, through quotes, folds and block scalars.
+A value may hold a command line; `Document.within` finds the place of a word of it, through quotes,
+folds and block scalars.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _NULL = ("", "~", "null", "Null", "NULL")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a file. `start`, `end`: offsets into its text, -1 where it cannot be edited there (it was rendered)."""
+    """A stretch of a file. `start`, `end`: offsets into its text, -1 where it cannot be edited
+    there (it was rendered).
+    """
 
     file: str
     line: int
@@ -40,7 +43,9 @@ class Edit:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One value. A scalar's `style` is how it is quoted: `'`, `"`, `|`, `>` or nothing; `text` for a file that is one text."""
+    """One value. A scalar's `style` is how it is quoted: `'`, `"`, `|`, `>` or nothing; `text` for
+    a file that is one text.
+    """
 
     kind: Kind
     line: int
@@ -108,9 +113,11 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """One file. `problem`: why it could not be read, with the place in front; `roots` then holds what was read before.
+    """One file. `problem`: why it could not be read, with the place in front; `roots` then holds
+    what was read before.
 
-    `is_template`: that is why, something has to render it first. `variables`: what is put in for `${NAME}` (compose's `.env` beside it).
+    `is_template`: that is why, something has to render it first. `variables`: what is put in for
+    `${NAME}` (compose's `.env` beside it).
     """
 
     file: str
@@ -143,7 +150,9 @@ class Document:
         return Place(self.file, row + 1, start - self._lines[row] + 1, start, end)
 
     def within(self, node: Node, start: int, end: int) -> Place:
-        """The place of characters `start` to `end` of a scalar's value; the scalar's own where they cannot be told apart."""
+        """The place of characters `start` to `end` of a scalar's value; the scalar's own where they
+        cannot be told apart.
+        """
         offsets = self._offsets(node)
         if start < 0 or max(start + 1, end) > len(offsets):
             return self.place(node)
@@ -151,7 +160,9 @@ class Document:
         return self.at(first, last + 1)
 
     def _offsets(self, node: Node) -> Sequence[int]:
-        """The offset in the file of each character of the scalar's value, as far as they can be told."""
+        """The offset in the file of each character of the scalar's value, as far as they can be
+        told.
+        """
         kept = self._known.get(id(node))
         if kept is None:
             kept = self._known[id(node)] = _source_offsets(self.text, node)
@@ -159,7 +170,9 @@ class Document:
 
 
 def _source_offsets(text: str, node: Node) -> Sequence[int]:
-    """Both texts are walked side by side, white space apart, up to where they cannot be matched (an escape that stands for a letter)."""
+    """Both texts are walked side by side, white space apart, up to where they cannot be matched (an
+    escape that stands for a letter).
+    """
     at, end, value = node.start, node.end, node.text
     if node.style in ("|", ">"):
         at = text.find("\n", at) + 1
@@ -193,7 +206,9 @@ def _unescaped(text: str, at: int, end: int, char: str) -> int:
 
 
 def edited(text: str, edits: list[Edit]) -> tuple[str, int]:
-    """The text with the edits made, and how many were; of two that touch each other the first is made."""
+    """The text with the edits made, and how many were; of two that touch each other the first is
+    made.
+    """
     made, last = 0, -1
     kept: list[Edit] = []
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):

@@ -1,6 +1,8 @@
-"""Edits of a file's text: a value changed, an argument taken out, a key added beside another. Comments and formatting stay.
+"""Edits of a file's text: a value changed, an argument taken out, a key added beside another.
+Comments and formatting stay.
 
-None is made where the place cannot be edited (it was rendered from a chart) or the text there is not plain enough to be sure.
+None is made where the place cannot be edited (it was rendered from a chart) or the text there is
+not plain enough to be sure.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ def changed(place: Place, text: str) -> tuple[Edit, ...]:
 def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     """The argument is gone, with its lines where nothing else stands in them."""
     text = scene.text_of(argument.place.file)
-    if text is None or argument.origin == "values" or any(word.start < 0 for word in argument.words):
+    if (
+        text is None
+        or argument.origin == "values"
+        or any(word.start < 0 for word in argument.words)
+    ):
         return ()
     if argument.origin == "config-file":
         row = _line_of_setting(text, argument.place)
@@ -34,7 +40,11 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     if all(span is not None for span in spans):
         return tuple(Edit(argument.place.file, *span, "") for span in spans if span is not None)
     first, last = argument.words[0], argument.words[-1]
-    item = _line_of_item(text, replace(first, end=last.end)) if "\n" not in text[first.start : last.end] else None
+    item = (
+        _line_of_item(text, replace(first, end=last.end))
+        if "\n" not in text[first.start : last.end]
+        else None
+    )
     if item is not None:
         return (Edit(argument.place.file, *item, ""),)
     whole = _line_in_script(text, first.start, last.end)
@@ -44,19 +54,29 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     if listed is not None:
         return (Edit(argument.place.file, *listed, ""),)
     between = text[first.start : last.end]
-    if "\n" in between or text[first.start - 1 : first.start] != " " or any(mark in between for mark in "'\"[],"):
+    if (
+        "\n" in between
+        or text[first.start - 1 : first.start] != " "
+        or any(mark in between for mark in "'\"[],")
+    ):
         return ()
     return (Edit(argument.place.file, first.start - 1, last.end, ""),)
 
 
 def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
-    """An item `- --flag value` becomes two, each on its line; one within brackets becomes `--flag=value`.
+    """An item `- --flag value` becomes two, each on its line; one within brackets becomes
+    `--flag=value`.
 
-    None where more than one value is in it: another argument, or words that a shell would have put together.
+    None where more than one value is in it: another argument, or words that a shell would have put
+    together.
     """
     text = scene.text_of(place.file)
     span = _line_of_item(text, place) if text is not None else None
-    in_brackets = text is not None and span is None and _items_in_flow(text, place.start, place.end) is not None
+    in_brackets = (
+        text is not None
+        and span is None
+        and _items_in_flow(text, place.start, place.end) is not None
+    )
     if text is None or (span is None and not in_brackets):
         return ()
     written = text[place.start : place.end]
@@ -74,12 +94,22 @@ def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
     line = text[span[0] : span[1]]
     indent = line[: len(line) - len(line.lstrip())]
     end = "\r\n" if line.endswith("\r\n") else "\n"
-    shown = f"{quote}{value}{quote}" if quote else value if _PLAIN.fullmatch(value) and value.lower() not in _NO_TEXT else _quoted(value)
-    return (Edit(place.file, place.start, place.end, f"{quote}{head}{quote}{end}{indent}- {shown}"),)
+    shown = (
+        f"{quote}{value}{quote}"
+        if quote
+        else value
+        if _PLAIN.fullmatch(value) and value.lower() not in _NO_TEXT
+        else _quoted(value)
+    )
+    return (
+        Edit(place.file, place.start, place.end, f"{quote}{head}{quote}{end}{indent}- {shown}"),
+    )
 
 
 def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
-    """A new line below the place's own, indented as that line's key is (`- name: x` counts as indented to its key)."""
+    """A new line below the place's own, indented as that line's key is (`- name: x` counts as
+    indented to its key).
+    """
     text = scene.text_of(place.file)
     if text is None or place.start < 0:
         return ()
@@ -94,13 +124,21 @@ def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
     indent = len(row) - len(body)
     while body.startswith("- "):
         indent, body = indent + 2, body[2:]
-    if ":" not in body or "{" in body.split("#")[0] or body.rstrip().endswith((":", "|", ">", "|-", ">-")):
+    if (
+        ":" not in body
+        or "{" in body.split("#")[0]
+        or body.rstrip().endswith((":", "|", ">", "|-", ">-"))
+    ):
         return ()
     return (Edit(place.file, stop, stop, f"{end}{' ' * indent}{line}"),)
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if '"' not in value and "\\" not in value else "'" + value.replace("'", "''") + "'"
+    return (
+        f'"{value}"'
+        if '"' not in value and "\\" not in value
+        else "'" + value.replace("'", "''") + "'"
+    )
 
 
 def _is_json(value: str) -> bool:
@@ -112,13 +150,18 @@ def _is_json(value: str) -> bool:
 
 
 def _line_of_item(text: str, place: Place) -> tuple[int, int] | None:
-    """The line of a list item that stands alone in it, its end included; None where more stands there."""
+    """The line of a list item that stands alone in it, its end included; None where more stands
+    there.
+    """
     if place.start < 0:
         return None
     start = text.rfind("\n", 0, place.start) + 1
     stop = text.find("\n", place.end)
     stop = len(text) if stop < 0 else stop + 1
-    before, after = text[start : place.start].strip(" \"'"), text[place.end : stop].strip(" \"'\r\n")
+    before, after = (
+        text[start : place.start].strip(" \"'"),
+        text[place.end : stop].strip(" \"'\r\n"),
+    )
     return (start, stop) if before == "-" and (not after or after.startswith("#")) else None
 
 
@@ -137,11 +180,19 @@ def _line_of_setting(text: str, place: Place) -> tuple[int, int] | None:
     stop = text.find("\n", place.end)
     stop = len(text) if stop < 0 else stop + 1
     after = text[place.end : stop].strip()
-    return (start, stop) if place.start >= 0 and not text[start : place.start].strip() and (not after or after.startswith("#")) else None
+    return (
+        (start, stop)
+        if place.start >= 0
+        and not text[start : place.start].strip()
+        and (not after or after.startswith("#"))
+        else None
+    )
 
 
 def _items_in_flow(text: str, first: int, last: int) -> tuple[int, int] | None:
-    """The items of a `[a, b]` list in one line from the first word to the last, with the comma that goes with them; None elsewhere."""
+    """The items of a `[a, b]` list in one line from the first word to the last, with the comma that
+    goes with them; None elsewhere.
+    """
     if first < 0 or "\n" in text[first:last]:
         return None
     start = first - 1 if text[first - 1 : first] in ("'", '"') else first
@@ -151,4 +202,6 @@ def _items_in_flow(text: str, first: int, last: int) -> tuple[int, int] | None:
         return None
     if before.endswith(","):
         return len(before) - 1, stop
-    return (start, len(text) - len(after[1:].lstrip(" "))) if after.startswith(",") else (start, stop)
+    return (
+        (start, len(text) - len(after[1:].lstrip(" "))) if after.startswith(",") else (start, stop)
+    )

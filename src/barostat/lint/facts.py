@@ -1,6 +1,8 @@
-"""What manifests say, whatever form they are written in: engines, what watches and scales them, and limits. Rules judge these.
+"""What manifests say, whatever form they are written in: engines, what watches and scales them, and
+limits. Rules judge these.
 
-A fact that is not told is None or empty; `Engine.complete` says whether what is missing is really absent.
+A fact that is not told is None or empty; `Engine.complete` says whether what is missing is really
+absent.
 Units: bytes, cores, seconds.
 """
 
@@ -19,7 +21,9 @@ Form = Literal["manifest", "compose", "systemd", "script", "values"]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value as it is written. `whole`: its key and value together, where that is another stretch (what a fix takes out)."""
+    """A value as it is written. `whole`: its key and value together, where that is another stretch
+    (what a fix takes out).
+    """
 
     text: str
     place: Place
@@ -30,8 +34,9 @@ class Given:
 class Argument:
     """One argument of the engine by vLLM's name with underscores.
 
-    `text`: as given, None where nothing tells it. `value`: read, None where the text is no value for it. `words`: the place of each word.
-    `spelled`: as one would quote it. `origin`: where it is given.
+    `text`: as given, None where nothing tells it. `value`: read, None where the text is no value
+    for it. `words`: the place of each word. `spelled`: as one would quote it. `origin`: where it is
+    given.
     """
 
     name: str
@@ -46,15 +51,21 @@ class Argument:
     @property
     def number(self) -> float | None:
         """The value where it is a number."""
-        return float(self.value) if isinstance(self.value, int | float) and not isinstance(self.value, bool) else None
+        return (
+            float(self.value)
+            if isinstance(self.value, int | float) and not isinstance(self.value, bool)
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not.
+    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where
+    those are set, None where they are not.
 
-    `way`: httpGet, tcpSocket, grpc or exec, empty where it cannot be told whom it asks. `port`: a number, or a name that the container
-    has no port of. `keyed`: it may show a key, or none may be asked for.
+    `way`: httpGet, tcpSocket, grpc or exec, empty where it cannot be told whom it asks. `port`: a
+    number, or a name that the container has no port of. `keyed`: it may show a key, or none may be
+    asked for.
     """
 
     place: Place
@@ -81,8 +92,9 @@ class Probe:
 class Host:
     """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
 
-    `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there. `other_device`: an accelerator that is no GPU
-    (TPU, Gaudi, Neuron): its workers, pool and memory are not ours to judge.
+    `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
+    `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
+    are not ours to judge.
     """
 
     shm_bytes: float | None
@@ -103,10 +115,12 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that one node at a time can mount.
+    """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that
+    one node at a time can mount.
 
-    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with its number. `gated_by`: another
-    container that has a readiness probe, so that the pod is not ready before it. `alone`: the engine's container is the only one.
+    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with
+    its number. `gated_by`: another container that has a readiness probe, so that the pod is not
+    ready before it. `alone`: the engine's container is the only one.
     """
 
     kind: str
@@ -135,9 +149,11 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the planner says of an engine. `refused`: it would not start, and why, whatever memory there is.
+    """What the planner says of an engine. `refused`: it would not start, and why, whatever memory
+    there is.
 
-    `sure`: so at both ends of the estimate. `card`: empty where it is not known, and then only `refused` and `positions` say something.
+    `sure`: so at both ends of the estimate. `card`: empty where it is not known, and then only
+    `refused` and `positions` say something.
     Units: tokens.
     """
 
@@ -159,14 +175,16 @@ class Planned:
 class Engine:
     """One vLLM server that would be started.
 
-    `place`: where it is declared. `version`: what the image or the values say. `floating`: the tag moves, or there is none.
-    `complete`: all of its command line was seen, so that what is missing is missing. `env_complete`: so for its variables.
-    `stuck`: elements that hold an argument and its value together. `cut`: a blank behind the backslash that was to continue the line.
+    `place`: where it is declared. `version`: what the image or the values say. `floating`: the tag
+    moves, or there is none. `complete`: all of its command line was seen, so that what is missing
+    is missing. `env_complete`: so for its variables. `stuck`: elements that hold an argument and
+    its value together. `cut`: a blank behind the backslash that was to continue the line.
     `handed_on`: the start of the server where the image's entry point is the server already.
-    `unset`: references in arguments that nothing tells.
-    `not_text`: values of a container's command and variables that YAML reads as a number or a boolean.
-    `card_hint`: what the pod's placement says of the card. `stretch`: which part of a script starts it; those of another part may be
-    stopped before, or never be started (another function). `profiles`: of compose, one of which starts it; none: always.
+    `unset`: references in arguments that nothing tells. `not_text`: values of a container's command
+    and variables that YAML reads as a number or a boolean. `card_hint`: what the pod's placement
+    says of the card. `stretch`: which part of a script starts it; those of another part may be
+    stopped before, or never be started (another function). `profiles`: of compose, one of which
+    starts it; none: always.
     """
 
     name: str
@@ -216,7 +234,10 @@ class Engine:
     @property
     def ranks(self) -> int:
         """Tensor times pipeline parallel size."""
-        return int((self.number("tensor_parallel_size") or 1) * (self.number("pipeline_parallel_size") or 1))
+        return int(
+            (self.number("tensor_parallel_size") or 1)
+            * (self.number("pipeline_parallel_size") or 1)
+        )
 
     @property
     def cards(self) -> int:
@@ -227,10 +248,12 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A Service, an Ingress, an InferencePool or a published port. `opens`: how it is reached from outside, empty where it is not.
+    """A Service, an Ingress, an InferencePool or a published port. `opens`: how it is reached from
+    outside, empty where it is not.
 
-    `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it. `variables`: containers
-    get variables of it (it has an address of its own). `targets`: for each of its ports that of the pod, a number or a name.
+    `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a
+    ServiceMonitor finds it. `variables`: containers get variables of it (it has an address of its
+    own). `targets`: for each of its ports that of the pod, a number or a name.
     """
 
     name: str
@@ -248,9 +271,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Something that tells a Prometheus what to scrape. `of`: services or pods by `selector`, or anything (its own language).
+    """Something that tells a Prometheus what to scrape. `of`: services or pods by `selector`, or
+    anything (its own language).
 
-    `plain`: the selector is labels alone, so that what it takes is known. `ports`: names in its endpoints, each with its place.
+    `plain`: the selector is labels alone, so that what it takes is known. `ports`: names in its
+    endpoints, each with its place.
     """
 
     kind: str
@@ -264,7 +289,9 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A PromQL expression that somebody acts on. `what`: alert, record, scaler, and by which name."""
+    """A PromQL expression that somebody acts on. `what`: alert, record, scaler, and by which
+    name.
+    """
 
     what: Literal["alert", "record", "scaler"]
     name: str
@@ -276,7 +303,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Scaler:
-    """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of others; `target`: (kind, name)."""
+    """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of
+    others; `target`: (kind, name).
+    """
 
     kind: str
     name: str
@@ -293,7 +322,9 @@ class Scaler:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A ServingLimits document. `numbers`: every number by its path (`engine.maxNumSeqs`); `problems`: what makes it invalid."""
+    """A ServingLimits document. `numbers`: every number by its path (`engine.maxNumSeqs`);
+    `problems`: what makes it invalid.
+    """
 
     name: str
     place: Place
@@ -308,7 +339,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LoadTest:
-    """A certificate of `barostat validate`. `digest`: of the limits (`limits_digest`); `at`: ISO 8601; empty where it does not say."""
+    """A certificate of `barostat validate`. `digest`: of the limits (`limits_digest`); `at`: ISO
+    8601; empty where it does not say.
+    """
 
     place: Place
     verdict: str
@@ -321,9 +354,11 @@ class LoadTest:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping. `today`: ISO 8601, empty: not asked.
+    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping.
+    `today`: ISO 8601, empty: not asked.
 
-    `contested`: by an engine's place, the limits documents of which each could be about it, where they are several.
+    `contested`: by an engine's place, the limits documents of which each could be about it, where
+    they are several.
     """
 
     documents: tuple[Document, ...] = ()

@@ -15,12 +15,35 @@ from barostat.core.version import EngineVersion
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
 _MATCHERS = re.compile(r"\{[^{}]*\}")
 _RANGE = re.compile(r"\[[^\]]*\]")
-_GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^()]*\)", re.IGNORECASE)
+_GROUPING = re.compile(
+    r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^()]*\)", re.IGNORECASE
+)
 _NAME = re.compile(r"(?<![\w:.])([A-Za-z_:][\w:]*)(?![\w:]*\s*\()")
 _NAMED = re.compile(r"__name__\s*=~?\s*[\"']([\w:]+)[\"']")
-_WORDS = frozenset("and or unless by without on ignoring group_left group_right bool offset inf nan start end atan2".split())  # noqa: SIM905
+_WORDS = frozenset(
+    (
+        "and",
+        "or",
+        "unless",
+        "by",
+        "without",
+        "on",
+        "ignoring",
+        "group_left",
+        "group_right",
+        "bool",
+        "offset",
+        "inf",
+        "nan",
+        "start",
+        "end",
+        "atan2",
+    )
+)
 _ENDINGS = ("_total", "_bucket", "_sum", "_count", "_created")
-_COMPARED = re.compile(r"(>=|<=|==|!=|>|<)\s*(?:bool\s+)?(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s*$", re.IGNORECASE)
+_COMPARED = re.compile(
+    r"(>=|<=|==|!=|>|<)\s*(?:bool\s+)?(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s*$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +63,11 @@ def bare(expression: str) -> str:
 
 def metrics_in(expression: str) -> list[str]:
     """The names of the metrics that the expression reads, in order."""
-    names = [name for name in _NAME.findall(bare(expression)) if name.lower() not in _WORDS and not re.fullmatch(r"e\d*|\d+\w*", name)]
+    names = [
+        name
+        for name in _NAME.findall(bare(expression))
+        if name.lower() not in _WORDS and not re.fullmatch(r"e\d*|\d+\w*", name)
+    ]
     return list(dict.fromkeys([*names, *_NAMED.findall(expression)]))
 
 
@@ -48,14 +75,20 @@ def compared(expression: str) -> Compared | None:
     """What the whole expression is compared with, None where that is no number."""
     text = re.sub(r"#[^\n]*", " ", expression).strip()
     match = _COMPARED.search(text)
-    return Compared(text[: match.start()].strip(), match[1], float(match[2])) if match is not None else None
+    return (
+        Compared(text[: match.start()].strip(), match[1], float(match[2]))
+        if match is not None
+        else None
+    )
 
 
 def base_name(metric: str) -> str:
     """The metric without what Prometheus appends: `_total`, `_bucket`."""
     if metric == "vllm:iteration_tokens_total":
         return metric
-    return next((metric.removesuffix(ending) for ending in _ENDINGS if metric.endswith(ending)), metric)
+    return next(
+        (metric.removesuffix(ending) for ending in _ENDINGS if metric.endswith(ending)), metric
+    )
 
 
 def known_names() -> dict[str, str]:

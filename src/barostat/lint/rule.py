@@ -21,7 +21,8 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 class Found:
     """One finding of a rule: what is wrong, in a sentence, what to do, and how sure that is.
 
-    `edits` carry the fix out; `safety` says whether it is certain to be what the author meant. None: as the rule has it.
+    `edits` carry the fix out; `safety` says whether it is certain to be what the author meant.
+    None: as the rule has it.
     """
 
     place: Place
@@ -36,7 +37,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, named after the bad thing. `persona`: ordinary for what breaks or hurts, pedant for what a careful team asks for too."""
+    """One rule, named after the bad thing. `persona`: ordinary for what breaks or hurts, pedant for
+    what a careful team asks for too.
+    """
 
     name: str
     title: str
@@ -71,10 +74,19 @@ def findings(rules: Iterable[Rule], scene: Scene) -> list[Finding]:
         try:
             found += [_finding(rule, one) for one in rule.judge(scene)]
         except Exception as error:
-            said = f"the rule {rule.name} itself failed ({type(error).__name__}: {error}); please report it"
+            said = (
+                f"the rule {rule.name} itself failed ({type(error).__name__}: {error}); please "
+                "report it"
+            )
             found.append(Finding("rule-failed", Place("", 1, 1), "note", "high", "ordinary", said))
-    unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
-    return sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
+    unique = {
+        (one.rule, one.place.file, one.place.line, one.place.column, one.message): one
+        for one in found
+    }
+    return sorted(
+        unique.values(),
+        key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule),
+    )
 
 
 def _finding(rule: Rule, one: Found) -> Finding:

@@ -1,4 +1,5 @@
-"""Connections to one server, kept and used again: a request is written at once, its answer handed on as it comes.
+"""Connections to one server, kept and used again: a request is written at once, its answer handed
+on as it comes.
 
 Callbacks and no task per request: two thousand streams are two thousand protocols on one loop.
 """
@@ -66,7 +67,9 @@ class Connections:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_S):
-                _, made = await loop.create_connection(lambda: Connection(self), self.host, self.port, ssl=self.tls)
+                _, made = await loop.create_connection(
+                    lambda: Connection(self), self.host, self.port, ssl=self.tls
+                )
         except (OSError, TimeoutError) as error:
             exchange.failed(_no_connection(error), time.perf_counter())
             return
@@ -105,7 +108,9 @@ def _no_connection(error: BaseException) -> str:
 
 
 class Connection(asyncio.Protocol):
-    """One. Carries one exchange at a time; a kept one that the server has closed meanwhile is replaced without a word."""
+    """One. Carries one exchange at a time; a kept one that the server has closed meanwhile is
+    replaced without a word.
+    """
 
     __slots__ = ("exchange", "has_head", "owner", "parser", "reused", "transport")
 
@@ -174,4 +179,9 @@ class Connection(asyncio.Protocol):
         if self.reused and not self.has_head:
             self.owner.open(exchange)
         else:
-            exchange.failed("connection closed in the middle of the answer" if self.has_head else "connection closed", time.perf_counter())
+            exchange.failed(
+                "connection closed in the middle of the answer"
+                if self.has_head
+                else "connection closed",
+                time.perf_counter(),
+            )

@@ -1,4 +1,6 @@
-"""The load as a process: one loop, without pauses of the collector, that ends at Ctrl-C with what there is."""
+"""The load as a process: one loop, without pauses of the collector, that ends at Ctrl-C with what
+there is.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _T = TypeVar("_T")
 Progress = Callable[[int, int, int], None]
 
 
-def looked_at(where: Address, *, api: Api | None, model: str | None, key: str, aside: bool) -> Target:
+def looked_at(
+    where: Address, *, api: Api | None, model: str | None, key: str, aside: bool
+) -> Target:
     """The target as it answers; nothing was asked of its model yet.
 
     Errors: OutsideError, InputError.
@@ -35,7 +39,9 @@ def understood(target: Target) -> Target:
     return in_loop(counted(target))
 
 
-def carried_out(target: Target, traffic: Traffic, bounds: Bounds, progress: Progress | None = None) -> Collected:
+def carried_out(
+    target: Target, traffic: Traffic, bounds: Bounds, progress: Progress | None = None
+) -> Collected:
     """The run."""
     prompts = Prompts(secrets.randbits(_SALT_BITS), target.counted)
     gc.collect()

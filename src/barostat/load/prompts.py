@@ -1,6 +1,8 @@
-"""Prompts of a stated number of tokens that nobody wrote: token ids, or words counted by what the engine makes of them.
+"""Prompts of a stated number of tokens that nobody wrote: token ids, or words counted by what the
+engine makes of them.
 
-No two share a prefix, in this run or an earlier one, unless the workload says that they do (`hash_ids`, `prompt_token_ids`).
+No two share a prefix, in this run or an earlier one, unless the workload says that they do
+(`hash_ids`, `prompt_token_ids`).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from barostat.twin.request import Row
 from barostat.twin.workload.words import word
 
 FIRST_ID, IDS = 1000, 1000
-"""Ids that every vocabulary has as plain tokens: above bytes and reserved ones (Mistral keeps 1,000), below the size of any."""
+"""Ids that every vocabulary has as plain tokens: above bytes and reserved ones (Mistral keeps
+1,000), below the size of any.
+"""
 _RING = 1 << 16
 _UNIQUE = 6
 _WITHIN_BLOCK = 4
@@ -40,7 +44,9 @@ class Prompts:
         self._counted = counted
         ids = [FIRST_ID + (place * _STRIDE + (place * place >> 7)) % IDS for place in range(_RING)]
         pieces = [word(token) if counted else str(token) for token in ids]
-        self._width = 5 if counted is None else len(pieces[0])  # ids of four digits with a comma; words of four letters with a space
+        self._width = (
+            5 if counted is None else len(pieces[0])
+        )  # ids of four digits with a comma; words of four letters with a space
         if any(len(piece) + (counted is None) != self._width for piece in pieces):
             raise AssertionError("pieces of one width")
         ring = ("," if counted is None else "").join(pieces) + ("," if counted is None else "")
@@ -50,7 +56,9 @@ class Prompts:
         """The prompt of that row, as JSON: a list of ids, or a string."""
         if row.prompt_token_ids is not None and self._counted is None:
             return b"[%b]" % ",".join(map(str, row.prompt_token_ids)).encode()
-        pieces = row.input_tokens if self._counted is None else self._counted.words(row.input_tokens)
+        pieces = (
+            row.input_tokens if self._counted is None else self._counted.words(row.input_tokens)
+        )
         text = self._shared(row, pieces, number) if row.hash_ids else self._own(pieces, number)
         return b"[%b]" % text[:-1] if self._counted is None else b'"%b"' % text
 
@@ -68,7 +76,10 @@ class Prompts:
             size = min(each, left)
             if size <= _WITHIN_BLOCK:
                 break
-            parts += (self._numbered(self._salt * _SALTED + block, _WITHIN_BLOCK), self._filled(size - _WITHIN_BLOCK, block * _STRIDE))
+            parts += (
+                self._numbered(self._salt * _SALTED + block, _WITHIN_BLOCK),
+                self._filled(size - _WITHIN_BLOCK, block * _STRIDE),
+            )
             left -= size
         return b"".join((*parts, self._own(left, number))) if left else b"".join(parts)
 
@@ -77,7 +88,11 @@ class Prompts:
         found = []
         for _ in range(digits):
             value, rest = divmod(value, IDS)
-            found.append(b"%d," % (FIRST_ID + rest) if self._counted is None else word(FIRST_ID + rest).encode())
+            found.append(
+                b"%d," % (FIRST_ID + rest)
+                if self._counted is None
+                else word(FIRST_ID + rest).encode()
+            )
         return b"".join(found)
 
     def _filled(self, count: int, place: int) -> bytes:

@@ -1,4 +1,6 @@
-"""One run of the load: every request is sent when it is due, measured while it streams, and gone at the end."""
+"""One run of the load: every request is sent when it is due, measured while it streams, and gone at
+the end.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,10 @@ _FILES_BESIDE = 64
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest may take when all is sent. `silent_s`:
-    an engine of which nothing came for so long, while requests are under way, hangs."""
+    """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest
+    may take when all is sent. `silent_s`: an engine of which nothing came for so long, while
+    requests are under way, hangs.
+    """
 
     for_s: float | None = None
     drain_s: float = 60.0
@@ -40,10 +44,17 @@ class Bounds:
 
 
 class Run:
-    """Mutable; used once. `progress`: told about once a second how many were sent, have ended, and are under way."""
+    """Mutable; used once. `progress`: told about once a second how many were sent, have ended, and
+    are under way.
+    """
 
     def __init__(
-        self, target: Target, traffic: Traffic, bounds: Bounds, prompts: Prompts, progress: Callable[[int, int, int], None] | None = None
+        self,
+        target: Target,
+        traffic: Traffic,
+        bounds: Bounds,
+        prompts: Prompts,
+        progress: Callable[[int, int, int], None] | None = None,
     ) -> None:
         """Nothing is sent yet."""
         self._target, self._traffic, self._bounds, self._prompts = target, traffic, bounds, prompts
@@ -110,7 +121,11 @@ class Run:
 
     def _over_and_over(self) -> Iterator[Row]:
         """Without end where there is a time; else once through."""
-        return cycle(self._traffic.rows) if self._bounds.for_s is not None else iter(self._traffic.rows)
+        return (
+            cycle(self._traffic.rows)
+            if self._bounds.for_s is not None
+            else iter(self._traffic.rows)
+        )
 
     def _next_of_client(self) -> None:
         row = next(self._clients, None)
@@ -135,7 +150,13 @@ class Run:
         body = self._target.body(self._prompts.of(row, number), row.output_tokens, row.priority)
         record = Sent(due_s, self._now(), row.input_tokens, row.output_tokens)
         kept.sent.append(record)
-        stream = Stream(b"%b%d\r\n\r\n%b" % (self._head, len(body), body), record, kept.gaps, self._zero, self._ended)
+        stream = Stream(
+            b"%b%d\r\n\r\n%b" % (self._head, len(body), body),
+            record,
+            kept.gaps,
+            self._zero,
+            self._ended,
+        )
         self._under_way[stream] = row
         kept.peak = max(kept.peak, len(self._under_way))
         self._connections.send(stream)
@@ -147,7 +168,8 @@ class Run:
         if row is None:
             return
         if self._traffic.clients:
-            # After a refusal or a failure a client that asks again at once would be a storm of its own.
+            # After a refusal or a failure a client that asks again at once would be a storm of its
+            # own.
             wait_s = 0.0 if stream.record.fate == "ok" else 0.5
             self._pending += 1
             self._loop.call_later(wait_s, self._client_goes_on)
@@ -155,7 +177,9 @@ class Run:
         for following in self._after.get(row.request_id, ()):
             if self._now() + following.arrival_s <= following.latest_s:
                 self._pending += 1
-                self._loop.call_later(following.arrival_s, self._follow, following, self._now() + following.arrival_s)
+                self._loop.call_later(
+                    following.arrival_s, self._follow, following, self._now() + following.arrival_s
+                )
         self._ended_all()
 
     def _client_goes_on(self) -> None:
@@ -172,7 +196,9 @@ class Run:
     # -- the end
 
     def _ended_all(self) -> None:
-        """Over where no more is sent and nothing is under way; what is has its time from the instant on at which no more is sent."""
+        """Over where no more is sent and nothing is under way; what is has its time from the
+        instant on at which no more is sent.
+        """
         if self._drain is None and not self._over and not self._sent_all():
             return
         if not self._under_way:
@@ -187,7 +213,10 @@ class Run:
         return (
             not self._due
             and not self._pending
-            and not (self._after and any(row.request_id in self._after for row in self._under_way.values()))
+            and not (
+                self._after
+                and any(row.request_id in self._after for row in self._under_way.values())
+            )
         )
 
     def _close_door(self) -> None:
@@ -197,12 +226,19 @@ class Run:
     def _give_up_on_silence(self) -> None:
         """Where nothing came for too long, no more is sent, and what is under way has failed."""
         under_way = list(self._under_way)
-        heard_s = max((self._heard_s, *(max(stream.record.sent_s, stream.record.last_s) for stream in under_way)))
+        heard_s = max(
+            (
+                self._heard_s,
+                *(max(stream.record.sent_s, stream.record.last_s) for stream in under_way),
+            )
+        )
         if not under_way or self._now() - heard_s < self._bounds.silent_s:
             return
         self._over = True
         for stream in under_way:
-            stream.failed(f"the engine sent nothing for {self._bounds.silent_s:g} s", time.perf_counter())
+            stream.failed(
+                f"the engine sent nothing for {self._bounds.silent_s:g} s", time.perf_counter()
+            )
         self._finished.set()
 
     def _interrupt(self) -> None:
@@ -234,13 +270,20 @@ class Run:
         if not self._target.shows_metrics:
             return
         answer = await ask(session, self._target.where.at("/metrics"), within_s=5.0)
-        page = read_page(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
+        page = (
+            read_page(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
+        )
         if page is not None:
-            self._kept.readings.append(Reading(self._now(), page.usage_ratio, page.running, page.waiting, page.preemptions))
+            self._kept.readings.append(
+                Reading(self._now(), page.usage_ratio, page.running, page.waiting, page.preemptions)
+            )
 
 
 def _enough_files(traffic: Traffic) -> None:
     """As many descriptors as the system gives: each stream has one."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = max(now, min(65_536, len(traffic.rows) + traffic.clients) + _FILES_BESIDE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE,
+        (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most),
+    )

@@ -1,4 +1,6 @@
-"""One request and its stream of events: when the first token came, how long between events, how many tokens, how it ended."""
+"""One request and its stream of events: when the first token came, how long between events, how
+many tokens, how it ended.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,26 @@ _CLOSING = (b"[DONE]", b'"choices":[]', b'"choices": []', b'"error":')
 
 
 class Stream:
-    """Mutable. `request`: the whole of it, as bytes; `record`: what is kept of it, times since `zero`."""
+    """Mutable. `request`: the whole of it, as bytes; `record`: what is kept of it, times since
+    `zero`.
+    """
 
-    __slots__ = ("_closed", "_counted", "_done", "_gaps", "_partial", "_said", "_saw_done", "record", "request", "zero")
+    __slots__ = (
+        "_closed",
+        "_counted",
+        "_done",
+        "_gaps",
+        "_partial",
+        "_said",
+        "_saw_done",
+        "record",
+        "request",
+        "zero",
+    )
 
-    def __init__(self, request: bytes, record: Sent, gaps: Gaps, zero: float, done: Callable[[Stream], None]) -> None:
+    def __init__(
+        self, request: bytes, record: Sent, gaps: Gaps, zero: float, done: Callable[[Stream], None]
+    ) -> None:
         self.request = request
         self.record = record
         self.zero = zero
@@ -61,7 +78,9 @@ class Stream:
             record.first_s = at_s
         else:
             gaps.add(at_s - record.last_s)
-        for _ in range(events - 1):  # came in one read: between them was nothing that a client could see
+        for _ in range(
+            events - 1
+        ):  # came in one read: between them was nothing that a client could see
             gaps.add(0.0)
         record.last_s = at_s
         record.events += events
@@ -107,7 +126,9 @@ class Stream:
             record.reason = record.reason or "answered without a token"
         else:
             record.fate = "refused" if record.status in REFUSING else "error"
-            record.reason = f"{record.status} {_words(_object(self._said).get('error', {}))}".strip()
+            record.reason = (
+                f"{record.status} {_words(_object(self._said).get('error', {}))}".strip()
+            )
         self._end(now)
 
     def failed(self, why: str, now: float) -> None:
@@ -136,4 +157,9 @@ def _words(error: Any) -> str:
         return ""
     code = error.get("code")
     name = code if isinstance(code, str) and code else error.get("type")
-    return name[:60] if isinstance(name, str) and name.replace("-", "").replace("_", "").replace(" ", "").isalnum() else ""
+    return (
+        name[:60]
+        if isinstance(name, str)
+        and name.replace("-", "").replace("_", "").replace(" ", "").isalnum()
+        else ""
+    )

@@ -1,7 +1,8 @@
-"""The server that load is aimed at: what it is, what it takes, and whether somebody else is using it.
+"""The server that load is aimed at: what it is, what it takes, and whether somebody else is using
+it.
 
-Asked before the first request of the load: /v1/models, /version, /metrics twice, and two requests of one token, from which the prompts'
-real number of tokens is known.
+Asked before the first request of the load: /v1/models, /version, /metrics twice, and two requests
+of one token, from which the prompts' real number of tokens is known.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ _FEW, _MANY = 40, 240
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is known of it. `serving`: a sentence where it serves somebody already; `counted`: prompts are words; `takes_ids`: or ids.
+    """What is known of it. `serving`: a sentence where it serves somebody already; `counted`:
+    prompts are words; `takes_ids`: or ids.
 
-    `forces_length`: it takes `ignore_eos` and `min_tokens`. `flags`: as its metrics show them resolved. `notes`: for a person.
+    `forces_length`: it takes `ignore_eos` and `min_tokens`. `flags`: as its metrics show them
+    resolved. `notes`: for a person.
     """
 
     where: Address
@@ -66,12 +69,20 @@ class Target:
 
     def body(self, prompt: bytes, output_tokens: int, priority: int = 0) -> bytes:
         """One request; `prompt` as JSON."""
-        asked: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}, "temperature": 0}
+        asked: dict[str, Any] = {
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": 0,
+        }
         if self.forces_length:
             asked |= {"ignore_eos": True, "min_tokens": output_tokens}
         if priority:
             asked["priority"] = priority
-        said = b'"prompt":%b' % prompt if self.api == "completions" else b'"messages":[{"role":"user","content":%b}]' % prompt
+        said = (
+            b'"prompt":%b' % prompt
+            if self.api == "completions"
+            else b'"messages":[{"role":"user","content":%b}]' % prompt
+        )
         rest = orjson.dumps({"model": self.model, "max_tokens": output_tokens, **asked})
         return b"{%b,%b" % (said, rest[1:])
 
@@ -80,10 +91,13 @@ class Target:
         return ssl.create_default_context() if self.where.base.startswith("https:") else None
 
 
-async def find_out(where: Address, *, api: Api | None, model: str | None, key: str, aside: bool) -> Target:
+async def find_out(
+    where: Address, *, api: Api | None, model: str | None, key: str, aside: bool
+) -> Target:
     """The target as it answers. `aside`: it may serve others, which is then not looked at.
 
-    Errors: OutsideError where it does not answer or answers without sense, InputError for a model that it does not have.
+    Errors: OutsideError where it does not answer or answers without sense, InputError for a model
+    that it does not have.
     """
     async with client(where) as session:
         if key:
@@ -91,18 +105,27 @@ async def find_out(where: Address, *, api: Api | None, model: str | None, key: s
         name, length = await _model(session, where, model)
         version = await _version(session, where)
         page = await _page(session, where)
-        found = Target(where, api or "completions", name, key, version, length, shows_metrics=page is not None)
+        found = Target(
+            where, api or "completions", name, key, version, length, shows_metrics=page is not None
+        )
         if page is not None:
             found = replace(found, flags=_flags(page))
             if not aside:
                 found = replace(found, serving=await _serving(session, where, page))
         elif not aside:
-            found = replace(found, notes=("its /metrics cannot be read: whether somebody else uses it cannot be told",))
+            found = replace(
+                found,
+                notes=(
+                    "its /metrics cannot be read: whether somebody else uses it cannot be told",
+                ),
+            )
         return found
 
 
 async def counted(target: Target) -> Target:
-    """The target, with what it takes and how it counts. Sends it two to four requests of one token."""
+    """The target, with what it takes and how it counts. Sends it two to four requests of one
+    token.
+    """
     async with client(target.where) as session:
         if target.key:
             session.headers["authorization"] = f"Bearer {target.key}"
@@ -136,13 +159,22 @@ async def _by_words(session: Any, target: Target) -> Target:
         found.append(told)
     each = (found[1] - found[0]) / (_MANY - _FEW)
     if each <= 0:
-        raise OutsideError(f"{target.where.base} counts {found[0]} tokens for {_FEW} words and {found[1]} for {_MANY}", retryable=False)
+        raise OutsideError(
+            f"{target.where.base} counts {found[0]} tokens for {_FEW} words and {found[1]} "
+            f"for {_MANY}",
+            retryable=False,
+        )
     note = f"prompts are words, {each:.3g} tokens each as this server counts"
-    return replace(target, counted=WordCount(found[0] - each * _FEW, each), notes=(*target.notes, note))
+    return replace(
+        target, counted=WordCount(found[0] - each * _FEW, each), notes=(*target.notes, note)
+    )
 
 
 def _unforced(target: Target) -> Target:
-    note = "it does not take ignore_eos and min_tokens: answers are as long as the model likes, up to what is asked"
+    note = (
+        "it does not take ignore_eos and min_tokens: answers are as long as the model likes, "
+        "up to what is asked"
+    )
     return replace(target, forces_length=False, notes=(*target.notes, note))
 
 
@@ -165,27 +197,50 @@ def _no_answer(target: Target, answer: Answer | Failure) -> OutsideError:
     if isinstance(answer, Failure):
         return OutsideError(f"{base} {answer.why}", retryable=True)
     if answer.status in (401, 403):
-        return OutsideError(f"{base} wants a key (HTTP {answer.status}): --key-file FILE", retryable=False)
+        return OutsideError(
+            f"{base} wants a key (HTTP {answer.status}): --key-file FILE", retryable=False
+        )
     if answer.status == 200:
-        return OutsideError(f"{base} answers without usage: how many tokens a prompt has cannot be told", retryable=False)
-    return OutsideError(f"{base} answers a request of one token with HTTP {answer.status}", retryable=answer.status >= 500)
+        return OutsideError(
+            f"{base} answers without usage: how many tokens a prompt has cannot be told",
+            retryable=False,
+        )
+    return OutsideError(
+        f"{base} answers a request of one token with HTTP {answer.status}",
+        retryable=answer.status >= 500,
+    )
 
 
 async def _model(session: Any, where: Address, wanted: str | None) -> tuple[str, int | None]:
     answer = await ask(session, where.at("/v1/models"), within_s=_ASIDE_S, max_bytes=1 << 22)
     if isinstance(answer, Failure):
-        raise OutsideError(f"{where.base} {answer.why}", retryable=answer.kind in ("refused", "time-out"))
+        raise OutsideError(
+            f"{where.base} {answer.why}", retryable=answer.kind in ("refused", "time-out")
+        )
     said = answer.json() if answer.status == 200 else None
     cards = said.get("data") if isinstance(said, dict) else None
-    named = {card["id"]: card for card in cards if isinstance(card, dict) and isinstance(card.get("id"), str)} if cards else {}
+    named = (
+        {
+            card["id"]: card
+            for card in cards
+            if isinstance(card, dict) and isinstance(card.get("id"), str)
+        }
+        if cards
+        else {}
+    )
     if wanted is not None and (wanted in named or not named):
         return wanted, _length(named.get(wanted, {}))
     if wanted is not None:
         raise InputError(f"is not served there; there is {', '.join(named)}", f"--model {wanted}")
     if answer.status in (401, 403):
-        raise OutsideError(f"{where.base} wants a key (HTTP {answer.status}): --key-file FILE", retryable=False)
+        raise OutsideError(
+            f"{where.base} wants a key (HTTP {answer.status}): --key-file FILE", retryable=False
+        )
     if not named:
-        raise OutsideError(f"{where.base} names no model at /v1/models (HTTP {answer.status}): --model NAME", retryable=False)
+        raise OutsideError(
+            f"{where.base} names no model at /v1/models (HTTP {answer.status}): --model NAME",
+            retryable=False,
+        )
     first = next(iter(named))
     return first, _length(named[first])
 
@@ -204,12 +259,20 @@ async def _version(session: Any, where: Address) -> str:
 
 async def _page(session: Any, where: Address) -> bytes | None:
     answer = await ask(session, where.at("/metrics"), within_s=_ASIDE_S)
-    return answer.body if isinstance(answer, Answer) and answer.status == 200 and read_page(answer.body) is not None else None
+    return (
+        answer.body
+        if isinstance(answer, Answer)
+        and answer.status == 200
+        and read_page(answer.body) is not None
+        else None
+    )
 
 
 def _flags(page: bytes) -> tuple[tuple[str, str], ...]:
     found = settings(read(page.decode("utf-8", "replace")))
-    return tuple(sorted((name, str(value.value)) for name, value in found.items() if value.value is not None))
+    return tuple(
+        sorted((name, str(value.value)) for name, value in found.items() if value.value is not None)
+    )
 
 
 async def _serving(session: Any, where: Address, first: bytes) -> str:
@@ -218,9 +281,14 @@ async def _serving(session: Any, where: Address, first: bytes) -> str:
     second = await _page(session, where)
     before, after = read_page(first), read_page(second) if second is not None else None
     looks = [look for look in (before, after) if look is not None]
-    busiest: EnginePage | None = max(looks, key=lambda look: look.running + look.waiting, default=None)
+    busiest: EnginePage | None = max(
+        looks, key=lambda look: look.running + look.waiting, default=None
+    )
     if busiest is not None and busiest.running + busiest.waiting:
-        return f"{busiest.running} requests run there and {busiest.waiting} wait, and none of them is ours"
+        return (
+            f"{busiest.running} requests run there and {busiest.waiting} wait, and none of "
+            "them is ours"
+        )
     if before is not None and after is not None and after.progress > before.progress:
         return f"it made tokens for somebody within {_APART_S:g} s"
     return ""

@@ -1,1 +1,3 @@
-"""What surrounds the engine: Kubernetes objects, the host, a gateway's access log -> our signals."""
+"""What surrounds the engine: Kubernetes objects, the host, a gateway's access log -> our
+signals.
+"""

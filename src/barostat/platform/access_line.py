@@ -1,4 +1,6 @@
-"""One line of an access log, whichever gateway wrote it: time, status, durations. What names a client or a prompt is never kept."""
+"""One line of an access log, whichever gateway wrote it: time, status, durations. What names a
+client or a prompt is never kept.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,15 @@ _CLF = re.compile(
     r'\[(?P<time>\d{1,2}/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"]*" '
     r"(?P<status>\d{3}) (?P<bytes>\d+|-)(?P<rest>.*)"
 )
-# bytes in, seconds, [upstream] [alternative], then one list each of addresses, lengths, seconds and statuses of the upstreams tried
+# bytes in, seconds, [upstream] [alternative], then one list each of addresses, lengths, seconds and
+# statuses of the upstreams tried
 _INGRESS = re.compile(
     r'^(?: "[^"]*" "[^"]*")? \d+ (?P<total>\d+\.\d+) \[[^\]]*\] (?:\[[^\]]*\] )?[^\s,]+(?:(?:, | : )[^\s,]+)* '
     r"(?:\d+|-)(?:(?:, | : )(?:\d+|-))* (?P<upstream>(?:[\d.]+|-)(?:(?:, | : )(?:[\d.]+|-))*) (?:\d+|-)"
 )
-_NAMED = re.compile(r'\b(?P<name>rt|request_time|urt|upstream_response_time|uct|uht)="?(?P<value>\d+\.\d+)')
+_NAMED = re.compile(
+    r'\b(?P<name>rt|request_time|urt|upstream_response_time|uct|uht)="?(?P<value>\d+\.\d+)'
+)
 _TRAEFIK_CLF = re.compile(r"\s(?P<ms>\d{1,15})ms\s*$")
 _ENVOY = re.compile(
     r'^\[(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z?)\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"]*" (?P<status>\d+) (?P<flags>\S+) '
@@ -50,10 +55,14 @@ _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(\.\d+)?\s*(Z|[
 _AMOUNT = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|µs|ms|s|m)?$")
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 _MONTHS = {
-    name: number for number, name in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
+    )
 }
 
-# JSON keys, lower case, and the seconds in one of their unit. What several gateways spell alike counts in the unit of the commonest.
+# JSON keys, lower case, and the seconds in one of their unit. What several gateways spell alike
+# counts in the unit of the commonest.
 _TOTAL_KEYS = {
     "request_time": 1.0, "duration_s": 1.0, "latency_s": 1.0, "response_time": 1.0, "latency": 1.0, "elapsed": 1.0,
     "duration_seconds": 1.0, "durationseconds": 1.0,
@@ -64,14 +73,46 @@ _UPSTREAM_KEYS = {
     "x-envoy-upstream-service-time": 1e-3,
     "upstream_duration_ms": 1e-3, "upstream_latency_ms": 1e-3, "originduration": 1e-9, "llm_api_duration_ms": 1e-3,
 }  # fmt: skip
-_STATUS_KEYS = ("status", "response_code", "status_code", "downstreamstatus", "statuscode", "code", "http_status", "response_status")
-_TIME_KEYS = ("time", "time_iso8601", "start_time", "startutc", "@timestamp", "timestamp", "ts", "starttime", "time_local", "msec", "at")
-_PATH_KEYS = ("path", "request_uri", "uri", "requestpath", "url", "route", "request", "http_path", "call_type")
+_STATUS_KEYS = (
+    "status",
+    "response_code",
+    "status_code",
+    "downstreamstatus",
+    "statuscode",
+    "code",
+    "http_status",
+    "response_status",
+)
+_TIME_KEYS = (
+    "time",
+    "time_iso8601",
+    "start_time",
+    "startutc",
+    "@timestamp",
+    "timestamp",
+    "ts",
+    "starttime",
+    "time_local",
+    "msec",
+    "at",
+)
+_PATH_KEYS = (
+    "path",
+    "request_uri",
+    "uri",
+    "requestpath",
+    "url",
+    "route",
+    "request",
+    "http_path",
+    "call_type",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One answered request. `status` 499 stands for a client that left; `probe`: a health check or a scrape, which is no traffic.
+    """One answered request. `status` 499 stands for a client that left; `probe`: a health check or
+    a scrape, which is no traffic.
 
     `route` is one of vLLM's own routes, or "other": never the path itself.
     """
@@ -87,8 +128,8 @@ class Access:
 def access(line: str) -> Access | None:
     """The request that the line tells of, or None for any other line.
 
-    Reads: common and combined, nginx-ingress, `rt=`/`urt=` forms, Traefik (CLF and JSON), Envoy and Istio (text and JSON), uvicorn, and
-    JSON with the usual keys (nginx, Caddy, LiteLLM).
+    Reads: common and combined, nginx-ingress, `rt=`/`urt=` forms, Traefik (CLF and JSON), Envoy and
+    Istio (text and JSON), uvicorn, and JSON with the usual keys (nginx, Caddy, LiteLLM).
     """
     text = line.strip()
     if text[:1] == "{" or "{" in text[:80]:
@@ -112,7 +153,11 @@ def _clf(found: re.Match[str]) -> Access:
     if timed := _INGRESS.match(rest):
         total = _number(timed["total"])
         parts = [_number(part) for part in re.split(r", | : ", timed["upstream"])]
-        upstream = sum(part for part in parts if part is not None) if any(part is not None for part in parts) else None
+        upstream = (
+            sum(part for part in parts if part is not None)
+            if any(part is not None for part in parts)
+            else None
+        )
     elif timed := _TRAEFIK_CLF.search(rest):
         total = int(timed["ms"]) / 1000.0
     else:
@@ -121,7 +166,14 @@ def _clf(found: re.Match[str]) -> Access:
                 total = _number(named["value"])
             elif named["name"] in ("urt", "upstream_response_time"):
                 upstream = _number(named["value"])
-    return Access(_clf_time(found["time"]), int(found["status"]), route, probe or "kube-probe" in rest, total, upstream)
+    return Access(
+        _clf_time(found["time"]),
+        int(found["status"]),
+        route,
+        probe or "kube-probe" in rest,
+        total,
+        upstream,
+    )
 
 
 def _envoy(found: re.Match[str]) -> Access:
@@ -140,7 +192,9 @@ def _envoy(found: re.Match[str]) -> Access:
 
 
 def _envoy_status(status: int, flags: str) -> int:
-    """Envoy answers 0 where the client left (DC), and marks an upstream time-out (UT) by a flag beside whatever it answered."""
+    """Envoy answers 0 where the client left (DC), and marks an upstream time-out (UT) by a flag
+    beside whatever it answered.
+    """
     if "DC" in flags.split(",") or status == 0:
         return 499
     return 504 if {"UT", "DT", "SI"} & set(flags.split(",")) else status
@@ -160,13 +214,17 @@ def _json(text: str) -> Access | None:
             **{str(key).lower(): value for key, value in inner.items()},
             **{key: value for key, value in flat.items() if key != "request"},
         }
-    status = next((status for key in _STATUS_KEYS if (status := _status(flat.get(key))) is not None), None)
+    status = next(
+        (status for key in _STATUS_KEYS if (status := _status(flat.get(key))) is not None), None
+    )
     if status is None:
         return None
     if isinstance(flat.get("response_flags"), str):
         status = _envoy_status(status, flat["response_flags"])
     path = next((flat[key] for key in _PATH_KEYS if isinstance(flat.get(key), str)), "")
-    route, probe = _route(path.split(" ")[1] if path.count(" ") >= 1 and path.split(" ")[0].isupper() else path)
+    route, probe = _route(
+        path.split(" ")[1] if path.count(" ") >= 1 and path.split(" ")[0].isupper() else path
+    )
     at = next((at for key in _TIME_KEYS if (at := _instant(flat.get(key))) is not None), None)
     return Access(at, status, route, probe, _total(flat), _duration(flat, _UPSTREAM_KEYS))
 
@@ -190,8 +248,14 @@ def _total(flat: Mapping[str, Any]) -> float | None:
 def _duration(flat: Mapping[str, Any], keys: Mapping[str, float]) -> float | None:
     for key, unit_s in keys.items():
         value = flat.get(key)
-        if isinstance(value, str) and ("," in value or " : " in value):  # one per upstream that nginx tried
-            parts = [amount for part in re.split(r",| : ", value) if (amount := _amount(part.strip())) is not None]
+        if isinstance(value, str) and (
+            "," in value or " : " in value
+        ):  # one per upstream that nginx tried
+            parts = [
+                amount
+                for part in re.split(r",| : ", value)
+                if (amount := _amount(part.strip())) is not None
+            ]
             if parts:
                 return sum(parts) * unit_s
         amount = _amount(value)
@@ -231,7 +295,9 @@ def _route(path: str) -> tuple[str, bool]:
     bare = bare.rstrip("/") or "/"
     if any(bare == probe or bare.endswith(probe) for probe in _PROBES):
         return bare[bare.rindex("/") :], True
-    return _OUR_ROUTES.get(bare) or next((route for route in _ROUTES if bare.endswith(route)), "other"), False
+    return _OUR_ROUTES.get(bare) or next(
+        (route for route in _ROUTES if bare.endswith(route)), "other"
+    ), False
 
 
 def _number(text: str) -> float | None:
@@ -262,7 +328,9 @@ def _iso(text: str) -> float | None:
         return None
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     try:
-        then = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=_zone(zone)).timestamp()
+        then = datetime(
+            int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=_zone(zone)
+        ).timestamp()
     except (ValueError, OverflowError):
         return None
     return then + (float(fraction) if fraction else 0.0)
@@ -274,7 +342,15 @@ def _clf_time(text: str) -> float | None:
         return None
     day, month, year, hour, minute, second, zone = found.groups()
     try:
-        return datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=_zone(zone)).timestamp()
+        return datetime(
+            int(year),
+            _MONTHS[month],
+            int(day),
+            int(hour),
+            int(minute),
+            int(second),
+            tzinfo=_zone(zone),
+        ).timestamp()
     except (ValueError, KeyError, OverflowError):
         return None
 

@@ -1,4 +1,6 @@
-"""What a gateway's access log says about its requests: rates, answers, durations. Never who asked for what."""
+"""What a gateway's access log says about its requests: rates, answers, durations. Never who asked
+for what.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,18 @@ class _Slice:
     timed_out: int = 0
     long_streams: int = 0
     durations: dict[int, int] = field(default_factory=dict)
-    """Requests by duration: the key is the number of the step on a logarithmic scale, eight to a doubling (9 % wide)."""
+    """Requests by duration: the key is the number of the step on a logarithmic scale, eight to a
+    doubling (9 % wide).
+    """
     shares: dict[int, int] = field(default_factory=dict)
     """Requests by upstream share of their duration, in fiftieths."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSlice:
-    """Ten seconds of requests that are not probes. `durations`: step on a logarithmic scale to count; `shares`: fiftieth to count."""
+    """Ten seconds of requests that are not probes. `durations`: step on a logarithmic scale to
+    count; `shares`: fiftieth to count.
+    """
 
     at: float | None
     requests: int
@@ -50,7 +56,8 @@ class AccessSlice:
 
 @dataclass(frozen=True, slots=True)
 class AccessLogDigest:
-    """An access log in a nutshell: its last three hours in slices of ten seconds, and the requests by route.
+    """An access log in a nutshell: its last three hours in slices of ten seconds, and the requests
+    by route.
 
     `requests` counts what is no probe; `routes` has only vLLM's own routes and "other".
     """
@@ -67,11 +74,16 @@ class AccessLogDigest:
     problems: tuple[str, ...] = ()
 
     def signals(self, at: float) -> dict[str, Signal]:
-        """The gateway_* signals over the last fifteen minutes of the log, as seen at `at` (unix seconds).
+        """The gateway_* signals over the last fifteen minutes of the log, as seen at `at` (unix
+        seconds).
 
         Lines without a time count as one slice at `at`. A log without a request gives nothing.
         """
-        window = [part for part in self.slices if part.at is None or self.last_at is None or part.at > self.last_at - WINDOW_S]
+        window = [
+            part
+            for part in self.slices
+            if part.at is None or self.last_at is None or part.at > self.last_at - WINDOW_S
+        ]
         requests = sum(part.requests for part in window)
         if not requests:
             return {}
@@ -79,23 +91,48 @@ class AccessLogDigest:
         durations = _merged(part.durations for part in window)
         shares = _merged(part.shares for part in window)
         made = [
-            signal("gateway_5xx_ratio", [(when, sum(part.failed for part in window) / requests)], self.source),
-            signal("gateway_timeout_ratio", [(when, sum(part.timed_out for part in window) / requests)], self.source),
+            signal(
+                "gateway_5xx_ratio",
+                [(when, sum(part.failed for part in window) / requests)],
+                self.source,
+            ),
+            signal(
+                "gateway_timeout_ratio",
+                [(when, sum(part.timed_out for part in window) / requests)],
+                self.source,
+            ),
         ]
         if durations:
             p99 = _duration_of(_quantile(durations, 0.99))
             made.append(signal("gateway_duration_p99_s", [(when, p99)], self.source))
-            made.append(signal("gateway_long_streams", [(when, float(sum(part.long_streams for part in window)))], self.source))
+            made.append(
+                signal(
+                    "gateway_long_streams",
+                    [(when, float(sum(part.long_streams for part in window)))],
+                    self.source,
+                )
+            )
         if shares:
-            made.append(signal("gateway_upstream_share_ratio", [(when, (_quantile(shares, 0.5) + 0.5) / (_SHARE_STEPS + 1))], self.source))
-        rates = [(min(part.at + SLICE_S, at), part.requests / SLICE_S) for part in window if part.at is not None]
+            made.append(
+                signal(
+                    "gateway_upstream_share_ratio",
+                    [(when, (_quantile(shares, 0.5) + 0.5) / (_SHARE_STEPS + 1))],
+                    self.source,
+                )
+            )
+        rates = [
+            (min(part.at + SLICE_S, at), part.requests / SLICE_S)
+            for part in window
+            if part.at is not None
+        ]
         if len(rates) > 1:  # the last slice is not over yet, and one slice is no rate
             made.append(signal("gateway_requests_per_s", rates[:-1], self.source))
         return {found.name: found for found in made if found is not None}
 
 
 def digest(lines: Iterable[str], *, source: str) -> AccessLogDigest:
-    """The digest of an access log, read in one pass with a memory that does not grow. `source` names it for a person.
+    """The digest of an access log, read in one pass with a memory that does not grow. `source`
+    names it for a person.
 
     Errors: none; lines of no known form are counted in `unread`.
     """
@@ -122,11 +159,27 @@ def digest(lines: Iterable[str], *, source: str) -> AccessLogDigest:
             _drop_oldest(slices)
         _count(slices.setdefault(key, _Slice()), found)
     kept = tuple(
-        AccessSlice(key, part.requests, part.failed, part.timed_out, part.long_streams, dict(part.durations), dict(part.shares))
-        for key, part in sorted(slices.items(), key=lambda item: -math.inf if item[0] is None else item[0])
+        AccessSlice(
+            key,
+            part.requests,
+            part.failed,
+            part.timed_out,
+            part.long_streams,
+            dict(part.durations),
+            dict(part.shares),
+        )
+        for key, part in sorted(
+            slices.items(), key=lambda item: -math.inf if item[0] is None else item[0]
+        )
     )
-    problems = (f"{unread} of {count} lines are of no access-log form that is known",) if unread > max(10, count // 10) else ()
-    return AccessLogDigest(source, count, requests, probes, unread, routes, kept, first, last, problems)
+    problems = (
+        (f"{unread} of {count} lines are of no access-log form that is known",)
+        if unread > max(10, count // 10)
+        else ()
+    )
+    return AccessLogDigest(
+        source, count, requests, probes, unread, routes, kept, first, last, problems
+    )
 
 
 def _count(part: _Slice, found: Access) -> None:

@@ -1,6 +1,8 @@
-"""The horizontal autoscaler: at its maximum, behind its own wish, and when replicas were last taken away.
+"""The horizontal autoscaler: at its maximum, behind its own wish, and when replicas were last taken
+away.
 
-Source: autoscaling/v2 and v1 HorizontalPodAutoscaler; events SuccessfulRescale and ScalingReplicaSet, Kubernetes 1.27 to 1.34.
+Source: autoscaling/v2 and v1 HorizontalPodAutoscaler; events SuccessfulRescale and
+ScalingReplicaSet, Kubernetes 1.27 to 1.34.
 """
 
 from __future__ import annotations
@@ -12,10 +14,24 @@ from typing import Any
 
 from barostat.core.signal import Signal
 from barostat.platform.events import Event
-from barostat.platform.objects import Object, ago, condition, count, fact, items, mapping, name_of, objects, quantity, text
+from barostat.platform.objects import (
+    Object,
+    ago,
+    condition,
+    count,
+    fact,
+    items,
+    mapping,
+    name_of,
+    objects,
+    quantity,
+    text,
+)
 from barostat.platform.workload import Workload, ready_replicas
 
-_SCALED_DOWN = re.compile(r"Scaled down replica set (\S+) (?:to (\d+) from (\d+)|from (\d+) to (\d+)|to (\d+))")
+_SCALED_DOWN = re.compile(
+    r"Scaled down replica set (\S+) (?:to (\d+) from (\d+)|from (\d+) to (\d+)|to (\d+))"
+)
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
@@ -25,7 +41,10 @@ def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) 
     if found is None:
         return []
     source = f"HPA {name_of(found)}"
-    desired, current = count(found, "status", "desiredReplicas"), count(found, "status", "currentReplicas")
+    desired, current = (
+        count(found, "status", "desiredReplicas"),
+        count(found, "status", "currentReplicas"),
+    )
     most = count(found, "spec", "maxReplicas")
     limited = _condition(found, "ScalingLimited")
     notes = [
@@ -35,9 +54,15 @@ def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) 
     ]
     made: list[Signal] = []
     if desired is not None and most is not None:
-        wants_more = text(limited, "reason") == "TooManyReplicas" if limited else _over_target(found)
+        wants_more = (
+            text(limited, "reason") == "TooManyReplicas" if limited else _over_target(found)
+        )
         at_max = desired >= most and wants_more
-        detail = f"wants {desired}, has {current}, maximum {most}; {text(limited, 'message')}" if at_max else ""
+        detail = (
+            f"wants {desired}, has {current}, maximum {most}; {text(limited, 'message')}"
+            if at_max
+            else ""
+        )
         made += fact("hpa_at_max", float(at_max), at, source, detail)
     ready = ready_replicas(workload)
     have = ready if ready is not None else current
@@ -68,7 +93,12 @@ def _condition(hpa: Object, kind: str) -> Object:
     except (ValueError, RecursionError):
         return {}
     return (
-        next((entry for entry in entries if isinstance(entry, dict) and entry.get("type") == kind), {}) if isinstance(entries, list) else {}
+        next(
+            (entry for entry in entries if isinstance(entry, dict) and entry.get("type") == kind),
+            {},
+        )
+        if isinstance(entries, list)
+        else {}
     )
 
 
@@ -82,24 +112,42 @@ def _over_target(hpa: Object) -> bool:
     wanted = count(hpa, "spec", "targetCPUUtilizationPercentage")
     if percent is not None and wanted is not None and percent > wanted:
         return True
-    for want, have in zip(objects(hpa, "spec", "metrics"), objects(hpa, "status", "currentMetrics"), strict=False):
-        kind = next((key for key in ("resource", "pods", "external", "object", "containerResource") if key in want and key in have), "")
+    for want, have in zip(
+        objects(hpa, "spec", "metrics"), objects(hpa, "status", "currentMetrics"), strict=False
+    ):
+        kind = next(
+            (
+                key
+                for key in ("resource", "pods", "external", "object", "containerResource")
+                if key in want and key in have
+            ),
+            "",
+        )
         for name in ("averageUtilization", "averageValue", "value"):
-            limit, seen = quantity(mapping(want, kind, "target").get(name)), quantity(mapping(have, kind, "current").get(name))
+            limit, seen = (
+                quantity(mapping(want, kind, "target").get(name)),
+                quantity(mapping(have, kind, "current").get(name)),
+            )
             if limit is not None and seen is not None and seen > limit:
                 return True
     return False
 
 
-def scale_in_signals(events: Iterable[Event], workload: Workload | None, newest_set: str, at: float) -> list[Signal]:
+def scale_in_signals(
+    events: Iterable[Event], workload: Workload | None, newest_set: str, at: float
+) -> list[Signal]:
     """scale_in_age_s: since replicas were last taken away.
 
-    `newest_set`: the ReplicaSet of the current revision. A rollout shrinks the older ones too, and that takes nothing away.
+    `newest_set`: the ReplicaSet of the current revision. A rollout shrinks the older ones too, and
+    that takes nothing away.
     """
     last: tuple[float, str] | None = None
     for event in events:
         if event.last_at is None or (
-            workload is not None and event.name and event.name != workload.name and event.kind != "HorizontalPodAutoscaler"
+            workload is not None
+            and event.name
+            and event.name != workload.name
+            and event.kind != "HorizontalPodAutoscaler"
         ):
             continue
         taken = False

@@ -1,6 +1,7 @@
 """Kubernetes events of both API shapes, as one kind of record.
 
-Source: core/v1 Event (involvedObject, message, count) and events.k8s.io/v1 Event (regarding, note, series), Kubernetes 1.27 to 1.34.
+Source: core/v1 Event (involvedObject, message, count) and events.k8s.io/v1 Event (regarding, note,
+series), Kubernetes 1.27 to 1.34.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from barostat.core.signal import Signal
 from barostat.platform.objects import Object, count, fact, instant, items, mapping, text
 
 _XID = re.compile(
-    r"Xid\s*\(PCI[^)]*\)\s*:\s*(\d{1,3})|\bXid\w*?[=:\s]{1,3}(\d{1,3})\b|(?:\b|Nvidia)XID\D{0,3}(\d{1,3})(?!\d)", re.IGNORECASE
+    r"Xid\s*\(PCI[^)]*\)\s*:\s*(\d{1,3})|\bXid\w*?[=:\s]{1,3}(\d{1,3})\b|(?:\b|Nvidia)XID\D{0,3}(\d{1,3})(?!\d)",
+    re.IGNORECASE,
 )
 _GPU_SICK = re.compile(
     r"XidCriticalError|GPU\S* (?:is|are|went|marked|becomes?|goes) unhealthy|device marked unhealthy|fallen off the bus|GPU is lost|"
@@ -29,7 +31,9 @@ _OOM_VICTIM = re.compile(r"Killed process \d+ \(([^)]*)\)|victim process: ([^,\s
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to an object. Units: unix seconds; None where no time is told. `times`: how often it was seen."""
+    """Something that happened to an object. Units: unix seconds; None where no time is told.
+    `times`: how often it was seen.
+    """
 
     reason: str
     message: str
@@ -50,7 +54,9 @@ class Event:
 def read_events(documents: Mapping[str, Any]) -> tuple[Event, ...]:
     """Every event of the documents, oldest first."""
     found = [_event(item) for item in items(documents.get("events"))]
-    return tuple(sorted(found, key=lambda event: (event.last_at or 0.0, event.reason, event.message)))
+    return tuple(
+        sorted(found, key=lambda event: (event.last_at or 0.0, event.reason, event.message))
+    )
 
 
 def _event(item: Object) -> Event:
@@ -82,8 +88,12 @@ def _event(item: Object) -> Event:
     )
 
 
-def about(events: Iterable[Event], kind: str, name: str, namespace: str = "", uid: str = "") -> tuple[Event, ...]:
-    """The events of one object, and of none before it that had its name. What an event does not tell, or is not asked for, is no bar."""
+def about(
+    events: Iterable[Event], kind: str, name: str, namespace: str = "", uid: str = ""
+) -> tuple[Event, ...]:
+    """The events of one object, and of none before it that had its name. What an event does not
+    tell, or is not asked for, is no bar.
+    """
     return tuple(
         event
         for event in events
@@ -96,7 +106,9 @@ def about(events: Iterable[Event], kind: str, name: str, namespace: str = "", ui
 
 def xid_codes(words: str) -> tuple[int, ...]:
     """The Xid codes that a message names."""
-    return tuple(int(next(group for group in found.groups() if group)) for found in _XID.finditer(words))
+    return tuple(
+        int(next(group for group in found.groups() if group)) for found in _XID.finditer(words)
+    )
 
 
 def sick_gpu(words: str) -> bool:
@@ -105,10 +117,12 @@ def sick_gpu(words: str) -> bool:
 
 
 def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Signal]:
-    """kernel_* signals from what the node problem detector, the device plugin and the kubelet reported about the node.
+    """kernel_* signals from what the node problem detector, the device plugin and the kubelet
+    reported about the node.
 
-    Nothing is said where no such event is: its absence proves nothing, events live an hour. The kernel's killer is told only where its
-    victim may be an engine's process: a node runs other things too.
+    Nothing is said where no such event is: its absence proves nothing, events live an hour. The
+    kernel's killer is told only where its victim may be an engine's process: a node runs other
+    things too.
     """
     fatal: list[tuple[int, str]] = []
     kills: list[str] = []
@@ -127,7 +141,15 @@ def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Si
     made: list[Signal] = []
     if fatal:
         codes = ", ".join(str(code) for code in dict.fromkeys(code for code, _ in fatal))
-        made += fact("kernel_xid_fatal", float(len(fatal)), at, source, f"Xid {codes}: {fatal[-1][1]}")
+        made += fact(
+            "kernel_xid_fatal", float(len(fatal)), at, source, f"Xid {codes}: {fatal[-1][1]}"
+        )
     if kills:
-        made += fact("kernel_oom_kill", float(len(kills)), at, source, f"killed: {', '.join(dict.fromkeys(kills))}; {last}")
+        made += fact(
+            "kernel_oom_kill",
+            float(len(kills)),
+            at,
+            source,
+            f"killed: {', '.join(dict.fromkeys(kills))}; {last}",
+        )
     return made

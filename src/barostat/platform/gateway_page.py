@@ -1,6 +1,8 @@
-"""What Barostat's own gateway says of its requests: its page of metrics, looked at again and again. Counts only, never who asked for what.
+"""What Barostat's own gateway says of its requests: its page of metrics, looked at again and again.
+Counts only, never who asked for what.
 
-Errors are those of the engines behind it: what the gateway itself refused with 429 or 503 is a share of its own.
+Errors are those of the engines behind it: what the gateway itself refused with 429 or 503 is a
+share of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from barostat.core.signal import Signal
 
 PREFIX = "barostat_gateway_"
 LONGEST = 1 << 20
-_SAMPLE = re.compile(rf"^{PREFIX}([a-z0-9_]+)(?:\{{([^}}\n]*)\}})? ([-+0-9.eE]+|\+?Inf|NaN)$", re.MULTILINE)
+_SAMPLE = re.compile(
+    rf"^{PREFIX}([a-z0-9_]+)(?:\{{([^}}\n]*)\}})? ([-+0-9.eE]+|\+?Inf|NaN)$", re.MULTILINE
+)
 _LABEL = re.compile(r'(?<![a-z_])([a-z_]++)="([^"]*)"')
 _FAILED = ("500", "502", "504")
 _GAVE_UP = ("408", "499", "504")
@@ -35,7 +39,10 @@ class GatewayPage:
     def samples(self) -> Mapping[tuple[str, Labels], float]:
         """Value by name (without the prefix) and labels."""
         found = _SAMPLE.findall(self.text[:LONGEST])
-        return {(name, tuple(sorted(_LABEL.findall(labels)))): float(value) for name, labels, value in found}
+        return {
+            (name, tuple(sorted(_LABEL.findall(labels)))): float(value)
+            for name, labels, value in found
+        }
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[tuple[Labels, float]]]:
@@ -51,7 +58,11 @@ class GatewayPage:
 
     def total(self, name: str, label: str = "", values: Sequence[str] = ()) -> float:
         """The sum over all labels, or over those samples whose label has one of the values."""
-        return sum(value for labels, value in self._by_name.get(name, ()) if not label or dict(labels).get(label) in values)
+        return sum(
+            value
+            for labels, value in self._by_name.get(name, ())
+            if not label or dict(labels).get(label) in values
+        )
 
     @property
     def arrived(self) -> float:
@@ -60,7 +71,8 @@ class GatewayPage:
 
 
 def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:
-    """The gateway_* signals of all gateways together, a point for each time that they were looked at; shares are of the whole time.
+    """The gateway_* signals of all gateways together, a point for each time that they were looked
+    at; shares are of the whole time.
 
     A gateway that started anew counts from nought. Pages of anything else are left out.
     """
@@ -71,10 +83,27 @@ def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:
     if not by_gateway:
         return {}
     source = f"metrics of the gateway {', '.join(sorted(by_gateway))}"
-    held = _together([[(page.at, _held(page)) for page in found] for found in by_gateway.values()], max)
-    queued = _together([[(page.at, page.total("queued_requests")) for page in found] for found in by_gateway.values()], sum)
-    there = _together([[(page.at, page.total("active_requests")) for page in found] for found in by_gateway.values()], sum)
-    rates = [[(later.at, _grown(one, later) / (later.at - one.at)) for one, later in pairwise(found)] for found in by_gateway.values()]
+    held = _together(
+        [[(page.at, _held(page)) for page in found] for found in by_gateway.values()], max
+    )
+    queued = _together(
+        [
+            [(page.at, page.total("queued_requests")) for page in found]
+            for found in by_gateway.values()
+        ],
+        sum,
+    )
+    there = _together(
+        [
+            [(page.at, page.total("active_requests")) for page in found]
+            for found in by_gateway.values()
+        ],
+        sum,
+    )
+    rates = [
+        [(later.at, _grown(one, later) / (later.at - one.at)) for one, later in pairwise(found)]
+        for found in by_gateway.values()
+    ]
     ends = [(found[0], found[-1]) for found in by_gateway.values()]
     at = max(last.at for _, last in ends)
     arrived = sum(_grown(*pair) for pair in ends)
@@ -86,15 +115,36 @@ def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:
         signal("gateway_active_requests", there, source),
         signal("gateway_queued_requests", queued, source),
         signal("gateway_requests_per_s", _together(rates, sum), source),
-        signal("gateway_refusals_in_window", [(at, refused)], source, _reasons(ends, "refusals_total")),
-        signal("gateway_shadow_refusals_in_window", [(at, watched)], source, _reasons(ends, "shadow_refusals_total")),
-        signal("gateway_no_output_limit_ratio", [(at, sum(_more(*pair, "no_output_limit_total") for pair in ends) / arrived)], source)
+        signal(
+            "gateway_refusals_in_window", [(at, refused)], source, _reasons(ends, "refusals_total")
+        ),
+        signal(
+            "gateway_shadow_refusals_in_window",
+            [(at, watched)],
+            source,
+            _reasons(ends, "shadow_refusals_total"),
+        ),
+        signal(
+            "gateway_no_output_limit_ratio",
+            [(at, sum(_more(*pair, "no_output_limit_total") for pair in ends) / arrived)],
+            source,
+        )
         if arrived
         else None,
     ]
     if answered:
         made.append(
-            signal("gateway_5xx_ratio", [(at, sum(_more(*pair, "requests_total", "code", _FAILED) for pair in ends) / answered)], source)
+            signal(
+                "gateway_5xx_ratio",
+                [
+                    (
+                        at,
+                        sum(_more(*pair, "requests_total", "code", _FAILED) for pair in ends)
+                        / answered,
+                    )
+                ],
+                source,
+            )
         )
         gave_up = sum(_more(*pair, "requests_total", "code", _GAVE_UP) for pair in ends)
         made.append(signal("gateway_timeout_ratio", [(at, gave_up / answered)], source))
@@ -109,44 +159,73 @@ def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:
 
 def _held(page: GatewayPage) -> float:
     """Held tokens over the pool, of the replica that has the least room."""
-    pools = {dict(labels).get("replica"): value for (name, labels), value in page.samples.items() if name == "replica_pool_tokens"}
-    held = {dict(labels).get("replica"): value for (name, labels), value in page.samples.items() if name == "replica_held_tokens"}
-    return max((held.get(replica, 0.0) / pool for replica, pool in pools.items() if pool > 0), default=0.0)
+    pools = {
+        dict(labels).get("replica"): value
+        for (name, labels), value in page.samples.items()
+        if name == "replica_pool_tokens"
+    }
+    held = {
+        dict(labels).get("replica"): value
+        for (name, labels), value in page.samples.items()
+        if name == "replica_held_tokens"
+    }
+    return max(
+        (held.get(replica, 0.0) / pool for replica, pool in pools.items() if pool > 0), default=0.0
+    )
 
 
 def _grown(one: GatewayPage, later: GatewayPage) -> float:
     return later.arrived - one.arrived if later.arrived >= one.arrived else later.arrived
 
 
-def _more(one: GatewayPage, later: GatewayPage, name: str, label: str = "", values: Sequence[str] = ()) -> float:
+def _more(
+    one: GatewayPage, later: GatewayPage, name: str, label: str = "", values: Sequence[str] = ()
+) -> float:
     before, after = one.total(name, label, values), later.total(name, label, values)
     return after - before if after >= before else after
 
 
-def _together(series: Sequence[Sequence[tuple[float, float]]], how: Callable[[Iterable[float]], float]) -> list[tuple[float, float]]:
+def _together(
+    series: Sequence[Sequence[tuple[float, float]]], how: Callable[[Iterable[float]], float]
+) -> list[tuple[float, float]]:
     """One series of several that were looked at in turn, aligned at their ends."""
     shortest = min(map(len, series))
     aligned = [found[len(found) - shortest :] for found in series]
-    return [(max(at for at, _ in row), float(how(value for _, value in row))) for row in zip(*aligned, strict=True)]
+    return [
+        (max(at for at, _ in row), float(how(value for _, value in row)))
+        for row in zip(*aligned, strict=True)
+    ]
 
 
 def _reasons(ends: Iterable[tuple[GatewayPage, GatewayPage]], name: str) -> str:
     """`no-room 12, deadline 3`: the most frequent first."""
     counts: dict[str, float] = {}
     for one, later in ends:
-        for reason in {dict(labels).get("reason", "") for found, labels in later.samples if found == name}:
+        for reason in {
+            dict(labels).get("reason", "") for found, labels in later.samples if found == name
+        }:
             counts[reason] = counts.get(reason, 0.0) + _more(one, later, name, "reason", (reason,))
-    return ", ".join(f"{reason} {count:.0f}" for reason, count in sorted(counts.items(), key=lambda entry: -entry[1]) if count)
+    return ", ".join(
+        f"{reason} {count:.0f}"
+        for reason, count in sorted(counts.items(), key=lambda entry: -entry[1])
+        if count
+    )
 
 
-def _quantile(ends: Iterable[tuple[GatewayPage, GatewayPage]], name: str, share: float) -> float | None:
-    """The upper bound of the bucket that holds the quantile, of what was counted in the time; None where nothing was."""
+def _quantile(
+    ends: Iterable[tuple[GatewayPage, GatewayPage]], name: str, share: float
+) -> float | None:
+    """The upper bound of the bucket that holds the quantile, of what was counted in the time; None
+    where nothing was.
+    """
     below: dict[float, float] = {}
     for one, later in ends:
         for found, labels in later.samples:
             if found == f"{name}_bucket":
                 bound = dict(labels)["le"]
-                below[float(bound)] = below.get(float(bound), 0.0) + _more(one, later, found, "le", (bound,))
+                below[float(bound)] = below.get(float(bound), 0.0) + _more(
+                    one, later, found, "le", (bound,)
+                )
     whole = below.get(float("inf"), 0.0)
     finite = [bound for bound in sorted(below) if bound != float("inf")]
     if not whole or not finite:

@@ -13,25 +13,37 @@ from barostat.platform.pods import engine_container, find_pod
 
 
 def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Signal], list[str]]:
-    """The pod_*, node_*, replicas_*, hpa_* and rollout signals of the replica, and what was wrong with the documents.
+    """The pod_*, node_*, replicas_*, hpa_* and rollout signals of the replica, and what was wrong
+    with the documents.
 
-    `documents`: decoded `kubectl get -o json` by kind (pods, events, nodes, replicasets, deployments, statefulsets, hpas). `pod`: the
-    replica's name; where no pod is called so, the only pod that looks like vLLM stands for it.
+    `documents`: decoded `kubectl get -o json` by kind (pods, events, nodes, replicasets,
+    deployments, statefulsets, hpas). `pod`: the replica's name; where no pod is called so, the only
+    pod that looks like vLLM stands for it.
     """
-    problems = [problem for kind in documents if (problem := shape_problem(str(kind), documents[kind]))]
+    problems = [
+        problem for kind in documents if (problem := shape_problem(str(kind), documents[kind]))
+    ]
     found = find_pod(documents, pod)
     known = items(documents.get("pods"))
     if found is not None and text(found, "metadata", "namespace"):
         documents = {kind: _within(str(kind), documents[kind], found) for kind in documents}
     if found is None and known:
         named = ", ".join(name_of(item) for item in known[:5])
-        problems.append(f"kubernetes pods: none is called {pod!r} (there are {len(known)}: {named})")
+        problems.append(
+            f"kubernetes pods: none is called {pod!r} (there are {len(known)}: {named})"
+        )
     events = read_events(documents)
     owner = workload.workload_of(documents, found)
     made: list[Signal] = []
     if found is not None:
         container = engine_container(found)
-        own_events = about(events, "Pod", name_of(found), text(found, "metadata", "namespace"), text(found, "metadata", "uid"))
+        own_events = about(
+            events,
+            "Pod",
+            name_of(found),
+            text(found, "metadata", "namespace"),
+            text(found, "metadata", "uid"),
+        )
         made += pod_status.signals(found, container, own_events, at, "events" in documents)
         if node := text(found, "spec", "nodeName"):
             made += nodes.signals(documents, node, events, at)
@@ -44,13 +56,22 @@ def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Sig
 
 
 def _within(kind: str, document: Any, pod: Object) -> list[Object]:
-    """The objects that can matter to this pod: of its namespace or of none, as two namespaces may have a workload of one name each.
+    """The objects that can matter to this pod: of its namespace or of none, as two namespaces may
+    have a workload of one name each.
 
-    Of the events those about other pods and other nodes are left out: most of what a fleet of hundreds has.
+    Of the events those about other pods and other nodes are left out: most of what a fleet of
+    hundreds has.
     """
-    namespace, name, node = text(pod, "metadata", "namespace"), name_of(pod), text(pod, "spec", "nodeName")
+    namespace, name, node = (
+        text(pod, "metadata", "namespace"),
+        name_of(pod),
+        text(pod, "spec", "nodeName"),
+    )
     found = [
-        item for item in items(document) if mapping(item, "metadata").get("namespace", namespace) in (namespace, "") or kind == "events"
+        item
+        for item in items(document)
+        if mapping(item, "metadata").get("namespace", namespace) in (namespace, "")
+        or kind == "events"
     ]
     if kind != "events":
         return found

@@ -1,4 +1,5 @@
-"""A label selector of an object: as the API server reads it from a query, and whether it selects labels that are at hand.
+"""A label selector of an object: as the API server reads it from a query, and whether it selects
+labels that are at hand.
 
 Source: meta/v1 LabelSelector; "Labels and Selectors" in Kubernetes' documentation.
 """
@@ -17,15 +18,21 @@ def as_query(selector: Object) -> str:
     for entry in objects(selector, "matchExpressions"):
         key, how = text(entry, "key"), text(entry, "operator")
         values = ",".join(_values(entry))
-        parts.append({"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}.get(how, f"!{key}"))
+        parts.append(
+            {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}.get(
+                how, f"!{key}"
+            )
+        )
     return ",".join(parts)
 
 
 def selects(selector: Object, labels: Mapping[str, Any]) -> bool:
-    """True where an object with those labels is selected; a selector that asks for nothing selects everything."""
-    return all(labels.get(key) == value for key, value in mapping(selector, "matchLabels").items()) and all(
-        _holds(entry, labels) for entry in objects(selector, "matchExpressions")
-    )
+    """True where an object with those labels is selected; a selector that asks for nothing selects
+    everything.
+    """
+    return all(
+        labels.get(key) == value for key, value in mapping(selector, "matchLabels").items()
+    ) and all(_holds(entry, labels) for entry in objects(selector, "matchExpressions"))
 
 
 def _holds(entry: Object, labels: Mapping[str, Any]) -> bool:

@@ -1,7 +1,8 @@
-"""Which ConfigMap a file in a container comes from, and the script that a container starts where it is such a file.
+"""Which ConfigMap a file in a container comes from, and the script that a container starts where it
+is such a file.
 
-Source: core/v1 Container (command, args), VolumeMount (mountPath, subPath), ConfigMapVolumeSource (items), ProjectedVolumeSource;
-Kubernetes 1.27 to 1.34.
+Source: core/v1 Container (command, args), VolumeMount (mountPath, subPath), ConfigMapVolumeSource
+(items), ProjectedVolumeSource; Kubernetes 1.27 to 1.34.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
 """Programs that run the file behind them and their options."""
 _TEXT_FOLLOWS = re.compile(r"-\w*c\w*")
 _NAME_FOLLOWS = re.compile(r"[-+]\w*[oO]\w*")
-"""Options of a shell in one word: `-euc`, and `-euo`, behind which stands the name of one more: `pipefail`."""
+"""Options of a shell in one word: `-euc`, and `-euo`, behind which stands the name of one more:
+`pipefail`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +33,48 @@ class Mounted:
 
 
 def config_map_of(pod: Object, container: str, path: str) -> Mounted | None:
-    """The ConfigMap and the key that the file is, or None where it comes from elsewhere. `pod`: a pod, or a pod template."""
+    """The ConfigMap and the key that the file is, or None where it comes from elsewhere. `pod`: a
+    pod, or a pod template.
+    """
     file = PurePosixPath(path)
     item = container_named(pod, container)
-    mounts = [entry for entry in objects(item, "volumeMounts") if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)]
+    mounts = [
+        entry
+        for entry in objects(item, "volumeMounts")
+        if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)
+    ]
     if not mounts or ".." in file.parts:
         return None
-    mount = max(mounts, key=lambda entry: len(PurePosixPath(text(entry, "mountPath")).parts))  # the deepest one hides the others
+    mount = max(
+        mounts, key=lambda entry: len(PurePosixPath(text(entry, "mountPath")).parts)
+    )  # the deepest one hides the others
     inside = file.relative_to(PurePosixPath(text(mount, "mountPath")))
-    below = str(PurePosixPath(text(mount, "subPath")) / inside) if text(mount, "subPath") else str(inside)
-    volume = next((entry for entry in objects(pod, "spec", "volumes") if text(entry, "name") == text(mount, "name")), {})
+    below = (
+        str(PurePosixPath(text(mount, "subPath")) / inside)
+        if text(mount, "subPath")
+        else str(inside)
+    )
+    volume = next(
+        (
+            entry
+            for entry in objects(pod, "spec", "volumes")
+            if text(entry, "name") == text(mount, "name")
+        ),
+        {},
+    )
     sources = [mapping(volume, "configMap")] if "configMap" in volume else []
-    sources += [mapping(source, "configMap") for source in objects(volume, "projected", "sources") if "configMap" in source]
+    sources += [
+        mapping(source, "configMap")
+        for source in objects(volume, "projected", "sources")
+        if "configMap" in source
+    ]
     for source in sources:
         items = objects(source, "items")
-        key = next((text(entry, "key") for entry in items if text(entry, "path") == below), "") if items else below
+        key = (
+            next((text(entry, "key") for entry in items if text(entry, "path") == below), "")
+            if items
+            else below
+        )
         if key and "/" not in key and text(source, "name"):
             return Mounted(text(source, "name"), key)
     return None
@@ -55,20 +85,36 @@ def _covers(mount: PurePosixPath, file: PurePosixPath) -> bool:
 
 
 def script_of(pod: Object, container: str) -> Mounted | None:
-    """The key of a ConfigMap that the container runs; None where it starts anything else. `pod`: a pod, or a pod template."""
+    """The key of a ConfigMap that the container runs; None where it starts anything else. `pod`: a
+    pod, or a pod template.
+    """
     run = _run(command_words(container_named(pod, container)))
     return config_map_of(pod, container, run[0]) if run else None
 
 
-def script_command(pod: Object, container: str, config_maps: Mapping[str, Object]) -> list[str] | None:
-    """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None where none is run that is among `config_maps` (by name)."""
+def script_command(
+    pod: Object, container: str, config_maps: Mapping[str, Object]
+) -> list[str] | None:
+    """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None where none is run that is
+    among `config_maps` (by name).
+    """
     held = script_of(pod, container)
-    script = None if held is None else mapping(config_maps.get(held.config_map, {}), "data").get(held.key)
-    return ["sh", "-c", script, *_run(command_words(container_named(pod, container)))] if isinstance(script, str) else None
+    script = (
+        None
+        if held is None
+        else mapping(config_maps.get(held.config_map, {}), "data").get(held.key)
+    )
+    return (
+        ["sh", "-c", script, *_run(command_words(container_named(pod, container)))]
+        if isinstance(script, str)
+        else None
+    )
 
 
 def _run(words: list[str]) -> list[str]:
-    """The file that is run and its arguments; empty for a text (`-c`), and for a program that is found by its name."""
+    """The file that is run and its arguments; empty for a text (`-c`), and for a program that is
+    found by its name.
+    """
     for place, word in enumerate(words):
         if _TEXT_FOLLOWS.fullmatch(word):
             return []

@@ -1,7 +1,9 @@
-"""Whether a node is one that a pod must have by its node affinity; what it only prefers does not count.
+"""Whether a node is one that a pod must have by its node affinity; what it only prefers does not
+count.
 
-Source: core/v1 NodeAffinity (requiredDuringSchedulingIgnoredDuringExecution: terms are alternatives, what stands in one holds together; an
-empty term selects nothing), Kubernetes 1.27 to 1.34.
+Source: core/v1 NodeAffinity (requiredDuringSchedulingIgnoredDuringExecution: terms are
+alternatives, what stands in one holds together; an empty term selects nothing), Kubernetes 1.27 to
+1.34.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ _SHOWN = 80
 
 
 def against_affinity(template: Object, node: Object) -> str:
-    """Why the node is none of those that the template's node affinity asks for; empty where it is, or nothing is asked."""
+    """Why the node is none of those that the template's node affinity asks for; empty where it is,
+    or nothing is asked.
+    """
     terms = objects(template, *_REQUIRED, "nodeSelectorTerms")
     if not terms or any(_fits(term, node) for term in terms):
         return ""
@@ -25,17 +29,30 @@ def against_affinity(template: Object, node: Object) -> str:
 def _fits(term: Object, node: Object) -> bool:
     labels, named = mapping(node, "metadata", "labels"), {"metadata.name": name_of(node)}
     asked, fields = objects(term, "matchExpressions"), objects(term, "matchFields")
-    return bool(asked or fields) and all(_holds(one, labels) for one in asked) and all(_holds(one, named) for one in fields)
+    return (
+        bool(asked or fields)
+        and all(_holds(one, labels) for one in asked)
+        and all(_holds(one, named) for one in fields)
+    )
 
 
 def _holds(asked: Object, labels: Object) -> bool:
     how, key = text(asked, "operator"), text(asked, "key")
     if how not in ("Gt", "Lt"):
         return selects({"matchExpressions": [asked]}, labels)
-    bound, found = (whole_number(str(one)) for one in ((*sequence(asked, "values"), "")[0], labels.get(key, "")))
-    return bound is not None and found is not None and (found > bound if how == "Gt" else found < bound)
+    bound, found = (
+        whole_number(str(one)) for one in ((*sequence(asked, "values"), "")[0], labels.get(key, ""))
+    )
+    return (
+        bound is not None
+        and found is not None
+        and (found > bound if how == "Gt" else found < bound)
+    )
 
 
 def _told(term: Object) -> str:
     asked = (*objects(term, "matchExpressions"), *objects(term, "matchFields"))
-    return ", ".join(" ".join([text(one, "key"), text(one, "operator"), *map(str, sequence(one, "values"))]) for one in asked)
+    return ", ".join(
+        " ".join([text(one, "key"), text(one, "operator"), *map(str, sequence(one, "values"))])
+        for one in asked
+    )

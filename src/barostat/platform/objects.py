@@ -1,4 +1,5 @@
-"""Kubernetes objects as `kubectl get -o json` prints them, read without trust: any field may be missing or of the wrong type.
+"""Kubernetes objects as `kubectl get -o json` prints them, read without trust: any field may be
+missing or of the wrong type.
 
 Source: Kubernetes API conventions (quantities, RFC 3339 times), 1.27 to 1.34.
 """
@@ -16,8 +17,12 @@ from barostat.core.signal import Signal
 
 Object = Mapping[str, Any]
 _EMPTY: Object = {}
-_TIME = re.compile(r"^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?\s*([Zz]|[-+]\d\d:?\d\d)?$")
-_QUANTITY = re.compile(r"^([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+)([numkMGTPE]|Ki|Mi|Gi|Ti|Pi|Ei)?$")
+_TIME = re.compile(
+    r"^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?\s*([Zz]|[-+]\d\d:?\d\d)?$"
+)
+_QUANTITY = re.compile(
+    r"^([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+)([numkMGTPE]|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+)
 _SUFFIX = {
     "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
@@ -57,7 +62,12 @@ def value(node: Any, *path: str) -> Any:
 def count(node: Any, *path: str) -> int | None:
     """The whole number at the path, or None."""
     found = value(node, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float) or abs(found) > 2**53 or not math.isfinite(found):
+    if (
+        isinstance(found, bool)
+        or not isinstance(found, int | float)
+        or abs(found) > 2**53
+        or not math.isfinite(found)
+    ):
         return None
     return int(found)
 
@@ -105,11 +115,17 @@ def items(document: Any) -> list[Object]:
 
 def shape_problem(kind: str, document: Any) -> str:
     """What is wrong with a document as a whole, or an empty text."""
-    if isinstance(document, list) or (isinstance(document, dict) and ("items" in document or "metadata" in document)):
+    if isinstance(document, list) or (
+        isinstance(document, dict) and ("items" in document or "metadata" in document)
+    ):
         found = document if isinstance(document, list) else document.get("items", [])
-        broken = sum(not isinstance(entry, dict) for entry in found) if isinstance(found, list) else 1
+        broken = (
+            sum(not isinstance(entry, dict) for entry in found) if isinstance(found, list) else 1
+        )
         return f"kubernetes {kind}: {broken} of its entries are no objects" if broken else ""
-    return f"kubernetes {kind}: neither a list nor an object as `kubectl get {kind} -o json` prints it"
+    return (
+        f"kubernetes {kind}: neither a list nor an object as `kubectl get {kind} -o json` prints it"
+    )
 
 
 def name_of(item: Object) -> str:
@@ -119,7 +135,10 @@ def name_of(item: Object) -> str:
 
 def condition(item: Object, kind: str) -> Object:
     """The status condition of that type, or an empty object."""
-    return next((found for found in objects(item, "status", "conditions") if found.get("type") == kind), _EMPTY)
+    return next(
+        (found for found in objects(item, "status", "conditions") if found.get("type") == kind),
+        _EMPTY,
+    )
 
 
 def fact(name: str, measured: float, at: float, source: str, detail: str = "") -> list[Signal]:

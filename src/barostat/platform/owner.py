@@ -1,10 +1,13 @@
-"""Who else writes a workload: Helm, Argo CD, Flux, an operator, an autoscaler; whether a direct write would last; and how each is paused.
+"""Who else writes a workload: Helm, Argo CD, Flux, an operator, an autoscaler; whether a direct
+write would last; and how each is paused.
 
-Found from owner references, labels, annotations and managed fields of the workload itself; the owner's own object, where it is given, tells
-whether it corrects drift and whether it is paused already.
+Found from owner references, labels, annotations and managed fields of the workload itself; the
+owner's own object, where it is given, tells whether it corrects drift and whether it is paused
+already.
 
-Source: Helm 3 (meta.helm.sh annotations), Argo CD 2.7 to 3.5 (resource tracking, skip-reconcile, syncPolicy.automated), Flux 2
-(kustomize-controller, helm-controller v2: suspend, driftDetection), KEDA 2.x (autoscaling.keda.sh/paused), Kubernetes autoscaling/v2.
+Source: Helm 3 (meta.helm.sh annotations), Argo CD 2.7 to 3.5 (resource tracking, skip-reconcile,
+syncPolicy.automated), Flux 2 (kustomize-controller, helm-controller v2: suspend, driftDetection),
+KEDA 2.x (autoscaling.keda.sh/paused), Kubernetes autoscaling/v2.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import Any, Literal
 
 from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
 
-Kind = Literal["helm", "argo-cd", "flux-kustomization", "flux-helm-release", "operator", "hpa", "keda", "tool"]
+Kind = Literal[
+    "helm", "argo-cd", "flux-kustomization", "flux-helm-release", "operator", "hpa", "keda", "tool"
+]
 Reverts = Literal["at-once", "at-next-deploy", "no", "unknown"]
 Reach = Literal["everything", "replicas"]
 
@@ -38,7 +43,9 @@ _TOOLS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """How an owner is told to leave a workload alone, and to take it up again: a merge patch of its own object, and its undo."""
+    """How an owner is told to leave a workload alone, and to take it up again: a merge patch of its
+    own object, and its undo.
+    """
 
     api_version: str
     kind: str
@@ -49,15 +56,20 @@ class Switch:
     note: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind.lower()}/{self.name} in {self.namespace}" if self.namespace else f"{self.kind.lower()}/{self.name}"
+        return (
+            f"{self.kind.lower()}/{self.name} in {self.namespace}"
+            if self.namespace
+            else f"{self.kind.lower()}/{self.name}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """One writer besides us.
 
-    `over`: what it writes (an autoscaler: replicas only). `reverts`: what becomes of a direct write. `source`: where a change belongs.
-    `paused`: it leaves the workload alone now. `switch`: None where it has none that we know.
+    `over`: what it writes (an autoscaler: replicas only). `reverts`: what becomes of a direct
+    write. `source`: where a change belongs. `paused`: it leaves the workload alone now. `switch`:
+    None where it has none that we know.
     """
 
     kind: Kind
@@ -84,10 +96,12 @@ def owners(
     flux: Iterable[Object] = (),
     paused: Collection[tuple[str, str, str]] = (),
 ) -> tuple[Owner, ...]:
-    """Everyone who writes this Deployment or StatefulSet besides us; the one who would undo a write first comes first.
+    """Everyone who writes this Deployment or StatefulSet besides us; the one who would undo a write
+    first comes first.
 
-    `applications`: Argo CD Applications; `flux`: Kustomizations and HelmReleases; all as far as they could be read.
-    `paused`: kind, namespace and name of those whom the workload's mark calls paused for it.
+    `applications`: Argo CD Applications; `flux`: Kustomizations and HelmReleases; all as far as
+    they could be read. `paused`: kind, namespace and name of those whom the workload's mark calls
+    paused for it.
     """
     found: list[Owner] = []
     found += _operators(workload)
@@ -107,18 +121,37 @@ def _operators(workload: Object) -> list[Owner]:
         group = text(entry, "apiVersion").rpartition("/")[0]
         if group in _OWN_KINDS:
             continue
-        kind, name, namespace = text(entry, "kind"), text(entry, "name"), text(workload, "metadata", "namespace")
+        kind, name, namespace = (
+            text(entry, "kind"),
+            text(entry, "name"),
+            text(workload, "metadata", "namespace"),
+        )
         sure = entry.get("controller") is True
-        because = f"it is made by {kind} {name} ({group}), whose operator {'writes' if sure else 'may write'} it again from there"
+        because = (
+            f"it is made by {kind} {name} ({group}), whose operator "
+            f"{'writes' if sure else 'may write'} it again from there"
+        )
         found.append(
-            Owner("operator", name, namespace, "everything", "at-once" if sure else "unknown", because, f"{kind} {name} in {namespace}")
+            Owner(
+                "operator",
+                name,
+                namespace,
+                "everything",
+                "at-once" if sure else "unknown",
+                because,
+                f"{kind} {name} in {namespace}",
+            )
         )
     return found
 
 
-def _argo(workload: Object, applications: list[Object], paused: Collection[tuple[str, str, str]]) -> list[Owner]:
+def _argo(
+    workload: Object, applications: list[Object], paused: Collection[tuple[str, str, str]]
+) -> list[Owner]:
     tracked = text(workload, "metadata", "annotations", _TRACKING).partition(":")[0]
-    labelled = next((found for key in _INSTANCE if (found := text(workload, "metadata", "labels", key))), "")
+    labelled = next(
+        (found for key in _INSTANCE if (found := text(workload, "metadata", "labels", key))), ""
+    )
     named = tracked or labelled
     namespace, _, name = named.rpartition("_")
     if not name and (managers := _managers(workload, "argocd")):
@@ -130,14 +163,32 @@ def _argo(workload: Object, applications: list[Object], paused: Collection[tuple
     else:
         because = f"it is tracked by Argo CD application {name}"
     application = next(
-        (item for item in applications if name_of(item) == name and namespace in ("", text(item, "metadata", "namespace"))), None
+        (
+            item
+            for item in applications
+            if name_of(item) == name and namespace in ("", text(item, "metadata", "namespace"))
+        ),
+        None,
     )
     if application is None:
         where = f"the Git source of Argo CD application {name}"
-        return [Owner("argo-cd", name, namespace, "everything", "unknown", f"{because}; whether it heals drift could not be read", where)]
+        return [
+            Owner(
+                "argo-cd",
+                name,
+                namespace,
+                "everything",
+                "unknown",
+                f"{because}; whether it heals drift could not be read",
+                where,
+            )
+        ]
     namespace = text(application, "metadata", "namespace")
     automated = mapping(application, "spec", "syncPolicy", "automated")
-    on = "automated" in mapping(application, "spec", "syncPolicy") and automated.get("enabled") is not False
+    on = (
+        "automated" in mapping(application, "spec", "syncPolicy")
+        and automated.get("enabled") is not False
+    )
     heals = on and automated.get("selfHeal") is True
     skipped = text(application, "metadata", "annotations", ARGO_SKIP) == "true"
     # Its automated sync was switched off for us; what is synced by hand from the start is not paused by that.
@@ -145,7 +196,11 @@ def _argo(workload: Object, applications: list[Object], paused: Collection[tuple
     if skipped:
         because += ", which is paused"
     else:
-        because += ", which undoes drift by itself (selfHeal)" if heals else ", which undoes it at the next sync"
+        because += (
+            ", which undoes drift by itself (selfHeal)"
+            if heals
+            else ", which undoes it at the next sync"
+        )
     return [
         Owner(
             "argo-cd", name, namespace, "everything", "no" if skipped else "at-once" if heals else "at-next-deploy", because,
@@ -155,7 +210,9 @@ def _argo(workload: Object, applications: list[Object], paused: Collection[tuple
 
 
 def _argo_source(application: Object) -> str:
-    source = mapping(application, "spec", "source") or next(iter(objects(application, "spec", "sources")), {})
+    source = mapping(application, "spec", "source") or next(
+        iter(objects(application, "spec", "sources")), {}
+    )
     place = text(source, "path") or text(source, "chart")
     return (
         f"{text(source, 'repoURL')}, {place} at {text(source, 'targetRevision') or 'HEAD'}"
@@ -164,15 +221,35 @@ def _argo_source(application: Object) -> str:
     )
 
 
-def _argo_switch(application: Object, namespace: str, name: str, automated: Object, *, on: bool) -> Switch:
-    """Auto-sync off, which every version has; the annotation where an ApplicationSet or a parent application would set the policy again."""
-    made = any(text(entry, "kind") == "ApplicationSet" for entry in objects(application, "metadata", "ownerReferences"))
-    labels, annotations = mapping(application, "metadata", "labels"), mapping(application, "metadata", "annotations")
-    child = _TRACKING in annotations or any(key in labels for key in (*_INSTANCE, "app.kubernetes.io/instance"))
+def _argo_switch(
+    application: Object, namespace: str, name: str, automated: Object, *, on: bool
+) -> Switch:
+    """Auto-sync off, which every version has; the annotation where an ApplicationSet or a parent
+    application would set the policy again.
+    """
+    made = any(
+        text(entry, "kind") == "ApplicationSet"
+        for entry in objects(application, "metadata", "ownerReferences")
+    )
+    labels, annotations = (
+        mapping(application, "metadata", "labels"),
+        mapping(application, "metadata", "annotations"),
+    )
+    child = _TRACKING in annotations or any(
+        key in labels for key in (*_INSTANCE, "app.kubernetes.io/instance")
+    )
     if on and not made and not child:
         pause: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": None}}}
         resume: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": dict(automated)}}}
-        return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, resume, "automated sync is switched off")
+        return Switch(
+            "argoproj.io/v1alpha1",
+            "Application",
+            namespace,
+            name,
+            pause,
+            resume,
+            "automated sync is switched off",
+        )
     former = annotations.get(ARGO_SKIP)
     note = (
         "an ApplicationSet owns the application, and may take the annotation away"
@@ -180,11 +257,22 @@ def _argo_switch(application: Object, namespace: str, name: str, automated: Obje
         else "reconciliation is skipped (Argo CD 2.7 and later)"
     )
     pause = {"metadata": {"annotations": {ARGO_SKIP: "true"}}}
-    return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, {"metadata": {"annotations": {ARGO_SKIP: former}}}, note)
+    return Switch(
+        "argoproj.io/v1alpha1",
+        "Application",
+        namespace,
+        name,
+        pause,
+        {"metadata": {"annotations": {ARGO_SKIP: former}}},
+        note,
+    )
 
 
 def _flux(workload: Object, known: list[Object]) -> list[Owner]:
-    labels, annotations = mapping(workload, "metadata", "labels"), mapping(workload, "metadata", "annotations")
+    labels, annotations = (
+        mapping(workload, "metadata", "labels"),
+        mapping(workload, "metadata", "annotations"),
+    )
     found: list[Owner] = []
     for kind, group, version, ours in (
         ("HelmRelease", "helm.toolkit.fluxcd.io", "v2", "flux-helm-release"),
@@ -197,12 +285,17 @@ def _flux(workload: Object, known: list[Object]) -> list[Owner]:
             (
                 one
                 for one in known
-                if text(one, "kind") == kind and name_of(one) == name and text(one, "metadata", "namespace") == namespace
+                if text(one, "kind") == kind
+                and name_of(one) == name
+                and text(one, "metadata", "namespace") == namespace
             ),
             None,
         )
         suspended = value(item, "spec", "suspend") is True
-        left = annotations.get(f"{group}/reconcile") == "disabled" or annotations.get(f"{group}/driftDetection") == "disabled"
+        left = (
+            annotations.get(f"{group}/reconcile") == "disabled"
+            or annotations.get(f"{group}/driftDetection") == "disabled"
+        )
         if suspended or left:
             reverts: Reverts = "no"
             told = "which is suspended" if suspended else "which is told to leave it alone"
@@ -215,7 +308,12 @@ def _flux(workload: Object, known: list[Object]) -> list[Owner]:
             reverts = "at-once" if corrects else "at-next-deploy"
             told = "which corrects drift" if corrects else "which undoes it at the next upgrade"
         switch = Switch(
-            f"{group}/{version}", kind, namespace, name, {"spec": {"suspend": True}}, {"spec": {"suspend": value(item, "spec", "suspend")}}
+            f"{group}/{version}",
+            kind,
+            namespace,
+            name,
+            {"spec": {"suspend": True}},
+            {"spec": {"suspend": value(item, "spec", "suspend")}},
         )
         source = _flux_source(item, kind, name)
         kind_of: Kind = "flux-helm-release" if ours == "flux-helm-release" else "flux-kustomization"
@@ -241,16 +339,29 @@ def _flux_source(item: Object | None, kind: str, name: str) -> str:
         return f"spec.values of HelmRelease {name}" + (f" (chart {chart})" if chart else "")
     source = mapping(item, "spec", "sourceRef")
     path = text(item, "spec", "path")
-    return f"{text(source, 'kind')} {text(source, 'name')}, {path or './'}" if source else f"the source of Kustomization {name}"
+    return (
+        f"{text(source, 'kind')} {text(source, 'name')}, {path or './'}"
+        if source
+        else f"the source of Kustomization {name}"
+    )
 
 
 def _helm(workload: Object) -> list[Owner]:
-    annotations, labels = mapping(workload, "metadata", "annotations"), mapping(workload, "metadata", "labels")
+    annotations, labels = (
+        mapping(workload, "metadata", "annotations"),
+        mapping(workload, "metadata", "labels"),
+    )
     release = text(annotations, "meta.helm.sh/release-name")
-    if not release and labels.get("app.kubernetes.io/managed-by") != "Helm" and not _managers(workload, "helm"):
+    if (
+        not release
+        and labels.get("app.kubernetes.io/managed-by") != "Helm"
+        and not _managers(workload, "helm")
+    ):
         return []
     name = release or text(labels, "app.kubernetes.io/instance") or "(unnamed)"
-    namespace = text(annotations, "meta.helm.sh/release-namespace") or text(workload, "metadata", "namespace")
+    namespace = text(annotations, "meta.helm.sh/release-namespace") or text(
+        workload, "metadata", "namespace"
+    )
     chart = text(labels, "helm.sh/chart")
     source = f"the values of release {name}" + (f" (chart {chart})" if chart else "")
     return [
@@ -267,21 +378,51 @@ def _helm(workload: Object) -> list[Owner]:
 
 
 def _tools(workload: Object) -> list[Owner]:
-    names = [*_managers(workload), text(workload, "metadata", "labels", "app.kubernetes.io/managed-by")]
-    names += [str(key) for key in (*mapping(workload, "metadata", "annotations"), *mapping(workload, "metadata", "labels"))]
+    names = [
+        *_managers(workload),
+        text(workload, "metadata", "labels", "app.kubernetes.io/managed-by"),
+    ]
+    names += [
+        str(key)
+        for key in (
+            *mapping(workload, "metadata", "annotations"),
+            *mapping(workload, "metadata", "labels"),
+        )
+    ]
     for mark, tool, source in _TOOLS:
-        if any(mark in name.lower().replace("-", "").replace("configmanagement.gke", "configsync") for name in names):
-            return [Owner("tool", tool, "", "everything", "at-next-deploy", f"it is written by {tool}", source)]
+        if any(
+            mark in name.lower().replace("-", "").replace("configmanagement.gke", "configsync")
+            for name in names
+        ):
+            return [
+                Owner(
+                    "tool",
+                    tool,
+                    "",
+                    "everything",
+                    "at-next-deploy",
+                    f"it is written by {tool}",
+                    source,
+                )
+            ]
     return []
 
 
 def _autoscalers(workload: Object, hpas: list[Object], scaled: list[Object]) -> list[Owner]:
-    kind, name, namespace = text(workload, "kind") or "Deployment", name_of(workload), text(workload, "metadata", "namespace")
+    kind, name, namespace = (
+        text(workload, "kind") or "Deployment",
+        name_of(workload),
+        text(workload, "metadata", "namespace"),
+    )
     found: list[Owner] = []
     by_keda: set[str] = set()
     for item in scaled:
         target = mapping(item, "spec", "scaleTargetRef")
-        if text(target, "name") != name or text(target, "kind") not in ("", kind) or text(item, "metadata", "namespace") != namespace:
+        if (
+            text(target, "name") != name
+            or text(target, "kind") not in ("", kind)
+            or text(item, "metadata", "namespace") != namespace
+        ):
             continue
         own = name_of(item)
         by_keda.add(own)
@@ -289,10 +430,30 @@ def _autoscalers(workload: Object, hpas: list[Object], scaled: list[Object]) -> 
         paused = annotations.get(KEDA_PAUSED) == "true" or _KEDA_HELD in annotations
         pause = {"metadata": {"annotations": {KEDA_PAUSED: "true"}}}
         resume = {"metadata": {"annotations": {KEDA_PAUSED: annotations.get(KEDA_PAUSED)}}}
-        switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, own, pause, resume, "KEDA keeps the replicas that there are")
+        switch = Switch(
+            "keda.sh/v1alpha1",
+            "ScaledObject",
+            namespace,
+            own,
+            pause,
+            resume,
+            "KEDA keeps the replicas that there are",
+        )
         because = f"ScaledObject {own} {'is paused' if paused else 'sets the replicas by itself'}"
         source = f"minReplicaCount and maxReplicaCount of ScaledObject {own}"
-        found.append(Owner("keda", own, namespace, "replicas", "no" if paused else "at-once", because, source, paused, switch))
+        found.append(
+            Owner(
+                "keda",
+                own,
+                namespace,
+                "replicas",
+                "no" if paused else "at-once",
+                because,
+                source,
+                paused,
+                switch,
+            )
+        )
     for item in hpas:
         target = mapping(item, "spec", "scaleTargetRef")
         if (
@@ -302,7 +463,12 @@ def _autoscalers(workload: Object, hpas: list[Object], scaled: list[Object]) -> 
         ):
             continue
         keda = next(
-            (text(entry, "name") for entry in objects(item, "metadata", "ownerReferences") if text(entry, "kind") == "ScaledObject"), ""
+            (
+                text(entry, "name")
+                for entry in objects(item, "metadata", "ownerReferences")
+                if text(entry, "kind") == "ScaledObject"
+            ),
+            "",
         )
         if keda and keda in by_keda:
             continue
@@ -316,33 +482,78 @@ def _autoscaler(workload: Object, item: Object, keda: str) -> Owner:
     if keda:  # its ScaledObject could not be read: a write to the HPA would not last either
         because = f"HPA {name} of KEDA's ScaledObject {keda} sets the replicas by itself"
         pause: Mapping[str, Any] = {"metadata": {"annotations": {KEDA_PAUSED: "true"}}}
-        switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, keda, pause, {"metadata": {"annotations": {KEDA_PAUSED: None}}})
-        return Owner("keda", keda, namespace, "replicas", "at-once", because, f"ScaledObject {keda}", switch=switch)
+        switch = Switch(
+            "keda.sh/v1alpha1",
+            "ScaledObject",
+            namespace,
+            keda,
+            pause,
+            {"metadata": {"annotations": {KEDA_PAUSED: None}}},
+        )
+        return Owner(
+            "keda",
+            keda,
+            namespace,
+            "replicas",
+            "at-once",
+            because,
+            f"ScaledObject {keda}",
+            switch=switch,
+        )
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     now = count(workload, "spec", "replicas")
-    because = f"HPA {name} sets the replicas by itself, between {1 if least is None else least} and {most}"
+    because = (
+        f"HPA {name} sets the replicas by itself, between {1 if least is None else least} and "
+        f"{most}"
+    )
     held = now == 0 or _is_held(item, now)
     if held:
-        because = f"HPA {name} {'is off while the workload asks for 0 replicas' if now == 0 else 'is told to leave the replicas alone'}"
+        because = (
+            f"HPA {name} "
+            f"{'is off while the workload asks for 0 replicas' if now == 0 else 'is told to leave the replicas alone'}"
+        )
     if now:
         switch = _hpa_switch(item, namespace, name, now)
     return Owner(
-        "hpa", name, namespace, "replicas", "no" if held else "at-once", because, f"minReplicas and maxReplicas of HPA {name}", held, switch
+        "hpa",
+        name,
+        namespace,
+        "replicas",
+        "no" if held else "at-once",
+        because,
+        f"minReplicas and maxReplicas of HPA {name}",
+        held,
+        switch,
     )
 
 
 def _hpa_switch(item: Object, namespace: str, name: str, now: int) -> Switch:
-    """Neither up nor down by its metrics, and with bounds that one replica fewer or more does not meet: they hold without metrics.
+    """Neither up nor down by its metrics, and with bounds that one replica fewer or more does not
+    meet: they hold without metrics.
 
     At 0 replicas it is off by itself.
     """
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     behavior = value(item, "spec", "behavior")
-    former = {key: behavior.get(key) for key in _DIRECTIONS} if isinstance(behavior, Mapping) else None
-    pause = {"minReplicas": 1, "maxReplicas": max(most or 1, now + 1), "behavior": {key: {"selectPolicy": _OFF} for key in _DIRECTIONS}}
+    former = (
+        {key: behavior.get(key) for key in _DIRECTIONS} if isinstance(behavior, Mapping) else None
+    )
+    pause = {
+        "minReplicas": 1,
+        "maxReplicas": max(most or 1, now + 1),
+        "behavior": {key: {"selectPolicy": _OFF} for key in _DIRECTIONS},
+    }
     resume = {"minReplicas": least, "maxReplicas": most, "behavior": former}
     note = "it scales neither up nor down"
-    return Switch("autoscaling/v2", "HorizontalPodAutoscaler", namespace, name, {"spec": pause}, {"spec": resume}, note)
+    return Switch(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        namespace,
+        name,
+        {"spec": pause},
+        {"spec": resume},
+        note,
+    )
 
 
 def _is_held(item: Object, now: int | None) -> bool:
@@ -353,6 +564,12 @@ def _is_held(item: Object, now: int | None) -> bool:
 
 
 def _managers(workload: Object, beginning: str = "") -> list[str]:
-    """Field managers that have written the workload (not its status), by the beginning of their names."""
-    names = [text(entry, "manager") for entry in objects(workload, "metadata", "managedFields") if text(entry, "subresource") != "status"]
+    """Field managers that have written the workload (not its status), by the beginning of their
+    names.
+    """
+    names = [
+        text(entry, "manager")
+        for entry in objects(workload, "metadata", "managedFields")
+        if text(entry, "subresource") != "status"
+    ]
     return [name for name in names if name.lower().startswith(beginning)]

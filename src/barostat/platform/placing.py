@@ -1,9 +1,11 @@
-"""Whether one more pod of a template finds a node, and what quotas and disruption budgets leave: reckoned from what nodes and pods say.
+"""Whether one more pod of a template finds a node, and what quotas and disruption budgets leave:
+reckoned from what nodes and pods say.
 
-Not looked at: affinity between pods, topology spread, volumes, pre-emption. Where one of them matters the spare stays Pending, which
-ends the plan before anything was changed.
+Not looked at: affinity between pods, topology spread, volumes, pre-emption. Where one of them
+matters the spare stays Pending, which ends the plan before anything was changed.
 
-Source: core/v1 PodSpec, Node, ResourceQuota; policy/v1 PodDisruptionBudget; Kubernetes 1.27 to 1.34.
+Source: core/v1 PodSpec, Node, ResourceQuota; policy/v1 PodDisruptionBudget; Kubernetes 1.27 to
+1.34.
 """
 
 from __future__ import annotations
@@ -14,14 +16,25 @@ from collections.abc import Iterable, Mapping
 from barostat.core.whole_number import whole_number
 from barostat.platform.label_selector import selects
 from barostat.platform.node_affinity import against_affinity
-from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, sequence, text, value
+from barostat.platform.objects import (
+    Object,
+    condition,
+    count,
+    mapping,
+    name_of,
+    objects,
+    quantity,
+    sequence,
+    text,
+    value,
+)
 
 PLENTY = 1_000_000
 
 
 def requests(pod: Object) -> dict[str, float]:
-    """What the pod asks a node for: its containers and sidecars together, or an init container with the sidecars before it where that is
-    more; limits stand in.
+    """What the pod asks a node for: its containers and sidecars together, or an init container with
+    the sidecars before it where that is more; limits stand in.
     """
     beside: dict[str, float] = {}
     most: dict[str, float] = {}
@@ -45,7 +58,9 @@ def _asked(item: Object) -> dict[str, float]:
     return {name: quantity(amount) or 0.0 for name, amount in found.items()}
 
 
-def placeable(template: Object, nodes: Iterable[Object], pods: Iterable[Object]) -> tuple[bool, str]:
+def placeable(
+    template: Object, nodes: Iterable[Object], pods: Iterable[Object]
+) -> tuple[bool, str]:
     """(whether a node takes one more pod of the template, why none does)."""
     wanted = requests(template)
     used: dict[str, dict[str, float]] = {}
@@ -77,7 +92,9 @@ def _against(template: Object, node: Object) -> str:
         return why
     tolerations = objects(template, "spec", "tolerations")
     for taint in objects(node, "spec", "taints"):
-        if text(taint, "effect") in ("NoSchedule", "NoExecute") and not any(_tolerates(found, taint) for found in tolerations):
+        if text(taint, "effect") in ("NoSchedule", "NoExecute") and not any(
+            _tolerates(found, taint) for found in tolerations
+        ):
             return f"is tainted {text(taint, 'key')}"
     return ""
 
@@ -87,7 +104,9 @@ def _tolerates(toleration: Object, taint: Object) -> bool:
         return False
     if text(toleration, "operator") == "Exists":
         return text(toleration, "key") in ("", text(taint, "key"))
-    return text(toleration, "key") == text(taint, "key") and text(toleration, "value") == text(taint, "value")
+    return text(toleration, "key") == text(taint, "key") and text(toleration, "value") == text(
+        taint, "value"
+    )
 
 
 def _lacks(wanted: Mapping[str, float], node: Object, used: Mapping[str, float]) -> str:
@@ -103,7 +122,10 @@ def quota_left(template: Object, quotas: Iterable[Object]) -> int:
     """How many more pods of the template the namespace's quotas allow."""
     wanted = requests(template)
     limits = {
-        name: sum(quantity(mapping(item, "resources", "limits").get(name)) or 0.0 for item in objects(template, "spec", "containers"))
+        name: sum(
+            quantity(mapping(item, "resources", "limits").get(name)) or 0.0
+            for item in objects(template, "spec", "containers")
+        )
         for name in ("cpu", "memory")
     }
     left = float(PLENTY)
@@ -121,21 +143,29 @@ def quota_left(template: Object, quotas: Iterable[Object]) -> int:
             else:
                 amount = wanted.get(name, 0.0) if name in ("cpu", "memory") else 0.0
             if amount > 0:
-                free = (quantity(bound) or 0.0) - (quantity(mapping(quota, "status", "used").get(name)) or 0.0)
+                free = (quantity(bound) or 0.0) - (
+                    quantity(mapping(quota, "status", "used").get(name)) or 0.0
+                )
                 left = min(left, free / amount)
     return max(0, math.floor(left + 1e-9))
 
 
 def _scopes(quota: Object) -> Iterable[Object]:
     """What pods the quota counts alone; nothing for one that counts all."""
-    yield from ({"scopeName": name, "operator": "Exists"} for name in sequence(quota, "spec", "scopes"))
+    yield from (
+        {"scopeName": name, "operator": "Exists"} for name in sequence(quota, "spec", "scopes")
+    )
     yield from objects(quota, "spec", "scopeSelector", "matchExpressions")
 
 
 def _in_scope(template: Object, scope: Object) -> bool:
     spec = mapping(template, "spec")
     name, priority = text(scope, "scopeName"), text(spec, "priorityClassName")
-    amounts = [mapping(item, "resources", kind) for item in objects(spec, "containers") for kind in ("requests", "limits")]
+    amounts = [
+        mapping(item, "resources", kind)
+        for item in objects(spec, "containers")
+        for kind in ("requests", "limits")
+    ]
     best_effort = not any(one in found for found in amounts for one in ("cpu", "memory"))
     match name:
         case "Terminating" | "NotTerminating":
@@ -146,14 +176,18 @@ def _in_scope(template: Object, scope: Object) -> bool:
             held = {"PriorityClass": priority} if priority else {}
             return selects({"matchExpressions": [{**scope, "key": "PriorityClass"}]}, held)
         case "CrossNamespacePodAffinity":
-            return any("namespaces" in term or "namespaceSelector" in term for term in _pod_terms(spec))
+            return any(
+                "namespaces" in term or "namespaceSelector" in term for term in _pod_terms(spec)
+            )
     return True
 
 
 def _pod_terms(spec: Object) -> Iterable[Object]:
     for kind in ("podAffinity", "podAntiAffinity"):
         yield from objects(spec, "affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution")
-        for one in objects(spec, "affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution"):
+        for one in objects(
+            spec, "affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution"
+        ):
             yield mapping(one, "podAffinityTerm")
 
 
@@ -174,7 +208,11 @@ def disruption_minimum(template: Object, replicas: int, budgets: Iterable[Object
 
 
 def _share(written: object, of: int) -> int:
-    if isinstance(written, str) and written.endswith("%") and (percent := whole_number(written[:-1])) is not None:
+    if (
+        isinstance(written, str)
+        and written.endswith("%")
+        and (percent := whole_number(written[:-1])) is not None
+    ):
         return math.ceil(of * percent / 100)
     return written if isinstance(written, int) else of
 
@@ -185,5 +223,9 @@ def rollout_complete(deployment: Object) -> bool:
         return False
     wanted = count(deployment, "spec", "replicas")
     wanted = 1 if wanted is None else wanted
-    seen = (count(deployment, "status", "observedGeneration") or 0) >= (count(deployment, "metadata", "generation") or 0)
-    return seen and (count(deployment, "status", "updatedReplicas") or 0) == wanted == (count(deployment, "status", "replicas") or 0)
+    seen = (count(deployment, "status", "observedGeneration") or 0) >= (
+        count(deployment, "metadata", "generation") or 0
+    )
+    return seen and (count(deployment, "status", "updatedReplicas") or 0) == wanted == (
+        count(deployment, "status", "replicas") or 0
+    )

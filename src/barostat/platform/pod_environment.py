@@ -1,7 +1,8 @@
-"""The environment of a pod's containers with what it takes out of ConfigMaps filled in: `envFrom`, `valueFrom`. Secrets stay names.
+"""The environment of a pod's containers with what it takes out of ConfigMaps filled in: `envFrom`,
+`valueFrom`. Secrets stay names.
 
-Source: core/v1 EnvFromSource, ConfigMapKeySelector (Kubernetes 1.34): a later envFrom overrules an earlier one, and env overrules both;
-names that are no C identifier are left out.
+Source: core/v1 EnvFromSource, ConfigMapKeySelector (Kubernetes 1.34): a later envFrom overrules an
+earlier one, and env overrules both; names that are no C identifier are left out.
 """
 
 from __future__ import annotations
@@ -17,12 +18,23 @@ _IDENTIFIER = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 def with_references(pod: Object, config_maps: Mapping[str, Object]) -> Object:
-    """The pod (or template) with each variable that a ConfigMap holds as a literal; what is not among `config_maps` (by name) stays."""
+    """The pod (or template) with each variable that a ConfigMap holds as a literal; what is not
+    among `config_maps` (by name) stays.
+    """
     containers = objects(pod, "spec", "containers")
-    if not any("envFrom" in item or any("valueFrom" in entry for entry in objects(item, "env")) for item in containers):
+    if not any(
+        "envFrom" in item or any("valueFrom" in entry for entry in objects(item, "env"))
+        for item in containers
+    ):
         return pod
     spec = mapping(pod, "spec")
-    return {**pod, "spec": {**spec, "containers": [{**item, "env": _filled(item, config_maps)} for item in containers]}}
+    return {
+        **pod,
+        "spec": {
+            **spec,
+            "containers": [{**item, "env": _filled(item, config_maps)} for item in containers],
+        },
+    }
 
 
 def referred_config_maps(pod: Object, container: str) -> tuple[str, ...]:
@@ -40,8 +52,15 @@ def _filled(container: Object, config_maps: Mapping[str, Object]) -> list[Any]:
     for source in objects(container, "envFrom"):
         held = mapping(config_maps.get(text(source, "configMapRef", "name"), {}), "data")
         prefix = text(source, "prefix")
-        taken |= {prefix + key: found for key, found in held.items() if isinstance(found, str) and _IDENTIFIER.fullmatch(prefix + key)}
-    return [*({"name": name, "value": found} for name, found in taken.items() if name not in named), *own]
+        taken |= {
+            prefix + key: found
+            for key, found in held.items()
+            if isinstance(found, str) and _IDENTIFIER.fullmatch(prefix + key)
+        }
+    return [
+        *({"name": name, "value": found} for name, found in taken.items() if name not in named),
+        *own,
+    ]
 
 
 def _literal(entry: Object, config_maps: Mapping[str, Object]) -> Object:

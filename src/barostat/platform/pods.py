@@ -1,6 +1,7 @@
 """Pods and the container in them that runs vLLM.
 
-Source: core/v1 PodSpec; the images and charts of vLLM, production-stack, llm-d and KServe for what a vLLM container looks like.
+Source: core/v1 PodSpec; the images and charts of vLLM, production-stack, llm-d and KServe for what
+a vLLM container looks like.
 """
 
 from __future__ import annotations
@@ -10,15 +11,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from barostat.platform.objects import Object, count, items, mapping, name_of, objects, quantity, sequence, text, value
+from barostat.platform.objects import (
+    Object,
+    count,
+    items,
+    mapping,
+    name_of,
+    objects,
+    quantity,
+    sequence,
+    text,
+    value,
+)
 
 DEFAULT_SHM_BYTES = 64.0 * 2**20
 """What a container runtime gives /dev/shm where the pod says nothing."""
 
-_COMMAND = re.compile(r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py")
+_COMMAND = re.compile(
+    r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py"
+)
 _ROUTER = re.compile(r"router|gateway|proxy|exporter|metrics|sidecar", re.IGNORECASE)
 _OWN_IMAGE = re.compile(r"(?:^|/)vllm/vllm-[a-z-]+:v?(\d+\.\d+\.\d+)")
-_NO_COMPUTE = re.compile(r"rdma|roce|infiniband|hca|efa|sriov|hostdev|fuse|^eni|^tun|kvm|vpc|netdev|network|shared-memory", re.IGNORECASE)
+_NO_COMPUTE = re.compile(
+    r"rdma|roce|infiniband|hca|efa|sriov|hostdev|fuse|^eni|^tun|kvm|vpc|netdev|network|shared-memory",
+    re.IGNORECASE,
+)
 """Devices that a container of an engine takes beside its cards."""
 _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
@@ -27,8 +44,10 @@ _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 class Container:
     """One container of a pod spec.
 
-    Shapes: `args` is command and args together, with `$(NAME)` filled in from literal environment values. `env` holds literal values only.
-    Units: `shm_bytes` is None where the spec does not bound it (the node's memory, or the host's own /dev/shm).
+    Shapes: `args` is command and args together, with `$(NAME)` filled in from literal environment
+    values. `env` holds literal values only.
+    Units: `shm_bytes` is None where the spec does not bound it (the node's memory, or the host's
+    own /dev/shm).
     """
 
     name: str
@@ -55,7 +74,9 @@ class Container:
     @property
     def gpus(self) -> float:
         """Cards asked for."""
-        return sum(quantity(amount) or 0.0 for name, amount in self.limits.items() if is_gpu_resource(name))
+        return sum(
+            quantity(amount) or 0.0 for name, amount in self.limits.items() if is_gpu_resource(name)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +95,20 @@ class Pod:
 def is_gpu_resource(name: str) -> bool:
     """True for `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `amd.com/gpu` and their like."""
     vendor, _, what = name.partition("/")
-    return vendor.endswith((".com", ".ai", ".org")) and (what.startswith(("gpu", "mig-")) or what.endswith("gpu"))
+    return vendor.endswith((".com", ".ai", ".org")) and (
+        what.startswith(("gpu", "mig-")) or what.endswith("gpu")
+    )
 
 
 def is_other_device(name: str) -> bool:
-    """True for an extended resource that is no GPU by name and no network or file device: `google.com/tpu`, `habana.ai/gaudi`."""
+    """True for an extended resource that is no GPU by name and no network or file device:
+    `google.com/tpu`, `habana.ai/gaudi`.
+    """
     domain, _, what = name.partition("/")
-    own = domain.endswith(("kubernetes.io", "k8s.io", "openshift.io")) or domain in ("rdma", "smarter-devices")
+    own = domain.endswith(("kubernetes.io", "k8s.io", "openshift.io")) or domain in (
+        "rdma",
+        "smarter-devices",
+    )
     return bool(what) and not own and not is_gpu_resource(name) and _NO_COMPUTE.search(what) is None
 
 
@@ -105,11 +133,16 @@ def _pod(item: Object) -> Pod:
 
 
 def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
-    """The pod of that name, written as replicas are (see `pod_place`); else the only vLLM-like one; else None."""
+    """The pod of that name, written as replicas are (see `pod_place`); else the only vLLM-like one;
+    else None.
+    """
     found = items(documents.get("pods"))
     place, bare = pod_place(name)
     for item in found:
-        namespace, cluster = text(item, "metadata", "namespace"), text(item, "metadata", "clusterName").replace("_", "/")
+        namespace, cluster = (
+            text(item, "metadata", "namespace"),
+            text(item, "metadata", "clusterName").replace("_", "/"),
+        )
         if name_of(item) == bare and place in ("", namespace, cluster, f"{cluster}/{namespace}"):
             return item
     ours = [item for item in found if looks_like_vllm(item)]
@@ -119,15 +152,19 @@ def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
 def pod_place(name: str) -> tuple[str, str]:
     """Where a replica's pod is (namespace, cluster/namespace, or nothing), and the pod's own name.
 
-    `vllm-0`, `inference/vllm-0`, as files have it `inference_vllm-0`, and as Prometheus' memory tells replicas apart
-    `west/inference/vllm-0`, `vllm-0:8001`, `vllm-0@10.0.0.7:8000`.
+    `vllm-0`, `inference/vllm-0`, as files have it `inference_vllm-0`, and as Prometheus' memory
+    tells replicas apart `west/inference/vllm-0`, `vllm-0:8001`, `vllm-0@10.0.0.7:8000`.
     """
-    place, _, bare = name.partition("@")[0].replace("_", "/").rpartition("/")  # no name of a pod or namespace has either of them
+    place, _, bare = (
+        name.partition("@")[0].replace("_", "/").rpartition("/")
+    )  # no name of a pod or namespace has either of them
     return place, bare.partition(":")[0]
 
 
 def image_version(pod: Object | None) -> str | None:
-    """The version that the tag of vLLM's own image says (`vllm/vllm-openai:v0.32.0`), or None: another image may be of another engine."""
+    """The version that the tag of vLLM's own image says (`vllm/vllm-openai:v0.32.0`), or None:
+    another image may be of another engine.
+    """
     container = engine_container(pod) if pod is not None else None
     found = _OWN_IMAGE.search(container.image) if container is not None else None
     return found[1] if found else None
@@ -139,7 +176,9 @@ def looks_like_vllm(pod: Object) -> bool:
 
 
 def engine_container(pod: Object) -> Container | None:
-    """The container that runs vLLM, else the first one; None where the spec has none. A pod template does as well."""
+    """The container that runs vLLM, else the first one; None where the spec has none. A pod
+    template does as well.
+    """
     found = objects(pod, "spec", "containers")
     if not found:
         return None
@@ -159,7 +198,11 @@ def _likeness(container: Object) -> int:
 
 def _container(item: Object, pod: Object) -> Container:
     entries = objects(item, "env")
-    env = {text(entry, "name"): text(entry, "value") for entry in entries if text(entry, "name") and "valueFrom" not in entry}
+    env = {
+        text(entry, "name"): text(entry, "value")
+        for entry in entries
+        if text(entry, "name") and "valueFrom" not in entry
+    }
     limits = _amounts(item, "limits")
     return Container(
         name=text(item, "name"),
@@ -169,7 +212,11 @@ def _container(item: Object, pod: Object) -> Container:
         env_names=tuple(text(entry, "name") for entry in entries if text(entry, "name")),
         limits=limits,
         requests=_amounts(item, "requests"),
-        ports=tuple(port for entry in objects(item, "ports") if (port := count(entry, "containerPort")) is not None),
+        ports=tuple(
+            port
+            for entry in objects(item, "ports")
+            if (port := count(entry, "containerPort")) is not None
+        ),
         probes={
             kind: mapping(item, f"{kind}Probe")
             for kind in ("liveness", "readiness", "startup")
@@ -183,34 +230,65 @@ def _amounts(item: Object, kind: str) -> dict[str, str]:
     return {
         name: str(amount)
         for name, amount in mapping(item, "resources", kind).items()
-        if isinstance(name, str) and isinstance(amount, str | int | float) and not isinstance(amount, bool)
+        if isinstance(name, str)
+        and isinstance(amount, str | int | float)
+        and not isinstance(amount, bool)
     }
 
 
 def container_named(pod: Object, name: str) -> Object:
-    """The container of that name as it is written; empty where there is none. `pod`: a pod, or a pod template."""
-    return next((item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {})
+    """The container of that name as it is written; empty where there is none. `pod`: a pod, or a
+    pod template.
+    """
+    return next(
+        (item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {}
+    )
 
 
 def command_words(container: Object) -> list[str]:
     """Command and args as they are written: references stay references."""
-    return [word for key in ("command", "args") for word in sequence(container, key) if isinstance(word, str)]
+    return [
+        word
+        for key in ("command", "args")
+        for word in sequence(container, key)
+        if isinstance(word, str)
+    ]
 
 
 def _expanded(word: str, env: Mapping[str, str]) -> str:
-    """The word with `$(NAME)` filled in as the kubelet does: unknown names stay, `$$(NAME)` is a literal."""
+    """The word with `$(NAME)` filled in as the kubelet does: unknown names stay, `$$(NAME)` is a
+    literal.
+    """
     return _VARIABLE.sub(lambda found: found[1] or env.get(found[2], found[0]), word)
 
 
 def _shm_bytes(item: Object, pod: Object, limits: Mapping[str, str]) -> float | None:
     if value(pod, "spec", "hostIPC") is True:
         return None
-    mount = next((entry for entry in objects(item, "volumeMounts") if text(entry, "mountPath").rstrip("/") == "/dev/shm"), None)
+    mount = next(
+        (
+            entry
+            for entry in objects(item, "volumeMounts")
+            if text(entry, "mountPath").rstrip("/") == "/dev/shm"
+        ),
+        None,
+    )
     if mount is None:
         return DEFAULT_SHM_BYTES
-    volume = next((entry for entry in objects(pod, "spec", "volumes") if text(entry, "name") == text(mount, "name")), {})
+    volume = next(
+        (
+            entry
+            for entry in objects(pod, "spec", "volumes")
+            if text(entry, "name") == text(mount, "name")
+        ),
+        {},
+    )
     directory = volume.get("emptyDir")
     if not isinstance(directory, dict) or directory.get("medium") != "Memory":
         return None
-    bounds = [bound for bound in (quantity(directory.get("sizeLimit")), quantity(limits.get("memory"))) if bound]
+    bounds = [
+        bound
+        for bound in (quantity(directory.get("sizeLimit")), quantity(limits.get("memory")))
+        if bound
+    ]
     return min(bounds, default=None)

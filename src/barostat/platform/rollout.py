@@ -1,6 +1,7 @@
 """The last rollout of a workload: when, and what it changed.
 
-Source: apps/v1 ReplicaSet revisions (annotation deployment.kubernetes.io/revision), Deployment condition Progressing.
+Source: apps/v1 ReplicaSet revisions (annotation deployment.kubernetes.io/revision), Deployment
+condition Progressing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.core.signal import Signal
-from barostat.platform.objects import Object, condition, fact, instant, items, mapping, name_of, objects, text
+from barostat.platform.objects import (
+    Object,
+    condition,
+    fact,
+    instant,
+    items,
+    mapping,
+    name_of,
+    objects,
+    text,
+)
 from barostat.platform.pods import engine_container, find_pod
 from barostat.platform.template_diff import changes
 from barostat.platform.workload import workload_of
@@ -20,9 +31,11 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The rollout that made a pod what it is. `changes` is empty where nothing is known to have changed (a restart, a first revision).
+    """The rollout that made a pod what it is. `changes` is empty where nothing is known to have
+    changed (a restart, a first revision).
 
-    Units: `age_s` seconds before the judgement. `previous_*` are empty where no older revision is kept.
+    Units: `age_s` seconds before the judgement. `previous_*` are empty where no older revision is
+    kept.
     """
 
     age_s: float
@@ -47,12 +60,18 @@ class Rollout:
             said = "no change to the engine's container (a restart, labels or annotations)"
         else:
             said = "; ".join(self.changes)
-        newer = f"; revision {self.pending_revision} is rolling out" if self.pending_revision is not None else ""
+        newer = (
+            f"; revision {self.pending_revision} is rolling out"
+            if self.pending_revision is not None
+            else ""
+        )
         return f"revision {self.revision} of {self.workload}: {said}{newer}"
 
 
 def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout | None:
-    """The rollout that the pod (or its workload, where the pod is not known) runs, or None where no ReplicaSet tells."""
+    """The rollout that the pod (or its workload, where the pod is not known) runs, or None where no
+    ReplicaSet tells.
+    """
     found = find_pod(documents, pod)
     workload = workload_of(documents, found)
     if workload is None:
@@ -60,7 +79,11 @@ def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout |
     sets = sorted(_sets_of(documents, workload.name, workload.replica_set), key=_revision)
     if not sets:
         return None
-    own = workload.replica_set if workload.replica_set is not None and _revision(workload.replica_set) > 0 else sets[-1]
+    own = (
+        workload.replica_set
+        if workload.replica_set is not None and _revision(workload.replica_set) > 0
+        else sets[-1]
+    )
     revision = _revision(own)
     older = [item for item in sets if _revision(item) < revision]
     newest = _revision(sets[-1])
@@ -70,7 +93,11 @@ def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout |
     template = mapping(own, "spec", "template")
     before = mapping(older[-1], "spec", "template") if older else {}
     current, previous = engine_container(template), engine_container(before)
-    images = (previous.image, current.image) if previous and current and previous.image != current.image else None
+    images = (
+        (previous.image, current.image)
+        if previous and current and previous.image != current.image
+        else None
+    )
     return Rollout(
         age_s=max(0.0, at - began_at),
         workload=workload.name,
@@ -90,30 +117,50 @@ def _sets_of(documents: Mapping[str, Any], workload: str, own: Object | None) ->
     found = [
         item
         for item in items(documents.get("replicasets"))
-        if any(text(owner, "name") == workload for owner in objects(item, "metadata", "ownerReferences"))
+        if any(
+            text(owner, "name") == workload
+            for owner in objects(item, "metadata", "ownerReferences")
+        )
     ]
     return found or ([own] if own is not None else [])
 
 
 def _revision(item: Object) -> int:
     written = mapping(item, "metadata", "annotations").get(_REVISION)
-    return int(written) if isinstance(written, str) and written.isascii() and written.isdigit() and len(written) < 10 else 0
+    return (
+        int(written)
+        if isinstance(written, str)
+        and written.isascii()
+        and written.isdigit()
+        and len(written) < 10
+        else 0
+    )
 
 
-def _began_at(documents: Mapping[str, Any], own: Object, sets: list[Object], deployment: Object | None) -> float | None:
+def _began_at(
+    documents: Mapping[str, Any], own: Object, sets: list[Object], deployment: Object | None
+) -> float | None:
     """When the revision was rolled out.
 
-    A rollback revives an old ReplicaSet, whose creation says nothing: then its first pod, or the Deployment's progress, tells.
+    A rollback revives an old ReplicaSet, whose creation says nothing: then its first pod, or the
+    Deployment's progress, tells.
     """
     created = instant(own, "metadata", "creationTimestamp")
-    births = [instant(item, "metadata", "creationTimestamp") for item in sets if _revision(item) < _revision(own)]
+    births = [
+        instant(item, "metadata", "creationTimestamp")
+        for item in sets
+        if _revision(item) < _revision(own)
+    ]
     revived = created is not None and any(birth is not None and birth > created for birth in births)
     if not revived:
         return created
     pods = [
         born
         for item in items(documents.get("pods"))
-        if any(text(owner, "name") == name_of(own) for owner in objects(item, "metadata", "ownerReferences"))
+        if any(
+            text(owner, "name") == name_of(own)
+            for owner in objects(item, "metadata", "ownerReferences")
+        )
         and (born := instant(item, "metadata", "creationTimestamp")) is not None
     ]
     progressing = condition(deployment, "Progressing") if deployment else {}
@@ -131,5 +178,9 @@ def signals(rollout: Rollout | None, at: float) -> list[Signal]:
     if rollout is None:
         return []
     return fact(
-        "rollout_age_s", rollout.age_s, at, f"ReplicaSet {rollout.replica_set} of {rollout.kind}/{rollout.workload}", rollout.detail
+        "rollout_age_s",
+        rollout.age_s,
+        at,
+        f"ReplicaSet {rollout.replica_set} of {rollout.kind}/{rollout.workload}",
+        rollout.detail,
     )

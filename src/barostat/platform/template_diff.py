@@ -1,7 +1,8 @@
-"""What changed between two pod templates, flag by flag, as lines that a person can read and nobody has to hide.
+"""What changed between two pod templates, flag by flag, as lines that a person can read and nobody
+has to hide.
 
-Secrets: the value of a flag or variable that is named like a secret is never shown; of other variables only those of the engine's
-own libraries are.
+Secrets: the value of a flag or variable that is named like a secret is never shown; of other
+variables only those of the engine's own libraries are.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ from collections.abc import Mapping, Sequence
 from barostat.platform.objects import Object
 from barostat.platform.pods import Container, engine_container
 
-_SECRET = re.compile(r"api[-_]?key|passw(?:or)?d|secret|credential|(?:^|[-_])token$|(?:^|[-_])auth", re.IGNORECASE)
+_SECRET = re.compile(
+    r"api[-_]?key|passw(?:or)?d|secret|credential|(?:^|[-_])token$|(?:^|[-_])auth", re.IGNORECASE
+)
 _SHOWN_PREFIXES = ("VLLM_", "NCCL_", "CUDA_", "OMP_")
 _SHOWN_NAMES = {"HF_HUB_OFFLINE"}
-_SHORT = {"-tp": "--tensor-parallel-size", "-pp": "--pipeline-parallel-size", "-dp": "--data-parallel-size", "-q": "--quantization"}
+_SHORT = {
+    "-tp": "--tensor-parallel-size",
+    "-pp": "--pipeline-parallel-size",
+    "-dp": "--data-parallel-size",
+    "-q": "--quantization",
+}
 SHOWN_CHARS = 120
 HIDDEN = "(hidden)"
 _NEGATIVE_NUMBER = re.compile(r"^-\d")
 
 
 def flags(args: Sequence[str]) -> dict[str, str]:
-    """The command line as flag -> value; `on` for a switch; `model` for the word after `serve`. A shell string is split first."""
+    """The command line as flag -> value; `on` for a switch; `model` for the word after `serve`. A
+    shell string is split first.
+    """
     words = list(_words(args))
     found: dict[str, str] = {}
     place = 0
@@ -36,9 +46,15 @@ def flags(args: Sequence[str]) -> dict[str, str]:
             continue
         name, equals, value = word.partition("=")
         name = _SHORT.get(name, name.replace("_", "-") if name.startswith("--") else name)
-        if not equals and place < len(words) and (not words[place].startswith("-") or _NEGATIVE_NUMBER.match(words[place])):
+        if (
+            not equals
+            and place < len(words)
+            and (not words[place].startswith("-") or _NEGATIVE_NUMBER.match(words[place]))
+        ):
             values = []
-            while place < len(words) and (not words[place].startswith("-") or _NEGATIVE_NUMBER.match(words[place])):
+            while place < len(words) and (
+                not words[place].startswith("-") or _NEGATIVE_NUMBER.match(words[place])
+            ):
                 values.append(words[place])
                 place += 1
             value, equals = " ".join(values), "="
@@ -51,8 +67,13 @@ def _words(args: Sequence[str]) -> list[str]:
     """The words of the engine's own command: what a `sh -c` runs, split as the shell splits it."""
     words: list[str] = []
     for word in args:
-        if " " in word and (" --" in word or "vllm" in word) and not word.lstrip().startswith(("{", "[")):
-            # What stands before is the shell itself (`sh -c`), what comes after are the script's own parameters.
+        if (
+            " " in word
+            and (" --" in word or "vllm" in word)
+            and not word.lstrip().startswith(("{", "["))
+        ):
+            # What stands before is the shell itself (`sh -c`), what comes after are the script's
+            # own parameters.
             try:
                 words = shlex.split(word.replace("\\\n", " "), comments=True)
             except ValueError:
@@ -63,14 +84,18 @@ def _words(args: Sequence[str]) -> list[str]:
 
 
 def shown(name: str, value: str) -> str:
-    """The value as a person may see it: hidden where its name says that it is a secret, cut where it is long."""
+    """The value as a person may see it: hidden where its name says that it is a secret, cut where
+    it is long.
+    """
     if _SECRET.search(name):
         return HIDDEN
     return value if len(value) <= SHOWN_CHARS else value[: SHOWN_CHARS - 3] + "..."
 
 
 def changes(before: Object, after: Object) -> tuple[str, ...]:
-    """The differences of the two templates' engine containers, one line each: image, flags, environment, resources, probes, /dev/shm."""
+    """The differences of the two templates' engine containers, one line each: image, flags,
+    environment, resources, probes, /dev/shm.
+    """
     old, new = engine_container(before), engine_container(after)
     if old is None or new is None:
         return ()
@@ -85,7 +110,9 @@ def changes(before: Object, after: Object) -> tuple[str, ...]:
         lines.append(f"/dev/shm {_mib(old.shm_bytes)} -> {_mib(new.shm_bytes)}")
     for kind in sorted({*old.probes, *new.probes}):
         if old.probes.get(kind) != new.probes.get(kind):
-            lines.append(f"{kind} probe {_probe_change(old.probes.get(kind), new.probes.get(kind))}")
+            lines.append(
+                f"{kind} probe {_probe_change(old.probes.get(kind), new.probes.get(kind))}"
+            )
     return tuple(lines)
 
 
@@ -109,11 +136,16 @@ def _environment(old: Container, new: Container) -> list[str]:
         was, is_there = name in old.env_names, name in new.env_names
         if was == is_there and before == after:
             continue
-        may_show = (name.startswith(_SHOWN_PREFIXES) or name in _SHOWN_NAMES) and not _SECRET.search(name)
+        may_show = (
+            name.startswith(_SHOWN_PREFIXES) or name in _SHOWN_NAMES
+        ) and not _SECRET.search(name)
         if may_show:
             lines.append(f"env {name} {_env_value(was, before)} -> {_env_value(is_there, after)}")
         else:
-            lines.append(f"env {name} {'changed' if was and is_there else 'added' if is_there else 'removed'}")
+            lines.append(
+                f"env {name} "
+                f"{'changed' if was and is_there else 'added' if is_there else 'removed'}"
+            )
     return lines
 
 
@@ -133,6 +165,8 @@ def _probe_change(old: Object | None, new: Object | None) -> str:
     numbers = [
         f"{name} {old.get(name)} -> {new.get(name)}"
         for name in dict.fromkeys([*old, *new])
-        if old.get(name) != new.get(name) and isinstance(old.get(name, 0), int) and isinstance(new.get(name, 0), int)
+        if old.get(name) != new.get(name)
+        and isinstance(old.get(name, 0), int)
+        and isinstance(new.get(name, 0), int)
     ]
     return ", ".join(numbers) or "changed"

@@ -1,6 +1,7 @@
 """The workload that a pod belongs to: what it asks for, what is Ready, what waits for a node.
 
-Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label; leaderworkerset.x-k8s.io/v1.
+Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label;
+leaderworkerset.x-k8s.io/v1.
 """
 
 from __future__ import annotations
@@ -10,17 +11,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.core.signal import Signal
-from barostat.platform.objects import Object, condition, count, fact, items, mapping, name_of, objects, text
+from barostat.platform.objects import (
+    Object,
+    condition,
+    count,
+    fact,
+    items,
+    mapping,
+    name_of,
+    objects,
+    text,
+)
 from barostat.platform.pod_status import unschedulable
 from barostat.platform.pods import looks_like_vllm
 
-IN_SET, PLACE_IN_GROUP = "leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/worker-index"
-"""Labels of a LeaderWorkerSet's pods: its name, and which of its group a pod is; the leader is 0."""
+IN_SET, PLACE_IN_GROUP = (
+    "leaderworkerset.sigs.k8s.io/name",
+    "leaderworkerset.sigs.k8s.io/worker-index",
+)
+"""Labels of a LeaderWorkerSet's pods: its name, and which of its group a pod is; the leader is
+0.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What owns a pod. `document` is empty where only its name is known; `replica_set` is the pod's own, where there is one."""
+    """What owns a pod. `document` is empty where only its name is known; `replica_set` is the pod's
+    own, where there is one.
+    """
 
     kind: str
     name: str
@@ -30,7 +48,9 @@ class Workload:
 
 
 def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | None:
-    """The pod's workload by its owner references; the only one there is where the pod is not known; else None."""
+    """The pod's workload by its owner references; the only one there is where the pod is not known;
+    else None.
+    """
     if pod is not None and (found := _by_owner(documents, pod)):
         return found
     known = _controllers(documents)
@@ -40,11 +60,23 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
 
 
 def _controllers(documents: Mapping[str, Any]) -> list[Object]:
-    return [item for kind in ("deployments", "statefulsets", "leaderworkersets") for item in items(documents.get(kind))]
+    return [
+        item
+        for kind in ("deployments", "statefulsets", "leaderworkersets")
+        for item in items(documents.get(kind))
+    ]
 
 
-def _workload(item: Object, kind: str = "Deployment", replica_set: Object | None = None) -> Workload:
-    return Workload(text(item, "kind") or kind, name_of(item), text(item, "metadata", "namespace"), item, replica_set)
+def _workload(
+    item: Object, kind: str = "Deployment", replica_set: Object | None = None
+) -> Workload:
+    return Workload(
+        text(item, "kind") or kind,
+        name_of(item),
+        text(item, "metadata", "namespace"),
+        item,
+        replica_set,
+    )
 
 
 def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
@@ -56,22 +88,34 @@ def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
         return None
     replica_set = None
     if kind == "ReplicaSet":
-        sets = [item for item in items(documents.get("replicasets")) if name_of(item) == owner and _same(item, namespace)]
+        sets = [
+            item
+            for item in items(documents.get("replicasets"))
+            if name_of(item) == owner and _same(item, namespace)
+        ]
         replica_set = sets[0] if sets else None
         kind, name = _owner(replica_set) if replica_set is not None else ("", "")
         if not name:
             ending = "-" + text(pod, "metadata", "labels", "pod-template-hash")
-            kind, name = ("Deployment", owner.removesuffix(ending)) if len(ending) > 1 and owner.endswith(ending) else ("ReplicaSet", owner)
+            kind, name = (
+                ("Deployment", owner.removesuffix(ending))
+                if len(ending) > 1 and owner.endswith(ending)
+                else ("ReplicaSet", owner)
+            )
         owner = name
     for item in _controllers(documents):
         if name_of(item) == owner and _same(item, namespace) and text(item, "kind") in ("", kind):
             return _workload(item, kind, replica_set)
-    return Workload(kind, owner, namespace, replica_set if kind == "ReplicaSet" else None, replica_set)
+    return Workload(
+        kind, owner, namespace, replica_set if kind == "ReplicaSet" else None, replica_set
+    )
 
 
 def _owner(item: Object | None) -> tuple[str, str]:
     owners = objects(item, "metadata", "ownerReferences")
-    main = next((owner for owner in owners if owner.get("controller") is True), owners[0] if owners else {})
+    main = next(
+        (owner for owner in owners if owner.get("controller") is True), owners[0] if owners else {}
+    )
     return text(main, "kind"), text(main, "name")
 
 
@@ -84,11 +128,18 @@ def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Obj
     found = items(documents.get("pods"))
     if workload is None:
         return [item for item in found if looks_like_vllm(item)]
-    told: dict[tuple[str, ...], Workload | None] = {}  # pods of one owner, which are many, have one answer
+    told: dict[
+        tuple[str, ...], Workload | None
+    ] = {}  # pods of one owner, which are many, have one answer
     owned = []
     for item in found:
         labels = mapping(item, "metadata", "labels")
-        key = (*_owner(item), text(item, "metadata", "namespace"), text(labels, "pod-template-hash"), text(labels, IN_SET))
+        key = (
+            *_owner(item),
+            text(item, "metadata", "namespace"),
+            text(labels, "pod-template-hash"),
+            text(labels, IN_SET),
+        )
         other = told[key] if key in told else told.setdefault(key, _by_owner(documents, item))
         if other is not None and (other.kind, other.name) == (workload.kind, workload.name):
             owned.append(item)

@@ -1,10 +1,14 @@
-"""What the machine asks of the world, and what the world can answer. `io` performs an act as written here and decides nothing itself.
+"""What the machine asks of the world, and what the world can answer. `io` performs an act as
+written here and decides nothing itself.
 
-Every act says what should be true afterwards, so that sending it again changes nothing. Before it writes, io checks the claim and what the
-act names as found; after it wrote, the object carries the act's key (annotation `barostat.dev/step`), also where nothing else had to
-change: a late copy of an earlier request then no longer fits the resourceVersion. A new command ends whatever is still waited for.
+Every act says what should be true afterwards, so that sending it again changes nothing. Before it
+writes, io checks the claim and what the act names as found; after it wrote, the object carries the
+act's key (annotation `barostat.dev/step`), also where nothing else had to change: a late copy of an
+earlier request then no longer fits the resourceVersion. A new command ends whatever is still waited
+for.
 
-The labels that come off a pod are kept on it (annotation `barostat.dev/labels`), so that they can go on again from any machine.
+The labels that come off a pod are kept on it (annotation `barostat.dev/labels`), so that they can
+go on again from any machine.
 
     home     the Deployment that the plan is for            spare-K  a Deployment of one replica that we made, with the new template
     slot     a name for one pod: `home-K`, `spare-K`, `surplus`; which pod it is stands in the state and in the record
@@ -35,24 +39,29 @@ class Gather:
 class ClaimHome:
     """Home's annotation `barostat.dev/claim` is this claim.
 
-    Fits: no claim, and a home as the plan found it, its `barostat.dev/ended` (the plan's parent) included; a claim of this incident with a
-    lower epoch; this very one. Else Conflict. A later run's is Done when nothing that an earlier one sent can still arrive.
+    Fits: no claim, and a home as the plan found it, its `barostat.dev/ended` (the plan's parent)
+    included; a claim of this incident with a lower epoch; this very one. Else Conflict. A later
+    run's is Done when nothing that an earlier one sent can still arrive.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHome:
-    """Home carries no claim of this incident, of this epoch or an earlier one; somebody else's claim stays.
+    """Home carries no claim of this incident, of this epoch or an earlier one; somebody else's
+    claim stays.
 
-    `barostat.dev/ended` names the incident instead: a run of it, or of an earlier one, that was only asleep cannot claim again.
+    `barostat.dev/ended` names the incident instead: a run of it, or of an earlier one, that was
+    only asleep cannot claim again.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class PauseOwner:
-    """The owner with that number in the plan leaves home alone, by its own switch; home's `barostat.dev/paused` notes how it was before.
+    """The owner with that number in the plan leaves home alone, by its own switch; home's
+    `barostat.dev/paused` notes how it was before.
 
-    Noted before it is paused, and once: whom an earlier incident has paused stays noted as it was then.
+    Noted before it is paused, and once: whom an earlier incident has paused stays noted as it was
+    then.
     """
 
     index: int
@@ -60,16 +69,20 @@ class PauseOwner:
 
 @dataclass(frozen=True, slots=True)
 class ResumeOwner:
-    """The owner with that number has home again as it was before anybody of ours paused it, and is noted no more; gone is fine."""
+    """The owner with that number has home again as it was before anybody of ours paused it, and is
+    noted no more; gone is fine.
+    """
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class CreateSpare:
-    """The spare Deployment exists: the new template, one replica, selector and labels of our own, no label that a Service selects on.
+    """The spare Deployment exists: the new template, one replica, selector and labels of our own,
+    no label that a Service selects on.
 
-    What a mounted file sets is changed by an argument, which is stronger: others may share that ConfigMap.
+    What a mounted file sets is changed by an argument, which is stronger: others may share that
+    ConfigMap.
     """
 
     index: int
@@ -77,7 +90,9 @@ class CreateSpare:
 
 @dataclass(frozen=True, slots=True)
 class AwaitSpare:
-    """Waits: its pod is Ready and the engine resolved the new value. Answer: Done with the pod; Failed where it cannot be (says why)."""
+    """Waits: its pod is Ready and the engine resolved the new value. Answer: Done with the pod;
+    Failed where it cannot be (says why).
+    """
 
     index: int
 
@@ -89,7 +104,9 @@ class AwaitSpare:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSpare:
-    """The spare Deployment and its pod are gone, the GPU is free. Refused while its pod is in rotation. Gone already is fine."""
+    """The spare Deployment and its pod are gone, the GPU is free. Refused while its pod is in
+    rotation. Gone already is fine.
+    """
 
     index: int
 
@@ -103,7 +120,8 @@ class JoinRotation:
 
 @dataclass(frozen=True, slots=True)
 class LeaveRotation:
-    """The spare's pod lacks the Services' labels and has left the EndpointSlices; gone or never joined is fine.
+    """The spare's pod lacks the Services' labels and has left the EndpointSlices; gone or never
+    joined is fine.
 
     Refused where fewer than `serving` others would be left.
     """
@@ -114,7 +132,9 @@ class LeaveRotation:
 
 @dataclass(frozen=True, slots=True)
 class PickReplica:
-    """Reads: one replica of home is chosen: one that does not serve, else the least busy in rotation. Answer: Done with the pod."""
+    """Reads: one replica of home is chosen: one that does not serve, else the least busy in
+    rotation. Answer: Done with the pod.
+    """
 
     slot: str
 
@@ -132,7 +152,8 @@ class PickSurplus:
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """The pod lacks the Services' labels, its ReplicaSet has released it (no controller), and it has left the EndpointSlices.
+    """The pod lacks the Services' labels, its ReplicaSet has released it (no controller), and it
+    has left the EndpointSlices.
 
     Refused where fewer than `serving` others would be left, and where the pod is not home's.
     """
@@ -145,8 +166,9 @@ class Detach:
 class PutBack:
     """Home has `replicas` replicas again, this pod among them if it is missed.
 
-    Attached: only the key is written. Detached and home lacks a Ready one: its labels are as they were, it is adopted, and in rotation if
-    it is Ready. Detached and home is whole without it: it is drained, as long as the plan allows, and deleted.
+    Attached: only the key is written. Detached and home lacks a Ready one: its labels are as they
+    were, it is adopted, and in rotation if it is Ready. Detached and home is whole without it: it
+    is drained, as long as the plan allows, and deleted.
     """
 
     slot: str
@@ -157,8 +179,9 @@ class PutBack:
 class ScaleHome:
     """Home asks for `to` replicas. Found: `former`, or `to` already; else Conflict.
 
-    Downwards it is Refused while more than `to` of home's pods are Ready: only what never served is taken away, and it is marked with the
-    lowest `controller.kubernetes.io/pod-deletion-cost` first, should it get Ready in that very moment.
+    Downwards it is Refused while more than `to` of home's pods are Ready: only what never served is
+    taken away, and it is marked with the lowest `controller.kubernetes.io/pod-deletion-cost` first,
+    should it get Ready in that very moment.
     """
 
     former: int
@@ -184,14 +207,17 @@ class AwaitDrained:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """The detached pod is gone. Refused while it has a controller or stands in rotation. Answer: Done, with the requests that it cut."""
+    """The detached pod is gone. Refused while it has a controller or stands in rotation. Answer:
+    Done, with the requests that it cut.
+    """
 
     slot: str
 
 
 @dataclass(frozen=True, slots=True)
 class PatchTemplate:
-    """Home's template holds the plan's change, by our field manager. `back`: the former value instead.
+    """Home's template holds the plan's change, by our field manager. `back`: the former value
+    instead.
 
     Refused while home owns a pod or asks for one.
     """
@@ -201,10 +227,12 @@ class PatchTemplate:
 
 @dataclass(frozen=True, slots=True)
 class UndoRollout:
-    """Home's template is again that of the revision whose pods serve, while a rollout is stuck; the controllers do the rest.
+    """Home's template is again that of the revision whose pods serve, while a rollout is stuck; the
+    controllers do the rest.
 
-    Refused while a pod of the newest revision serves: the controllers would delete it in rotation. `back`: the template that was stuck, as
-    it was found; Refused where the rollout may take away replicas that serve.
+    Refused while a pod of the newest revision serves: the controllers would delete it in rotation.
+    `back`: the template that was stuck, as it was found; Refused where the rollout may take away
+    replicas that serve.
     """
 
     back: bool = False
@@ -219,10 +247,12 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class TightenGateway:
-    """The gateways before home go by the plan's limit, under a lease that this run renews while it lives; `back`: by none of its incident.
+    """The gateways before home go by the plan's limit, under a lease that this run renews while it
+    lives; `back`: by none of its incident.
 
-    Each write carries the run's epoch: a gateway that has heard a later run of the incident refuses what an earlier one has on its way.
-    Back is Done as well where a gateway does not answer for as long as the lease may last: it has then run out by itself.
+    Each write carries the run's epoch: a gateway that has heard a later run of the incident refuses
+    what an earlier one has on its way. Back is Done as well where a gateway does not answer for as
+    long as the lease may last: it has then run out by itself.
     """
 
     back: bool = False
@@ -230,7 +260,8 @@ class TightenGateway:
 
 @dataclass(frozen=True, slots=True)
 class AwaitCalm:
-    """Waits, with the lease renewed: so little comes that the limit is not needed any more (`LiveEdge`).
+    """Waits, with the lease renewed: so little comes that the limit is not needed any more
+    (`LiveEdge`).
 
     Its deadline is no failure: the limit is taken back then.
     """
@@ -250,12 +281,16 @@ Act = (
 READS = (Gather, AwaitSpare, PickReplica, PickSurplus, AwaitHome, AwaitDrained, AwaitCalm, Observe)
 """Acts that change nothing outside: they need no record before them."""
 WAITS = (AwaitSpare, AwaitHome, AwaitDrained, AwaitCalm)
-"""Acts that take as long as the world takes; their deadline is the plan's, and passing it is no lost answer."""
+"""Acts that take as long as the world takes; their deadline is the plan's, and passing it is no
+lost answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is so. `pod`: the one that a slot now names. `note`: for the timeline (requests cut, a pod that was no longer missed)."""
+    """It is so. `pod`: the one that a slot now names. `note`: for the timeline (requests cut, a pod
+    that was no longer missed).
+    """
 
     pod: PodRef | None = None
     note: str = ""
@@ -263,7 +298,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It was not done: a precondition does not hold, a right is missing, admission or quota said no. It is undone all the same."""
+    """It was not done: a precondition does not hold, a right is missing, admission or quota said
+    no. It is undone all the same.
+    """
 
     why: str
 
@@ -277,7 +314,8 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What is waited for will not come: unschedulable, a crash loop, an image that cannot be pulled.
+    """What is waited for will not come: unschedulable, a crash loop, an image that cannot be
+    pulled.
 
     `by_change`: the engine itself ended with the change; no other place and no other time would do.
     """
@@ -288,7 +326,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer. It took effect or never will: io says so only when the connection is gone and the server's own time for it is over."""
+    """No answer. It took effect or never will: io says so only when the connection is gone and the
+    server's own time for it is over.
+    """
 
     why: str
 

@@ -1,4 +1,5 @@
-"""The marks that a remedy leaves on what it touches: their names, and what is written in them. Declared here and nowhere else.
+"""The marks that a remedy leaves on what it touches: their names, and what is written in them.
+Declared here and nowhere else.
 
 on the target        barostat.dev/claim      ID#EPOCH#HOLDER: the change in flight
                      barostat.dev/ended      the incident that ended last
@@ -18,17 +19,29 @@ from typing import NamedTuple
 
 from barostat.core.whole_number import whole_number
 
-CLAIM, ENDED, PATCHED, FORMER = "barostat.dev/claim", "barostat.dev/ended", "barostat.dev/patched", "barostat.dev/former"
+CLAIM, ENDED, PATCHED, FORMER = (
+    "barostat.dev/claim",
+    "barostat.dev/ended",
+    "barostat.dev/patched",
+    "barostat.dev/former",
+)
 PAUSED = "barostat.dev/paused"
 STEP, LABELS = "barostat.dev/step", "barostat.dev/labels"
-INCIDENT, SPARE, TARGET, RECORD = "barostat.dev/incident", "barostat.dev/spare", "barostat.dev/target", "barostat.dev/record"
+INCIDENT, SPARE, TARGET, RECORD = (
+    "barostat.dev/incident",
+    "barostat.dev/spare",
+    "barostat.dev/target",
+    "barostat.dev/record",
+)
 FRONTS = "barostat.dev/fronts"
 COST, LEAST = "controller.kubernetes.io/pod-deletion-cost", "-2147483648"
 MANAGED = {"app.kubernetes.io/managed-by": "barostat"}
 
 
 class Claim(NamedTuple):
-    """Whose change is in flight: the incident, the epoch of its run, and the run's own name. `epoch`: -1 where it cannot be read."""
+    """Whose change is in flight: the incident, the epoch of its run, and the run's own name.
+    `epoch`: -1 where it cannot be read.
+    """
 
     incident: str
     epoch: int

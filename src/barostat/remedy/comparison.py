@@ -1,8 +1,10 @@
-"""Whether a signal differs from what it was, with a stated chance of being wrong however often it is looked at.
+"""Whether a signal differs from what it was, with a stated chance of being wrong however often it
+is looked at.
 
-The mean of an autocorrelated series has a standard error; the bound on its distance from the former mean is that of a normal mixture
-(Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences"): it holds at every look at once, so
-that to look each few seconds, and to stop at the first clear answer, costs nothing.
+The mean of an autocorrelated series has a standard error; the bound on its distance from the former
+mean is that of a normal mixture (Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric,
+nonasymptotic confidence sequences"): it holds at every look at once, so that to look each few
+seconds, and to stop at the first clear answer, costs nothing.
 
     better ---[  interval of the mean now  ]--- former --- worse        an interval that holds the former mean: no difference can be told
 """
@@ -20,7 +22,9 @@ ERROR_RATE = 0.05
 FEWEST_POINTS = 3
 """Fewer do not tell how much they scatter."""
 _TIGHTEST = 8.8
-"""The mixture is tightest where it has seen the planned number of points: at rho = points / 8.8 for an error rate of 0.05."""
+"""The mixture is tightest where it has seen the planned number of points: at rho = points / 8.8 for
+an error rate of 0.05.
+"""
 _MOST_CORRELATED = 0.9
 
 
@@ -34,7 +38,9 @@ class Estimate:
 
 
 def estimate(signal: Signal) -> Estimate:
-    """The mean of the series. What follows on each other is alike, so it counts for less; few points are known badly (Student)."""
+    """The mean of the series. What follows on each other is alike, so it counts for less; few
+    points are known badly (Student).
+    """
     values, n = signal.values, len(signal.points)
     mean = signal.mean
     if n < FEWEST_POINTS:
@@ -43,28 +49,43 @@ def estimate(signal: Signal) -> Estimate:
     if spread <= (1e-9 * abs(mean)) ** 2 * n:
         return Estimate(mean, 0.0, n)
     alike = sum((one - mean) * (two - mean) for one, two in pairwise(values)) / spread
-    alike = min(_MOST_CORRELATED, max(0.0, alike + (1.0 + 4.0 * alike) / n))  # few underestimate it (Marriott, Pope 1954)
+    alike = min(
+        _MOST_CORRELATED, max(0.0, alike + (1.0 + 4.0 * alike) / n)
+    )  # few underestimate it (Marriott, Pope 1954)
     student = (n - 1) / (n - 3) if n > 3 else 4.0
-    return Estimate(mean, math.sqrt(spread / (n - 1) / n * (1.0 + alike) / (1.0 - alike) * student), n)
+    return Estimate(
+        mean, math.sqrt(spread / (n - 1) / n * (1.0 + alike) / (1.0 - alike) * student), n
+    )
 
 
-def radius(now: Estimate, former_error: float | None, planned_points: float, error_rate: float) -> float:
-    """How far the mean now may be from the former one by chance, at any look. `former_error`: None where none was kept: taken as now's."""
+def radius(
+    now: Estimate, former_error: float | None, planned_points: float, error_rate: float
+) -> float:
+    """How far the mean now may be from the former one by chance, at any look. `former_error`: None
+    where none was kept: taken as now's.
+    """
     error = math.hypot(now.error, now.error if former_error is None else former_error)
     if error == 0.0 or not math.isfinite(error):
         return error
     ratio = now.points * _TIGHTEST / max(planned_points, 1.0)
-    return error * math.sqrt((1.0 + 1.0 / ratio) * (math.log(1.0 + ratio) - 2.0 * math.log(error_rate)))
+    return error * math.sqrt(
+        (1.0 + 1.0 / ratio) * (math.log(1.0 + ratio) - 2.0 * math.log(error_rate))
+    )
 
 
 def lasting(now: Estimate, former_error: float | None, reach: float) -> float:
     """What of that radius is the former mean's: it stays, however long one looks on."""
     error = math.hypot(now.error, former_error or 0.0)
-    return reach * (former_error or 0.0) / error if error > 0.0 and math.isfinite(error) and math.isfinite(reach) else 0.0
+    return (
+        reach * (former_error or 0.0) / error
+        if error > 0.0 and math.isfinite(error) and math.isfinite(reach)
+        else 0.0
+    )
 
 
 def longer_s(span_s: float, distance: float, reach: float, stays: float = 0.0) -> float | None:
-    """For how much longer to look until that distance would be clear; None where that cannot be foreseen.
+    """For how much longer to look until that distance would be clear; None where that cannot be
+    foreseen.
 
     Errors go by the root of time, but for what `stays` of the reach.
     """

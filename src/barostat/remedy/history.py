@@ -1,4 +1,6 @@
-"""What the incidents of one target come to: which change is in force, which was taken back, which is not over."""
+"""What the incidents of one target come to: which change is in force, which was taken back, which
+is not over.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def is_open(state: State) -> bool:
 
 
 def taken_back_by(states: Sequence[State], incident: str) -> State | None:
-    """The rollback that took that incident's change back and still stands; None for none. `states`: the newest first."""
+    """The rollback that took that incident's change back and still stands; None for none. `states`:
+    the newest first.
+    """
     undone: set[str] = set()
     for state in states:
         if state.phase == "Done" and state.plan.id not in undone and state.plan.undoes:
@@ -25,7 +29,8 @@ def taken_back_by(states: Sequence[State], incident: str) -> State | None:
 
 
 def latest(states: Sequence[State], *, rollbacks: bool = False) -> State | None:
-    """The incident that a person means by the target: the newest that is not over, or whose change is in force.
+    """The incident that a person means by the target: the newest that is not over, or whose change
+    is in force.
 
     `states`: the newest first. `rollbacks`: what took a change back counts as a change, too.
     """

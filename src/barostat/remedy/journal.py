@@ -1,4 +1,6 @@
-"""What is kept for people: the timeline and the conditions. The machine writes them and never reads the timeline."""
+"""What is kept for people: the timeline and the conditions. The machine writes them and never reads
+the timeline.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ def note(state: State, at: float, event: str, detail: str) -> State:
 def condition(state: State, at: float, kind: str, status: ConditionStatus, reason: str) -> State:
     """The condition of that type, in place of what it was."""
     found = Condition(kind, status, reason, at)
-    return replace(state, conditions=(*(former for former in state.conditions if former.type != kind), found))
+    return replace(
+        state, conditions=(*(former for former in state.conditions if former.type != kind), found)
+    )
 
 
 def about(state: State, act: Act, said: str) -> str:
-    """For the timeline: which pod or number the act was about, and what was said with the answer."""
+    """For the timeline: which pod or number the act was about, and what was said with the
+    answer.
+    """
     slot = getattr(act, "slot", "")
     pod = state.pod(slot)
     named = f"{slot} ({pod.name})" if pod else slot or _named(state, act)
@@ -42,14 +48,18 @@ def about(state: State, act: Act, said: str) -> str:
 
 
 def left_to_undo(state: State) -> tuple[str, ...]:
-    """What is begun and not taken back, in the order in which it would be; nothing once every replica has proved the change."""
+    """What is begun and not taken back, in the order in which it would be; nothing once every
+    replica has proved the change.
+    """
     if state.phase == "Done" or _only_goes_on(state):
         return ()
     return tuple(_says(state, act) for act in reversed(state.undo))
 
 
 def left_to_do(state: State) -> tuple[str, ...]:
-    """What is left of the way forward for a person who is handed a change that every replica has proved; nothing in any other state."""
+    """What is left of the way forward for a person who is handed a change that every replica has
+    proved; nothing in any other state.
+    """
     if state.phase != "HandedOff" or not _only_goes_on(state):
         return ()
     return tuple(_says(state, step.act) for step in program(state.plan)[state.cursor :])
@@ -73,6 +83,11 @@ def _named(state: State, act: Act) -> str:
             return f"{former} -> {to} replicas"
         case AwaitHome(ready):
             return f"{ready} Ready"
-        case PatchTemplate(back=True) | UndoRollout(back=True) | WriteLimits(back=True) | TightenGateway(back=True):
+        case (
+            PatchTemplate(back=True)
+            | UndoRollout(back=True)
+            | WriteLimits(back=True)
+            | TightenGateway(back=True)
+        ):
             return "back"
     return ""

@@ -1,11 +1,13 @@
-"""The remedy machine: what comes next, given what happened. Pure: `step(state, event) -> (state, commands)`.
+"""The remedy machine: what comes next, given what happened. Pure: `step(state, event) -> (state,
+commands)`.
 
-One thing is outstanding at a time. Before an act that changes anything, the record with its undo is written and acknowledged; an answer
-to anything but the outstanding key changes nothing. "No" and "cannot tell" are treated alike, and a refused act is undone like one that was
-done.
+One thing is outstanding at a time. Before an act that changes anything, the record with its undo is
+written and acknowledged; an answer to anything but the outstanding key changes nothing. "No" and
+"cannot tell" are treated alike, and a refused act is undone like one that was done.
 
     forward:  record -> act -> next step ...  Done            back:  record -> top of the undo stack -> ...  RolledBack
-    forward, no: before anything was begun Refused; before home's template is written back; after it HandedOff
+    forward, no: before anything was begun Refused; before home's template is written back; after it
+    HandedOff
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def step(state: State, event: Event) -> Moved:
     Law: L6, an event that answers nothing outstanding changes nothing.
     """
     if isinstance(event, Resumed) and state.phase == "HandedOff":
-        state = replace(state, phase="Promoting" if state.committed else "RollingBack", back=not state.committed)
+        state = replace(
+            state, phase="Promoting" if state.committed else "RollingBack", back=not state.committed
+        )
     if state.ended:
         return state, ()
     match event:
@@ -98,7 +102,9 @@ def _is_due(state: State, key: str) -> bool:
 
 
 def current(state: State) -> Act | None:
-    """The act that is next or under way; None where there is none (before the program, and at its end)."""
+    """The act that is next or under way; None where there is none (before the program, and at its
+    end).
+    """
     if state.phase in ("Confirming", "Planned"):
         return Gather() if state.phase == "Confirming" else None
     if state.claiming:
@@ -116,13 +122,31 @@ def _begin(state: State, at: float) -> Moved:
     wrong = lint(state.plan)
     if wrong:
         return _end(state, at, "Refused", "; ".join(wrong))
-    return _send(note(state, at, "Confirming", f"{state.plan.cause}: {state.plan.lever}, {state.plan.change}"), at, attempt=1)
+    return _send(
+        note(
+            state, at, "Confirming", f"{state.plan.cause}: {state.plan.lever}, {state.plan.change}"
+        ),
+        at,
+        attempt=1,
+    )
 
 
 def _judge_facts(state: State, at: float, against: tuple[str, ...]) -> Moved:
     if against:
-        return _end(condition(state, at, "Confirmed", "False", "; ".join(against)), at, "Refused", "; ".join(against))
-    state = note(condition(replace(state, phase="Planned"), at, "Confirmed", "True", "every pre-check holds"), at, "Planned", "")
+        return _end(
+            condition(state, at, "Confirmed", "False", "; ".join(against)),
+            at,
+            "Refused",
+            "; ".join(against),
+        )
+    state = note(
+        condition(
+            replace(state, phase="Planned"), at, "Confirmed", "True", "every pre-check holds"
+        ),
+        at,
+        "Planned",
+        "",
+    )
     if state.plan.autonomy == "act" or state.approved:
         return _proceed(replace(state, waiting=None), at)
     waiting = Waiting("consent", f"{state.plan.id}/consent", 1, at + state.plan.bounds.consent_s)
@@ -141,11 +165,15 @@ def _approve(state: State, at: float) -> Moved:
 def _resume(state: State, at: float) -> Moved:
     """A new epoch, in the record first and then on home, before anything else is sent."""
     claiming = bool(state.undo)
-    state = note(replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase)
+    state = note(
+        replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase
+    )
     seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
     if at - seen > state.plan.bounds.resume_s and not state.back and not state.committed:
         why = f"resumed {(at - seen) / 60:.0f} min after its facts were judged: too old to go on"
-        state = replace(note(state, at, "RollingBack", why), phase="RollingBack", back=True, why=why)
+        state = replace(
+            note(state, at, "RollingBack", why), phase="RollingBack", back=True, why=why
+        )
     return _write(state, at, "record", attempt=1)
 
 
@@ -158,18 +186,27 @@ def _proceed(state: State, at: float) -> Moved:
         return _fail(replace(state, aborting=""), at, state.aborting)
     steps = program(state.plan)
     if state.back and not state.undo:
-        return _end(state, at, "Refused" if touches_nothing(steps[state.cursor].act) else "RolledBack", state.why)
+        return _end(
+            state,
+            at,
+            "Refused" if touches_nothing(steps[state.cursor].act) else "RolledBack",
+            state.why,
+        )
     if not state.back and state.cursor >= len(steps):
         return _end(state, at, "Done", state.plan.done_sentence)
     emits: tuple[Command, ...] = ()
     if not state.back and steps[state.cursor].phase != state.phase:
-        state = note(replace(state, phase=steps[state.cursor].phase), at, steps[state.cursor].phase, "")
+        state = note(
+            replace(state, phase=steps[state.cursor].phase), at, steps[state.cursor].phase, ""
+        )
         emits = (Emit(state.phase, str(state.plan.change)),)
     act = current(state)
     if isinstance(act, READS) or state.recorded:
         state, commands = _send(state, at, attempt=1)
     else:
-        state, commands = _write(state if state.back else _intend(state, steps[state.cursor]), at, "record", attempt=1)
+        state, commands = _write(
+            state if state.back else _intend(state, steps[state.cursor]), at, "record", attempt=1
+        )
     return state, (*emits, *commands)
 
 
@@ -182,7 +219,9 @@ def _intend(state: State, intended: Step) -> State:
 def _write(state: State, at: float, kind: WaitKind, attempt: int) -> Moved:
     revision = state.revision + 1
     key = f"{state.plan.id}/{state.epoch}/w{revision}"
-    kept = replace(state, revision=revision, recorded=True, waiting=None, aborting="", claiming=False)
+    kept = replace(
+        state, revision=revision, recorded=True, waiting=None, aborting="", claiming=False
+    )
     waiting = Waiting(kind, key, attempt, at + state.plan.bounds.answer_s)
     return replace(state, waiting=waiting), (WriteRecord(key, revision, kept),)
 
@@ -198,7 +237,11 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     elif isinstance(act, AwaitCalm) and state.plan.edge is not None:
         allowed = state.plan.edge.longest_s
     else:
-        ends = {DeletePod: bounds.end_s, DeleteSpare: bounds.end_s, PutBack: bounds.drain_s + bounds.end_s}
+        ends = {
+            DeletePod: bounds.end_s,
+            DeleteSpare: bounds.end_s,
+            PutBack: bounds.drain_s + bounds.end_s,
+        }
         longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, **ends}
         allowed = longer.get(type(act), 0.0) + bounds.answer_s
     if isinstance(act, Gather):
@@ -211,7 +254,9 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     until = at + allowed if until is None else until
     slot = getattr(act, "slot", "")
     home: HomeAs = "any" if state.back else "patched" if state.committed else "planned"
-    return replace(state, waiting=Waiting("act", key, attempt, until)), (Do(key, state.claim, act, home, state.pod(slot), until),)
+    return replace(state, waiting=Waiting("act", key, attempt, until)), (
+        Do(key, state.claim, act, home, state.pod(slot), until),
+    )
 
 
 # --- answers
@@ -232,9 +277,18 @@ def _answered(state: State, at: float, answer: Answer) -> Moved:
             if isinstance(act, AwaitSpare | PickReplica) and pod is None:
                 return _denied(state, at, answer, "no pod was named")
             if isinstance(act, PickSurplus) and pod is None:
-                state = replace(state, undo=tuple(found for found in state.undo if getattr(found, "slot", "") != act.slot or found == act))
+                state = replace(
+                    state,
+                    undo=tuple(
+                        found
+                        for found in state.undo
+                        if getattr(found, "slot", "") != act.slot or found == act
+                    ),
+                )
             if isinstance(act, AwaitSpare | PickReplica | PickSurplus) and pod is not None:
-                state = replace(state, pods=tuple(sorted((dict(state.pods) | {act.slot: pod}).items())))
+                state = replace(
+                    state, pods=tuple(sorted((dict(state.pods) | {act.slot: pod}).items()))
+                )
             return _next(state, at, said)
         case Judged() if isinstance(act, Observe):
             return _judged(state, at, answer)
@@ -255,13 +309,21 @@ def _next(state: State, at: float, said: str) -> Moved:
         return _proceed(replace(state, undo=state.undo[:-1], recorded=False), at)
     done = program(state.plan)[state.cursor]
     committed = state.committed or done.commits
-    return _proceed(replace(state, cursor=state.cursor + 1, recorded=False, committed=committed), at)
+    return _proceed(
+        replace(state, cursor=state.cursor + 1, recorded=False, committed=committed), at
+    )
 
 
 def _judged(state: State, at: float, judged: Judged) -> Moved:
     reason = "; ".join(judged.reasons) or judged.outcome
     state = replace(state, verified=judged.outcome)
-    status: ConditionStatus = "True" if judged.outcome == "better" else "False" if judged.outcome == "worse" else "Unknown"
+    status: ConditionStatus = (
+        "True"
+        if judged.outcome == "better"
+        else "False"
+        if judged.outcome == "worse"
+        else "Unknown"
+    )
     state = condition(state, at, "Verified", status, reason)
     if judged.outcome != "better":
         return _fail(state, at, f"{judged.outcome}: {reason}")
@@ -269,7 +331,9 @@ def _judged(state: State, at: float, judged: Judged) -> Moved:
 
 
 def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
-    """No, for now or for good. Where there is only one way left it is tried again after a rest, but for a claim that is somebody else's."""
+    """No, for now or for good. Where there is only one way left it is tried again after a rest, but
+    for a claim that is somebody else's.
+    """
     waiting = state.waiting
     assert waiting is not None
     if isinstance(answer, Conflict) and state.claiming:
@@ -280,11 +344,15 @@ def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
         return _fail(state, at, why)
     if waiting.attempt >= state.plan.bounds.attempts:
         return _end(state, at, "HandedOff", why)
-    return replace(state, waiting=replace(waiting, kind="rest", until=at + state.plan.bounds.rest_s)), ()
+    return replace(
+        state, waiting=replace(waiting, kind="rest", until=at + state.plan.bounds.rest_s)
+    ), ()
 
 
 def _again(state: State, at: float, why: str) -> Moved:
-    """The same act with the same key, as often as the plan allows; a wait goes on until its own deadline."""
+    """The same act with the same key, as often as the plan allows; a wait goes on until its own
+    deadline.
+    """
     assert state.waiting is not None
     act, waiting = current(state), state.waiting
     if isinstance(act, WAITS):
@@ -313,19 +381,27 @@ def _late(state: State, at: float) -> Moved:
     if isinstance(act, AwaitDrained):
         if state.plan.bounds.on_drain_bound == "cut" or state.back or state.committed:
             return _next(state, at, f"not drained within {state.plan.bounds.drain_s:.0f} s")
-        return _fail(state, at, f"{act.slot} was not drained within {state.plan.bounds.drain_s:.0f} s")
+        return _fail(
+            state, at, f"{act.slot} was not drained within {state.plan.bounds.drain_s:.0f} s"
+        )
     if isinstance(act, WAITS):
-        return _fail(state, at, f"{type(act).__name__}: not Ready within {state.plan.bounds.ready_s:.0f} s")
+        return _fail(
+            state, at, f"{type(act).__name__}: not Ready within {state.plan.bounds.ready_s:.0f} s"
+        )
     return _again(state, at, "no answer in time")
 
 
 def _record_answered(state: State, at: float, answer: Answer) -> Moved:
-    """Written: on with the act. Somebody else's: this run is over. Not to be had: nothing more may be changed."""
+    """Written: on with the act. Somebody else's: this run is over. Not to be had: nothing more may
+    be changed.
+    """
     assert state.waiting is not None
     waiting = state.waiting
     if isinstance(answer, Done):
         state = replace(state, revision=state.revision + 1, waiting=None)
-        return (state, ()) if waiting.kind == "final" else _proceed(replace(state, recorded=True), at)
+        return (
+            (state, ()) if waiting.kind == "final" else _proceed(replace(state, recorded=True), at)
+        )
     if isinstance(answer, Conflict):
         return _superseded(state, at, answer.why)
     why = getattr(answer, "why", "the record was not written")
@@ -354,15 +430,23 @@ def _fail(state: State, at: float, why: str) -> Moved:
 
 def _superseded(state: State, at: float, why: str) -> Moved:
     """It is another run's from now on: this one writes nothing more."""
-    return replace(note(state, at, "Superseded", why), why=why, superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
+    return replace(note(state, at, "Superseded", why), why=why, superseded=True, waiting=None), (
+        Emit("Superseded", why, warning=True),
+    )
 
 
 def _abort(state: State, at: float, why: str) -> Moved:
-    """At once where nothing is being changed just now, else after the answer. What is committed goes on to its end."""
+    """At once where nothing is being changed just now, else after the answer. What is committed
+    goes on to its end.
+    """
     if state.back or state.committed or state.phase in TERMINAL:
         return state, ()
     waiting, act = state.waiting, current(state)
-    if waiting is None or waiting.kind == "consent" or (waiting.kind == "act" and isinstance(act, READS)):
+    if (
+        waiting is None
+        or waiting.kind == "consent"
+        or (waiting.kind == "act" and isinstance(act, READS))
+    ):
         return _fail(state, at, why)
     return replace(state, aborting=why), ()
 

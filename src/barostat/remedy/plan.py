@@ -1,4 +1,6 @@
-"""A plan: everything decided before anything is done. Immutable, lintable, refusable; carrying it out decides nothing more."""
+"""A plan: everything decided before anything is done. Immutable, lintable, refusable; carrying it
+out decides nothing more.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from barostat.core.change import ConfigChange, Expectation
 from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 
 Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only", "edge-live"]
-"""`edge-only`: a limit in the file that gateways watch. `edge-live`: a limit that running gateways hold for as long as it is needed."""
+"""`edge-only`: a limit in the file that gateways watch. `edge-live`: a limit that running gateways
+hold for as long as it is needed.
+"""
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
 ROLLBACK = "rollback"
@@ -45,8 +49,9 @@ class Target:
 class PausedOwner:
     """Who else writes the target, and its switch.
 
-    `kind`, `namespace`, `name`: of the owner's own object. `pause`, `resume`: merge patches of it, as JSON. `note`: what pausing it means,
-    for a person. `by`: the incident that has paused it already; empty where this plan does.
+    `kind`, `namespace`, `name`: of the owner's own object. `pause`, `resume`: merge patches of it,
+    as JSON. `note`: what pausing it means, for a person. `by`: the incident that has paused it
+    already; empty where this plan does.
     """
 
     kind: str
@@ -63,13 +68,17 @@ class PausedOwner:
 
 
 def takes_back(owner_kind: str, change: ConfigChange) -> bool:
-    """True where such an owner, left to itself, would undo that very change: an autoscaler the number of replicas, others all the rest."""
+    """True where such an owner, left to itself, would undo that very change: an autoscaler the
+    number of replicas, others all the rest.
+    """
     return (owner_kind in SCALING) is (change.kind == "replicas")
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRef:
-    """A gateway before the target. `kind`: Deployment (its ready pods, by the port for its admin page), or URL (`name` is the page's)."""
+    """A gateway before the target. `kind`: Deployment (its ready pods, by the port for its admin
+    page), or URL (`name` is the page's).
+    """
 
     kind: Literal["Deployment", "URL"]
     name: str
@@ -77,16 +86,21 @@ class GatewayRef:
     port: int = 0
 
     def __str__(self) -> str:
-        return f"deployment/{self.name} in {self.namespace}" if self.kind == "Deployment" else self.name
+        return (
+            f"deployment/{self.name} in {self.namespace}"
+            if self.kind == "Deployment"
+            else self.name
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LiveEdge:
     """How running gateways hold a limit.
 
-    Units: seconds. `lease_s`: after so long without a renewal a gateway goes by its file again. The limit is needed until the pool of no
-    engine has been fuller than `calm_ratio`, with nobody waiting, refused or preempted, for `calm_s`; but no longer than `longest_s`.
-    `enforces`: a gateway only watched (--shadow), and holds the limits of its file too for that time.
+    Units: seconds. `lease_s`: after so long without a renewal a gateway goes by its file again. The
+    limit is needed until the pool of no engine has been fuller than `calm_ratio`, with nobody
+    waiting, refused or preempted, for `calm_s`; but no longer than `longest_s`. `enforces`: a
+    gateway only watched (--shadow), and holds the limits of its file too for that time.
     """
 
     gateways: tuple[GatewayRef, ...]
@@ -101,10 +115,11 @@ class LiveEdge:
 class Bounds:
     """How long each kind of step may take, and how often it is tried.
 
-    Units: seconds. `drain_s` bounds the wait for a drained replica; what still runs then is cut and counted, or the change is taken back.
-    `ready_s`: for a start; `end_s`: what a pod's own grace period grants it to end, beyond `answer_s`.
-    `confirm_s`: as long it is looked for a cause that comes and goes before it is said to be gone.
-    `resume_s`: a run that is resumed later than that after its facts were judged goes back instead of on.
+    Units: seconds. `drain_s` bounds the wait for a drained replica; what still runs then is cut and
+    counted, or the change is taken back. `ready_s`: for a start; `end_s`: what a pod's own grace
+    period grants it to end, beyond `answer_s`. `confirm_s`: as long it is looked for a cause that
+    comes and goes before it is said to be gone. `resume_s`: a run that is resumed later than that
+    after its facts were judged goes back instead of on.
     """
 
     answer_s: float = 90.0
@@ -125,11 +140,13 @@ class Bounds:
 class RemedyPlan:
     """One change of one target, its undo and its proof.
 
-    `replicas`: what home asks for now. `serving`: how many of them serve. `floor`: fewer than that are never in rotation, but where fewer
-    serve already. `max_replicas`: more are never asked for (None: no limit is set). `baseline`: by signal, what the expectation is held
-    against (`verify.baseline`). `template`: digest of home's template as found; a home that differs is somebody else's change. `gpus`: of
-    one replica. `parent`: the incident that ended last on home, as the plan found it; empty for none. `owners`: who is paused for it.
-    `edge`: the gateways that hold the limit, where they do it live.
+    `replicas`: what home asks for now. `serving`: how many of them serve. `floor`: fewer than that
+    are never in rotation, but where fewer serve already. `max_replicas`: more are never asked for
+    (None: no limit is set). `baseline`: by signal, what the expectation is held against
+    (`verify.baseline`). `template`: digest of home's template as found; a home that differs is
+    somebody else's change. `gpus`: of one replica. `parent`: the incident that ended last on home,
+    as the plan found it; empty for none. `owners`: who is paused for it. `edge`: the gateways that
+    hold the limit, where they do it live.
     """
 
     id: str
@@ -161,7 +178,9 @@ class RemedyPlan:
 
     @property
     def kept_in_rotation(self) -> int:
-        """Replicas that serve at every instant: as many as now with a spare; in place one less, unless one is down anyway."""
+        """Replicas that serve at every instant: as many as now with a spare; in place one less,
+        unless one is down anyway.
+        """
         return min(self.serving, self.replicas - 1) if self.strategy == "in-place" else self.serving
 
     @property
@@ -171,8 +190,12 @@ class RemedyPlan:
 
     @property
     def starts(self) -> int:
-        """Engine starts until home runs the change: each replica once as a spare and once in home; one where one is added."""
-        return {"edge-only": 0, "edge-live": 0, "scale-out": 1, "stuck-rollout": 0}.get(self.strategy, 2 * self.replicas)
+        """Engine starts until home runs the change: each replica once as a spare and once in home;
+        one where one is added.
+        """
+        return {"edge-only": 0, "edge-live": 0, "scale-out": 1, "stuck-rollout": 0}.get(
+            self.strategy, 2 * self.replicas
+        )
 
     @property
     def at_edge(self) -> bool:
@@ -187,10 +210,16 @@ class RemedyPlan:
     @property
     def done_sentence(self) -> str:
         """What is so when all of it is done."""
-        return f"{self.change} is in force" if self.lasts else f"{self.change} was held while it was needed, and is taken back"
+        return (
+            f"{self.change} is in force"
+            if self.lasts
+            else f"{self.change} was held while it was needed, and is taken back"
+        )
 
     def spare_name(self, index: int) -> str:
-        """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63 characters."""
+        """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63
+        characters.
+        """
         tail = f"-spare-{self.id[-12:].lower()}-{index}"
         return self.target.name[: 63 - len(tail)].rstrip("-.") + tail
 
@@ -203,17 +232,24 @@ class RemedyPlan:
     def undoes(self) -> str:
         """The incident whose change the plan takes back; empty for any but a rollback."""
         before, after = taking_back("#").split("#")
-        return self.because.removeprefix(before).removesuffix(after) if self.lever == ROLLBACK else ""
+        return (
+            self.because.removeprefix(before).removesuffix(after) if self.lever == ROLLBACK else ""
+        )
 
     def stays_paused(self, owner: PausedOwner) -> bool:
-        """True for who would take the change back: it stays paused until a person has put the change into its source."""
+        """True for who would take the change back: it stays paused until a person has put the
+        change into its source.
+        """
         return self.lever != ROLLBACK and takes_back(owner.kind, self.change)
 
     def undo_sentence(self) -> str:
         """What takes the change back, for a person."""
         if self.edge is not None:
             gateways = ", ".join(map(str, self.edge.gateways))
-            return f"the limit is taken off {gateways}; by itself {self.edge.lease_s:.0f} s after whoever holds it is gone"
+            return (
+                f"the limit is taken off {gateways}; by itself {self.edge.lease_s:.0f} s after "
+                "whoever holds it is gone"
+            )
         return f"set {self.change.reversed()} on {self.target}"
 
 
@@ -240,10 +276,18 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
         wrong.append("the number of replicas is changed by scaling out, and nothing else is")
     if plan.strategy == "stuck-rollout" and plan.change.kind != "revision":
         wrong.append("a stuck rollout is undone, and nothing else is changed then")
-    if plan.strategy == "scale-out" and plan.max_replicas is not None and plan.replicas >= plan.max_replicas:
-        wrong.append(f"{plan.replicas} replicas are asked for, at most {plan.max_replicas} are allowed")
+    if (
+        plan.strategy == "scale-out"
+        and plan.max_replicas is not None
+        and plan.replicas >= plan.max_replicas
+    ):
+        wrong.append(
+            f"{plan.replicas} replicas are asked for, at most {plan.max_replicas} are allowed"
+        )
     if (plan.strategy == "edge-live") != bool(plan.edge is not None and plan.edge.gateways):
-        wrong.append("a limit is held live by the gateways that the plan names, and no other change is")
+        wrong.append(
+            "a limit is held live by the gateways that the plan names, and no other change is"
+        )
     if not plan.at_edge:
         if plan.change.kind == "limits":
             wrong.append("limits are written at the edge, no replica changes")
@@ -254,7 +298,9 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
         if not 0 <= plan.serving <= plan.replicas:
             wrong.append(f"{plan.serving} of {plan.replicas} replicas cannot serve")
         if plan.kept_in_rotation < min(plan.floor, plan.serving):
-            wrong.append(f"{plan.kept_in_rotation} replicas would serve meanwhile, the floor is {plan.floor}")
+            wrong.append(
+                f"{plan.kept_in_rotation} replicas would serve meanwhile, the floor is {plan.floor}"
+            )
         if not plan.template:
             wrong.append("the template was not read, so somebody else's change could not be told")
     if (
@@ -277,5 +323,8 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
     if bounds.attempts < 1:
         wrong.append("at least one attempt is needed")
     if plan.expectation.sustained_s > bounds.verify_s:
-        wrong.append(f"what must hold for {plan.expectation.sustained_s:.0f} s cannot be seen in {bounds.verify_s:.0f} s")
+        wrong.append(
+            f"what must hold for {plan.expectation.sustained_s:.0f} s cannot be seen in "
+            f"{bounds.verify_s:.0f} s"
+        )
     return tuple(wrong)

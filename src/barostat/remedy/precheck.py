@@ -1,6 +1,7 @@
 """The checks before anything is changed: a readable list of named judgements over gathered facts.
 
-Present means that the check holds. Absent and Unknown both stop the plan: what could not be read is no permission.
+Present means that the check holds. Absent and Unknown both stop the plan: what could not be read is
+no permission.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ RIGHT_IS_MISSING = "the right to read it is missing"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was read of the world just before. None: could not be read (`unread` says why, by the field's name).
+    """What was read of the world just before. None: could not be read (`unread` says why, by the
+    field's name).
 
-    `cause`, `evidence_at`: the diagnosis made anew, and the instant of its newest evidence. `bad_nodes`: of the target's pods, with the
-    reason. `rollout_age_s`: of the last rollout; infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty
-    for nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is in flight on home; empty for none.
-    `rollout_stuck`: one is under way, none of its replicas serves, and those of the revision before it do.
-    `gateways`: why those of the plan do not take its limit; empty where they do.
-    `separable`: every Service that selects home's pods does so by a label that can be taken off, and at least one does.
+    `cause`, `evidence_at`: the diagnosis made anew, and the instant of its newest evidence.
+    `bad_nodes`: of the target's pods, with the reason. `rollout_age_s`: of the last rollout;
+    infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty for
+    nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is
+    in flight on home; empty for none. `rollout_stuck`: one is under way, none of its replicas
+    serves, and those of the revision before it do. `gateways`: why those of the plan do not take
+    its limit; empty where they do. `separable`: every Service that selects home's pods does so by a
+    label that can be taken off, and at least one does.
     """
 
     at: float
@@ -78,14 +82,20 @@ def _evidence_fresh(facts: Facts, plan: RemedyPlan) -> Verdict:
     age_s = facts.at - (facts.evidence_at if facts.evidence_at is not None else 0.0)
     limit_s = plan.bounds.evidence_s
     return _verdict(
-        -5.0 <= age_s <= limit_s, f"the evidence is {age_s:.0f} s old", f"the evidence is {age_s:.0f} s old, at most {limit_s:.0f} s"
+        -5.0 <= age_s <= limit_s,
+        f"the evidence is {age_s:.0f} s old",
+        f"the evidence is {age_s:.0f} s old, at most {limit_s:.0f} s",
     )
 
 
 def _cause_confirmed(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
         return Present("a person takes the change back, whatever the cause is now", ())
-    return _verdict(facts.cause == plan.cause, f"still {plan.cause}", f"the plan is for {plan.cause}, it is {facts.cause} now")
+    return _verdict(
+        facts.cause == plan.cause,
+        f"still {plan.cause}",
+        f"the plan is for {plan.cause}, it is {facts.cause} now",
+    )
 
 
 def _lever_fits(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -95,12 +105,18 @@ def _lever_fits(facts: Facts, plan: RemedyPlan) -> Verdict:
         holds = "asked for by name; nothing that is known speaks against it"
     else:
         holds = f"{plan.lever} is right for {plan.cause}"
-    return _verdict(facts.lever_fits is True, holds, f"{plan.change} is not for {plan.cause} on this version")
+    return _verdict(
+        facts.lever_fits is True, holds, f"{plan.change} is not for {plan.cause} on this version"
+    )
 
 
 def _nodes_healthy(facts: Facts, _plan: RemedyPlan) -> Verdict:
     bad = facts.bad_nodes or ()
-    return _verdict(not bad, "the nodes are healthy", f"a node fault looks the same and is mended first: {', '.join(bad)}")
+    return _verdict(
+        not bad,
+        "the nodes are healthy",
+        f"a node fault looks the same and is mended first: {', '.join(bad)}",
+    )
 
 
 def _no_recent_deploy(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -116,15 +132,25 @@ def _no_recent_deploy(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _home_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     same = facts.template == plan.template and facts.replicas == plan.replicas
-    return _verdict(same, "home is as the plan found it", "the Deployment is not as the plan found it: somebody changed it since")
+    return _verdict(
+        same,
+        "home is as the plan found it",
+        "the Deployment is not as the plan found it: somebody changed it since",
+    )
 
 
 def _rollout_complete(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.strategy == "stuck-rollout":
         return _verdict(
-            facts.rollout_stuck is True, "the rollout that is undone is stuck: none of its replicas serves", "the rollout is not stuck"
+            facts.rollout_stuck is True,
+            "the rollout that is undone is stuck: none of its replicas serves",
+            "the rollout is not stuck",
         )
-    return _verdict(facts.rollout_complete is True, "no rollout is under way", "a rollout is under way or paused")
+    return _verdict(
+        facts.rollout_complete is True,
+        "no rollout is under way",
+        "a rollout is under way or paused",
+    )
 
 
 def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -132,27 +158,39 @@ def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
     serving = facts.serving or 0
     floor = min(plan.floor, plan.serving)
     left = min(plan.kept_in_rotation, serving)
-    return _verdict(left >= floor, f"{left} serve meanwhile, the floor is {floor}", f"{left} would serve, the floor is {floor}")
+    return _verdict(
+        left >= floor,
+        f"{left} serve meanwhile, the floor is {floor}",
+        f"{left} would serve, the floor is {floor}",
+    )
 
 
 def _serving_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     serving = facts.serving or 0
     serve = "1 replica serves" if serving == 1 else f"{serving} replicas serve"
-    return _verdict(serving >= plan.serving, serve, f"{serve}, {plan.serving} did when it was planned")
+    return _verdict(
+        serving >= plan.serving, serve, f"{serve}, {plan.serving} did when it was planned"
+    )
 
 
 def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
     if not plan.gpus_needed:
         return Present("no spare GPU is needed", ())
     return _verdict(
-        facts.spare_schedulable is True, "a spare replica can be placed", f"no node takes a spare replica: {facts.spare_because}"
+        facts.spare_schedulable is True,
+        "a spare replica can be placed",
+        f"no node takes a spare replica: {facts.spare_because}",
     )
 
 
 def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
     needed = 1 if plan.gpus_needed else 0
     left = facts.quota_left or 0
-    return _verdict(left >= needed, "quotas leave room for it", f"the quota leaves room for {left} more, {needed} is needed")
+    return _verdict(
+        left >= needed,
+        "quotas leave room for it",
+        f"the quota leaves room for {left} more, {needed} is needed",
+    )
 
 
 def _disruption_budget(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -179,7 +217,9 @@ def _no_autoscaler(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _no_owner(facts: Facts, plan: RemedyPlan) -> Verdict:
     return _verdict(
-        not facts.owner, f"nobody reverts a write{_paused(plan)}", f"{facts.owner} would revert a write: the change belongs in its source"
+        not facts.owner,
+        f"nobody reverts a write{_paused(plan)}",
+        f"{facts.owner} would revert a write: the change belongs in its source",
     )
 
 
@@ -189,7 +229,8 @@ def _separable(facts: Facts, plan: RemedyPlan) -> Verdict:
     return _verdict(
         facts.separable is True,
         "a replica leaves every Service by its labels",
-        "a Service selects on what the ReplicaSet sets, or none selects the pods: a replica cannot be taken out by its labels",
+        "a Service selects on what the ReplicaSet sets, or none selects the pods: a "
+        "replica cannot be taken out by its labels",
     )
 
 
@@ -197,7 +238,11 @@ def _no_other_change(facts: Facts, plan: RemedyPlan) -> Verdict:
     mine = facts.claim == "" or (facts.claim or "").startswith(f"{plan.id}#")
     claim = read_claim(facts.claim or "")
     by = f", run by {claim.holder}" if claim.holder else ""
-    return _verdict(mine, "no other change is in flight", f"another change is in flight: incident {claim.incident}{by}")
+    return _verdict(
+        mine,
+        "no other change is in flight",
+        f"another change is in flight: incident {claim.incident}{by}",
+    )
 
 
 def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -207,13 +252,16 @@ def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
     return _verdict(
         spent < facts.changes_per_hour,
         f"{spent} of {facts.changes_per_hour} changes were made this hour",
-        f"{spent} changes in the last hour, spec.remedy.changesPerHour of the limits allows {facts.changes_per_hour}",
+        f"{spent} changes in the last hour, spec.remedy.changesPerHour of the limits "
+        f"allows {facts.changes_per_hour}",
     )
 
 
 def _rights(facts: Facts, _plan: RemedyPlan) -> Verdict:
     lacking = facts.missing_rights or ()
-    return _verdict(not lacking, "every right is there", f"rights are missing: {', '.join(lacking)}")
+    return _verdict(
+        not lacking, "every right is there", f"rights are missing: {', '.join(lacking)}"
+    )
 
 
 def _gateways_ready(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -222,30 +270,101 @@ def _gateways_ready(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("evidence-fresh", "was the harm seen just now?", ("evidence_at",), _evidence_fresh, edge=True),
-    Check("cause-confirmed", "is it still the cause that the plan is for?", ("cause",), _cause_confirmed, edge=True),
-    Check("lever-fits", "is the lever right for this cause on this version?", ("lever_fits",), _lever_fits, edge=True),
+    Check(
+        "evidence-fresh",
+        "was the harm seen just now?",
+        ("evidence_at",),
+        _evidence_fresh,
+        edge=True,
+    ),
+    Check(
+        "cause-confirmed",
+        "is it still the cause that the plan is for?",
+        ("cause",),
+        _cause_confirmed,
+        edge=True,
+    ),
+    Check(
+        "lever-fits",
+        "is the lever right for this cause on this version?",
+        ("lever_fits",),
+        _lever_fits,
+        edge=True,
+    ),
     Check("nodes-healthy", "is it no node fault?", ("bad_nodes",), _nodes_healthy),
-    Check("no-recent-deploy", "is there no rollout in the burn window to undo first?", ("rollout_age_s",), _no_recent_deploy),
-    Check("home-as-planned", "is the Deployment what the plan was made for?", ("template", "replicas"), _home_as_planned),
-    Check("rollout-complete", "is no rollout under way or paused?", ("rollout_complete",), _rollout_complete),
-    Check("serving-as-planned", "do no fewer serve than the plan counted on?", ("serving",), _serving_as_planned),
+    Check(
+        "no-recent-deploy",
+        "is there no rollout in the burn window to undo first?",
+        ("rollout_age_s",),
+        _no_recent_deploy,
+    ),
+    Check(
+        "home-as-planned",
+        "is the Deployment what the plan was made for?",
+        ("template", "replicas"),
+        _home_as_planned,
+    ),
+    Check(
+        "rollout-complete",
+        "is no rollout under way or paused?",
+        ("rollout_complete",),
+        _rollout_complete,
+    ),
+    Check(
+        "serving-as-planned",
+        "do no fewer serve than the plan counted on?",
+        ("serving",),
+        _serving_as_planned,
+    ),
     Check("floor", "do enough replicas serve meanwhile?", ("serving",), _floor_holds),
-    Check("spare-schedulable", "is there a GPU for the spare?", ("spare_schedulable",), _spare_schedulable),
+    Check(
+        "spare-schedulable",
+        "is there a GPU for the spare?",
+        ("spare_schedulable",),
+        _spare_schedulable,
+    ),
     Check("quota", "does the quota allow one more?", ("quota_left",), _quota_allows),
-    Check("disruption-budget", "does the PodDisruptionBudget allow it?", ("disruption_minimum",), _disruption_budget),
-    Check("no-autoscaler", "does no HPA or KEDA set the replicas back?", ("autoscaler",), _no_autoscaler),
+    Check(
+        "disruption-budget",
+        "does the PodDisruptionBudget allow it?",
+        ("disruption_minimum",),
+        _disruption_budget,
+    ),
+    Check(
+        "no-autoscaler",
+        "does no HPA or KEDA set the replicas back?",
+        ("autoscaler",),
+        _no_autoscaler,
+    ),
     Check("no-owner", "does no Helm, GitOps or operator revert it?", ("owner",), _no_owner),
-    Check("separable", "can one replica leave the rotation by its labels?", ("separable",), _separable),
-    Check("gateways-ready", "does every gateway take the limit?", ("gateways",), _gateways_ready, edge=True, live=True),
-    Check("no-other-change", "is no other change in flight?", ("claim",), _no_other_change, edge=True),
-    Check("budget-left", "may another change be made this hour?", ("changes_last_hour",), _budget_left, edge=True),
+    Check(
+        "separable", "can one replica leave the rotation by its labels?", ("separable",), _separable
+    ),
+    Check(
+        "gateways-ready",
+        "does every gateway take the limit?",
+        ("gateways",),
+        _gateways_ready,
+        edge=True,
+        live=True,
+    ),
+    Check(
+        "no-other-change", "is no other change in flight?", ("claim",), _no_other_change, edge=True
+    ),
+    Check(
+        "budget-left",
+        "may another change be made this hour?",
+        ("changes_last_hour",),
+        _budget_left,
+        edge=True,
+    ),
     Check("rights", "may we do all of it?", ("missing_rights",), _rights, edge=True),
 )
 
 
 def judged(facts: Facts, plan: RemedyPlan) -> tuple[tuple[Check, Verdict], ...]:
-    """Every check that the plan's strategy asks for, with its verdict; a check that raises is its own Unknown.
+    """Every check that the plan's strategy asks for, with its verdict; a check that raises is its
+    own Unknown.
 
     Law: L2, a fact that was not read gives Unknown before its check is asked.
     """
@@ -256,27 +375,45 @@ def judged(facts: Facts, plan: RemedyPlan) -> tuple[tuple[Check, Verdict], ...]:
             continue
         missing = tuple(name for name in check.needs if getattr(facts, name) is None)
         if missing:
-            why = "; ".join(unread.get(name, f"{name.replace('_', ' ')} could not be read") for name in missing)
+            why = "; ".join(
+                unread.get(name, f"{name.replace('_', ' ')} could not be read") for name in missing
+            )
             found.append((check, Unknown(why, missing)))
             continue
         try:
             found.append((check, check.judge(facts, plan)))
         except Exception as error:
-            found.append((check, Unknown(f"the check itself failed ({type(error).__name__}: {error}); please report it", crashed=True)))
+            found.append(
+                (
+                    check,
+                    Unknown(
+                        f"the check itself failed ({type(error).__name__}: {error}); "
+                        "please report it",
+                        crashed=True,
+                    ),
+                )
+            )
     return tuple(found)
 
 
 def is_lull(facts: Facts, plan: RemedyPlan) -> bool:
-    """True if all that speaks against the plan is that nothing is wrong just now, or less of the same: a pool that thrashes is full, and
-    preempts in episodes between which requests only wait."""
-    less = (*NOTHING_WRONG, "kv-admission-queueing") if plan.cause == "kv-preemption-thrash" else NOTHING_WRONG
+    """True if all that speaks against the plan is that nothing is wrong just now, or less of the
+    same: a pool that thrashes is full, and preempts in episodes between which requests only
+    wait.
+    """
+    less = (
+        (*NOTHING_WRONG, "kv-admission-queueing")
+        if plan.cause == "kv-preemption-thrash"
+        else NOTHING_WRONG
+    )
     return facts.cause in less and not refusals(replace(facts, cause=plan.cause), plan)
 
 
 def refusals(facts: Facts, plan: RemedyPlan) -> tuple[str, ...]:
     """Why the plan may not be carried out, check by check; nothing where every check holds.
 
-    Rights that are missing are told once, as one list: what could not be read for want of one is not told again.
+    Rights that are missing are told once, as one list: what could not be read for want of one is
+    not told again.
     Law: L2.
     """
     against: list[str] = []

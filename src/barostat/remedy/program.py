@@ -1,6 +1,8 @@
-"""A plan as a list of steps, each with its undo. The order here is what keeps the laws; docs/decisions/one-replica.md draws it.
+"""A plan as a list of steps, each with its undo. The order here is what keeps the laws;
+docs/decisions/one-replica.md draws it.
 
-The undo of the steps done so far is a stack: taking back runs it from the end. Each entry is right whether or not its step took effect.
+The undo of the steps done so far is a stack: taking back runs it from the end. Each entry is right
+whether or not its step took effect.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ TERMINAL: frozenset[Phase] = frozenset({"Done", "RolledBack", "HandedOff", "Refu
 class Step:
     """One act, the phase it belongs to, and what goes on the stack of undos before it is sent.
 
-    `forgets`: how many entries on top of the stack the new ones stand for. `commits`: once it is done, the way is forward only.
+    `forgets`: how many entries on top of the stack the new ones stand for. `commits`: once it is
+    done, the way is forward only.
     """
 
     phase: Phase
@@ -62,12 +65,18 @@ class Step:
 def program(plan: RemedyPlan) -> tuple[Step, ...]:
     """Every step of the plan, in order.
 
-    Law: L4, L9 and L10 hold in every state that these steps and their undos can reach; the explorer shows it.
+    Law: L4, L9 and L10 hold in every state that these steps and their undos can reach; the explorer
+    shows it.
     """
     begin = (Step("Preparing", ClaimHome(), (ReleaseHome(),)), *_pause(plan))
     end = (*_hand_back(plan), Step("Promoting", ReleaseHome()))
     if plan.strategy == "edge-only":
-        return (*begin, Step("Changing", WriteLimits(), (WriteLimits(back=True),)), Step("Verifying", Observe()), *end)
+        return (
+            *begin,
+            Step("Changing", WriteLimits(), (WriteLimits(back=True),)),
+            Step("Verifying", Observe()),
+            *end,
+        )
     if plan.strategy == "edge-live":
         return (*begin, *_hold(), *end)
     if plan.strategy == "scale-out":
@@ -81,7 +90,11 @@ def program(plan: RemedyPlan) -> tuple[Step, ...]:
         first = (*_make(plan, 0, "Preparing", "Changing"), *_take(plan, 0, "Draining"))
         proof = (Step("Verifying", Observe()), _delete(plan, 0, "Promoting"))
     else:
-        first = (*_take(plan, 0, "Draining"), _delete(plan, 0, "Changing"), *_make(plan, 0, "Changing", "Changing"))
+        first = (
+            *_take(plan, 0, "Draining"),
+            _delete(plan, 0, "Changing"),
+            *_make(plan, 0, "Changing", "Changing"),
+        )
         proof = (Step("Verifying", Observe()),)
     steps = [*begin, *first, *proof]
     for index in range(1, plan.replicas):
@@ -96,13 +109,21 @@ def program(plan: RemedyPlan) -> tuple[Step, ...]:
 
 
 def touches_nothing(act: Act) -> bool:
-    """True for an act before which, and by which, nothing of the target itself is changed: a plan that ends there was only refused."""
+    """True for an act before which, and by which, nothing of the target itself is changed: a plan
+    that ends there was only refused.
+    """
     return isinstance(act, ClaimHome | PauseOwner)
 
 
 def _pause(plan: RemedyPlan) -> tuple[Step, ...]:
-    """Who would take back what is written leaves home alone first, and has it again when all the rest is undone."""
-    return tuple(Step("Preparing", PauseOwner(index), (ResumeOwner(index),)) for index, owner in enumerate(plan.owners) if not owner.by)
+    """Who would take back what is written leaves home alone first, and has it again when all the
+    rest is undone.
+    """
+    return tuple(
+        Step("Preparing", PauseOwner(index), (ResumeOwner(index),))
+        for index, owner in enumerate(plan.owners)
+        if not owner.by
+    )
 
 
 def _hand_back(plan: RemedyPlan) -> tuple[Step, ...]:
@@ -112,7 +133,9 @@ def _hand_back(plan: RemedyPlan) -> tuple[Step, ...]:
 
 
 def _hold() -> tuple[Step, ...]:
-    """The gateways hold the limit while it is needed. The load is gone, or the time is over: from there it is only taken back."""
+    """The gateways hold the limit while it is needed. The load is gone, or the time is over: from
+    there it is only taken back.
+    """
     return (
         Step("Changing", TightenGateway(), (TightenGateway(back=True),)),
         Step("Verifying", Observe()),
@@ -122,17 +145,25 @@ def _hold() -> tuple[Step, ...]:
 
 
 def _make(plan: RemedyPlan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...]:
-    """A spare is made, gets Ready outside and joins. Without a spare GPU, one less may serve while it leaves again."""
+    """A spare is made, gets Ready outside and joins. Without a spare GPU, one less may serve while
+    it leaves again.
+    """
     slot = f"spare-{index}"
     return (
         Step(phase, CreateSpare(index), (DeleteSpare(index),)),
         Step(phase, AwaitSpare(index)),
-        Step(joins, JoinRotation(slot), (AwaitDrained(slot), LeaveRotation(slot, plan.kept_in_rotation))),
+        Step(
+            joins,
+            JoinRotation(slot),
+            (AwaitDrained(slot), LeaveRotation(slot, plan.kept_in_rotation)),
+        ),
     )
 
 
 def _take(plan: RemedyPlan, index: int, phase: Phase) -> tuple[Step, ...]:
-    """A replica of home leaves the rotation, home asks for one less, and the replica drains. It is still warm."""
+    """A replica of home leaves the rotation, home asks for one less, and the replica drains. It is
+    still warm.
+    """
     slot, former = f"home-{index}", plan.replicas - index
     return (
         Step(phase, PickReplica(slot)),
@@ -143,7 +174,9 @@ def _take(plan: RemedyPlan, index: int, phase: Phase) -> tuple[Step, ...]:
 
 
 def _add(plan: RemedyPlan) -> tuple[Step, ...]:
-    """One more replica of home. Its undo finds the surplus one, takes it out and lets it drain before it goes."""
+    """One more replica of home. Its undo finds the surplus one, takes it out and lets it drain
+    before it goes.
+    """
     now, slot = plan.replicas, "surplus"
     back: tuple[Act, ...] = (
         DeletePod(slot),
@@ -159,10 +192,17 @@ def _add(plan: RemedyPlan) -> tuple[Step, ...]:
 
 
 def _delete(plan: RemedyPlan, index: int, phase: Phase) -> Step:
-    """The drained replica goes. From now on its undo is a start and no label: its GPU is freed first, then home is awaited whole."""
+    """The drained replica goes. From now on its undo is a start and no label: its GPU is freed
+    first, then home is awaited whole.
+    """
     slot, former = f"home-{index}", plan.replicas - index
     whole = max(0, former - (plan.replicas - plan.serving))
-    return Step(phase, DeletePod(slot), (AwaitHome(whole), ScaleHome(former - 1, former), DeletePod(slot)), forgets=2)
+    return Step(
+        phase,
+        DeletePod(slot),
+        (AwaitHome(whole), ScaleHome(former - 1, former), DeletePod(slot)),
+        forgets=2,
+    )
 
 
 def _grow(former: int) -> tuple[Step, ...]:

@@ -1,4 +1,6 @@
-"""The record of an incident: a state as one JSON document, and back. Versioned, read strictly: what is not understood is not acted on."""
+"""The record of an incident: a state as one JSON document, and back. Versioned, read strictly: what
+is not understood is not acted on.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,36 @@ API_VERSION = "barostat.dev/v1alpha1"
 KIND = "PressureIncident"
 
 _ACTS: dict[str, type] = {act.__name__: act for act in get_args(Act)}
-_PROGRESS = ("epoch", "holder", "revision", "cursor", "recorded", "committed", "back", "verified", "approved")
+_PROGRESS = (
+    "epoch",
+    "holder",
+    "revision",
+    "cursor",
+    "recorded",
+    "committed",
+    "back",
+    "verified",
+    "approved",
+)
 _ADDED: Mapping[str, Any] = {"owners": (), "edge": None, "any_load": False, "end_s": 30.0}
-"""Fields that records of earlier versions lack, with what they stand for there. They are written where they say more than that."""
-_TOP = ("apiVersion", "kind", "id", "targetRef", "cause", "phase", "why", "conditions", "plan", "progress", "pods", "undo", "timeline")
+"""Fields that records of earlier versions lack, with what they stand for there. They are written
+where they say more than that.
+"""
+_TOP = (
+    "apiVersion",
+    "kind",
+    "id",
+    "targetRef",
+    "cause",
+    "phase",
+    "why",
+    "conditions",
+    "plan",
+    "progress",
+    "pods",
+    "undo",
+    "timeline",
+)
 
 
 def to_json(state: State) -> str:
@@ -49,7 +77,8 @@ def to_json(state: State) -> str:
 def from_json(text: str, where: str = "incident") -> State:
     """The state that the document holds, as a run that was just read back: nothing is outstanding.
 
-    Errors: InputError for anything that is not exactly such a document, with the path of what is wrong.
+    Errors: InputError for anything that is not exactly such a document, with the path of what is
+    wrong.
     """
     try:
         document = json.loads(text)
@@ -57,12 +86,17 @@ def from_json(text: str, where: str = "incident") -> State:
         raise InputError(f"is no JSON: {error}", where) from error
     body = _object(document, _TOP, where)
     if body["apiVersion"] != API_VERSION or body["kind"] != KIND:
-        raise InputError(f"is {body['kind']} {body['apiVersion']}, this version reads {KIND} {API_VERSION}", where)
+        raise InputError(
+            f"is {body['kind']} {body['apiVersion']}, this version reads {KIND} {API_VERSION}",
+            where,
+        )
     plan = _read(RemedyPlan, body["plan"], f"{where}.plan")
     pods = body["pods"]
     if not isinstance(pods, dict):
         raise InputError("must be an object of slots", f"{where}.pods")
-    progress = _object(body["progress"], tuple(_key(name) for name in _PROGRESS), f"{where}.progress")
+    progress = _object(
+        body["progress"], tuple(_key(name) for name in _PROGRESS), f"{where}.progress"
+    )
     hints = _hints(State)
     state = State(
         plan=plan,
@@ -71,13 +105,21 @@ def from_json(text: str, where: str = "incident") -> State:
         conditions=_read(tuple[Condition, ...], body["conditions"], f"{where}.conditions"),
         timeline=_read(tuple[Entry, ...], body["timeline"], f"{where}.timeline"),
         undo=_read(tuple[Act, ...], body["undo"], f"{where}.undo"),
-        pods=tuple(sorted((slot, _read(PodRef, pod, f"{where}.pods.{slot}")) for slot, pod in pods.items())),
-        **{name: _read(hints[name], progress[_key(name)], f"{where}.progress.{_key(name)}") for name in _PROGRESS},
+        pods=tuple(
+            sorted((slot, _read(PodRef, pod, f"{where}.pods.{slot}")) for slot, pod in pods.items())
+        ),
+        **{
+            name: _read(hints[name], progress[_key(name)], f"{where}.progress.{_key(name)}")
+            for name in _PROGRESS
+        },
     )
     if body["id"] != plan.id or body["cause"] != plan.cause:
         raise InputError("the id or the cause differs from the plan's", where)
     if not 0 <= state.cursor <= len(program(plan)):
-        raise InputError(f"step {state.cursor} does not exist: the plan has {len(program(plan))}", f"{where}.progress.cursor")
+        raise InputError(
+            f"step {state.cursor} does not exist: the plan has {len(program(plan))}",
+            f"{where}.progress.cursor",
+        )
     return state
 
 
@@ -89,10 +131,16 @@ def _key(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of ours as JSON has it: keys in camel case with the unit spelled, fields that say nothing new left out."""
+    """A value of ours as JSON has it: keys in camel case with the unit spelled, fields that say
+    nothing new left out.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         kept = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {_key(name): plain(found) for name, found in kept.items() if name not in _ADDED or found != _ADDED[name]}
+        return {
+            _key(name): plain(found)
+            for name, found in kept.items()
+            if name not in _ADDED or found != _ADDED[name]
+        }
     return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -106,7 +154,9 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _object(value: Any, keys: tuple[str, ...], where: str, may_lack: Container[str] = ()) -> Mapping[str, Any]:
+def _object(
+    value: Any, keys: tuple[str, ...], where: str, may_lack: Container[str] = ()
+) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError("must be an object", where)
     for key in value:
@@ -127,7 +177,9 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         hints = _hints(hint)
         return hint(
             **{
-                field.name: _read(hints[field.name], body[_key(field.name)], f"{where}.{_key(field.name)}")
+                field.name: _read(
+                    hints[field.name], body[_key(field.name)], f"{where}.{_key(field.name)}"
+                )
                 for field in fields(hint)
                 if _key(field.name) in body
             }
@@ -139,13 +191,19 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         each = args if args[-1] is not Ellipsis else args[:1] * len(value)
         if len(each) != len(value):
             raise InputError(f"must hold {len(each)} values", where)
-        return tuple(_read(each[index], item, f"{where}[{index}]") for index, item in enumerate(value))
+        return tuple(
+            _read(each[index], item, f"{where}[{index}]") for index, item in enumerate(value)
+        )
     if origin is Literal:
         if value not in args or isinstance(value, bool | float):
             raise InputError(f"must be one of {', '.join(map(str, args))}", where)
         return value
     if origin in (Union, UnionType):
-        return None if value is None and type(None) in args else _read(next(arg for arg in args if arg is not type(None)), value, where)
+        return (
+            None
+            if value is None and type(None) in args
+            else _read(next(arg for arg in args if arg is not type(None)), value, where)
+        )
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if type(value) is not hint:

@@ -1,4 +1,6 @@
-"""Where a remedy stands: the state, the events that move it, the commands that come out. Values only; what of it is kept is the record."""
+"""Where a remedy stands: the state, the events that move it, the commands that come out. Values
+only; what of it is kept is the record.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What is outstanding: one thing at a time. `until`: the instant after which a Tick ends the wait."""
+    """What is outstanding: one thing at a time. `until`: the instant after which a Tick ends the
+    wait.
+    """
 
     kind: WaitKind
     key: str
@@ -50,9 +54,10 @@ class Waiting:
 class State:
     """A remedy under way, or ended.
 
-    Kept in the record: everything but `waiting`, `aborting` and `superseded`, which belong to one running program.
-    `cursor`: the step of the program that is next or under way. `undo`: what takes back all that was begun, last first from the end.
-    `recorded`: the step under way, with its undo, is in the record. `claiming`: a resumed run has to renew the claim before it acts.
+    Kept in the record: everything but `waiting`, `aborting` and `superseded`, which belong to one
+    running program. `cursor`: the step of the program that is next or under way. `undo`: what takes
+    back all that was begun, last first from the end. `recorded`: the step under way, with its undo,
+    is in the record. `claiming`: a resumed run has to renew the claim before it acts.
     """
 
     plan: RemedyPlan
@@ -83,7 +88,9 @@ class State:
 
     @property
     def may_write(self) -> bool:
-        """A person has agreed, or none is asked: until then nothing is written, not even that it was refused."""
+        """A person has agreed, or none is asked: until then nothing is written, not even that it
+        was refused.
+        """
         return self.approved or self.plan.autonomy == "act" or self.revision > 0
 
     @property
@@ -106,7 +113,9 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A record was read back, by another run. One that was handed off goes on: back, or forward where it is committed."""
+    """A record was read back, by another run. One that was handed off goes on: back, or forward
+    where it is committed.
+    """
 
     at: float
     holder: str = ""
@@ -166,9 +175,11 @@ Event = Began | Resumed | Gathered | Approved | Declined | Aborted | Answered | 
 class Do:
     """Perform the act; answer with the key.
 
-    `claim`: what home's annotation must read at the moment of writing (ClaimHome writes it). `home`: what home's template must be, or the
-    answer is Conflict: as the plan found it, as we patched it, or anything (on the way back somebody else's change is left alone). `pod`:
-    the one that the act's slot names. `until`: when the machine stops waiting. The same key again is the same act again.
+    `claim`: what home's annotation must read at the moment of writing (ClaimHome writes it).
+    `home`: what home's template must be, or the answer is Conflict: as the plan found it, as we
+    patched it, or anything (on the way back somebody else's change is left alone). `pod`: the one
+    that the act's slot names. `until`: when the machine stops waiting. The same key again is the
+    same act again.
     """
 
     key: str
@@ -183,7 +194,8 @@ class Do:
 class WriteRecord:
     """The record holds `state`.
 
-    Fits: no record, one of a lower epoch, or one of this epoch and holder with no higher revision. Else Conflict: somebody else goes on.
+    Fits: no record, one of a lower epoch, or one of this epoch and holder with no higher revision.
+    Else Conflict: somebody else goes on.
     """
 
     key: str

@@ -1,4 +1,6 @@
-"""What a change came to: a lever's expectation held against the figures before and the window after, at the load of before."""
+"""What a change came to: a lever's expectation held against the figures before and the window
+after, at the load of before.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ARRIVALS = "arrivals_per_s"
 SEEN_S = "seen_s"
 """In a baseline: for how long the load was seen, over all replicas."""
 NEARLY = 0.9
-"""A window counts as sustained from this share of the time asked for: the last scrape is rarely at its very end."""
+"""A window counts as sustained from this share of the time asked for: the last scrape is rarely at
+its very end.
+"""
 ERROR_OF = ":error"
 """After a signal's name in a baseline: the standard error of what stands under the name itself."""
 FEWEST_REQUESTS = 20.0
@@ -28,65 +32,95 @@ FEWEST_REQUESTS = 20.0
 MOST_LONGER_S = 3600.0
 """What would take longer to tell is not worth a number."""
 BESIDE = ("itl_mean_s", "itl_p99_s")
-"""Promised beside what proves the change, and not measured everywhere: without the histogram, or where nobody streams."""
+"""Promised beside what proves the change, and not measured everywhere: without the histogram, or
+where nobody streams.
+"""
 RELATIVE = ("falls", "rises", "holds")
 """What is held against what it was, and so may differ by chance."""
 REMNANT = 0.1
-"""Up to this share of before, what was to end has all but ended: not kept, but taking the change back would bring the rest again."""
+"""Up to this share of before, what was to end has all but ended: not kept, but taking the change
+back would bring the rest again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """What one comparison may be wrong by: its share of the error rate, and for how long it is planned to be looked at."""
+    """What one comparison may be wrong by: its share of the error rate, and for how long it is
+    planned to be looked at.
+    """
 
     error_rate: float
     sustained_s: float
 
 
-def baseline(expectation: Expectation, window: Window, fleet: Sequence[Window] = ()) -> tuple[tuple[str, float], ...]:
-    """The figures that the expectation will be held against, by signal: the mean, and of a counter where it stands.
+def baseline(
+    expectation: Expectation, window: Window, fleet: Sequence[Window] = ()
+) -> tuple[tuple[str, float], ...]:
+    """The figures that the expectation will be held against, by signal: the mean, and of a counter
+    where it stands.
 
-    Taken from a replica under the former setting, and kept in the plan, so that a run on another machine can judge too. What is missing or
-    stale is left out. `fleet`: all replicas that share the load; what goes by the load is their mean, as the one that is worst off has more
-    than its part, if only by chance.
+    Taken from a replica under the former setting, and kept in the plan, so that a run on another
+    machine can judge too. What is missing or stale is left out. `fleet`: all replicas that share
+    the load; what goes by the load is their mean, as the one that is worst off has more than its
+    part, if only by chance.
     """
     counters = {expect.signal for expect in expectation.expects if expect.want == "no-more"}
-    shared = {*expectation.load_signals, *(expect.signal for expect in expectation.expects if expect.by_load)}
+    shared = {
+        *expectation.load_signals,
+        *(expect.signal for expect in expectation.expects if expect.by_load),
+    }
     found = {}
     for name in sorted({*shared, *(expect.signal for expect in expectation.expects)}):
-        signals = [signal for one in (fleet if name in shared else ()) or (window,) if (signal := one.fresh(name)) is not None]
+        signals = [
+            signal
+            for one in (fleet if name in shared else ()) or (window,)
+            if (signal := one.fresh(name)) is not None
+        ]
         if name in shared:  # who has none of the load does not share it
             signals = [signal for signal in signals if signal.mean > 0] or signals
-        if signals and any(expect.signal == name and expect.want in RELATIVE for expect in expectation.expects):
+        if signals and any(
+            expect.signal == name and expect.want in RELATIVE for expect in expectation.expects
+        ):
             errors = [estimate(signal).error for signal in signals]
             if all(map(math.isfinite, errors)):
                 found[name + ERROR_OF] = math.hypot(*errors) / len(errors)
         if signals:
-            found[name] = fmean(signal.last if name in counters else signal.mean for signal in signals)
+            found[name] = fmean(
+                signal.last if name in counters else signal.mean for signal in signals
+            )
         if name in expectation.load_signals and signals:
             found[SEEN_S] = max(found.get(SEEN_S, 0.0), sum(signal.span_s for signal in signals))
     return tuple(sorted(found.items()))
 
 
 def unmeasured(expectation: Expectation, former: Mapping[str, float]) -> tuple[str, ...]:
-    """The latencies that are promised and were not measured before, where another promise was: they cannot be waited for.
+    """The latencies that are promised and were not measured before, where another promise was: they
+    cannot be waited for.
 
     Law: L2, the proof itself is never among them.
     """
     essential = [expect.signal for expect in expectation.expects if expect.essential]
-    return tuple(name for name in essential if name in BESIDE and name not in former) if not set(essential) <= set(BESIDE) else ()
+    return (
+        tuple(name for name in essential if name in BESIDE and name not in former)
+        if not set(essential) <= set(BESIDE)
+        else ()
+    )
 
 
-def verify(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> Judged:
+def verify(
+    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
+) -> Judged:
     """Better, worse, or inconclusive, with a sentence for each thing that counted.
 
-    `former`: the plan's baseline (the rest of the fleet is no substitute: it has other load by now). `after`: the replica with the change;
-    only what was measured from `since` on counts.
-    Better: every essential promise is met, nothing got worse, under no less load, for long enough. Worse: harm was done, a level that was
-    promised is not kept, nor nearly, or what should have improved got worse, and another load does not explain it. Inconclusive: everything
-    else, with how long more it would take. What is held against what it was counts where the difference is not by chance: of all the
-    comparisons of one verification, at any number of looks, at most `comparison.ERROR_RATE` call one where there is none. A latency that
-    was measured neither before nor now is named, and the rest is judged.
+    `former`: the plan's baseline (the rest of the fleet is no substitute: it has other load by
+    now). `after`: the replica with the change; only what was measured from `since` on counts.
+    Better: every essential promise is met, nothing got worse, under no less load, for long enough.
+    Worse: harm was done, a level that was promised is not kept, nor nearly, or what should have
+    improved got worse, and another load does not explain it. Inconclusive: everything else, with
+    how long more it would take. What is held against what it was counts where the difference is not
+    by chance: of all the comparisons of one verification, at any number of looks, at most
+    `comparison.ERROR_RATE` call one where there is none. A latency that was measured neither before
+    nor now is named, and the rest is judged.
     Law: L2, what was not measured proves nothing.
     """
     beside = unmeasured(expectation, former)
@@ -107,12 +141,24 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
             and (why := _incomparable(expectation, former, after, since, load))
         ):
             met, says = "unknown", f"{says}: {why}"
-        if met == "unmet" and expect.unless and all(_met(other, former, after, since, 1.0, sure)[0] == "met" for other in expect.unless):
+        if (
+            met == "unmet"
+            and expect.unless
+            and all(
+                _met(other, former, after, since, 1.0, sure)[0] == "met" for other in expect.unless
+            )
+        ):
             continue
         if met == "met":
             kept += [says] if expect.essential else []
         elif met == "unmet":
-            (harmed if not expect.essential else open_ if _remnant(expect, former, after, since) else broken).append(says)
+            (
+                harmed
+                if not expect.essential
+                else open_
+                if _remnant(expect, former, after, since)
+                else broken
+            ).append(says)
         elif expect.essential and expect.signal in beside:
             kept.append(f"not judged: {says}")
         elif expect.essential:
@@ -120,13 +166,22 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
     seen_s = _seen_s(expectation, after, since)
     short = seen_s < NEARLY * expectation.sustained_s
     if (broken or harmed) and load is not None and load > 1.0 / expectation.load_ratio:
-        return Judged("inconclusive", (f"{load_says}: more than before, so what is wrong is not the change's", *harmed, *broken))
+        return Judged(
+            "inconclusive",
+            (
+                f"{load_says}: more than before, so what is wrong is not the change's",
+                *harmed,
+                *broken,
+            ),
+        )
     if harmed or (broken and not short):
         return Judged("worse", (*harmed, *broken, load_says))
     if open_:
         return Judged("inconclusive", (*open_, load_says))
     if broken or short:
-        return Judged("inconclusive", (f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s", *broken))
+        return Judged(
+            "inconclusive", (f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s", *broken)
+        )
     if load is None:
         return Judged("inconclusive", (load_says, *kept))
     if load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio:
@@ -142,8 +197,12 @@ def _after(window: Window, name: str, since: float) -> Signal | None:
             return None
 
 
-def _load(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> tuple[float | None, str]:
-    """The least ratio of load after to load before, over the signals that both windows have; the greatest where one is enough."""
+def _load(
+    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
+) -> tuple[float | None, str]:
+    """The least ratio of load after to load before, over the signals that both windows have; the
+    greatest where one is enough.
+    """
     found: list[tuple[float, str]] = []
     for name in expectation.load_signals:
         now = _after(after, name, since)
@@ -154,24 +213,43 @@ def _load(expectation: Expectation, former: Mapping[str, float], after: Window, 
     return which(found, default=(None, "the load before and after was not measured"))
 
 
-def _by_chance(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> float:
-    """One standard deviation of the ratio of two counts of requests that come by chance, over the ratio: 0.3 for 20 and 20 of them."""
+def _by_chance(
+    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
+) -> float:
+    """One standard deviation of the ratio of two counts of requests that come by chance, over the
+    ratio: 0.3 for 20 and 20 of them.
+    """
     now = _after(after, ARRIVALS, since) if ARRIVALS in expectation.load_signals else None
     before = former.get(ARRIVALS, 0.0) * former.get(SEEN_S, 0.0)
-    return (1.0 / before + 1.0 / (now.mean * now.span_s)) ** 0.5 if now is not None and before > 0 and now.mean * now.span_s > 0 else 0.0
+    return (
+        (1.0 / before + 1.0 / (now.mean * now.span_s)) ** 0.5
+        if now is not None and before > 0 and now.mean * now.span_s > 0
+        else 0.0
+    )
 
 
 def _seen_s(expectation: Expectation, after: Window, since: float) -> float:
-    """How long the essential promises were watched: the shortest of their series, and none for a single point."""
+    """How long the essential promises were watched: the shortest of their series, and none for a
+    single point.
+    """
     spans = [
         signal.span_s
         for expect in expectation.expects
-        if expect.essential and (signal := _after(after, expect.signal, since)) is not None and len(signal.points) > 1
+        if expect.essential
+        and (signal := _after(after, expect.signal, since)) is not None
+        and len(signal.points) > 1
     ]
     return min(spans, default=0.0)
 
 
-def _met(expect: Expect, former: Mapping[str, float], after: Window, since: float, scale: float, sure: Sureness) -> tuple[Met, str]:
+def _met(
+    expect: Expect,
+    former: Mapping[str, float],
+    after: Window,
+    since: float,
+    scale: float,
+    sure: Sureness,
+) -> tuple[Met, str]:
     now = _after(after, expect.signal, since)
     if now is None:
         return "unknown", f"{expect.signal} was not measured after the change"
@@ -185,22 +263,41 @@ def _met(expect: Expect, former: Mapping[str, float], after: Window, since: floa
     if was is None:
         return "unknown", f"{expect.signal} was not measured before the change"
     was *= scale
-    says = f"{expect.signal} {value:.3g}, was {was:.3g}{'' if scale == 1.0 else ' for the load of now'}"
+    says = (
+        f"{expect.signal} {value:.3g}, was "
+        f"{was:.3g}{'' if scale == 1.0 else ' for the load of now'}"
+    )
     match expect.want:
         case "falls" | "rises" | "holds":
-            return _compared(expect, now, was, former.get(expect.signal + ERROR_OF), scale, sure, says)
+            return _compared(
+                expect, now, was, former.get(expect.signal + ERROR_OF), scale, sure, says
+            )
         case "no-more":
             # a replica made anew counts from nought
-            return _of(now.last - min(was, now.first) <= bound), f"{expect.signal} {now.last:.3g}, was {was:.3g}"
+            return _of(
+                now.last - min(was, now.first) <= bound
+            ), f"{expect.signal} {now.last:.3g}, was {was:.3g}"
 
 
 def _compared(
-    expect: Expect, now: Signal, was: float, former_error: float | None, scale: float, sure: Sureness, says: str
+    expect: Expect,
+    now: Signal,
+    was: float,
+    former_error: float | None,
+    scale: float,
+    sure: Sureness,
+    says: str,
 ) -> tuple[Met, str]:
-    """Met and unmet only beyond what chance explains: what should improve is unmet where it got worse, not where nothing changed."""
+    """Met and unmet only beyond what chance explains: what should improve is unmet where it got
+    worse, not where nothing changed.
+    """
     found = estimate(now)
-    planned = sure.sustained_s / now.span_s * found.points if now.span_s > 0 else float(found.points)
-    reach = radius(found, None if former_error is None else former_error * scale, planned, sure.error_rate)
+    planned = (
+        sure.sustained_s / now.span_s * found.points if now.span_s > 0 else float(found.points)
+    )
+    reach = radius(
+        found, None if former_error is None else former_error * scale, planned, sure.error_rate
+    )
     promised = was * (1.0 - expect.bound if expect.want == "falls" else 1.0 + expect.bound)
     up = expect.want == "rises"
     value, former_mean, promise = ((-one if up else one) for one in (found.mean, was, promised))
@@ -216,27 +313,59 @@ def _compared(
         return "unknown", f"{says}: not what was promised, and not worse"
     stays = lasting(found, None if former_error is None else former_error * scale, reach)
     if stays >= former_mean - value:
-        return "unknown", f"{says}: no difference can be told, as it was seen too briefly before the change for how much it varied"
+        return (
+            "unknown",
+            (
+                f"{says}: no difference can be told, as it was seen too briefly before the "
+                "change for how much it varied"
+            ),
+        )
     more_s = longer_s(now.span_s, former_mean - value, reach, stays)
-    longer = f"; about {more_s:.0f} s more would tell" if more_s is not None and more_s <= MOST_LONGER_S else ""
+    longer = (
+        f"; about {more_s:.0f} s more would tell"
+        if more_s is not None and more_s <= MOST_LONGER_S
+        else ""
+    )
     return "unknown", f"{says}: no difference can be told yet{longer}"
 
 
-def _incomparable(expectation: Expectation, former: Mapping[str, float], after: Window, since: float, load: float | None) -> str:
-    """Why the load after is none to compare under: too few requests, or too different; empty where it is one."""
+def _incomparable(
+    expectation: Expectation,
+    former: Mapping[str, float],
+    after: Window,
+    since: float,
+    load: float | None,
+) -> str:
+    """Why the load after is none to compare under: too few requests, or too different; empty where
+    it is one.
+    """
     arrivals = _after(after, ARRIVALS, since) if ARRIVALS in expectation.load_signals else None
     if arrivals is not None and arrivals.mean * arrivals.span_s < FEWEST_REQUESTS:
         seen = arrivals.mean * arrivals.span_s
-        more = f", about {(FEWEST_REQUESTS - seen) / arrivals.mean:.0f} s more" if arrivals.mean > 0 else ""
+        more = (
+            f", about {(FEWEST_REQUESTS - seen) / arrivals.mean:.0f} s more"
+            if arrivals.mean > 0
+            else ""
+        )
         return f"{seen:.0f} requests came, {FEWEST_REQUESTS:.0f} are needed to compare{more}"
-    if load is not None and load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio:
-        return f"at {load:.2f} of the load before it cannot be compared; {expectation.load_ratio:.2f} is needed"
+    if (
+        load is not None
+        and load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio
+    ):
+        return (
+            f"at {load:.2f} of the load before it cannot be compared; "
+            f"{expectation.load_ratio:.2f} is needed"
+        )
     return ""
 
 
 def _remnant(expect: Expect, former: Mapping[str, float], after: Window, since: float) -> bool:
     now = _after(after, expect.signal, since)
-    return expect.want == "zero" and now is not None and now.mean <= REMNANT * former.get(expect.signal, 0.0)
+    return (
+        expect.want == "zero"
+        and now is not None
+        and now.mean <= REMNANT * former.get(expect.signal, 0.0)
+    )
 
 
 def _of(holds: bool) -> Met:

@@ -1,7 +1,9 @@
-"""The public Python API: what the verbs answer, as values that show well in a notebook. Few and stable; `from barostat import ...`.
+"""The public Python API: what the verbs answer, as values that show well in a notebook. Few and
+stable; `from barostat import ...`.
 
-Each function takes what its verb takes, by the same names (`--max-model-len 8192` is `max_model_len=8192`), and raises what the verb
-would say: InputError for what you can mend, OutsideError for what the world did. Nothing is printed and nothing is written.
+Each function takes what its verb takes, by the same names (`--max-model-len 8192` is
+`max_model_len=8192`), and raises what the verb would say: InputError for what you can mend,
+OutsideError for what the world did. Nothing is printed and nothing is written.
 """
 
 from __future__ import annotations
@@ -70,7 +72,12 @@ class Diagnosed:
         from barostat.shells.reports.diagnosis.text import print_report
 
         text = io.StringIO()
-        print_report(self.report, Console(file=text, width=WIDTH, no_color=True, highlight=False, markup=False, emoji=False))
+        print_report(
+            self.report,
+            Console(
+                file=text, width=WIDTH, no_color=True, highlight=False, markup=False, emoji=False
+            ),
+        )
         return text.getvalue()
 
     def _repr_html_(self) -> str:
@@ -137,16 +144,23 @@ class SimulatedRun:
     def __str__(self) -> str:
         from barostat.shells.reports.simulation.text import simulation_table
 
-        return simulation_table(self.run.settings, self.run.outcome, self.run.summary, self.run.ends, self.run.slo)
+        return simulation_table(
+            self.run.settings, self.run.outcome, self.run.summary, self.run.ends, self.run.slo
+        )
 
     def _repr_html_(self) -> str:
         from barostat.shells.reports.simulation.page import simulation_html
 
-        return _framed(simulation_html(self.run.title, self.run.settings, self.run.outcome, self.run.summary, self.run.slo))
+        return _framed(
+            simulation_html(
+                self.run.title, self.run.settings, self.run.outcome, self.run.summary, self.run.slo
+            )
+        )
 
 
 def diagnose(source: str | Path, **options: Any) -> Diagnosed:
-    """What is wrong with the vLLM at a URL, in a cluster (`deploy/NAME`, namespace=...), in a bundle, or in the log of a failed start.
+    """What is wrong with the vLLM at a URL, in a cluster (`deploy/NAME`, namespace=...), in a
+    bundle, or in the log of a failed start.
 
     Errors: InputError where the source is none of these; OutsideError where it does not answer.
     """
@@ -180,7 +194,8 @@ def plan(model: str | Path | None = None, gpu: str | None = None, **options: Any
 
 
 def simulate(workload: str | None = None, **options: Any) -> SimulatedRun:
-    """A workload through the twin: `simulate("poisson:rate=2,input=300,output=400,minutes=5", kv_blocks=1024, step_time=0.03)`.
+    """A workload through the twin: `simulate("poisson:rate=2,input=300,output=400,minutes=5",
+    kv_blocks=1024, step_time=0.03)`.
 
     Errors: InputError for what is missing or cannot be.
     """
@@ -225,4 +240,6 @@ def _is_workload(text: str) -> bool:
 def _framed(page: str) -> str:
     """A whole page in a cell of a notebook, its style kept to itself. No script runs in it."""
     style = f"width:100%;height:{FRAME_PX}px;border:0"
-    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="{style}" title="barostat"></iframe>'
+    return (
+        f'<iframe sandbox srcdoc="{html.escape(page)}" style="{style}" title="barostat"></iframe>'
+    )

@@ -1,7 +1,8 @@
 """One file per symptom: needs=(signals), judge(window) -> Verdict.
 
-A module named after its symptom (dashes as underscores) exports `SYMPTOM`; its docstring is the symptom's page. Modules that start with an
-underscore hold what several symptoms share. Nothing registers on import: `symptoms()` walks this package.
+A module named after its symptom (dashes as underscores) exports `SYMPTOM`; its docstring is the
+symptom's page. Modules that start with an underscore hold what several symptoms share. Nothing
+registers on import: `symptoms()` walks this package.
 """
 
 from __future__ import annotations
@@ -12,4 +13,6 @@ from barostat.core.symptom import Symptom
 
 def symptoms() -> tuple[Symptom, ...]:
     """Every symptom there is, sorted by name."""
-    return tuple(sorted(exported(__name__, __path__, "SYMPTOM", Symptom), key=lambda symptom: symptom.name))
+    return tuple(
+        sorted(exported(__name__, __path__, "SYMPTOM", Symptom), key=lambda symptom: symptom.name)
+    )

@@ -24,7 +24,9 @@ class HalvesCompared:
 
     @property
     def ratio(self) -> float:
-        """Later over earlier; infinite where something came out of nothing, 1 where nothing stayed nothing."""
+        """Later over earlier; infinite where something came out of nothing, 1 where nothing stayed
+        nothing.
+        """
         if self.earlier > 0:
             return self.later / self.earlier
         return 1.0 if self.later <= 0 else float("inf")
@@ -44,16 +46,21 @@ def change(signal: Signal) -> HalvesCompared | None:
     return HalvesCompared(median(values[:half]), median(values[-half:]), len(values), signal.span_s)
 
 
-TOO_FEW = f"fewer than {READINGS_TO_COMPARE} readings: an earlier part cannot be told from a later one; watch longer (--for 60s)"
+TOO_FEW = (
+    f"fewer than {READINGS_TO_COMPARE} readings: an earlier part cannot be told from a later "
+    "one; watch longer (--for 60s)"
+)
 
 GROWTH_RATIO = 1.5
 """Half as long again is a change of traffic, not its scatter."""
 
 
 def longer(window: Window, name: str, what: str, least_tokens: float) -> Verdict:
-    """Present if the lengths that the signal tells grew by half within the window, and by at least so many tokens.
+    """Present if the lengths that the signal tells grew by half within the window, and by at least
+    so many tokens.
 
-    `what`: the noun of a person's sentence. Small lengths vary by half all the time, which is why a least growth is asked for.
+    `what`: the noun of a person's sentence. Small lengths vary by half all the time, which is why a
+    least growth is asked for.
     """
     lengths = window[name]
     moved = change(lengths)
@@ -61,6 +68,11 @@ def longer(window: Window, name: str, what: str, least_tokens: float) -> Verdict
         return Unknown(TOO_FEW)
     evidence = (lengths.evidence(window.at, moved.later, f"earlier {moved.earlier:.0f}"),)
     if moved.ratio >= GROWTH_RATIO and moved.later - moved.earlier >= least_tokens:
-        grew = f"the mean {what} grew from {moved.earlier:.0f} to {moved.later:.0f} tokens within {moved.span_s:.0f} s"
+        grew = (
+            f"the mean {what} grew from {moved.earlier:.0f} to {moved.later:.0f} tokens within "
+            f"{moved.span_s:.0f} s"
+        )
         return Present(grew, evidence, moved.confidence)
-    return Absent(f"the mean {what}: {moved.earlier:.0f} tokens earlier, {moved.later:.0f} now", evidence)
+    return Absent(
+        f"the mean {what}: {moved.earlier:.0f} tokens earlier, {moved.later:.0f} now", evidence
+    )

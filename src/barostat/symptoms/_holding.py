@@ -1,6 +1,7 @@
 """Whether a condition holds over readings: often enough or long enough, and how sure that makes us.
 
-One reading proves little (a burst of arrivals makes any queue non-empty for a step), so what is judged is the last minutes as a whole:
+One reading proves little (a burst of arrivals makes any queue non-empty for a step), so what is
+judged is the last minutes as a whole:
 
     readings   . . x x x x .     holds for most of them              -> holds
                . . . . x x x     false first, true ever since        -> holds (it has begun)
@@ -18,13 +19,21 @@ from typing import NamedTuple
 from barostat.core.signal import Point, Signal
 
 RECENT_S = 300.0
-"""What is judged is at most this long: in an hour of log lines, it is the last minutes that somebody is paged for."""
+"""What is judged is at most this long: in an hour of log lines, it is the last minutes that
+somebody is paged for.
+"""
 MOST = 0.6
-"""Share of the readings in which a condition must be true: pressure comes in waves, so every reading is too much to ask."""
+"""Share of the readings in which a condition must be true: pressure comes in waves, so every
+reading is too much to ask.
+"""
 ENOUGH_READINGS = 3
-"""From this many readings on a condition must hold over them; with fewer, all must agree and the verdict says so."""
+"""From this many readings on a condition must hold over them; with fewer, all must agree and the
+verdict says so.
+"""
 BEGUN_S = 10.0
-"""A condition that was false before counts once it has been true for this long (and for ENOUGH_READINGS)."""
+"""A condition that was false before counts once it has been true for this long (and for
+ENOUGH_READINGS).
+"""
 
 
 class Moment(NamedTuple):
@@ -36,7 +45,9 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The answer: whether the condition holds, in what share of how many readings, and for how long up to the last one."""
+    """The answer: whether the condition holds, in what share of how many readings, and for how long
+    up to the last one.
+    """
 
     holds: bool
     share: float
@@ -76,12 +87,16 @@ def _nearest(points: Sequence[Point], at: float) -> Point:
 def together(first: Signal, *others: Signal) -> tuple[Moment, ...]:
     """The instants of `first` with the value that each other signal had nearest to them.
 
-    An instant is left out where some signal has nothing within its own age limit: two sources that never overlap give no moment.
+    An instant is left out where some signal has nothing within its own age limit: two sources that
+    never overlap give no moment.
     """
     moments: list[Moment] = []
     for point in first.points:
         near = [_nearest(other.points, point.at) for other in others]
-        if all(abs(found.at - point.at) <= other.stale_after_s for found, other in zip(near, others, strict=True)):
+        if all(
+            abs(found.at - point.at) <= other.stale_after_s
+            for found, other in zip(near, others, strict=True)
+        ):
             moments.append(Moment(point.at, (point.value, *(found.value for found in near))))
     return tuple(moments)
 

@@ -1,4 +1,6 @@
-"""Verdicts on what is counted: log lines, events, flags of a status. Zero means somebody looked and found none."""
+"""Verdicts on what is counted: log lines, events, flags of a status. Zero means somebody looked and
+found none.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ QUOTE_LENGTH = 90
 """A quoted line longer than this is cut: the evidence keeps all of it."""
 
 EARLIER_LIFE_CONFIDENCE = 0.85
-"""What only the log before a restart tells explains that restart; whether it goes on is another question."""
+"""What only the log before a restart tells explains that restart; whether it goes on is another
+question.
+"""
 
 
 def quote(text: str, length: int = QUOTE_LENGTH) -> str:
@@ -39,7 +43,9 @@ def plural(count: float, word: str) -> str:
 
 def found(window: Window, names: Sequence[str]) -> list[Signal]:
     """The fresh ones of these signals that counted something, in the order of the names."""
-    return [signal for name in names if (signal := window.fresh(name)) is not None and signal.last > 0]
+    return [
+        signal for name in names if (signal := window.fresh(name)) is not None and signal.last > 0
+    ]
 
 
 def looked_at(window: Window, names: Sequence[str]) -> list[Signal]:
@@ -47,18 +53,32 @@ def looked_at(window: Window, names: Sequence[str]) -> list[Signal]:
     return [signal for name in names if (signal := window.fresh(name)) is not None]
 
 
-def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confidence: float = 1.0, once: bool = False) -> Verdict:
-    """Present with the first of these that counted something, quoting what it saw; Absent where all that were read are zero.
+def counted(
+    window: Window,
+    names: Sequence[str],
+    *,
+    seen: str,
+    none: str,
+    confidence: float = 1.0,
+    once: bool = False,
+) -> Verdict:
+    """Present with the first of these that counted something, quoting what it saw; Absent where all
+    that were read are zero.
 
     `once`: it happens once in a life, however many lines tell it.
     """
     hits = found(window, names)
     if not hits:
-        return Absent(none, tuple(signal.evidence(window.at) for signal in looked_at(window, names)))
+        return Absent(
+            none, tuple(signal.evidence(window.at) for signal in looked_at(window, names))
+        )
     first = hits[0]
     because = f"{seen}{'' if once else times(first.last)}"
     if first.detail:
         because += f": {told(first.detail)}"
     if first.name.startswith("previous_"):
-        because, confidence = f"{because} (in the log before the restart)", min(confidence, EARLIER_LIFE_CONFIDENCE)
+        because, confidence = (
+            f"{because} (in the log before the restart)",
+            min(confidence, EARLIER_LIFE_CONFIDENCE),
+        )
     return Present(because, tuple(signal.evidence(window.at) for signal in hits), confidence)

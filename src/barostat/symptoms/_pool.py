@@ -1,4 +1,6 @@
-"""When the KV pool is at its ceiling: what is held, what the next request needs, and what is free decide."""
+"""When the KV pool is at its ceiling: what is held, what the next request needs, and what is free
+decide.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,25 @@ from barostat.symptoms._holding import recent_mean
 from barostat.symptoms._queue import steps_are_light
 
 PINNED_RATIO = 0.95
-"""From here on the pool is full for practical purposes: what is left is smaller than one usual request."""
+"""From here on the pool is full for practical purposes: what is left is smaller than one usual
+request.
+"""
 HOLDING_RATIO = 0.9
-"""Where neither slots nor the step budget hold the queue, so full a pool does: a prompt needs more at once than those that run hold."""
+"""Where neither slots nor the step budget hold the queue, so full a pool does: a prompt needs more
+at once than those that run hold.
+"""
 COARSE_PINNED_RATIO = 0.8
-"""Below this a pool of many requests has room for another one; only in a pool of few does the size of one decide."""
+"""Below this a pool of many requests has room for another one; only in a pool of few does the size
+of one decide.
+"""
 WAVE_SHARE = 0.4
-"""In a pool of few requests usage falls by a whole request at each preemption or end: full in two readings of five, with a queue in all."""
+"""In a pool of few requests usage falls by a whole request at each preemption or end: full in two
+readings of five, with a queue in all.
+"""
 FEW_REQUESTS = 6
-"""So few at once, and one request is a large part of the pool: usage moves in steps of a sixth and more."""
+"""So few at once, and one request is a large part of the pool: usage moves in steps of a sixth and
+more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +40,9 @@ class Ceiling:
         |==== held by those that run ====|.... free ....|:::::::::|
                                          |<---- the next one needs more ---->
 
-    `light_steps`: steps are known to have tokens to spare, so that a queue before free slots is held by the pool.
-    `need_ratio`: the share of the pool that the usual prompt takes; None: as much as those that run hold on average.
-    `watermark_ratio`: what admission leaves free.
+    `light_steps`: steps are known to have tokens to spare, so that a queue before free slots is
+    held by the pool. `need_ratio`: the share of the pool that the usual prompt takes; None: as much
+    as those that run hold on average. `watermark_ratio`: what admission leaves free.
     """
 
     light_steps: bool = False
@@ -48,7 +60,8 @@ class Ceiling:
     def has_no_room(self, usage: float, running: float) -> bool:
         """True if one more would not fit.
 
-        Where N requests hold `usage` of the pool, one of them holds usage/N: four requests at 0.85 leave 0.15, and the fifth needs 0.21.
+        Where N requests hold `usage` of the pool, one of them holds usage/N: four requests at 0.85
+        leave 0.15, and the fifth needs 0.21.
         """
         if running < 1:
             return False
@@ -57,13 +70,16 @@ class Ceiling:
 
 
 def ceiling(window: Window, *, light_steps: bool | None = None) -> Ceiling:
-    """The ceiling of this engine's pool, from what it shows of its prompts, its steps and its watermark."""
+    """The ceiling of this engine's pool, from what it shows of its prompts, its steps and its
+    watermark.
+    """
     light = steps_are_light(window) if light_steps is None else light_steps
     return Ceiling(light is True, need_ratio(window), watermark_ratio(window))
 
 
 def need_ratio(window: Window) -> float | None:
-    """The share of the pool that the usual prompt takes at admission, less what the prefix cache spares it; None where it is not known.
+    """The share of the pool that the usual prompt takes at admission, less what the prefix cache
+    spares it; None where it is not known.
 
     Source: vLLM 0.19 on, KVCacheManager.allocate_slots: the whole known sequence has to fit.
     """

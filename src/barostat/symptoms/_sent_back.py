@@ -1,6 +1,8 @@
-"""Preemption as it happens, seen in the gauges: requests that ran, or had begun to answer, wait again.
+"""Preemption as it happens, seen in the gauges: requests that ran, or had begun to answer, wait
+again.
 
-The engine's own counter moves only when a victim emits its next token, which under pressure may be minutes later, or never.
+The engine's own counter moves only when a victim emits its next token, which under pressure may be
+minutes later, or never.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from barostat.symptoms._lines import plural
 FULL_BEFORE_RATIO = 0.9
 """Only a pool this full throws requests out."""
 LARGE_PART = 0.5
-"""So large a part of what ran, back in the queue from one reading to the next, cannot be requests that end while others arrive."""
+"""So large a part of what ran, back in the queue from one reading to the next, cannot be requests
+that end while others arrive.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,23 @@ class SentBack:
 
 def _collapsed(window: Window) -> SentBack | None:
     """Most of what ran is back in the queue, from a full pool, between two readings."""
-    usage, running, waiting = (window.fresh(name) for name in ("kv_usage_ratio", "running_requests", "waiting_requests"))
+    usage, running, waiting = (
+        window.fresh(name) for name in ("kv_usage_ratio", "running_requests", "waiting_requests")
+    )
     if usage is None or running is None or waiting is None:
         return None
-    moments = [moment for moment in together(usage, running, waiting) if moment.at >= window.at - RECENT_S]
+    moments = [
+        moment for moment in together(usage, running, waiting) if moment.at >= window.at - RECENT_S
+    ]
     for place, (before, after) in enumerate(pairwise(moments)):
         (used, runs, waits), (_, runs_after, waits_after) = before.values, after.values
         lost = runs - runs_after
-        if used < FULL_BEFORE_RATIO or lost < max(1.0, LARGE_PART * runs) or waits_after - waits < lost or after.at - before.at > GAP_S:
+        if (
+            used < FULL_BEFORE_RATIO
+            or lost < max(1.0, LARGE_PART * runs)
+            or waits_after - waits < lost
+            or after.at - before.at > GAP_S
+        ):
             continue
         stays = place + 2 < len(moments) and moments[place + 2].values[1] <= runs_after
         if lost < 2 and not stays:
@@ -53,13 +66,24 @@ def _collapsed(window: Window) -> SentBack | None:
             running.evidence(window.at, runs_after),
             waiting.evidence(window.at, waits_after),
         )
-        because = f"{lost:.0f} of {plural(runs, 'running request')} fell back into the queue from a full pool"
-        return SentBack(lost, because, 0.75, evidence, everything=stays and lost >= runs and moments[-1].values[1] <= 0)
+        because = (
+            f"{lost:.0f} of {plural(runs, 'running request')} fell back into the queue from a "
+            "full pool"
+        )
+        return SentBack(
+            lost,
+            because,
+            0.75,
+            evidence,
+            everything=stays and lost >= runs and moments[-1].values[1] <= 0,
+        )
     return None
 
 
 def _finished_between(window: Window, since: float, until: float) -> float:
-    """How many requests ended between two instants, as far as it was counted; 0 where it was not."""
+    """How many requests ended between two instants, as far as it was counted; 0 where it was
+    not.
+    """
     rate = window.fresh("finished_per_s")
     if rate is None:
         return 0.0
@@ -74,6 +98,13 @@ def sent_back(window: Window) -> SentBack | None:
         held = holding(together(estimated), lambda count: count >= 1)
         if held.holds and held.readings >= ENOUGH_READINGS:
             usual = recent_mean(estimated)
-            because = f"requests that had begun to answer wait again, {usual:.1f} on average, {held.how}"
-            return SentBack(usual, because, min(held.confidence, 0.85), (estimated.evidence(window.at, usual, "mean"),))
+            because = (
+                f"requests that had begun to answer wait again, {usual:.1f} on average, {held.how}"
+            )
+            return SentBack(
+                usual,
+                because,
+                min(held.confidence, 0.85),
+                (estimated.evidence(window.at, usual, "mean"),),
+            )
     return _collapsed(window)

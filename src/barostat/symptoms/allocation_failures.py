@@ -1,22 +1,22 @@
 """The log says that memory could not be allocated, on the GPU or for the pool.
 
-Meaning: at least one line of: GPU out of memory (at start, while capturing graphs, while serving, at a moment
-unknown), no memory left for the pool, a length or a number of sequences that the pool cannot hold. Which one it was
-is a symptom of its own.
+Meaning: at least one line of: GPU out of memory (at start, while capturing graphs, while serving,
+at a moment unknown), no memory left for the pool, a length or a number of sequences that the pool
+cannot hold. Which one it was is a symptom of its own.
 
 Impact: the replica did not start, or has died and restarts.
 
 Evidence: the counts of those lines in the current log and in the one before the restart.
 
-Not evidence: lines of start-up that merely name memory ("Available KV cache memory", "GPU KV cache size"). The GPU
-driver's NV_ERR_NO_MEMORY lines in the kernel log: they appear on healthy starts too. Exit code 137: that is the
-host's memory.
+Not evidence: lines of start-up that merely name memory ("Available KV cache memory", "GPU KV cache
+size"). The GPU driver's NV_ERR_NO_MEMORY lines in the kernel log: they appear on healthy starts
+too. Exit code 137: that is the host's memory.
 
-Mitigation: by phase: gpu-oom-startup, gpu-oom-graph-capture, gpu-oom-serving, no-cache-blocks, model-too-long,
-states-exceeded.
+Mitigation: by phase: gpu-oom-startup, gpu-oom-graph-capture, gpu-oom-serving, no-cache-blocks,
+model-too-long, states-exceeded.
 
-Source: PyTorch's OutOfMemoryError (CUDA and HIP), vLLM's start-up checks 0.6 to 0.33. A full KV pool alone never
-makes any of them on V1.
+Source: PyTorch's OutOfMemoryError (CUDA and HIP), vLLM's start-up checks 0.6 to 0.33. A full KV
+pool alone never makes any of them on V1.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ LINES = (
 
 def judge(window: Window) -> Verdict:
     """Present if any line tells of memory that could not be had."""
-    return counted(window, LINES, seen="memory could not be allocated", none="no line about failed allocations")
+    return counted(
+        window, LINES, seen="memory could not be allocated", none="no line about failed allocations"
+    )
 
 
-SYMPTOM = Symptom(name="allocation-failures", title="memory could not be allocated", judge=judge, needs_any=LINES)
+SYMPTOM = Symptom(
+    name="allocation-failures", title="memory could not be allocated", judge=judge, needs_any=LINES
+)

@@ -1,18 +1,20 @@
 """The effective batch has shrunk to almost nothing while requests wait.
 
-Meaning: only one or two requests make tokens per step, or less than a third of what made them earlier in the window,
-and others wait. Batching is what makes the card efficient; without it each request pays for a whole pass over the
-weights.
+Meaning: only one or two requests make tokens per step, or less than a third of what made them
+earlier in the window, and others wait. Batching is what makes the card efficient; without it each
+request pays for a whole pass over the weights.
 
-Impact: throughput falls in proportion; the card's compute is mostly unused although its memory is full.
+Impact: throughput falls in proportion; the card's compute is mostly unused although its memory is
+full.
 
 Evidence: running_requests and the effective batch over the window, with a queue at the same time.
 
-Not evidence: a batch of one with nobody waiting (little traffic). A batch that max_num_seqs keeps at one or two. The
-end of an offline job.
+Not evidence: a batch of one with nobody waiting (little traffic). A batch that max_num_seqs keeps
+at one or two. The end of an offline job.
 
-Mitigation: find what holds the queue: the pool (kv-capacity-waiting, kv-head-of-line-blocked), hybrid models whose
-smallest request takes a large share of the pool, or the host. Cap long requests at the edge first.
+Mitigation: find what holds the queue: the pool (kv-capacity-waiting, kv-head-of-line-blocked),
+hybrid models whose smallest request takes a large share of the pool, or the host. Cap long requests
+at the edge first.
 
 Source: `vllm:num_requests_running`; effective batch = generated tokens per engine step
 (`vllm:iteration_tokens_total`), vLLM 0.8 to 0.33.
@@ -48,14 +50,38 @@ def judge(window: Window) -> Verdict:
     moments = together(running, waiting)
     tiny = holding(moments, lambda runs, waits: runs <= TINY_BATCH and waits > 0 and runs > 0)
     if tiny.holds:
-        return Present(f"only {running.last:.0f} run while {length(waiting):.0f} wait, {tiny.how}", evidence, tiny.confidence)
+        return Present(
+            f"only {running.last:.0f} run while {length(waiting):.0f} wait, {tiny.how}",
+            evidence,
+            tiny.confidence,
+        )
     moved = change(running)
-    if moved is not None and moved.earlier >= WORTH_COLLAPSING and moved.ratio <= COLLAPSE_RATIO and waiting.last > 0:
-        because = f"running requests fell from {moved.earlier:.0f} to {moved.later:.0f} while {length(waiting):.0f} wait"
+    if (
+        moved is not None
+        and moved.earlier >= WORTH_COLLAPSING
+        and moved.ratio <= COLLAPSE_RATIO
+        and waiting.last > 0
+    ):
+        because = (
+            f"running requests fell from {moved.earlier:.0f} to {moved.later:.0f} while "
+            f"{length(waiting):.0f} wait"
+        )
         return Present(because, evidence, moved.confidence)
     if not holding(moments, lambda _runs, waits: waits > 0).holds:
-        return Absent(f"{running.last:.0f} run and nobody waits for long: the batch is as large as the traffic", evidence)
-    return Absent(f"{running.last:.0f} run while {length(waiting):.0f} wait: the batch holds", evidence)
+        return Absent(
+            f"{running.last:.0f} run and nobody waits for long: the batch is as large as "
+            "the traffic",
+            evidence,
+        )
+    return Absent(
+        f"{running.last:.0f} run while {length(waiting):.0f} wait: the batch holds", evidence
+    )
 
 
-SYMPTOM = Symptom(name="batch-collapsed", title="effective batch collapsed", judge=judge, needs=("running_requests",), needs_any=QUEUE)
+SYMPTOM = Symptom(
+    name="batch-collapsed",
+    title="effective batch collapsed",
+    judge=judge,
+    needs=("running_requests",),
+    needs_any=QUEUE,
+)

@@ -1,18 +1,18 @@
 """Ranks wait for each other and one never comes: a collective, or a call to a worker, timed out.
 
-Meaning: tensor or pipeline parallel ranks exchange data at every step. One of them is stuck or cannot be reached, so
-all wait; the watchdog ends them after minutes.
+Meaning: tensor or pipeline parallel ranks exchange data at every step. One of them is stuck or
+cannot be reached, so all wait; the watchdog ends them after minutes.
 
 Impact: no token for anybody; GPU utilisation may stand at 100 % because waiting kernels spin.
 
-Evidence: NCCL or RCCL watchdog time-outs, "RPC call ... timed out", "No available shared memory broadcast block",
-ranks that cannot connect.
+Evidence: NCCL or RCCL watchdog time-outs, "RPC call ... timed out", "No available shared memory
+broadcast block", ranks that cannot connect.
 
 Not evidence: a slow first step: graphs and kernels are still being compiled. High utilisation.
 
-Mitigation: restart the replica; then find the link: peer-to-peer between cards (IOMMU, ACS), /dev/shm, the network
-interface that NCCL chose, a rank's own error above. NCCL_DEBUG=INFO; NCCL_P2P_DISABLE=1 or
---disable-custom-all-reduce as a test.
+Mitigation: restart the replica; then find the link: peer-to-peer between cards (IOMMU, ACS),
+/dev/shm, the network interface that NCCL chose, a rank's own error above. NCCL_DEBUG=INFO;
+NCCL_P2P_DISABLE=1 or --disable-custom-all-reduce as a test.
 
 Source: PyTorch ProcessGroupNCCL watchdog; vLLM MultiprocExecutor and shm_broadcast, 0.8 to 0.33.
 """
@@ -31,10 +31,19 @@ ONLY_RPC_CONFIDENCE = 0.75
 
 def judge(window: Window) -> Verdict:
     """Present if a watchdog or a time-out reported a collective or a worker that did not return."""
-    verdict = counted(window, LINES, seen="a collective or a worker did not return in time", none="no time-out between ranks")
+    verdict = counted(
+        window,
+        LINES,
+        seen="a collective or a worker did not return in time",
+        none="no time-out between ranks",
+    )
     if isinstance(verdict, Present) and verdict.evidence[0].signal == "log_rpc_timeout":
-        return Present(verdict.because, verdict.evidence, min(verdict.confidence, ONLY_RPC_CONFIDENCE))
+        return Present(
+            verdict.because, verdict.evidence, min(verdict.confidence, ONLY_RPC_CONFIDENCE)
+        )
     return verdict
 
 
-SYMPTOM = Symptom(name="collective-hang", title="a collective does not return", judge=judge, needs_any=LINES)
+SYMPTOM = Symptom(
+    name="collective-hang", title="a collective does not return", judge=judge, needs_any=LINES
+)

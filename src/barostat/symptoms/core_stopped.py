@@ -1,7 +1,7 @@
 """The engine core process is stopped: the kernel does not let it run.
 
-Meaning: the process got SIGSTOP or hit a debugger's breakpoint, or its container is paused or frozen. It exists,
-holds its memory and does nothing.
+Meaning: the process got SIGSTOP or hit a debugger's breakpoint, or its container is paused or
+frozen. It exists, holds its memory and does nothing.
 
 Impact: no token for anybody, while /health and /metrics still answer from the API server's process.
 
@@ -9,7 +9,8 @@ Evidence: the process state T or t; a frozen cgroup.
 
 Not evidence: a process that sleeps (state S): that is how it waits for work.
 
-Mitigation: kill -CONT the process, unpause the container; if nobody knows why it was stopped, restart the replica.
+Mitigation: kill -CONT the process, unpause the container; if nobody knows why it was stopped,
+restart the replica.
 
 Source: /proc/<pid>/stat, SIGSTOP.
 """
@@ -26,7 +27,14 @@ LINES = ("engine_core_stopped",)
 
 def judge(window: Window) -> Verdict:
     """Present if the core process is in state T."""
-    return counted(window, LINES, seen="the engine core process is stopped (state T)", none="the engine core process is not stopped")
+    return counted(
+        window,
+        LINES,
+        seen="the engine core process is stopped (state T)",
+        none="the engine core process is not stopped",
+    )
 
 
-SYMPTOM = Symptom(name="core-stopped", title="the core process is stopped", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="core-stopped", title="the core process is stopped", judge=judge, needs=LINES
+)

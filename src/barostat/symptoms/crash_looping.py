@@ -8,7 +8,8 @@ Evidence: state.waiting.reason CrashLoopBackOff, restart count, last exit code.
 
 Not evidence: of the reason: it is in the log before the restart.
 
-Mitigation: kubectl logs --previous; then the symptom that names the error. If a deploy brought it: roll back.
+Mitigation: kubectl logs --previous; then the symptom that names the error. If a deploy brought it:
+roll back.
 
 Source: Pod status.containerStatuses[].state.waiting.
 """
@@ -25,7 +26,9 @@ LINES = ("pod_crash_looping",)
 
 def judge(window: Window) -> Verdict:
     """Present if the container waits in CrashLoopBackOff."""
-    return counted(window, LINES, seen="the container crash-loops", none="the container does not crash-loop")
+    return counted(
+        window, LINES, seen="the container crash-loops", none="the container does not crash-loop"
+    )
 
 
 SYMPTOM = Symptom(name="crash-looping", title="the container crash-loops", judge=judge, needs=LINES)

@@ -1,22 +1,23 @@
 """Requests wait for something other than capacity: an adapter, a grammar, a KV transfer.
 
-Meaning: the scheduler passes these requests over at every step: their LoRA adapter has no place, their grammar is
-still being compiled, their KV blocks have not arrived from another engine, or their stream is paused. More KV memory
-or slots would not start them.
+Meaning: the scheduler passes these requests over at every step: their LoRA adapter has no place,
+their grammar is still being compiled, their KV blocks have not arrived from another engine, or
+their stream is paused. More KV memory or slots would not start them.
 
-Impact: time to first token of these requests only. In a prefill/decode pair, parked requests hold blocks on the
-decode side.
+Impact: time to first token of these requests only. In a prefill/decode pair, parked requests hold
+blocks on the decode side.
 
-Evidence: deferred_waiting_requests above 0 in most readings, and its share of everything that waits.
+Evidence: deferred_waiting_requests above 0 in most readings, and its share of everything that
+waits.
 
-Not evidence: waiting_requests alone: it contains them. A grammar that compiles for a step or two. Fewer than a tenth of
-those that run: transfers under way.
+Not evidence: waiting_requests alone: it contains them. A grammar that compiles for a step or two.
+Fewer than a tenth of those that run: transfers under way.
 
-Mitigation: more adapters at once (max_loras), warm the grammars, look at the KV connector's transfer times and at the
-prefill side.
+Mitigation: more adapters at once (max_loras), warm the grammars, look at the KV connector's
+transfer times and at the prefill side.
 
-Source: vLLM 0.20 on, `vllm:num_requests_waiting_by_reason{reason="deferred"}`, the statistics line's `Deferred:`;
-Scheduler.schedule.
+Source: vLLM 0.20 on, `vllm:num_requests_waiting_by_reason{reason="deferred"}`, the statistics
+line's `Deferred:`; Scheduler.schedule.
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
 
 FEW_RATIO = 0.1
-"""So few beside those that run are passed over in the ordinary way: each of them for the time of a transfer or a grammar."""
+"""So few beside those that run are passed over in the ordinary way: each of them for the time of a
+transfer or a grammar.
+"""
 
 
 def judge(window: Window) -> Verdict:
     """Present if requests are passed over in most readings."""
-    deferred, capacity = window["deferred_waiting_requests"], window.fresh("capacity_waiting_requests")
+    deferred, capacity = (
+        window["deferred_waiting_requests"],
+        window.fresh("capacity_waiting_requests"),
+    )
     evidence: tuple[Evidence, ...] = (deferred.evidence(window.at),)
     if capacity is not None:
         evidence += (capacity.evidence(window.at),)
@@ -41,7 +47,10 @@ def judge(window: Window) -> Verdict:
         return Absent("no request is passed over for long", evidence)
     running = window.fresh("running_requests")
     if running is not None and recent_mean(deferred) < FEW_RATIO * recent_mean(running):
-        few = f"{recent_mean(deferred):.0f} passed over on average, few beside {recent_mean(running):.0f} that run"
+        few = (
+            f"{recent_mean(deferred):.0f} passed over on average, few beside "
+            f"{recent_mean(running):.0f} that run"
+        )
         return Absent(few, (*evidence, running.evidence(window.at)))
     because = f"{deferred.last:.0f} wait for an adapter, a grammar or a transfer, {held.how}"
     if capacity is not None:
@@ -50,5 +59,8 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="deferred-waiting", title="requests are passed over (LoRA, grammar, transfer)", judge=judge, needs=("deferred_waiting_requests",)
+    name="deferred-waiting",
+    title="requests are passed over (LoRA, grammar, transfer)",
+    judge=judge,
+    needs=("deferred_waiting_requests",),
 )

@@ -29,4 +29,9 @@ def judge(window: Window) -> Verdict:
     return Present("the engine was put to sleep", evidence, 0.95)
 
 
-SYMPTOM = Symptom(name="engine-asleep", title="the engine was put to sleep", judge=judge, needs=("engine_sleeping",))
+SYMPTOM = Symptom(
+    name="engine-asleep",
+    title="the engine was put to sleep",
+    judge=judge,
+    needs=("engine_sleeping",),
+)

@@ -1,12 +1,12 @@
 """The engine core ended or failed to start; the API server only reports it.
 
-Meaning: the process that schedules and runs the model is gone. This line is the consequence: the root cause stands
-above it, in the core's or a worker's own lines.
+Meaning: the process that schedules and runs the model is gone. This line is the consequence: the
+root cause stands above it, in the core's or a worker's own lines.
 
 Impact: every request in flight fails with 500, then the server exits and is restarted.
 
-Evidence: "EngineCore encountered a fatal error", "Engine core initialization failed", "died unexpectedly",
-EngineDeadError.
+Evidence: "EngineCore encountered a fatal error", "Engine core initialization failed", "died
+unexpectedly", EngineDeadError.
 
 Not evidence: a full KV pool: it never kills the core. A clean shutdown (told-to-stop).
 
@@ -27,7 +27,9 @@ LINES = ("log_engine_dead", "previous_log_engine_dead")
 
 def judge(window: Window) -> Verdict:
     """Present if the log says that the engine core ended or failed to start."""
-    return counted(window, LINES, seen="the engine core ended", none="the engine core did not end", once=True)
+    return counted(
+        window, LINES, seen="the engine core ended", none="the engine core did not end", once=True
+    )
 
 
 SYMPTOM = Symptom(name="engine-died", title="the engine core ended", judge=judge, needs_any=LINES)

@@ -2,19 +2,19 @@
 
 Meaning: the card is shared, by intent or because an old process did not end.
 
-Impact: the start-up check of free memory fails, profiling goes wrong, or a pool sized for the whole card runs into
-the other's growth.
+Impact: the start-up check of free memory fails, profiling goes wrong, or a pool sized for the whole
+card runs into the other's growth.
 
 Evidence: the vendor tool's process list without this engine's own processes.
 
-Not evidence: the engine's own workers and graphs. Process ids of another container, which the tool may not be able to
-name.
+Not evidence: the engine's own workers and graphs. Process ids of another container, which the tool
+may not be able to name.
 
-Mitigation: end the other process, or place the two apart; where sharing is meant, set --gpu-memory-utilization of
-each to its share (from 0.9 on it counts per engine).
+Mitigation: end the other process, or place the two apart; where sharing is meant, set
+--gpu-memory-utilization of each to its share (from 0.9 on it counts per engine).
 
-Source: nvidia-smi compute apps, amd-smi process; vLLM "Error in memory profiling" when somebody else's use changes
-during start.
+Source: nvidia-smi compute apps, amd-smi process; vLLM "Error in memory profiling" when somebody
+else's use changes during start.
 """
 
 from __future__ import annotations
@@ -40,4 +40,9 @@ def judge(window: Window) -> Verdict:
     return Present(f"others hold {gib:.1f}{of} GiB of the card{whose}", evidence, 0.9)
 
 
-SYMPTOM = Symptom(name="foreign-gpu-memory", title="others hold memory on the GPU", judge=judge, needs=("gpu_foreign_memory_bytes",))
+SYMPTOM = Symptom(
+    name="foreign-gpu-memory",
+    title="others hold memory on the GPU",
+    judge=judge,
+    needs=("gpu_foreign_memory_bytes",),
+)

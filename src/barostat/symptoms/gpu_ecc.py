@@ -2,17 +2,18 @@
 
 Meaning: double-bit errors, or rows that are to be remapped and wait for a reset.
 
-Impact: the process that touched the row dies; results on some cards cannot be trusted until the reset.
+Impact: the process that touched the row dies; results on some cards cannot be trusted until the
+reset.
 
-Evidence: uncorrected errors (volatile: since the driver was loaded), a row that could not be remapped. Rows or pages
-pending count little: the card goes on working.
+Evidence: uncorrected errors (volatile: since the driver was loaded), a row that could not be
+remapped. Rows or pages pending count little: the card goes on working.
 
 Not evidence: corrected errors: the card mended them; a steep rise is worth a ticket, not a page.
 
 Mitigation: drain the node, reset or reboot, and let its owner decide on replacement.
 
-Source: nvidia-smi ecc.errors.uncorrected.volatile, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, remapped_rows.pending; amd-smi
-uncorrectable counts.
+Source: nvidia-smi ecc.errors.uncorrected.volatile, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL,
+remapped_rows.pending; amd-smi uncorrectable counts.
 """
 
 from __future__ import annotations
@@ -37,8 +38,14 @@ def judge(window: Window) -> Verdict:
     if failed is not None and failed.last > 0:
         return Present("a memory row could not be remapped", evidence, 0.85)
     if pending is not None and pending.last > 0:
-        return Present(f"{plural(pending.last, 'memory row')} waiting for a reset to be remapped", evidence, 0.4)
+        return Present(
+            f"{plural(pending.last, 'memory row')} waiting for a reset to be remapped",
+            evidence,
+            0.4,
+        )
     return Absent("no uncorrectable memory errors", evidence)
 
 
-SYMPTOM = Symptom(name="gpu-ecc", title="uncorrectable memory errors on a GPU", judge=judge, needs_any=NEEDS_ANY)
+SYMPTOM = Symptom(
+    name="gpu-ecc", title="uncorrectable memory errors on a GPU", judge=judge, needs_any=NEEDS_ANY
+)

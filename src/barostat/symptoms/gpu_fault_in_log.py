@@ -1,17 +1,18 @@
-"""The engine's log says that the card failed: uncorrectable ECC, lost from the bus, fabric not ready.
+"""The engine's log says that the card failed: uncorrectable ECC, lost from the bus, fabric not
+ready.
 
 Meaning: the driver told the engine that the card or the link between cards is unusable.
 
 Impact: the engine dies, and dies again on the same node.
 
-Evidence: "uncorrectable ECC error encountered", "GPU is lost" or "fallen off the bus", CUDA error 802 (fabric not
-initialised).
+Evidence: "uncorrectable ECC error encountered", "GPU is lost" or "fallen off the bus", CUDA error
+802 (fabric not initialised).
 
-Not evidence: "illegal memory access" or a device-side assert: those are programs' faults unless the card's own
-counters say otherwise (gpu-program-error).
+Not evidence: "illegal memory access" or a device-side assert: those are programs' faults unless the
+card's own counters say otherwise (gpu-program-error).
 
-Mitigation: take the pod off the node and hand the node to its owner (cordon; reset or replace the card). Tuning the
-engine does not help.
+Mitigation: take the pod off the node and hand the node to its owner (cordon; reset or replace the
+card). Tuning the engine does not help.
 
 Source: CUDA runtime errors 214, 802; HIP equivalents; NVIDIA fabric manager.
 """
@@ -31,4 +32,6 @@ def judge(window: Window) -> Verdict:
     return counted(window, LINES, seen="the GPU failed", none="no line about a failed GPU")
 
 
-SYMPTOM = Symptom(name="gpu-fault-in-log", title="the engine reports a broken GPU", judge=judge, needs_any=LINES)
+SYMPTOM = Symptom(
+    name="gpu-fault-in-log", title="the engine reports a broken GPU", judge=judge, needs_any=LINES
+)

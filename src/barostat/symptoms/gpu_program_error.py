@@ -1,19 +1,21 @@
 """A kernel failed on the GPU: illegal access, misaligned address, device-side assert.
 
-Meaning: code on the card did something forbidden. Nearly always a fault of the engine, a kernel library or the
-model's inputs.
+Meaning: code on the card did something forbidden. Nearly always a fault of the engine, a kernel
+library or the model's inputs.
 
 Impact: the engine dies with everything in flight.
 
-Evidence: "an illegal memory access was encountered", "device-side assert triggered", HSA memory faults.
+Evidence: "an illegal memory access was encountered", "device-side assert triggered", HSA memory
+faults.
 
-Not evidence: of broken hardware: only ECC counters, fatal Xid codes or the same failure on one node only say that. Of
-memory running out.
+Not evidence: of broken hardware: only ECC counters, fatal Xid codes or the same failure on one node
+only say that. Of memory running out.
 
-Mitigation: another engine version, attention backend or --enforce-eager to find out; CUDA_LAUNCH_BLOCKING=1 for the
-report. Keep the node unless its counters speak.
+Mitigation: another engine version, attention backend or --enforce-eager to find out;
+CUDA_LAUNCH_BLOCKING=1 for the report. Keep the node unless its counters speak.
 
-Source: CUDA errors 700, 710, 716; ROCm HSA_STATUS_ERROR; Xid 13 and 31 are the driver's side of the same.
+Source: CUDA errors 700, 710, 716; ROCm HSA_STATUS_ERROR; Xid 13 and 31 are the driver's side of the
+same.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ LINES = ("log_gpu_program_error",)
 
 def judge(window: Window) -> Verdict:
     """Present if the log tells of a failed kernel."""
-    return counted(window, LINES, seen="a GPU kernel failed", none="no failed kernel", confidence=0.9)
+    return counted(
+        window, LINES, seen="a GPU kernel failed", none="no failed kernel", confidence=0.9
+    )
 
 
 SYMPTOM = Symptom(name="gpu-program-error", title="a GPU kernel failed", judge=judge, needs=LINES)

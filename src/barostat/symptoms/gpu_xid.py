@@ -4,10 +4,12 @@ Meaning: codes such as 48, 64, 74, 79, 94, 95, 119, 120: memory, link, bus or fi
 
 Impact: the engine on that card dies or hangs, and so does the next one that is placed there.
 
-Evidence: NVRM Xid lines in the kernel log with the card's address; the exporter's last code, which has no time.
+Evidence: NVRM Xid lines in the kernel log with the card's address; the exporter's last code, which
+has no time.
 
-Not evidence: 13, 31, 43, 45 and the like: programs cause them (gpu-xid-software). 63, 156, 160: a repair that waits for
-a reset, and the card works. An exporter's 38, 61, 121, 144 to 150, 154 and what is in no catalogue: alone they tell nothing.
+Not evidence: 13, 31, 43, 45 and the like: programs cause them (gpu-xid-software). 63, 156, 160: a
+repair that waits for a reset, and the card works. An exporter's 38, 61, 121, 144 to 150, 154 and
+what is in no catalogue: alone they tell nothing.
 
 Mitigation: drain the node; the code says what its owner has to do (reset, reboot, replace).
 
@@ -36,10 +38,20 @@ def judge(window: Window) -> Verdict:
         code = xid(int(last.last))
         if code.kind == "fatal":
             return Present(
-                f"the exporter's last Xid is {code.code}, a fault of the hardware (when it happened is not told)", evidence, 0.75
+                f"the exporter's last Xid is {code.code}, a fault of the hardware (when it "
+                "happened is not told)",
+                evidence,
+                0.75,
             )
-        return Absent(f"the exporter's last Xid, {code.code}, is no broken card: {code.meaning}", evidence)
+        return Absent(
+            f"the exporter's last Xid, {code.code}, is no broken card: {code.meaning}", evidence
+        )
     return Absent("no Xid of the hardware", evidence)
 
 
-SYMPTOM = Symptom(name="gpu-xid", title="the driver reports a hardware fault (Xid)", judge=judge, needs_any=NEEDS_ANY)
+SYMPTOM = Symptom(
+    name="gpu-xid",
+    title="the driver reports a hardware fault (Xid)",
+    judge=judge,
+    needs_any=NEEDS_ANY,
+)

@@ -30,4 +30,6 @@ def judge(window: Window) -> Verdict:
     return Present("/health does not answer 200", evidence, 0.95 if failed > 1 else 0.75)
 
 
-SYMPTOM = Symptom(name="health-failing", title="/health does not answer 200", judge=judge, needs=("health_ok",))
+SYMPTOM = Symptom(
+    name="health-failing", title="/health does not answer 200", judge=judge, needs=("health_ok",)
+)

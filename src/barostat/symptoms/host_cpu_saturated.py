@@ -23,7 +23,9 @@ from barostat.symptoms._holding import holding, recent_mean, together
 
 FULL_RATIO = 0.9
 ENGINE_SHARE = 0.7
-"""Most of the CPU is used by the engine core and its worker: on a CPU engine that is the model's own computation."""
+"""Most of the CPU is used by the engine core and its worker: on a CPU engine that is the model's
+own computation.
+"""
 
 
 def judge(window: Window) -> Verdict:
@@ -33,12 +35,23 @@ def judge(window: Window) -> Verdict:
     held = holding(together(used), lambda cores: cores >= FULL_RATIO * limit.last)
     if limit.last <= 0 or not held.holds:
         return Absent(f"{recent_mean(used):.1f} of {limit.last:g} cores in use", evidence)
-    engine = sum(found.mean for name in ("engine_core_cpu_cores", "worker_cpu_cores") if (found := window.fresh(name)) is not None)
+    engine = sum(
+        found.mean
+        for name in ("engine_core_cpu_cores", "worker_cpu_cores")
+        if (found := window.fresh(name)) is not None
+    )
     card = window.fresh("gpu_utilization_ratio") or window.fresh("gpu_count")
     if card is None and engine >= ENGINE_SHARE * used.mean:
-        why = f"{engine:.1f} of {used.mean:.1f} cores are the engine's own: on a CPU engine that is the model, and no GPU was seen"
+        why = (
+            f"{engine:.1f} of {used.mean:.1f} cores are the engine's own: on a CPU engine that "
+            "is the model, and no GPU was seen"
+        )
         return Unknown(why, ("gpu_utilization_ratio",))
-    return Present(f"{recent_mean(used):.1f} of {limit.last:g} cores in use, {held.how}", evidence, min(held.confidence, 0.85))
+    return Present(
+        f"{recent_mean(used):.1f} of {limit.last:g} cores in use, {held.how}",
+        evidence,
+        min(held.confidence, 0.85),
+    )
 
 
 SYMPTOM = Symptom(

@@ -30,7 +30,10 @@ def judge(window: Window) -> Verdict:
     if ratio < NEAR_RATIO:
         return Absent(f"host memory at {ratio:.0%} of the limit", evidence)
     grows = used.last > used.first
-    because = f"host memory at {ratio:.0%} of {limit.last / (1 << 30):.0f} GiB{', and growing' if grows else ''}"
+    because = (
+        f"host memory at {ratio:.0%} of {limit.last / (1 << 30):.0f} "
+        f"GiB{', and growing' if grows else ''}"
+    )
     return Present(because, evidence, 0.9 if ratio >= 0.95 or grows else 0.7)
 
 

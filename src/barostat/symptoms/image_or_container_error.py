@@ -1,7 +1,7 @@
 """The container never began: its image cannot be pulled, or it cannot be created.
 
-Meaning: ImagePullBackOff, ErrImagePull, CreateContainerConfigError, RunContainerError: a wrong tag, a missing secret
-or config map, a runtime that finds no GPU.
+Meaning: ImagePullBackOff, ErrImagePull, CreateContainerConfigError, RunContainerError: a wrong tag,
+a missing secret or config map, a runtime that finds no GPU.
 
 Impact: the replica does not exist yet.
 
@@ -26,7 +26,17 @@ LINES = ("pod_image_error",)
 
 def judge(window: Window) -> Verdict:
     """Present if the kubelet cannot pull the image or create the container."""
-    return counted(window, LINES, seen="the container cannot be set up", none="image and container are in order")
+    return counted(
+        window,
+        LINES,
+        seen="the container cannot be set up",
+        none="image and container are in order",
+    )
 
 
-SYMPTOM = Symptom(name="image-or-container-error", title="the image or container cannot be set up", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="image-or-container-error",
+    title="the image or container cannot be set up",
+    judge=judge,
+    needs=LINES,
+)

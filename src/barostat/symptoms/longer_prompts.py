@@ -1,9 +1,10 @@
 """Prompts have become longer within the window.
 
-Meaning: the mean prompt of the requests that finished in the later half is half as long again as in the earlier one.
-A trigger, not a cause.
+Meaning: the mean prompt of the requests that finished in the later half is half as long again as in
+the earlier one. A trigger, not a cause.
 
-Impact: every request takes more blocks and more prefill: the same request rate asks for more of the pool.
+Impact: every request takes more blocks and more prefill: the same request rate asks for more of the
+pool.
 
 Evidence: prompt_tokens_mean, later against earlier.
 
@@ -30,4 +31,9 @@ def judge(window: Window) -> Verdict:
     return longer(window, "prompt_tokens_mean", "prompt", GROWTH_TOKENS)
 
 
-SYMPTOM = Symptom(name="longer-prompts", title="prompts have become longer", judge=judge, needs=("prompt_tokens_mean",))
+SYMPTOM = Symptom(
+    name="longer-prompts",
+    title="prompts have become longer",
+    judge=judge,
+    needs=("prompt_tokens_mean",),
+)

@@ -1,17 +1,19 @@
 """After weights and activations nothing is left for the KV pool: the engine refuses to start.
 
-Meaning: the share of the card that vLLM may use (gpu_memory_utilization) is spent by weights, profiled activations
-and, from 0.20 on, CUDA graphs. What remains for the pool is nothing, or negative.
+Meaning: the share of the card that vLLM may use (gpu_memory_utilization) is spent by weights,
+profiled activations and, from 0.20 on, CUDA graphs. What remains for the pool is nothing, or
+negative.
 
 Impact: the replica never becomes ready.
 
 Evidence: "No available memory for the cache blocks", or a negative "Available KV cache memory".
 
-Not evidence: CUDA out of memory (gpu-oom-startup): there the allocation itself failed. A small but positive pool.
+Not evidence: CUDA out of memory (gpu-oom-startup): there the allocation itself failed. A small but
+positive pool.
 
-Mitigation: raise --gpu-memory-utilization, shard the model over more cards, quantise the weights, lower
-max_num_batched_tokens, max_num_seqs or multimodal limits (they set the profiled peak), or --enforce-eager to save the
-graphs. Make sure nobody else holds memory on the card.
+Mitigation: raise --gpu-memory-utilization, shard the model over more cards, quantise the weights,
+lower max_num_batched_tokens, max_num_seqs or multimodal limits (they set the profiled peak), or
+--enforce-eager to save the graphs. Make sure nobody else holds memory on the card.
 
 Source: vLLM 0.6 to 0.33, check_enough_kv_cache_memory; Worker.determine_available_memory.
 """
@@ -28,7 +30,11 @@ LINES = ("log_no_cache_blocks",)
 
 def judge(window: Window) -> Verdict:
     """Present if the start-up found no memory for the pool."""
-    return counted(window, LINES, seen="no memory is left for the KV pool", none="the pool got memory")
+    return counted(
+        window, LINES, seen="no memory is left for the KV pool", none="the pool got memory"
+    )
 
 
-SYMPTOM = Symptom(name="no-cache-blocks", title="no memory left for the KV pool", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="no-cache-blocks", title="no memory left for the KV pool", judge=judge, needs=LINES
+)

@@ -4,7 +4,8 @@ Meaning: the kubelet reports a bad condition, or does not report at all.
 
 Impact: pods on it may be evicted or are unreachable; new ones go elsewhere.
 
-Evidence: the node's conditions: Ready is not True; MemoryPressure, DiskPressure or PIDPressure is True.
+Evidence: the node's conditions: Ready is not True; MemoryPressure, DiskPressure or PIDPressure is
+True.
 
 Not evidence: a cordoned node that is otherwise Ready.
 
@@ -28,4 +29,6 @@ def judge(window: Window) -> Verdict:
     return counted(window, LINES, seen="the node is not well", none="the node is Ready")
 
 
-SYMPTOM = Symptom(name="node-not-ready", title="the node is not Ready or under pressure", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="node-not-ready", title="the node is not Ready or under pressure", judge=judge, needs=LINES
+)

@@ -1,11 +1,12 @@
 """The node has GPUs that it cannot hand out.
 
-Meaning: the device plugin marked cards as unhealthy (capacity above allocatable), or a health monitor set a bad GPU
-condition on the node.
+Meaning: the device plugin marked cards as unhealthy (capacity above allocatable), or a health
+monitor set a bad GPU condition on the node.
 
 Impact: pods that need those cards stay pending; the engine that used them is likely to be broken.
 
-Evidence: node capacity against allocatable for nvidia.com/gpu or amd.com/gpu; conditions of GPU health monitors.
+Evidence: node capacity against allocatable for nvidia.com/gpu or amd.com/gpu; conditions of GPU
+health monitors.
 
 Not evidence: cards that are merely in use: they stay allocatable.
 
@@ -27,8 +28,14 @@ LINES = ("node_gpu_unhealthy",)
 def judge(window: Window) -> Verdict:
     """Present if GPUs are not allocatable or a GPU condition is bad."""
     return counted(
-        window, LINES, seen="the node has GPUs that it cannot hand out", none="all GPUs of the node can be handed out", confidence=0.9
+        window,
+        LINES,
+        seen="the node has GPUs that it cannot hand out",
+        none="all GPUs of the node can be handed out",
+        confidence=0.9,
     )
 
 
-SYMPTOM = Symptom(name="node-unhealthy", title="the node's GPUs are not all usable", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="node-unhealthy", title="the node's GPUs are not all usable", judge=judge, needs=LINES
+)

@@ -1,6 +1,7 @@
 """The pod cannot be scheduled.
 
-Meaning: no node has what the pod asks for: a free GPU, memory, the right labels, or a volume in its zone.
+Meaning: no node has what the pod asks for: a free GPU, memory, the right labels, or a volume in its
+zone.
 
 Impact: capacity that was ordered is not there; the others carry its load.
 
@@ -8,8 +9,8 @@ Evidence: phase Pending with the scheduler's reason.
 
 Not evidence: an image that is being pulled: then the pod has its node already.
 
-Mitigation: read the reason: add GPU nodes or wait for the autoscaler, free cards, correct nodeSelector, tolerations
-and requests.
+Mitigation: read the reason: add GPU nodes or wait for the autoscaler, free cards, correct
+nodeSelector, tolerations and requests.
 
 Source: Pod condition PodScheduled=False, reason Unschedulable.
 """
@@ -39,7 +40,11 @@ def judge(window: Window) -> Verdict:
         because += f", for {pending_s.last:.0f} s"
     if pending.detail:
         because += f": {quote(pending.detail, WHY_LENGTH)}"
-    return Present(because, evidence, 0.7 if pending_s is not None and pending_s.last < LONG_S else 0.95)
+    return Present(
+        because, evidence, 0.7 if pending_s is not None and pending_s.last < LONG_S else 0.95
+    )
 
 
-SYMPTOM = Symptom(name="pod-pending", title="the pod waits for a node", judge=judge, needs=("pod_pending",))
+SYMPTOM = Symptom(
+    name="pod-pending", title="the pod waits for a node", judge=judge, needs=("pod_pending",)
+)

@@ -1,7 +1,7 @@
 """Another process already listens on the port.
 
-Meaning: the server could not bind: a second server in the same network namespace (hostNetwork, a sidecar, an old
-process that did not end).
+Meaning: the server could not bind: a second server in the same network namespace (hostNetwork, a
+sidecar, an old process that did not end).
 
 Impact: this server never listens; whoever answers on the port is another one.
 

@@ -1,13 +1,14 @@
 """A request for one token was sent on purpose and got no answer in its time.
 
-Meaning: the shortest possible request did not come back. With nobody in the queue the engine does not work; with a
-queue it may only be late.
+Meaning: the shortest possible request did not come back. With nobody in the queue the engine does
+not work; with a queue it may only be late.
 
 Impact: what the probe sees, every client sees.
 
 Evidence: probe_token_ok 0 (only where a probe was asked for).
 
-Not evidence: a refusal: a wrong model name or a missing key answers at once. A long queue in front of the probe.
+Not evidence: a refusal: a wrong model name or a missing key answers at once. A long queue in front
+of the probe.
 
 Mitigation: as for tokens-stalled.
 
@@ -33,8 +34,18 @@ def judge(window: Window) -> Verdict:
     detail = f": {quote(probe.detail)}" if probe.detail else ""
     if waiting is not None and waiting.last > 0:
         evidence += (waiting.evidence(window.at),)
-        return Present(f"a request of one token was not answered, behind {waiting.last:.0f} in the queue{detail}", evidence, 0.5)
+        return Present(
+            f"a request of one token was not answered, behind {waiting.last:.0f} in the "
+            f"queue{detail}",
+            evidence,
+            0.5,
+        )
     return Present(f"a request of one token was not answered{detail}", evidence, 0.9)
 
 
-SYMPTOM = Symptom(name="probe-unanswered", title="a one-token request is not answered", judge=judge, needs=("probe_token_ok",))
+SYMPTOM = Symptom(
+    name="probe-unanswered",
+    title="a one-token request is not answered",
+    judge=judge,
+    needs=("probe_token_ok",),
+)

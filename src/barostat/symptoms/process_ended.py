@@ -4,8 +4,8 @@ Meaning: the process that was started or watched is gone, with an error status o
 
 Impact: nothing is served.
 
-Evidence: its exit status: 1 mostly a Python exception, 2 a refused argument, negative the signal (-9 SIGKILL: often
-host memory, -11 a crash in native code).
+Evidence: its exit status: 1 mostly a Python exception, 2 a refused argument, negative the signal
+(-9 SIGKILL: often host memory, -11 a crash in native code).
 
 Not evidence: status 0: somebody stopped it.
 
@@ -35,4 +35,9 @@ def judge(window: Window) -> Verdict:
     return Present(f"the process ended with status {code.last:.0f}{hint}", evidence)
 
 
-SYMPTOM = Symptom(name="process-ended", title="the engine's process has ended", judge=judge, needs=("process_exit_code",))
+SYMPTOM = Symptom(
+    name="process-ended",
+    title="the engine's process has ended",
+    judge=judge,
+    needs=("process_exit_code",),
+)

@@ -1,17 +1,18 @@
 """The engine answers 503 because its queue limits are reached.
 
-Meaning: max_num_queued_reqs or max_num_queued_tokens is set and reached. This is protection at work, and a sign that
-demand exceeds what this replica takes.
+Meaning: max_num_queued_reqs or max_num_queued_tokens is set and reached. This is protection at
+work, and a sign that demand exceeds what this replica takes.
 
 Impact: clients get 503 without a Retry-After; those that are admitted are served in time.
 
-Evidence: admission_rejections_total (0.32 on), the log line "Request queue full" (0.29 to 0.31 at info).
+Evidence: admission_rejections_total (0.32 on), the log line "Request queue full" (0.29 to 0.31 at
+info).
 
-Not evidence: 503 from the gateway or the service (no endpoints). A limit that was never set: before 0.29 the queue
-has none.
+Not evidence: 503 from the gateway or the service (no endpoints). A limit that was never set: before
+0.29 the queue has none.
 
-Mitigation: spread the load or add replicas; retry with backoff at the gateway. Raise the limit only if the wait stays
-within what users accept. The limits do not look at KV usage.
+Mitigation: spread the load or add replicas; retry with backoff at the gateway. Raise the limit only
+if the wait stays within what users accept. The limits do not look at KV usage.
 
 Source: vLLM 0.29 on, AsyncLLM admission; `vllm:admission_rejections_total{reason}`.
 """
@@ -28,7 +29,14 @@ LINES = ("rejections_in_window", "log_requests_rejected")
 
 def judge(window: Window) -> Verdict:
     """Present if requests were rejected at the engine's queue limits."""
-    return counted(window, LINES, seen="the engine turned requests away: its queue limit is reached", none="no request was turned away")
+    return counted(
+        window,
+        LINES,
+        seen="the engine turned requests away: its queue limit is reached",
+        none="no request was turned away",
+    )
 
 
-SYMPTOM = Symptom(name="queue-rejections", title="the engine turns requests away", judge=judge, needs_any=LINES)
+SYMPTOM = Symptom(
+    name="queue-rejections", title="the engine turns requests away", judge=judge, needs_any=LINES
+)

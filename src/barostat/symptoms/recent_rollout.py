@@ -1,15 +1,18 @@
 """The workload was changed not long ago.
 
-Meaning: a new revision went out within the last hour. It is a trigger, not a cause: it says what to compare with.
+Meaning: a new revision went out within the last hour. It is a trigger, not a cause: it says what to
+compare with.
 
 Impact: if the trouble began with it, going back is the fastest remedy.
 
-Evidence: the newest ReplicaSet's age and the differences of its pod template to the one before, flag by flag.
+Evidence: the newest ReplicaSet's age and the differences of its pod template to the one before,
+flag by flag.
 
-Not evidence: that it is to blame: look whether the trouble began before it, and whether the changed flag has to do
-with it.
+Not evidence: that it is to blame: look whether the trouble began before it, and whether the changed
+flag has to do with it.
 
-Mitigation: kubectl rollout undo, or revert the change where it came from, if cause and change fit together.
+Mitigation: kubectl rollout undo, or revert the change where it came from, if cause and change fit
+together.
 
 Source: ReplicaSet creation times and deployment.kubernetes.io/revision.
 """
@@ -22,7 +25,9 @@ from barostat.core.window import Window
 from barostat.symptoms._lines import quote
 
 RECENT_S = 3600.0
-"""An hour: what a deploy broke mostly shows with the next load peak, and within the shift of whoever deployed."""
+"""An hour: what a deploy broke mostly shows with the next load peak, and within the shift of
+whoever deployed.
+"""
 
 
 def judge(window: Window) -> Verdict:
@@ -35,4 +40,9 @@ def judge(window: Window) -> Verdict:
     return Present(f"rolled out {age.last / 60:.0f} min ago{detail}", evidence, 0.95)
 
 
-SYMPTOM = Symptom(name="recent-rollout", title="the workload was rolled out lately", judge=judge, needs=("rollout_age_s",))
+SYMPTOM = Symptom(
+    name="recent-rollout",
+    title="the workload was rolled out lately",
+    judge=judge,
+    needs=("rollout_age_s",),
+)

@@ -1,7 +1,7 @@
 """Replicas were taken away not long ago.
 
-Meaning: the autoscaler or a person reduced the number of replicas; those that stay carry more, with colder prefix
-caches.
+Meaning: the autoscaler or a person reduced the number of replicas; those that stay carry more, with
+colder prefix caches.
 
 Impact: more concurrency and fewer prefix hits per replica at the same traffic.
 
@@ -35,4 +35,9 @@ def judge(window: Window) -> Verdict:
     return Present(f"replicas were taken away {age.last / 60:.0f} min ago{detail}", evidence, 0.95)
 
 
-SYMPTOM = Symptom(name="recent-scale-in", title="replicas were taken away lately", judge=judge, needs=("scale_in_age_s",))
+SYMPTOM = Symptom(
+    name="recent-scale-in",
+    title="replicas were taken away lately",
+    judge=judge,
+    needs=("scale_in_age_s",),
+)

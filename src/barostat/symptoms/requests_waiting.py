@@ -1,21 +1,24 @@
 """Requests wait in the engine's queue, and not just for a moment.
 
-Meaning: in most readings the queue is not empty. Which of the pool, the slots, the step budget or something else
-holds it is the matter of other symptoms; this one only says that an engine with it is not simply busy.
+Meaning: in most readings the queue is not empty. Which of the pool, the slots, the step budget or
+something else holds it is the matter of other symptoms; this one only says that an engine with it
+is not simply busy.
 
-Impact: time to first token holds the wait. A queue that grows has no end before a queue limit or the clients'
-patience.
+Impact: time to first token holds the wait. A queue that grows has no end before a queue limit or
+the clients' patience.
 
-Evidence: waiting_requests above 0 in most readings; in a single reading at least three, and a tenth of what runs.
+Evidence: waiting_requests above 0 in most readings; in a single reading at least three, and a tenth
+of what runs.
 
-Not evidence: one or two waiting in one reading: they arrived within the step. Deferred requests (an adapter, a
-grammar, a transfer), where the engine tells them apart.
+Not evidence: one or two waiting in one reading: they arrived within the step. Deferred requests (an
+adapter, a grammar, a transfer), where the engine tells them apart.
 
-Mitigation: find what holds it: kv-capacity-waiting, kv-head-of-line-blocked, slots-full, prefill-budget-saturated,
-deferred-waiting, queue-without-work. Meanwhile shed at the edge with a deadline: a request that nobody waits for any
-more is work for nothing.
+Mitigation: find what holds it: kv-capacity-waiting, kv-head-of-line-blocked, slots-full,
+prefill-budget-saturated, deferred-waiting, queue-without-work. Meanwhile shed at the edge with a
+deadline: a request that nobody waits for any more is work for nothing.
 
-Source: `vllm:num_requests_waiting` (preempted ones included), `vllm:num_requests_waiting_by_reason` (0.20 on).
+Source: `vllm:num_requests_waiting` (preempted ones included), `vllm:num_requests_waiting_by_reason`
+(0.20 on).
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ def judge(window: Window) -> Verdict:
     waiting, running = queue(window), window.fresh("running_requests")
     if waiting is None:
         return Unknown("the queue was not measured", QUEUE)
-    evidence = tuple(signal.evidence(window.at) for signal in (waiting, running) if signal is not None)
+    evidence = tuple(
+        signal.evidence(window.at) for signal in (waiting, running) if signal is not None
+    )
     held = holding(together(waiting), lambda waits: waits > 0)
     if not held.holds:
         return Absent(f"nobody waits for long ({waiting.last:.0f} now)", evidence)
@@ -46,7 +51,13 @@ def judge(window: Window) -> Verdict:
         return Absent(f"{waiting.last:.0f} wait, too few to tell from one reading", evidence)
     moved = change(waiting)
     grows = moved is not None and moved.ratio > 1.2 and moved.later - moved.earlier >= 1
-    return Present(f"{length(waiting):.0f} wait{' (growing)' if grows else ''}, {held.how}", evidence, held.confidence)
+    return Present(
+        f"{length(waiting):.0f} wait{' (growing)' if grows else ''}, {held.how}",
+        evidence,
+        held.confidence,
+    )
 
 
-SYMPTOM = Symptom(name="requests-waiting", title="requests wait in the queue", judge=judge, needs_any=QUEUE)
+SYMPTOM = Symptom(
+    name="requests-waiting", title="requests wait in the queue", judge=judge, needs_any=QUEUE
+)

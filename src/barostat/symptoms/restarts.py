@@ -1,16 +1,17 @@
 """The engine's container has been restarted.
 
-Meaning: Kubernetes counts restarts of this container. The current log only knows the present life; what ended the
-last one is in the previous log and in the container's last state.
+Meaning: Kubernetes counts restarts of this container. The current log only knows the present life;
+what ended the last one is in the previous log and in the container's last state.
 
-Impact: each restart loses what ran and waited, the prefix cache, and minutes of loading and graph capture.
+Impact: each restart loses what ran and waited, the prefix cache, and minutes of loading and graph
+capture.
 
 Evidence: pod_restarts, with the last exit code; stronger where the count grew within the window.
 
 Not evidence: a restart from weeks ago. A low uptime after a rollout: new pods start at 0.
 
-Mitigation: read the cause first (exit code 137 is the host's memory or a kill, 1 mostly a Python error, 2 a refused
-argument, 139 a crash in native code). Restarting by hand only hides it.
+Mitigation: read the cause first (exit code 137 is the host's memory or a kill, 1 mostly a Python
+error, 2 a refused argument, 139 a crash in native code). Restarting by hand only hides it.
 
 Source: Pod status.containerStatuses[].restartCount, lastState.terminated.
 """
@@ -28,7 +29,10 @@ def judge(window: Window) -> Verdict:
     evidence: tuple[Evidence, ...] = (restarts.evidence(window.at),)
     if restarts.last <= 0:
         return Absent("the container was not restarted, or long ago", evidence)
-    because = f"the container has been restarted {restarts.last:.0f} time{'s' if restarts.last > 1 else ''}"
+    because = (
+        f"the container has been restarted {restarts.last:.0f} "
+        f"time{'s' if restarts.last > 1 else ''}"
+    )
     if code is not None:
         evidence += (code.evidence(window.at),)
         because += f", last exit code {code.last:.0f}"
@@ -37,4 +41,6 @@ def judge(window: Window) -> Verdict:
     return Present(because, evidence, 0.9 if restarts.last > 1 else 0.7)
 
 
-SYMPTOM = Symptom(name="restarts", title="the container was restarted", judge=judge, needs=("pod_restarts",))
+SYMPTOM = Symptom(
+    name="restarts", title="the container was restarted", judge=judge, needs=("pod_restarts",)
+)

@@ -1,15 +1,18 @@
 """Shared memory between the engine's processes is too small.
 
-Meaning: several workers exchange data through /dev/shm, and a container gets 64 MiB of it unless told otherwise.
+Meaning: several workers exchange data through /dev/shm, and a container gets 64 MiB of it unless
+told otherwise.
 
 Impact: multi-card engines fail at start, or hang in the first collective.
 
-Evidence: "No space left on device" on /dev/shm, bus errors, NCCL's shared-memory errors, a missing segment.
+Evidence: "No space left on device" on /dev/shm, bus errors, NCCL's shared-memory errors, a missing
+segment.
 
-Not evidence: host memory at its limit (oom-killed), although /dev/shm counts against that limit once it is larger.
+Not evidence: host memory at its limit (oom-killed), although /dev/shm counts against that limit
+once it is larger.
 
-Mitigation: mount an emptyDir with medium: Memory at /dev/shm (sizeLimit of a few GiB), or docker --shm-size /
---ipc=host; raise the pod's memory limit by as much.
+Mitigation: mount an emptyDir with medium: Memory at /dev/shm (sizeLimit of a few GiB), or docker
+--shm-size / --ipc=host; raise the pod's memory limit by as much.
 
 Source: Kubernetes emptyDir; NCCL shm transport; vLLM deployment guide for Kubernetes.
 """
@@ -26,7 +29,9 @@ LINES = ("log_shm_too_small",)
 
 def judge(window: Window) -> Verdict:
     """Present if a process failed for want of shared memory."""
-    return counted(window, LINES, seen="/dev/shm is too small", none="no complaint about shared memory")
+    return counted(
+        window, LINES, seen="/dev/shm is too small", none="no complaint about shared memory"
+    )
 
 
 SYMPTOM = Symptom(name="shm-too-small", title="/dev/shm is too small", judge=judge, needs=LINES)

@@ -1,13 +1,14 @@
 """max_num_seqs asks for more sequences than a hybrid model has state blocks for.
 
-Meaning: models with Mamba or linear-attention layers keep one fixed-size state per running sequence. The pool has
-fewer state blocks than max_num_seqs.
+Meaning: models with Mamba or linear-attention layers keep one fixed-size state per running
+sequence. The pool has fewer state blocks than max_num_seqs.
 
 Impact: the replica never becomes ready.
 
 Evidence: the start-up error that names max_num_seqs and the available state blocks.
 
-Not evidence: a pool that is short of tokens: here the number of sequences is the limit, however short they are.
+Not evidence: a pool that is short of tokens: here the number of sequences is the limit, however
+short they are.
 
 Mitigation: set --max-num-seqs to the number in the message or less; or give the pool more memory.
 
@@ -26,7 +27,14 @@ LINES = ("log_states_exceeded",)
 
 def judge(window: Window) -> Verdict:
     """Present if the engine refused max_num_seqs for want of state blocks."""
-    return counted(window, LINES, seen="max_num_seqs is larger than the number of state blocks", none="no complaint about state blocks")
+    return counted(
+        window,
+        LINES,
+        seen="max_num_seqs is larger than the number of state blocks",
+        none="no complaint about state blocks",
+    )
 
 
-SYMPTOM = Symptom(name="states-exceeded", title="more sequences than state blocks", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="states-exceeded", title="more sequences than state blocks", judge=judge, needs=LINES
+)

@@ -1,23 +1,27 @@
 """The slowest one per cent waits far longer than the rest, or than it did earlier.
 
-Meaning: no service level is known here, so the tail is judged against the median and against the earlier part of the
-window. Gap between tokens: 99th percentile five times the median and half a second, or ten times the median and 0.2
-s. First token: 99th percentile above 5 s and ten times the median, or most of it spent in the queue. Either mean at
-least doubled within the window.
+Meaning: no service level is known here, so the tail is judged against the median and against the
+earlier part of the window. Gap between tokens: 99th percentile five times the median and half a
+second, or ten times the median and 0.2 s. First token: 99th percentile above 5 s and ten times the
+median, or most of it spent in the queue. Either mean at least doubled within the window.
 
-Impact: users see streams that stop and go on (gap), or a long silence before the first word (first token).
+Impact: users see streams that stop and go on (gap), or a long silence before the first word (first
+token).
 
-Evidence: ttft_p99_s against ttft_p50_s and queue_p99_s; itl_p99_s against itl_p50_s; the growth of their means.
+Evidence: ttft_p99_s against ttft_p50_s and queue_p99_s; itl_p99_s against itl_p50_s; the growth of
+their means.
 
-Not evidence: a high but even latency (long prompts on a slow card). End-to-end latency, which grows with the length
-of answers. A quantile above the histogram's last bucket is only a lower bound.
+Not evidence: a high but even latency (long prompts on a slow card). End-to-end latency, which grows
+with the length of answers. A quantile above the histogram's last bucket is only a lower bound.
 
-Mitigation: the tail is a consequence: look for what else is present. Stalls between tokens with preemptions:
-preemption-heavy. Stalls without: long prefills in the same steps (a smaller max_num_batched_tokens) or the host.
+Mitigation: the tail is a consequence: look for what else is present. Stalls between tokens with
+preemptions: preemption-heavy. Stalls without: long prefills in the same steps (a smaller
+max_num_batched_tokens) or the host.
 First token with a queue: whatever holds the queue.
 
-Source: `vllm:time_to_first_token_seconds`, `vllm:inter_token_latency_seconds` (holds preemption stalls; before 0.10.2
-`time_per_output_token_seconds`), `vllm:request_queue_time_seconds` (the first wait only).
+Source: `vllm:time_to_first_token_seconds`, `vllm:inter_token_latency_seconds` (holds preemption
+stalls; before 0.10.2 `time_per_output_token_seconds`), `vllm:request_queue_time_seconds` (the first
+wait only).
 """
 
 from __future__ import annotations
@@ -33,12 +37,16 @@ NEEDS_ANY = ("ttft_p99_s", "itl_p99_s", "tpot_p99_s", "ttft_mean_s", "itl_mean_s
 STALL_RATIO, STALL_S = 5.0, 0.5
 """A stall of half a second that the median does not have: every reader notices."""
 GAP_RATIO, GAP_S = 10.0, 0.2
-"""A shorter one counts only far above the median: a step that takes a prompt along is a few times as long as one that does not."""
+"""A shorter one counts only far above the median: a step that takes a prompt along is a few times
+as long as one that does not.
+"""
 FIRST_TOKEN_RATIO = 10.0
 FIRST_TOKEN_S = 5.0
 """A wait for the first token that nobody takes for normal, unless everybody has it."""
 QUEUED_SHARE = 0.5
-"""A slow first token whose larger half is queueing is a tail whatever the median says: then everybody queues."""
+"""A slow first token whose larger half is queueing is a tail whatever the median says: then
+everybody queues.
+"""
 GROWTH_RATIO = 2.0
 GROWN_TTFT_S = 1.0
 GROWN_ITL_S = 0.1
@@ -46,13 +54,20 @@ GROWN_ITL_S = 0.1
 
 
 def _first_token(window: Window) -> str:
-    p99, p50, queued = window.fresh("ttft_p99_s"), window.fresh("ttft_p50_s"), window.fresh("queue_p99_s")
+    p99, p50, queued = (
+        window.fresh("ttft_p99_s"),
+        window.fresh("ttft_p50_s"),
+        window.fresh("queue_p99_s"),
+    )
     if p99 is None or p99.last < FIRST_TOKEN_S:
         return ""
     if p50 is not None and p99.last >= FIRST_TOKEN_RATIO * p50.last:
         return f"first token: 99th percentile {p99.last:.1f} s, median {figure(p50.last, 2)} s"
     if queued is not None and queued.last >= QUEUED_SHARE * p99.last:
-        return f"first token: 99th percentile {p99.last:.1f} s, of which up to {queued.last:.1f} s in the queue"
+        return (
+            f"first token: 99th percentile {p99.last:.1f} s, of which up to {queued.last:.1f} "
+            "s in the queue"
+        )
     return ""
 
 
@@ -61,8 +76,14 @@ def _gap(window: Window) -> str:
         p99, p50 = window.fresh(tail), window.fresh(middle)
         if p99 is None or p50 is None:
             continue
-        if any(p99.last >= floor_s and p99.last >= ratio * p50.last for ratio, floor_s in ((STALL_RATIO, STALL_S), (GAP_RATIO, GAP_S))):
-            return f"gap between tokens: 99th percentile {figure(p99.last, 2)} s, median {figure(p50.last, 2)} s"
+        if any(
+            p99.last >= floor_s and p99.last >= ratio * p50.last
+            for ratio, floor_s in ((STALL_RATIO, STALL_S), (GAP_RATIO, GAP_S))
+        ):
+            return (
+                f"gap between tokens: 99th percentile {figure(p99.last, 2)} s, median "
+                f"{figure(p50.last, 2)} s"
+            )
     return ""
 
 
@@ -70,7 +91,10 @@ def _grown(signal: Signal | None, floor_s: float, what: str) -> str:
     moved = change(signal) if signal is not None else None
     if moved is None or moved.later < floor_s or moved.ratio < GROWTH_RATIO:
         return ""
-    return f"{what}: mean up from {figure(moved.earlier, 2)} s to {figure(moved.later, 2)} s within {moved.span_s:.0f} s"
+    return (
+        f"{what}: mean up from {figure(moved.earlier, 2)} s to {figure(moved.later, 2)} s "
+        f"within {moved.span_s:.0f} s"
+    )
 
 
 def judge(window: Window) -> Verdict:
@@ -94,8 +118,17 @@ def judge(window: Window) -> Verdict:
     if grown:
         return Present(grown[0], evidence, 0.75)
     p99 = window.fresh("ttft_p99_s")
-    if p99 is not None and p99.last >= FIRST_TOKEN_S and window.fresh("ttft_p50_s") is None and window.fresh("queue_p99_s") is None:
-        return Unknown(f"99th percentile of the first token is {p99.last:.1f} s; without its median it may be normal here", ("ttft_p50_s",))
+    if (
+        p99 is not None
+        and p99.last >= FIRST_TOKEN_S
+        and window.fresh("ttft_p50_s") is None
+        and window.fresh("queue_p99_s") is None
+    ):
+        return Unknown(
+            f"99th percentile of the first token is {p99.last:.1f} s; without its median "
+            "it may be normal here",
+            ("ttft_p50_s",),
+        )
     return Absent("the tail is in proportion to the median", evidence)
 
 

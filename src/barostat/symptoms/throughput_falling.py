@@ -1,21 +1,22 @@
 """Throughput is flat or falls while demand rises.
 
-Meaning: prompt and generated tokens per second in the later half of the window are no more than in the earlier half,
-while more requests wait or arrive. The engine has reached a limit; which one, other symptoms say.
+Meaning: prompt and generated tokens per second in the later half of the window are no more than in
+the earlier half, while more requests wait or arrive. The engine has reached a limit; which one,
+other symptoms say.
 
-Impact: every further request only makes the queue longer. If throughput *falls* the engine wastes work (preemptions,
-a host that cannot follow).
+Impact: every further request only makes the queue longer. If throughput *falls* the engine wastes
+work (preemptions, a host that cannot follow).
 
-Evidence: generation_tokens_per_s plus prompt_tokens_per_s, later against earlier; waiting_requests or arrivals_per_s,
-later against earlier.
+Evidence: generation_tokens_per_s plus prompt_tokens_per_s, later against earlier; waiting_requests
+or arrivals_per_s, later against earlier.
 
-Not evidence: falling throughput with falling demand. One reading. The first seconds after a start, when prompts come
-before tokens.
+Not evidence: falling throughput with falling demand. One reading. The first seconds after a start,
+when prompts come before tokens.
 
 Mitigation: shed or spread load; then treat the limit that is named.
 
-Source: `vllm:generation_tokens_total`, `vllm:prompt_tokens_total`; the log's statistics line (its prompt throughput
-leaves cached tokens out from 0.16 on).
+Source: `vllm:generation_tokens_total`, `vllm:prompt_tokens_total`; the log's statistics line (its
+prompt throughput leaves cached tokens out from 0.16 on).
 """
 
 from __future__ import annotations
@@ -49,18 +50,29 @@ def judge(window: Window) -> Verdict:
         demand = change(signal) if signal is not None else None
         if signal is None or demand is None:
             continue
-        evidence.append(signal.evidence(window.at, demand.later, f"earlier {figure(demand.earlier, 2)}"))
+        evidence.append(
+            signal.evidence(window.at, demand.later, f"earlier {figure(demand.earlier, 2)}")
+        )
         if not rising and demand.later >= 1 and demand.ratio >= DEMAND_RATIO:
             what = "requests waiting" if name == "waiting_requests" else "arrivals per second"
             rising = f"{what} rose from {figure(demand.earlier)} to {figure(demand.later)}"
     if not rising:
         return Absent("demand does not rise", tuple(evidence))
     if earlier <= 0:
-        return Unknown("nothing was produced in the earlier half: it cannot be said whether throughput follows demand")
+        return Unknown(
+            "nothing was produced in the earlier half: it cannot be said whether "
+            "throughput follows demand"
+        )
     if later > FLAT_RATIO * earlier:
-        return Absent(f"throughput follows demand: {earlier:.0f} to {later:.0f} tokens/s", tuple(evidence))
+        return Absent(
+            f"throughput follows demand: {earlier:.0f} to {later:.0f} tokens/s", tuple(evidence)
+        )
     word = "flat" if later > 0.9 * earlier else "falling"
-    return Present(f"throughput is {word} ({earlier:.0f} to {later:.0f} tokens/s) while {rising}", tuple(evidence), moved.confidence)
+    return Present(
+        f"throughput is {word} ({earlier:.0f} to {later:.0f} tokens/s) while {rising}",
+        tuple(evidence),
+        moved.confidence,
+    )
 
 
 SYMPTOM = Symptom(

@@ -1,7 +1,7 @@
 """The process ended with an error that no known line explains.
 
-Meaning: the last exception of the log is none of those known to mean memory, settings, model, network or hardware: a
-fault in the engine or a library, most likely.
+Meaning: the last exception of the log is none of those known to mean memory, settings, model,
+network or hardware: a fault in the engine or a library, most likely.
 
 Impact: the replica did not start, or died.
 
@@ -26,7 +26,15 @@ LINES = ("log_unclassified_error",)
 
 def judge(window: Window) -> Verdict:
     """Present if an unexplained last exception is in the log."""
-    return counted(window, LINES, seen="ended with an error that is not in the list", none="no unexplained error", confidence=0.9)
+    return counted(
+        window,
+        LINES,
+        seen="ended with an error that is not in the list",
+        none="no unexplained error",
+        confidence=0.9,
+    )
 
 
-SYMPTOM = Symptom(name="unclassified-error", title="ended with an unknown error", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="unclassified-error", title="ended with an unknown error", judge=judge, needs=LINES
+)

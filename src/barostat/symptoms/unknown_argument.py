@@ -1,7 +1,8 @@
-"""The engine refused its command line: a flag that this version does not have, or a value it does not accept.
+"""The engine refused its command line: a flag that this version does not have, or a value it does
+not accept.
 
-Meaning: argparse ended the process with exit code 2 before anything was loaded. Mostly a flag that was removed
-(swap-space from 0.18 on) or that a newer version brought.
+Meaning: argparse ended the process with exit code 2 before anything was loaded. Mostly a flag that
+was removed (swap-space from 0.18 on) or that a newer version brought.
 
 Impact: the container crash-loops at once; with a rolling update the old pods go on serving.
 
@@ -9,8 +10,8 @@ Evidence: "error: unrecognized arguments" or argparse's complaint about a value.
 
 Not evidence: a setting that was understood and then refused: invalid-config.
 
-Mitigation: remove or rename the flag for this version; barostat diagnose names the line. Roll back the deploy
-meanwhile.
+Mitigation: remove or rename the flag for this version; barostat diagnose names the line. Roll back
+the deploy meanwhile.
 
 Source: argparse; vLLM flag history 0.6 to 0.33 (swap-space, preemption-mode, num-scheduler-steps,
 max-num-partial-prefills are gone).
@@ -28,7 +29,11 @@ LINES = ("log_unknown_argument",)
 
 def judge(window: Window) -> Verdict:
     """Present if argparse refused an argument."""
-    return counted(window, LINES, seen="the command line was refused", none="the command line was accepted")
+    return counted(
+        window, LINES, seen="the command line was refused", none="the command line was accepted"
+    )
 
 
-SYMPTOM = Symptom(name="unknown-argument", title="the command line was refused", judge=judge, needs=LINES)
+SYMPTOM = Symptom(
+    name="unknown-argument", title="the command line was refused", judge=judge, needs=LINES
+)

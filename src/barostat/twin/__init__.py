@@ -1,1 +1,3 @@
-"""The digital twin: vLLM's scheduler and block pool making the same decisions, step for step, without an engine or a clock."""
+"""The digital twin: vLLM's scheduler and block pool making the same decisions, step for step,
+without an engine or a clock.
+"""

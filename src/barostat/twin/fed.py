@@ -1,7 +1,8 @@
-"""The fast form of one engine that is fed while it runs: requests come from outside, one by one, and time is advanced in small stretches.
+"""The fast form of one engine that is fed while it runs: requests come from outside, one by one,
+and time is advanced in small stretches.
 
-What it decides is what `EventSkippingRun` decides for the same arrivals. A step that has begun is not taken back: a request that comes
-while it runs waits for the next, as in the engine.
+What it decides is what `EventSkippingRun` decides for the same arrivals. A step that has begun is
+not taken back: a request that comes while it runs waits for the next, as in the engine.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class FedEngine(EventSkippingRun):
     `state`: a `BlockLeapState` where prompts share prefixes, else none is needed.
     """
 
-    def __init__(self, settings: Settings, pace: Pace, state: EventSkippingState | None = None) -> None:
+    def __init__(
+        self, settings: Settings, pace: Pace, state: EventSkippingState | None = None
+    ) -> None:
         super().__init__(settings, (), pace, state)
         self._fed = self._intake = _FedIntake(settings)
         self._until_ns = _NEVER
@@ -80,7 +83,9 @@ class FedEngine(EventSkippingRun):
         self._fed.put(row, round(at_s * NS))
 
     def advance(self, until_ns: int) -> list[tuple[str, int]]:
-        """Steps that begin before then, up to one in which requests end: (request, when it ended)."""
+        """Steps that begin before then, up to one in which requests end: (request, when it
+        ended).
+        """
         state, fed = self._state, self._fed
         while not fed.ended:
             arrival = fed.next_ns

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile: a workload and a run keep nearly all they make and make no cycles, and it costs a fifth of them."""
+    """No search for cycles meanwhile: a workload and a run keep nearly all they make and make no
+    cycles, and it costs a fifth of them.
+    """
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -29,7 +31,9 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None) -> Outcome:
+def simulate(
+    settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None
+) -> Outcome:
     """What the engine does with the rows. With a `watch` every step is taken and shown to it."""
     with uncollected():
         return _run(settings, rows, pace, watch)
@@ -40,7 +44,9 @@ def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | Non
         if counts_say_all(settings, rows):
             return EventSkippingRun(settings, rows, pace).run()
         if settings.behaviour.unhashed_reused_first:
-            from barostat.twin.event_skipping.told_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
+            from barostat.twin.event_skipping.told_blocks import (
+                BlockLeapState,
+            )  # numpy is loaded for shared prefixes only
 
             return EventSkippingRun(settings, rows, pace, BlockLeapState(settings)).run()
     from barostat.twin.scheduler.run import Steps  # loaded where no other form will do
@@ -55,8 +61,11 @@ def _one_full_group(settings: Settings) -> bool:
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:
     """True if nobody can find a block that is not its own: then blocks need not be told apart.
 
-    With caching and priorities, a victim may leave a block behind that it finds beside a second one of the same content.
+    With caching and priorities, a victim may leave a block behind that it finds beside a second one
+    of the same content.
     """
     if not settings.prefix_caching:
         return True
-    return settings.policy == "fcfs" and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
+    return settings.policy == "fcfs" and all(
+        row.prompt_token_ids is None and row.hash_ids is None for row in rows
+    )

@@ -1,6 +1,8 @@
-"""From rows to requests: what the front end lets in, and what it answers 400 or 503; and 413 where an edge before it refuses long prompts.
+"""From rows to requests: what the front end lets in, and what it answers 400 or 503; and 413 where
+an edge before it refuses long prompts.
 
-Source: vLLM 0.32.0, AsyncLLM.check_admission (queue limits, 0.29.0 and later), the context-length checks of the API server.
+Source: vLLM 0.32.0, AsyncLLM.check_admission (queue limits, 0.29.0 and later), the context-length
+checks of the API server.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def arrival_ns(row: Row) -> int:
 
 
 def is_refused_of_itself(settings: Settings, row: Row) -> bool:
-    """True if the row is longer than the engine, or the edge before it, takes: it is refused however little comes."""
+    """True if the row is longer than the engine, or the edge before it, takes: it is refused
+    however little comes.
+    """
     if settings.edge_input_tokens is not None and row.input_tokens > settings.edge_input_tokens:
         return True
     room = settings.max_model_len - row.input_tokens
@@ -49,13 +53,17 @@ def is_refused_of_itself(settings: Settings, row: Row) -> bool:
 
 
 class Intake:
-    """The rows still to come, in the order of arrival (rows of one instant in their given order, those that waited for another last)."""
+    """The rows still to come, in the order of arrival (rows of one instant in their given order,
+    those that waited for another last).
+    """
 
     def __init__(self, settings: Settings, rows: Iterable[Row]) -> None:
         self._settings = settings
         self._contents = Contents(settings.hash_tokens)
         timed: list[tuple[int, Row]] = []
-        self._behind: dict[str, list[tuple[int, Row]]] = {}  # request -> rows that wait for its end, with their place among all rows
+        self._behind: dict[
+            str, list[tuple[int, Row]]
+        ] = {}  # request -> rows that wait for its end, with their place among all rows
         for place, row in enumerate(rows):
             if row.after_id is None:
                 timed.append((round(row.arrival_s * NS), row))
@@ -64,7 +72,11 @@ class Intake:
         timed.sort(key=itemgetter(0))
         self._rows = deque(timed)
         self._due: list[tuple[int, int, Row]] = []  # a heap of those whose turn has come
-        limits = (settings.max_queued_requests, settings.max_queued_tokens, settings.edge_input_tokens)
+        limits = (
+            settings.max_queued_requests,
+            settings.max_queued_tokens,
+            settings.edge_input_tokens,
+        )
         self._limited = any(limit is not None for limit in limits)
         self.next_ns = timed[0][0] if timed else None
         """When the next row arrives; None where none will unless another ends."""
@@ -137,9 +149,15 @@ class Intake:
             return EDGE_INPUT_CAP
         if row.input_tokens + output_tokens > settings.max_model_len:
             return 400, "context-length"
-        if settings.max_queued_requests is not None and self.unfinished + 1 > settings.max_queued_requests:
+        if (
+            settings.max_queued_requests is not None
+            and self.unfinished + 1 > settings.max_queued_requests
+        ):
             return 503, "max_num_queued_reqs"
-        if settings.max_queued_tokens is not None and self.prefill_tokens >= settings.max_queued_tokens:
+        if (
+            settings.max_queued_tokens is not None
+            and self.prefill_tokens >= settings.max_queued_tokens
+        ):
             return 503, "max_num_queued_tokens"
         return None
 
@@ -150,7 +168,9 @@ class Intake:
             if row.prompt_token_ids is not None:
                 shared = self._contents.of_tokens(row.prompt_token_ids)
             elif row.hash_ids is not None:
-                shared = self._contents.of_hash_ids(row.hash_ids, row.id_tokens or self._settings.hash_tokens, row.input_tokens)
+                shared = self._contents.of_hash_ids(
+                    row.hash_ids, row.id_tokens or self._settings.hash_tokens, row.input_tokens
+                )
         return Request(
             request_id=row.request_id,
             arrival_s=row.arrival_s,

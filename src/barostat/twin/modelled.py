@@ -9,15 +9,18 @@ from barostat.kv.step_time.model import StepLoad, StepTimeModel
 from barostat.twin.linear_pace import LinearPace
 
 _NS = 1e9
-# The load at which a line is laid along the model, and at which a client's wait beyond the steps is taken.
+# The load at which a line is laid along the model, and at which a client's wait beyond the steps is
+# taken.
 _DECODES, _CONTEXT_TOKENS, _PROMPT_TOKENS = 16, 1024, 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ModelledPace:
-    """A step takes what the model says. `doubt`: how far it may be off. `scale`: every step takes that many times as long.
+    """A step takes what the model says. `doubt`: how far it may be off. `scale`: every step takes
+    that many times as long.
 
-    What does not depend on the cache is kept for each number of prompt tokens and requests: a run asks for the same ones over and over.
+    What does not depend on the cache is kept for each number of prompt tokens and requests: a run
+    asks for the same ones over and over.
     """
 
     model: StepTimeModel
@@ -27,7 +30,9 @@ class ModelledPace:
     _rest: dict[tuple[int, int], float] = field(default_factory=dict, compare=False, repr=False)
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """The duration of such a step; prompts are taken to be one in each step that computes any."""
+        """The duration of such a step; prompts are taken to be one in each step that computes
+        any.
+        """
         rest_s = self._rest.get((prefill_tokens, decodes))
         if rest_s is None:
             load = StepLoad(prefill_tokens, decodes, prompts=1.0 if prefill_tokens else 0.0)
@@ -51,14 +56,22 @@ class ModelledPace:
 
     @property
     def front_s(self) -> float:
-        """What a client waits beyond the steps, on the way to the scheduler and back, for a prompt of usual length."""
-        return (self.model.front_s(_PROMPT_TOKENS) + self.model.delivery_steps * self.model.step_s(_usual())) * self.scale
+        """What a client waits beyond the steps, on the way to the scheduler and back, for a prompt
+        of usual length.
+        """
+        return (
+            self.model.front_s(_PROMPT_TOKENS)
+            + self.model.delivery_steps * self.model.step_s(_usual())
+        ) * self.scale
 
     @property
     def source(self) -> str:
         """Where it is from and how far off it may be, for a person."""
         wider = "".join(f"; {why}" for why in self.doubt.because)
-        return f"a step model of {self.about}, fitted to measured engines, {self.error_ratio:.0%} either way{wider}"
+        return (
+            f"a step model of {self.about}, fitted to measured engines, {self.error_ratio:.0%} "
+            f"either way{wider}"
+        )
 
     def scaled(self, factor: float) -> ModelledPace:
         """Every step takes that many times as long: an end of the interval of a forecast."""
@@ -68,10 +81,14 @@ class ModelledPace:
         """The line along the model at a usual load: how a step's time divides there."""
         usual = _usual()
         whole_s = self.model.step_s(usual)
-        prefill_s = (self.model.step_s(replace(usual, prompt_tokens=_PROMPT_TOKENS, prompts=1)) - whole_s) / _PROMPT_TOKENS
+        prefill_s = (
+            self.model.step_s(replace(usual, prompt_tokens=_PROMPT_TOKENS, prompts=1)) - whole_s
+        ) / _PROMPT_TOKENS
         twice = replace(usual, decodes=2 * _DECODES)
         decode_s = max(0.0, (self.model.step_s(twice) - whole_s) / _DECODES)
-        kv_s = (self.model.step_s(replace(usual, cached_tokens=2 * usual.cached_tokens)) - whole_s) / usual.cached_tokens
+        kv_s = (
+            self.model.step_s(replace(usual, cached_tokens=2 * usual.cached_tokens)) - whole_s
+        ) / usual.cached_tokens
         base_s = max(0.05 * whole_s, whole_s - decode_s * _DECODES - kv_s * usual.cached_tokens)
         found = LinearPace(base_s, prefill_s, decode_s, kv_s, self.error_ratio, self.source)
         return found.scaled(self.scale)

@@ -1,4 +1,6 @@
-"""What a run of the twin came to: every request's times, every step's load, and the counts that people ask for."""
+"""What a run of the twin came to: every request's times, every step's load, and the counts that
+people ask for.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from barostat.twin.intake import Rejection
 
 @dataclass(slots=True)
 class Life:
-    """One request that was let in. Times in nanoseconds from the start; None for what did not happen.
+    """One request that was let in. Times in nanoseconds from the start; None for what did not
+    happen.
 
-    `recomputed_tokens`: computed again after preemptions; `cached_tokens`: what the prefix cache spared its first admission.
+    `recomputed_tokens`: computed again after preemptions; `cached_tokens`: what the prefix cache
+    spared its first admission.
     """
 
     request_id: str
@@ -29,10 +33,12 @@ class Life:
 
 @dataclass(slots=True)
 class Outcome:
-    """A whole run. `steps` counts those in which something was scheduled; `request_steps` the requests in them.
+    """A whole run. `steps` counts those in which something was scheduled; `request_steps` the
+    requests in them.
 
-    `load` has one entry per such step: (start in ns, free blocks, running, waiting), counted after scheduling.
-    `gaps` counts the times between a request's tokens, in ns. `stuck` is set where the engine would never go on, with the reason.
+    `load` has one entry per such step: (start in ns, free blocks, running, waiting), counted after
+    scheduling. `gaps` counts the times between a request's tokens, in ns. `stuck` is set where the
+    engine would never go on, with the reason.
     """
 
     lives: list[Life] = field(default_factory=list)

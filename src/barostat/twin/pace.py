@@ -1,4 +1,6 @@
-"""How long a step takes, as far as a run asks: what any pace answers, and the one in which every step takes as long."""
+"""How long a step takes, as far as a run asks: what any pace answers, and the one in which every
+step takes as long.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ class Pace(Protocol):
     """How long a step takes, and when the next may start."""
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """Duration of a step that computes so many prompt tokens and so many requests' next token, reading so many cached tokens.
+        """Duration of a step that computes so many prompt tokens and so many requests' next token,
+        reading so many cached tokens.
 
         `pairs`: of a prompt token and a token up to it, which it attends to.
         """
@@ -20,17 +23,23 @@ class Pace(Protocol):
 
     @property
     def empty_ns(self) -> int:
-        """Duration of a step in which nothing is scheduled because all that runs waits for the step before."""
+        """Duration of a step in which nothing is scheduled because all that runs waits for the step
+        before.
+        """
 
 
 def attended(tokens: int, reached: int) -> int:
-    """Pairs of one of the tokens that a request computes in a step and a token up to it; `reached` tokens are computed after it."""
+    """Pairs of one of the tokens that a request computes in a step and a token up to it; `reached`
+    tokens are computed after it.
+    """
     return tokens * reached - tokens * (tokens - 1) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class EverySteps:
-    """Every step takes as long, and steps start at multiples of it: arrival times are step numbers."""
+    """Every step takes as long, and steps start at multiples of it: arrival times are step
+    numbers.
+    """
 
     each_ns: int
 

@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One request of a workload. Without ids its prompt shares no prefix with any other. (A tuple: there are many, and it is soon made.)
+    """One request of a workload. Without ids its prompt shares no prefix with any other. (A tuple:
+    there are many, and it is soon made.)
 
-    Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of `hash_ids` stands for.
-    `after_id`: the request whose end this one waits for (a client's next, a session's next turn): it arrives `arrival_s` after that end,
-    and not at all where that would be later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not known.
+    Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of
+    `hash_ids` stands for. `after_id`: the request whose end this one waits for (a client's next, a
+    session's next turn): it arrives `arrival_s` after that end, and not at all where that would be
+    later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not
+    known.
     """
 
     request_id: str
@@ -41,7 +44,9 @@ class State(IntEnum):
 
 @dataclass(slots=True)
 class Moving:
-    """A state that moves on with its request: the place of the one before in the table, and how many places need no look any more."""
+    """A state that moves on with its request: the place of the one before in the table, and how
+    many places need no look any more.
+    """
 
     last: int | None = None
     retired: int = 0
@@ -51,9 +56,10 @@ class Moving:
 class Request:
     """What the scheduler knows of one request. Mutable: the scheduler owns it.
 
-    `tokens` = prompt and output so far; `computed_tokens` is advanced when a step is scheduled; `placeholders` are output tokens
-    scheduled and not yet known (asynchronous scheduling); `blocks[g]` is the block table of group g, 0 the null block,
-    `hashed_blocks[g]` how many of its leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
+    `tokens` = prompt and output so far; `computed_tokens` is advanced when a step is scheduled;
+    `placeholders` are output tokens scheduled and not yet known (asynchronous scheduling);
+    `blocks[g]` is the block table of group g, 0 the null block, `hashed_blocks[g]` how many of its
+    leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
     `lost_tokens` is what the last preemption threw away.
     """
 

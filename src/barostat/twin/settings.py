@@ -1,4 +1,6 @@
-"""What the scheduler is configured with, and how its version decides: everything that a decision may depend on."""
+"""What the scheduler is configured with, and how its version decides: everything that a decision
+may depend on.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,12 @@ NEWEST = "0.33.0"
 
 @dataclass(frozen=True, slots=True)
 class KvGroup:
-    """Layers that share a block table: full attention, unless it has a sliding window, local chunks, or states.
+    """Layers that share a block table: full attention, unless it has a sliding window, local
+    chunks, or states.
 
-    `state`: of a request's recurrent state there is one per block (`all`), or one that moves on and stays behind where others may resume
-    (`align`). A state that is not cached at all (`none`) is one block of max_model_len tokens, as full attention has it.
+    `state`: of a request's recurrent state there is one per block (`all`), or one that moves on and
+    stays behind where others may resume (`align`). A state that is not cached at all (`none`) is
+    one block of max_model_len tokens, as full attention has it.
     Source: vLLM 0.32.0, SlidingWindowSpec, ChunkedLocalAttentionSpec, MambaSpec (mamba_cache_mode).
     """
 
@@ -53,7 +57,8 @@ class KvGroup:
 class Behaviour:
     """The decisions that changed between versions, one switch each.
 
-    Source: the wheels 0.12.0 to 0.33.0, vllm/v1/core/sched/scheduler.py, kv_cache_manager.py, block_pool.py.
+    Source: the wheels 0.12.0 to 0.33.0, vllm/v1/core/sched/scheduler.py, kv_cache_manager.py,
+    block_pool.py.
     """
 
     full_sequence_gate: bool = True
@@ -89,10 +94,12 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One engine's scheduling configuration, resolved. `kv_blocks` counts the null block, as the engine does.
+    """One engine's scheduling configuration, resolved. `kv_blocks` counts the null block, as the
+    engine does.
 
-    Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`. `edge_input_tokens`: no setting of the engine but what
-    stands before it, which refuses longer prompts.
+    Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
+    `edge_input_tokens`: no setting of the engine but what stands before it, which refuses longer
+    prompts.
     Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
     """
 
@@ -141,15 +148,22 @@ class Settings:
 
     @property
     def in_flight_tokens(self) -> int:
-        """Tokens that can be scheduled and not yet taken in: what a window's admission has to reserve for."""
+        """Tokens that can be scheduled and not yet taken in: what a window's admission has to
+        reserve for.
+        """
         both = self.async_scheduling and self.behaviour.window_freed_when_processed
         return self.max_num_batched_tokens * (2 if both else 1)
 
     @property
     def dry_steps(self) -> int:
-        """More steps in a row without a token than any engine takes that still gets somewhere: the first in line needs no more than
-        one prefill for its token, so that after several times as many, requests preempt each other for ever."""
-        chunk = min(self.max_num_batched_tokens, self.long_prefill_token_threshold or self.max_num_batched_tokens)
+        """More steps in a row without a token than any engine takes that still gets somewhere: the
+        first in line needs no more than one prefill for its token, so that after several times as
+        many, requests preempt each other for ever.
+        """
+        chunk = min(
+            self.max_num_batched_tokens,
+            self.long_prefill_token_threshold or self.max_num_batched_tokens,
+        )
         return 1000 + 4 * ceil_div(self.max_model_len, chunk)
 
     def admission_cap_blocks(self, group: KvGroup) -> int | None:
@@ -157,21 +171,29 @@ class Settings:
         if not self.behaviour.window_admission_cap:
             return None
         if group.chunk_tokens is not None:
-            return ceil_div(min(group.chunk_tokens + self.in_flight_tokens, self.max_model_len), group.block_tokens)
+            return ceil_div(
+                min(group.chunk_tokens + self.in_flight_tokens, self.max_model_len),
+                group.block_tokens,
+            )
         if group.window_tokens is None:
             return None
         held = min(group.window_tokens - 1 + self.in_flight_tokens, self.max_model_len)
         return ceil_div(held, group.block_tokens) + 1
 
     def fits(self, length_tokens: int) -> bool:
-        """True if one request of that length, alone, can be held whole: what the engine asks of max_model_len when it starts."""
+        """True if one request of that length, alone, can be held whole: what the engine asks of
+        max_model_len when it starts.
+        """
         return self.needed_blocks(length_tokens) <= self.usable_blocks
 
     def needed_blocks(self, length_tokens: int) -> int:
         """Blocks that one request of that length takes, over all groups."""
         blocks = 0
         for group in self.groups:
-            need, cap = ceil_div(length_tokens, group.block_tokens), 2 if group.state == "align" else self.admission_cap_blocks(group)
+            need, cap = (
+                ceil_div(length_tokens, group.block_tokens),
+                2 if group.state == "align" else self.admission_cap_blocks(group),
+            )
             blocks += need if cap is None else min(need, cap)
         return blocks
 
@@ -180,36 +202,64 @@ def would_not_start(settings: Settings) -> str:
     """Why an engine would not start with such a pool, in a clause; empty where it would."""
     if settings.fits(settings.max_model_len):
         return ""
-    return f"one request of max_model_len {settings.max_model_len:,} does not fit in {settings.usable_blocks:,} blocks"
+    return (
+        f"one request of max_model_len {settings.max_model_len:,} does not fit in "
+        f"{settings.usable_blocks:,} blocks"
+    )
 
 
 def newer_than_read(version: str) -> str:
-    """A sentence where the version is of a later minor than the newest whose decisions are known; else empty."""
+    """A sentence where the version is of a later minor than the newest whose decisions are known;
+    else empty.
+    """
     known = parse_version(version)
     if known is None or not known.beyond(NEWEST):
         return ""
-    return f"vLLM {known} is newer than {NEWEST}, the newest whose scheduler is known here: it is taken to decide as {NEWEST} does"
+    return (
+        f"vLLM {known} is newer than {NEWEST}, the newest whose scheduler is known here: it is "
+        f"taken to decide as {NEWEST} does"
+    )
 
 
 def for_version(settings: Settings, version: str = DEFAULT_VERSION) -> Settings:
-    """The settings as that version resolves them: what it lacks is off, what it decides otherwise is switched.
+    """The settings as that version resolves them: what it lacks is off, what it decides otherwise
+    is switched.
 
-    Errors: InputError where the version is unknown or too old, or where the engine would refuse the settings.
+    Errors: InputError where the version is unknown or too old, or where the engine would refuse the
+    settings.
     """
     known = parse_version(version)
     if known is None or known.before(OLDEST):
-        raise InputError(f"the twin knows vLLM {OLDEST} and later, not {version!r}", "engine version")
+        raise InputError(
+            f"the twin knows vLLM {OLDEST} and later, not {version!r}", "engine version"
+        )
     behaviour = Behaviour.of(known)
     refused = (
-        ("max_num_active_seqs", settings.max_num_active_seqs is not None and not behaviour.active_limit, "0.31.0"),
-        ("max_queued_requests", settings.max_queued_requests is not None and not behaviour.queue_limits, "0.29.0"),
-        ("max_queued_tokens", settings.max_queued_tokens is not None and not behaviour.queue_limits, "0.29.0"),
+        (
+            "max_num_active_seqs",
+            settings.max_num_active_seqs is not None and not behaviour.active_limit,
+            "0.31.0",
+        ),
+        (
+            "max_queued_requests",
+            settings.max_queued_requests is not None and not behaviour.queue_limits,
+            "0.29.0",
+        ),
+        (
+            "max_queued_tokens",
+            settings.max_queued_tokens is not None and not behaviour.queue_limits,
+            "0.29.0",
+        ),
         ("watermark", settings.watermark_ratio > 0 and not behaviour.watermark, "0.24.0"),
     )
     for name, wrong, since in refused:
         if wrong:
             raise InputError(f"vLLM {version} has no such setting; it came with {since}", name)
-    resolved = replace(settings, behaviour=behaviour, reserve_full_isl=settings.reserve_full_isl and behaviour.full_sequence_gate)
+    resolved = replace(
+        settings,
+        behaviour=behaviour,
+        reserve_full_isl=settings.reserve_full_isl and behaviour.full_sequence_gate,
+    )
     check(resolved)
     return resolved
 
@@ -220,11 +270,15 @@ def check(settings: Settings) -> None:
     Errors: InputError naming the setting.
     """
     if settings.kv_blocks < 2:
-        raise InputError(f"must be at least 2 (block 0 is the null block), not {settings.kv_blocks}", "kv blocks")
+        raise InputError(
+            f"must be at least 2 (block 0 is the null block), not {settings.kv_blocks}", "kv blocks"
+        )
     if settings.kv_blocks > _MOST_BLOCKS:
         raise InputError(f"must be at most {_MOST_BLOCKS:,}, not {settings.kv_blocks}", "kv blocks")
     positive = {
-        "block size": min(group.block_tokens for group in settings.groups) if settings.groups else 0,
+        "block size": min(group.block_tokens for group in settings.groups)
+        if settings.groups
+        else 0,
         "max_model_len": settings.max_model_len,
         "max_num_batched_tokens": settings.max_num_batched_tokens,
         "max_num_seqs": settings.max_num_seqs,
@@ -235,25 +289,41 @@ def check(settings: Settings) -> None:
             raise InputError(f"must be at least 1, not {value}", name)
         if value > _LARGEST:
             raise InputError(f"must be at most {_LARGEST:,}, not {value}", name)
-    if len({group.block_tokens for group in settings.groups}) > 1 and any(g.chunk_tokens is not None or g.state for g in settings.groups):
-        raise InputError("local chunks and states are known with one block size for all groups", "block size")
+    if len({group.block_tokens for group in settings.groups}) > 1 and any(
+        g.chunk_tokens is not None or g.state for g in settings.groups
+    ):
+        raise InputError(
+            "local chunks and states are known with one block size for all groups", "block size"
+        )
     if not 0 <= settings.watermark_ratio < 1:
-        raise InputError(f"must be at least 0 and below 1, not {settings.watermark_ratio:g}", "watermark")
+        raise InputError(
+            f"must be at least 0 and below 1, not {settings.watermark_ratio:g}", "watermark"
+        )
     if settings.policy not in ("fcfs", "priority"):
         raise InputError(f"must be fcfs or priority, not {settings.policy!r}", "policy")
     if settings.max_num_batched_tokens < settings.max_num_seqs:
         raise InputError(
-            f"{settings.max_num_batched_tokens} is below max_num_seqs {settings.max_num_seqs}: vLLM refuses it", "max_num_batched_tokens"
+            f"{settings.max_num_batched_tokens} is below max_num_seqs "
+            f"{settings.max_num_seqs}: vLLM refuses it",
+            "max_num_batched_tokens",
         )
     if settings.running_limit > settings.max_num_seqs:
-        raise InputError(f"{settings.running_limit} is above max_num_seqs {settings.max_num_seqs}: vLLM refuses it", "max_num_active_seqs")
+        raise InputError(
+            f"{settings.running_limit} is above max_num_seqs {settings.max_num_seqs}: vLLM "
+            "refuses it",
+            "max_num_active_seqs",
+        )
     if not 0 <= settings.long_prefill_token_threshold <= settings.max_model_len:
         raise InputError("must be 0 (off) to max_model_len", "long_prefill_token_threshold")
     if not settings.chunked_prefill and settings.max_num_batched_tokens < settings.max_model_len:
         raise InputError(
-            f"{settings.max_num_batched_tokens} is below max_model_len {settings.max_model_len}: without chunked prefill vLLM refuses it",
+            f"{settings.max_num_batched_tokens} is below max_model_len "
+            f"{settings.max_model_len}: without chunked prefill vLLM refuses it",
             "max_num_batched_tokens",
         )
-    for name, limit in (("max_queued_requests", settings.max_queued_requests), ("max_queued_tokens", settings.max_queued_tokens)):
+    for name, limit in (
+        ("max_queued_requests", settings.max_queued_requests),
+        ("max_queued_tokens", settings.max_queued_tokens),
+    ):
         if limit is not None and limit < 0:
             raise InputError(f"must be 0 or more, not {limit}", name)

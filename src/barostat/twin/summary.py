@@ -1,4 +1,6 @@
-"""A run in the numbers that people compare: goodput, latencies, cache use over time, preemptions, rejections."""
+"""A run in the numbers that people compare: goodput, latencies, cache use over time, preemptions,
+rejections.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """A stretch of the run: use of the KV cache (mean and highest ratio), requests running and waiting (mean), all weighted by time."""
+    """A stretch of the run: use of the KV cache (mean and highest ratio), requests running and
+    waiting (mean), all weighted by time.
+    """
 
     at_s: float
     usage_mean_ratio: float
@@ -41,7 +45,8 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """What a request has to keep to count as good: time to the first token, and its mean time between tokens. None: not asked.
+    """What a request has to keep to count as good: time to the first token, and its mean time
+    between tokens. None: not asked.
 
     `refused_ratio`: how many of those that come may be refused at most.
     """
@@ -75,18 +80,27 @@ class Summary:
 
 
 def spread_of_counted(counted: Mapping[int, int]) -> Spread:
-    """The distribution, in seconds, of durations in ns with how often each was. Quantiles as in `spread`."""
+    """The distribution, in seconds, of durations in ns with how often each was. Quantiles as in
+    `spread`.
+    """
     ordered = sorted(counted)
     if not ordered:
         return Spread(0)
-    values, counts = [duration / NS for duration in ordered], [counted[duration] for duration in ordered]
+    values, counts = (
+        [duration / NS for duration in ordered],
+        [counted[duration] for duration in ordered],
+    )
     seen = list(accumulate(counts))
     p50, p90, p95, p99 = (values[bisect_left(seen, place)] for place in _places(seen[-1]))
-    return Spread(seen[-1], sum(map(mul, values, counts)) / seen[-1], p50, p90, p95, p99, values[-1])
+    return Spread(
+        seen[-1], sum(map(mul, values, counts)) / seen[-1], p50, p90, p95, p99, values[-1]
+    )
 
 
 def spread(values: Iterable[float]) -> Spread:
-    """The distribution of the values. A quantile q is the smallest value that at least q of them do not exceed."""
+    """The distribution of the values. A quantile q is the smallest value that at least q of them do
+    not exceed.
+    """
     ordered = sorted(values)
     if not ordered:
         return Spread(0)
@@ -95,12 +109,18 @@ def spread(values: Iterable[float]) -> Spread:
 
 
 def _places(total: int) -> list[int]:
-    """Which of so many values in their order are the 50th, 90th, 95th and 99th percentile, counted from 1."""
+    """Which of so many values in their order are the 50th, 90th, 95th and 99th percentile, counted
+    from 1.
+    """
     return [max(1, math.ceil(q * total)) for q in (0.5, 0.9, 0.95, 0.99)]
 
 
-def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, front_s: float = 0.0) -> Summary:
-    """The run in numbers. `front_s`: what clients wait beyond the steps; it is in the time to the first token and to the last."""
+def summarise(
+    outcome: Outcome, usable_blocks: int, slo: Slo | None = None, front_s: float = 0.0
+) -> Summary:
+    """The run in numbers. `front_s`: what clients wait beyond the steps; it is in the time to the
+    first token and to the last.
+    """
     asked = slo or Slo()
     front_ns = round(front_s * NS)
     done = [life for life in outcome.lives if life.finished_ns is not None]
@@ -120,19 +140,41 @@ def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, fron
         good_per_s=_rate(good, duration_s),
         requests_per_s=_rate(len(done), duration_s),
         output_tokens_per_s=_rate(produced, duration_s),
-        ttft=spread([(life.first_token_ns - life.arrival_ns + front_ns) / NS for life in outcome.lives if life.first_token_ns is not None]),
+        ttft=spread(
+            [
+                (life.first_token_ns - life.arrival_ns + front_ns) / NS
+                for life in outcome.lives
+                if life.first_token_ns is not None
+            ]
+        ),
         itl=spread_of_counted(outcome.gaps),
-        e2e=spread([(life.finished_ns - life.arrival_ns + front_ns) / NS for life in done if life.finished_ns is not None]),
-        queue=spread([(life.admitted_ns - life.arrival_ns) / NS for life in outcome.lives if life.admitted_ns is not None]),
+        e2e=spread(
+            [
+                (life.finished_ns - life.arrival_ns + front_ns) / NS
+                for life in done
+                if life.finished_ns is not None
+            ]
+        ),
+        queue=spread(
+            [
+                (life.admitted_ns - life.arrival_ns) / NS
+                for life in outcome.lives
+                if life.admitted_ns is not None
+            ]
+        ),
         usage_mean_ratio=held / observed_ns / usable_blocks if observed_ns else 0.0,
         usage_max_ratio=max((one.most for one in summed), default=0) / usable_blocks,
         bins=tuple(one.bin(usable_blocks) for one in summed if one.length_ns),
-        hit_ratio=outcome.cached_tokens / outcome.looked_up_tokens if outcome.looked_up_tokens else 0.0,
+        hit_ratio=outcome.cached_tokens / outcome.looked_up_tokens
+        if outcome.looked_up_tokens
+        else 0.0,
     )
 
 
 def together(one: Summary, engines: float) -> Summary:
-    """What so many engines that share a load yield together, by the rates; latencies, use and counts stay those of one."""
+    """What so many engines that share a load yield together, by the rates; latencies, use and
+    counts stay those of one.
+    """
     return replace(
         one,
         good_per_s=one.good_per_s * engines,
@@ -148,7 +190,10 @@ def _rate(count: int, duration_s: float) -> float:
 def _is_good(life: Life, slo: Slo, front_ns: int) -> bool:
     if life.first_token_ns is None or life.finished_ns is None:
         return False
-    if slo.ttft_s is not None and (life.first_token_ns - life.arrival_ns + front_ns) / NS > slo.ttft_s:
+    if (
+        slo.ttft_s is not None
+        and (life.first_token_ns - life.arrival_ns + front_ns) / NS > slo.ttft_s
+    ):
         return False
     if slo.itl_s is None or life.output_tokens < 2:
         return True
@@ -179,12 +224,18 @@ class _Summed:
         """The means."""
         length = self.length_ns
         return Bin(
-            self.at_ns / NS, self.held / length / usable_blocks, self.most / usable_blocks, self.running / length, self.waiting / length
+            self.at_ns / NS,
+            self.held / length / usable_blocks,
+            self.most / usable_blocks,
+            self.running / length,
+            self.waiting / length,
         )
 
 
 def _summed(outcome: Outcome, usable_blocks: int) -> list[_Summed]:
-    """The run in stretches of one length. An idle engine between two steps counts as what the step before it left."""
+    """The run in stretches of one length. An idle engine between two steps counts as what the step
+    before it left.
+    """
     load = outcome.load
     if not load:
         return []

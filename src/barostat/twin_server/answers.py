@@ -1,7 +1,7 @@
 """The JSON of answers, field for field as vLLM 0.32.0 writes them, whole and in pieces.
 
-Source: vLLM 0.32.0, CompletionResponse, CompletionStreamResponse, ChatCompletionResponse, ChatCompletionStreamResponse (seen at a running
-engine).
+Source: vLLM 0.32.0, CompletionResponse, CompletionStreamResponse, ChatCompletionResponse,
+ChatCompletionStreamResponse (seen at a running engine).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from barostat.twin_server.asked import Asked
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One choice as far as it has come. `tokens` and `prompt` are given where the client asked for ids."""
+    """One choice as far as it has come. `tokens` and `prompt` are given where the client asked for
+    ids.
+    """
 
     index: int
     text: str
@@ -35,7 +37,11 @@ class Head:
 
 def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
     """The count of tokens."""
-    return {"prompt_tokens": prompt_tokens, "total_tokens": prompt_tokens + completion_tokens, "completion_tokens": completion_tokens}
+    return {
+        "prompt_tokens": prompt_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+        "completion_tokens": completion_tokens,
+    }
 
 
 def whole(asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +72,11 @@ def whole(asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> d
             for one in said
         ]  # fmt: skip
         kind = "text_completion"
-    prompt = {"prompt_logprobs": None, "prompt_token_ids": said[0].prompt, "prompt_text": None} if asked.chat else {}
+    prompt = (
+        {"prompt_logprobs": None, "prompt_token_ids": said[0].prompt, "prompt_text": None}
+        if asked.chat
+        else {}
+    )
     return {
         "id": head.answer_id, "object": kind, "created": head.created, "model": head.model, "choices": choices, "service_tier": None,
         "system_fingerprint": head.fingerprint, "usage": {**used, "prompt_tokens_details": None, "completion_tokens_details": None},
@@ -77,7 +87,12 @@ def whole(asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> d
 def piece(asked: Asked, head: Head, one: Said, used: dict[str, Any] | None) -> dict[str, Any]:
     """One event of a stream."""
     if asked.chat:
-        choice: dict[str, Any] = {"index": one.index, "delta": {"content": one.text}, "logprobs": None, "finish_reason": one.reason}
+        choice: dict[str, Any] = {
+            "index": one.index,
+            "delta": {"content": one.text},
+            "logprobs": None,
+            "finish_reason": one.reason,
+        }
         if one.reason is not None:
             choice["stop_reason"] = None
         choice["token_ids"] = one.tokens
@@ -94,7 +109,12 @@ def piece(asked: Asked, head: Head, one: Said, used: dict[str, Any] | None) -> d
 
 def opening(asked: Asked, head: Head, index: int, used: dict[str, Any] | None) -> dict[str, Any]:
     """The first event of a chat's stream: who speaks."""
-    choice = {"index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
+    choice = {
+        "index": index,
+        "delta": {"role": "assistant", "content": ""},
+        "logprobs": None,
+        "finish_reason": None,
+    }
     return {**_event(asked, head, [choice], used), "prompt_token_ids": None, "prompt_text": None}
 
 
@@ -103,7 +123,9 @@ def closing(asked: Asked, head: Head, used: dict[str, Any]) -> dict[str, Any]:
     return {**_event(asked, head, [], used), "system_fingerprint": head.fingerprint}
 
 
-def _event(asked: Asked, head: Head, choices: list[dict[str, Any]], used: dict[str, Any] | None) -> dict[str, Any]:
+def _event(
+    asked: Asked, head: Head, choices: list[dict[str, Any]], used: dict[str, Any] | None
+) -> dict[str, Any]:
     event: dict[str, Any] = {
         "id": head.answer_id,
         "object": "chat.completion.chunk" if asked.chat else "text_completion",

@@ -31,7 +31,9 @@ Handler = Callable[[Exchange], Awaitable[None]]
 _AT_ONCE = 64
 """Choices of one request that are dealt with before others have their turn."""
 _EVENTS_AT_ONCE = 8
-"""Events that are sent before others have their turn: each is a call into the kernel, after which the interpreter's lock is waited for."""
+"""Events that are sent before others have their turn: each is a call into the kernel, after which
+the interpreter's lock is waited for.
+"""
 _STREAMS = 256
 _TEXT_CHARS = 1 << 20
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -47,12 +49,16 @@ class App:
         self.serving = frontend.serving
         self.tokenizer = Tokenizer(self.serving.vocabulary)
         self.reader = Reader(self.serving, self.tokenizer)
-        self.late_s = sum(fault.amount for fault in self.serving.faults if fault.name == "slow-network")
+        self.late_s = sum(
+            fault.amount for fault in self.serving.faults if fault.name == "slow-network"
+        )
         self._load = 0
         self._held = Held()
         self._tokenizing = ThreadPoolExecutor(1, "tokenizer")
         named = f"{self.serving.model} {self.serving.settings}".encode()
-        self._fingerprint = f"vllm-{self.serving.version}-{hashlib.blake2b(named, digest_size=4).hexdigest()}"
+        self._fingerprint = (
+            f"vllm-{self.serving.version}-{hashlib.blake2b(named, digest_size=4).hexdigest()}"
+        )
         self.routes: dict[str, dict[str, Handler]] = {
             "/health": {"GET": self._health},
             "/ping": {"GET": self._health, "POST": self._health},
@@ -109,14 +115,22 @@ class App:
         duration_s = time.monotonic() - exchange.began_s
         http = self.frontend.telemetry.http
         http.answered(
-            handler, exchange.method, exchange.status or 500, duration_s, exchange.request_bytes, exchange.sent_bytes, time.time()
+            handler,
+            exchange.method,
+            exchange.status or 500,
+            duration_s,
+            exchange.request_bytes,
+            exchange.sent_bytes,
+            time.time(),
         )
 
     async def _health(self, exchange: Exchange) -> None:
         await exchange.answer(503 if self.frontend.dead.is_set() else 200, b"", ())
 
     async def _load_page(self, exchange: Exchange) -> None:
-        await exchange.answer_json(200, {"server_load": self._load if self.serving.track_load else 0})
+        await exchange.answer_json(
+            200, {"server_load": self._load if self.serving.track_load else 0}
+        )
 
     async def _version(self, exchange: Exchange) -> None:
         await exchange.answer_json(200, {"version": str(self.serving.version)})
@@ -152,16 +166,29 @@ class App:
         if refusal is not None or isinstance(prompt, Refusal):
             return await exchange.refuse(refusal or prompt)  # type: ignore[arg-type]
         if not isinstance(prompt, str):
-            return await exchange.refuse(errors.invalid_field("string_type", "body.prompt", "Input should be a valid string", prompt))
+            return await exchange.refuse(
+                errors.invalid_field(
+                    "string_type", "body.prompt", "Input should be a valid string", prompt
+                )
+            )
         if (refusal := self.reader.too_long(prompt, at_least=_TEXT_CHARS)) is not None:
             return await exchange.refuse(refusal)
-        return await exchange.answer(200, await self._aside(self._tokenized, prompt, body.get("return_token_strs") is True))
+        return await exchange.answer(
+            200, await self._aside(self._tokenized, prompt, body.get("return_token_strs") is True)
+        )
 
     def _tokenized(self, prompt: str, with_words: bool) -> bytes:
         tokens = self.tokenizer.encode(prompt)
-        words = written([self.tokenizer.piece(token) for token in tokens]) if with_words else ("null",)
+        words = (
+            written([self.tokenizer.piece(token) for token in tokens]) if with_words else ("null",)
+        )
         about = _text({"count": len(tokens), "max_model_len": self.serving.settings.max_model_len})
-        return b"".join(text.encode() for text in chain((about[:-1], ',"tokens":'), written(tokens), (',"token_strs":',), words, ("}",)))
+        return b"".join(
+            text.encode()
+            for text in chain(
+                (about[:-1], ',"tokens":'), written(tokens), (',"token_strs":',), words, ("}",)
+            )
+        )
 
     async def _detokenize(self, exchange: Exchange) -> None:
         body = await self._object(exchange)
@@ -171,13 +198,21 @@ class App:
             return await exchange.refuse(refusal)
         tokens = body.get("tokens")
         if tokens is None:
-            return await exchange.refuse(errors.invalid_field("missing", "body.tokens", "Field required", body))
+            return await exchange.refuse(
+                errors.invalid_field("missing", "body.tokens", "Field required", body)
+            )
         found = await self._aside(self._detokenized, tokens)
-        return await (exchange.refuse(found) if isinstance(found, Refusal) else exchange.answer(200, found))
+        return await (
+            exchange.refuse(found) if isinstance(found, Refusal) else exchange.answer(200, found)
+        )
 
     def _detokenized(self, tokens: object) -> bytes | Refusal:
-        if not isinstance(tokens, list) or not all(type(token) is int and token >= 0 for token in tokens):
-            return errors.invalid_field("list_type", "body.tokens", "Input should be a valid list", tokens)
+        if not isinstance(tokens, list) or not all(
+            type(token) is int and token >= 0 for token in tokens
+        ):
+            return errors.invalid_field(
+                "list_type", "body.tokens", "Input should be a valid list", tokens
+            )
         return _text({"prompt": self.tokenizer.decode(tokens)}).encode()
 
     async def _object(self, exchange: Exchange) -> dict[str, Any] | Refusal:
@@ -193,7 +228,9 @@ class App:
     async def _chat(self, exchange: Exchange) -> None:
         await self._generate(exchange, await self._read(exchange, self.reader.chat))
 
-    async def _read(self, exchange: Exchange, read: Callable[[bytes | bytearray], Asked | Refusal]) -> Asked | Refusal:
+    async def _read(
+        self, exchange: Exchange, read: Callable[[bytes | bytearray], Asked | Refusal]
+    ) -> Asked | Refusal:
         """What is asked for. One thread tokenizes, one request after another, as in vLLM."""
         raw = await exchange.body()
         exchange.arrived_s = time.monotonic()
@@ -212,25 +249,41 @@ class App:
         """The answer to a request for tokens. A client that goes away aborts it."""
         if isinstance(asked, Refusal):
             if asked.status == 404:
-                told = f"message={asked.message!r}, type={asked.kind!r}, param={asked.param!r}, code={asked.status}"
-                self.frontend.telemetry.log("ERROR", "serving.py:274", f"Error with model error=ErrorInfo({told})")
+                told = (
+                    f"message={asked.message!r}, type={asked.kind!r}, param={asked.param!r}, "
+                    f"code={asked.status}"
+                )
+                self.frontend.telemetry.log(
+                    "ERROR", "serving.py:274", f"Error with model error=ErrorInfo({told})"
+                )
             return await exchange.refuse(asked)
         if self.frontend.dead.is_set():
             return await self._dead(exchange)
         prefix = "chatcmpl" if asked.chat else "cmpl"
         head = Head(
-            f"{prefix}-{exchange.headers.get('x-request-id') or uuid.uuid4().hex[:16]}", int(time.time()), asked.model, self._fingerprint
+            f"{prefix}-{exchange.headers.get('x-request-id') or uuid.uuid4().hex[:16]}",
+            int(time.time()),
+            asked.model,
+            self._fingerprint,
         )
         sequences: list[Running] = []
         self._load += 1
         try:
             for place, (prompt, wanted) in enumerate(zip(asked.prompts, asked.wanted, strict=True)):
                 if self.frontend.in_flight + wanted.n > SEQUENCES.most:
-                    return await exchange.refuse(Refusal(503, f"at most {SEQUENCES.most:,} samples at once here", "Service Unavailable"))
+                    return await exchange.refuse(
+                        Refusal(
+                            503,
+                            f"at most {SEQUENCES.most:,} samples at once here",
+                            "Service Unavailable",
+                        )
+                    )
                 if limit := self.frontend.check_admission(wanted.n):
                     return await exchange.refuse(errors.queue_full(limit))
                 request_id = f"{head.answer_id}-{uuid.uuid4().hex[:8]}-{place}"
-                await self.frontend.submit(request_id, prompt, wanted, exchange.arrived_s, sequences)
+                await self.frontend.submit(
+                    request_id, prompt, wanted, exchange.arrived_s, sequences
+                )
                 if place:
                     await asyncio.sleep(0)
             if asked.stream:
@@ -247,7 +300,9 @@ class App:
         await exchange.refuse(errors.engine_dead())
         self.frontend.told_of_death.set()
 
-    async def _whole(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]) -> None:
+    async def _whole(
+        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+    ) -> None:
         said = []
         for index, one in enumerate(sequences):
             tokens: list[int] = []
@@ -260,17 +315,27 @@ class App:
             text = self.tokenizer.decode(self._shown(asked, one, tokens))
             if index % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-            said.append(Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ())))
+            said.append(
+                Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ()))
+            )
         used = answers.usage(asked.prompt_tokens, sum(one.tokens for one in sequences))
         return await exchange.answer(200, await self._written(asked, head, said, used))
 
-    async def _written(self, asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> bytes:
-        """The answer as bytes. One of many choices is written piece by piece, so that nobody else waits for it."""
+    async def _written(
+        self, asked: Asked, head: Head, said: list[Said], used: dict[str, Any]
+    ) -> bytes:
+        """The answer as bytes. One of many choices is written piece by piece, so that nobody else
+        waits for it.
+        """
         if len(said) <= _AT_ONCE:
             return _text(answers.whole(asked, head, said, used)).encode()
-        return await self._aside(lambda: "".join(_WRITER.iterencode(answers.whole(asked, head, said, used))).encode())
+        return await self._aside(
+            lambda: "".join(_WRITER.iterencode(answers.whole(asked, head, said, used))).encode()
+        )
 
-    async def _stream(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]) -> None:
+    async def _stream(
+        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+    ) -> None:
         prompt_tokens = asked.prompt_tokens
         if asked.chat:
             for index in range(len(sequences)):
@@ -278,21 +343,39 @@ class App:
                 await exchange.event(_text(answers.opening(asked, head, index, used)))
                 if index % _EVENTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
-        # Of many choices each has a turn of its own as far as they are answered at once; the others come behind them.
-        turns = [self._stream_some(exchange, asked, head, sequences, first) for first in range(min(len(sequences), _STREAMS))]
+        # Of many choices each has a turn of its own as far as they are answered at once; the others
+        # come behind them.
+        turns = [
+            self._stream_some(exchange, asked, head, sequences, first)
+            for first in range(min(len(sequences), _STREAMS))
+        ]
         died = any(await asyncio.gather(*turns))
         if died:
             await exchange.event(json.dumps(errors.engine_dead().body()))
             self.frontend.told_of_death.set()
         elif asked.usage_at_end:
-            await exchange.event(_text(answers.closing(asked, head, answers.usage(prompt_tokens, sum(one.tokens for one in sequences)))))
+            await exchange.event(
+                _text(
+                    answers.closing(
+                        asked,
+                        head,
+                        answers.usage(prompt_tokens, sum(one.tokens for one in sequences)),
+                    )
+                )
+            )
         await exchange.event("[DONE]")
         await exchange.end_events()
 
-    async def _stream_some(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running], first: int) -> bool:
-        """Every so many of the choices are sent, one after another; True where the engine died before their end."""
+    async def _stream_some(
+        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running], first: int
+    ) -> bool:
+        """Every so many of the choices are sent, one after another; True where the engine died
+        before their end.
+        """
         for index in range(first, len(sequences), _STREAMS):
-            await asyncio.sleep(0)  # what is done already is sent without a pause: others have their turn
+            await asyncio.sleep(
+                0
+            )  # what is done already is sent without a pause: others have their turn
             if await self._stream_one(exchange, asked, head, index, sequences[index]):
                 return True
         return False
@@ -300,9 +383,17 @@ class App:
     @staticmethod
     def _shown(asked: Asked, one: Running, tokens: list[int]) -> list[int]:
         """What a client sees where these are the first tokens: an echo comes with them."""
-        return list(one.prompt) if asked.prompt_alone else [*one.prompt, *tokens] if asked.echo else tokens
+        return (
+            list(one.prompt)
+            if asked.prompt_alone
+            else [*one.prompt, *tokens]
+            if asked.echo
+            else tokens
+        )
 
-    async def _stream_one(self, exchange: Exchange, asked: Asked, head: Head, index: int, one: Running) -> bool:
+    async def _stream_one(
+        self, exchange: Exchange, asked: Asked, head: Head, index: int, one: Running
+    ) -> bool:
         """All pieces of one choice are sent; True where the engine died before its end."""
         sent = 0
         while True:
@@ -311,7 +402,9 @@ class App:
                 return True
             shown = new if sent else self._shown(asked, one, new)
             sent += len(new)
-            said = Said(index, self.tokenizer.decode(shown), reason, new if asked.token_ids else None)
+            said = Said(
+                index, self.tokenizer.decode(shown), reason, new if asked.token_ids else None
+            )
             used = answers.usage(one.prompt_tokens, sent) if asked.usage_always else None
             await exchange.event(_text(answers.piece(asked, head, said, used)))
             if reason is not None:

@@ -1,6 +1,8 @@
-"""The seam to the HTTP server: one request and its answer, as ASGI has them. uvicorn is named in `server.py` and nowhere else.
+"""The seam to the HTTP server: one request and its answer, as ASGI has them. uvicorn is named in
+`server.py` and nowhere else.
 
-Every answer is counted as vLLM's instrumentation counts it; a client that goes away while it is answered is told to whoever answers.
+Every answer is counted as vLLM's instrumentation counts it; a client that goes away while it is
+answered is told to whoever answers.
 """
 
 from __future__ import annotations
@@ -49,10 +51,14 @@ class Held:
 class Exchange:
     """One request and its answer. Mutable. `held`: what it shares with the others."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, held: Held | None = None) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, held: Held | None = None
+    ) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.headers: dict[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         self.status = 0
         self.sent_bytes = 0
         self.began_s = self.arrived_s = time.monotonic()
@@ -70,7 +76,10 @@ class Exchange:
     @property
     def states_json(self) -> bool:
         """True if the client says that it sends JSON."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+        return (
+            self.headers.get("content-type", "").partition(";")[0].strip().lower()
+            == "application/json"
+        )
 
     async def body(self) -> bytes | bytearray:
         """The whole request body.
@@ -128,29 +137,49 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def answer(self, status: int, content: bytes, headers: tuple[tuple[bytes, bytes], ...] = (_JSON,)) -> None:
+    async def answer(
+        self, status: int, content: bytes, headers: tuple[tuple[bytes, bytes], ...] = (_JSON,)
+    ) -> None:
         """The whole answer is sent."""
         self.status = status
         self.sent_bytes = len(content)
         length = (b"content-length", str(len(content)).encode())
-        headers = (*(one for one in headers if one[0] == b"allow"), length, *(one for one in headers if one[0] != b"allow"))
-        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, _VARY]})
+        headers = (
+            *(one for one in headers if one[0] == b"allow"),
+            length,
+            *(one for one in headers if one[0] != b"allow"),
+        )
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": [*headers, _VARY]}
+        )
         left = memoryview(content if self.method != "HEAD" else b"")
-        while len(left) > _SENT_AT_ONCE:  # a large one as the client reads it, and not all of it copied behind one that is slow
-            await self._send({"type": "http.response.body", "body": bytes(left[:_SENT_AT_ONCE]), "more_body": True})
+        while (
+            len(left) > _SENT_AT_ONCE
+        ):  # a large one as the client reads it, and not all of it copied behind one that is slow
+            await self._send(
+                {
+                    "type": "http.response.body",
+                    "body": bytes(left[:_SENT_AT_ONCE]),
+                    "more_body": True,
+                }
+            )
             left = left[_SENT_AT_ONCE:]
         await self._send({"type": "http.response.body", "body": bytes(left)})
 
     async def answer_json(self, status: int, value: object) -> None:
         """The whole answer is sent as JSON."""
-        await self.answer(status, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        await self.answer(
+            status, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        )
 
     async def no_route(self, allowed: Iterable[str] = ()) -> None:
         """405 where other methods are allowed on that path, else 404."""
         methods = ", ".join(allowed)
         status, detail = (405, "Method Not Allowed") if methods else (404, "Not Found")
         headers = ((b"allow", methods.encode()), _JSON) if methods else (_JSON,)
-        await self.answer(status, json.dumps({"detail": detail}, separators=(",", ":")).encode(), headers)
+        await self.answer(
+            status, json.dumps({"detail": detail}, separators=(",", ":")).encode(), headers
+        )
 
     async def refuse(self, refusal: Refusal) -> None:
         """The refusal is sent."""
@@ -164,7 +193,9 @@ class Exchange:
 
     async def event(self, text: str) -> None:
         """One event is sent."""
-        await self._send({"type": "http.response.body", "body": f"data: {text}\n\n".encode(), "more_body": True})
+        await self._send(
+            {"type": "http.response.body", "body": f"data: {text}\n\n".encode(), "more_body": True}
+        )
 
     async def end_events(self) -> None:
         """The stream is over."""
@@ -172,7 +203,9 @@ class Exchange:
 
 
 class Late:
-    """Sends everything that much later, in order, without holding up who sends: a slow way back to the client."""
+    """Sends everything that much later, in order, without holding up who sends: a slow way back to
+    the client.
+    """
 
     def __init__(self, send: Send, delay_s: float) -> None:
         self._send = send

@@ -1,7 +1,10 @@
-"""A connection of uvicorn's that waits no longer than it should: for the end of headers, for a client that does not read.
+"""A connection of uvicorn's that waits no longer than it should: for the end of headers, for a
+client that does not read.
 
-uvicorn by itself ends a connection that is idle behind an answer, and no other; httptools keeps headers however long they are.
-Source: uvicorn 0.54, HttpToolsProtocol (data_received, pause_writing); httptools 0.9 (an error in a callback is a parser error).
+uvicorn by itself ends a connection that is idle behind an answer, and no other; httptools keeps
+headers however long they are.
+Source: uvicorn 0.54, HttpToolsProtocol (data_received, pause_writing); httptools 0.9 (an error in a
+callback is a parser error).
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ HEAD_S = 30.0
 UNREAD_S = 120.0
 """How long a client may leave an answer unread."""
 _READ_BYTES = 1 << 16
-"""What is read, and parsed, in one go. Source: CPython 3.11, asyncio.selector_events._SelectorTransport.max_size."""
+"""What is read, and parsed, in one go. Source: CPython 3.11,
+asyncio.selector_events._SelectorTransport.max_size.
+"""
 
 
 class Connection(HttpToolsProtocol):

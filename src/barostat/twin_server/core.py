@@ -1,11 +1,15 @@
-"""The process that steps: it reads what is to be added and aborted, and sends what each step brought. One line of JSON per message.
+"""The process that steps: it reads what is to be added and aborted, and sends what each step
+brought. One line of JSON per message.
 
-    in:   {"add": [id, [output tokens], first choice, whether more of them follow, digest, priority, arrival], "prompt": [token, ...]}
+    in:   {"add": [id, [output tokens], first choice, whether more of them follow, digest, priority,
+    arrival], "prompt": [token, ...]}
           {"abort": [id, ...]}   {"listening": true}
-    out:  {"at": ns, "stats": [running, waiting, usage, lookups, looked up, hit], "outputs": [[id, finished, preemptions, first], ...]}
+    out:  {"at": ns, "stats": [running, waiting, usage, lookups, looked up, hit], "outputs": [[id,
+    finished, preemptions, first], ...]}
 
-A step lasts what the pace says, measured from when it was due: what comes late is made up for, but for a stretch in which the whole
-process stood still. Steps are the only clock of the engine; nothing here knows HTTP.
+A step lasts what the pace says, measured from when it was due: what comes late is made up for, but
+for a stretch in which the whole process stood still. Steps are the only clock of the engine;
+nothing here knows HTTP.
 """
 
 from __future__ import annotations
@@ -56,11 +60,15 @@ class _Slowed:
 
 
 def start(serving: Serving) -> tuple[int, socket.socket]:
-    """The process that steps runs: its id, and the line to it. To be called before anything else is running in this process."""
+    """The process that steps runs: its id, and the line to it. To be called before anything else is
+    running in this process.
+    """
     ours, theirs = socket.socketpair()
     sys.stdout.flush()
     sys.stderr.flush()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # neither is interrupted before it knows which of the two it is
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT}
+    )  # neither is interrupted before it knows which of the two it is
     pid = os.fork()
     if pid:
         theirs.close()
@@ -71,7 +79,9 @@ def start(serving: Serving) -> tuple[int, socket.socket]:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody is left behind, not even stopped or hung
+        ctypes.CDLL(None).prctl(
+            _PR_SET_PDEATHSIG, signal.SIGKILL
+        )  # nobody is left behind, not even stopped or hung
         name_process(_TITLE)
     try:
         _Core(serving, theirs).run()
@@ -87,7 +97,8 @@ def start(serving: Serving) -> tuple[int, socket.socket]:
 
 
 def name_process(title: bytes) -> None:
-    """The process list shows that title for this process: the memory of its arguments is written over, as title setters do.
+    """The process list shows that title for this process: the memory of its arguments is written
+    over, as title setters do.
 
     Source: proc(5), stat fields 48 and 49.
     """
@@ -131,9 +142,11 @@ class _Core:
                 self._send(self._ticked(self._due_ns))
 
     def _ticked(self, now_ns: int) -> Tick:
-        """The next step is under way, without those who came in during the last one: asynchronous scheduling had it made up by then.
+        """The next step is under way, without those who came in during the last one: asynchronous
+        scheduling had it made up by then.
 
-        Source: vLLM 0.32.0, EngineCore.step_with_batch_queue, which reads no request while it waits for a step's result.
+        Source: vLLM 0.32.0, EngineCore.step_with_batch_queue, which reads no request while it waits
+        for a step's result.
         """
         tick = self._engine.tick(now_ns)
         late, self._late = self._late, []
@@ -169,9 +182,19 @@ class _Core:
         return True
 
     def _add(
-        self, prompt: list[int], request_id: str, lengths: list[int], first: int, more: bool, digest: str, priority: int, arrival_s: float
+        self,
+        prompt: list[int],
+        request_id: str,
+        lengths: list[int],
+        first: int,
+        more: bool,
+        digest: str,
+        priority: int,
+        arrival_s: float,
     ) -> None:
-        """The prompt comes with the first choices of a request; it is kept while more of them follow."""
+        """The prompt comes with the first choices of a request; it is kept while more of them
+        follow.
+        """
         if first:
             prompt = self._prompts.pop(request_id)
         if more:
@@ -194,8 +217,17 @@ class _Core:
             return
         message = {
             "at": now_ns,
-            "stats": [tick.running, tick.waiting, tick.usage_ratio, tick.lookup_requests, tick.lookup_tokens, tick.hit_tokens],
-            "outputs": [[out.request_id, out.finished, out.preemptions, out.first] for out in tick.outputs],
+            "stats": [
+                tick.running,
+                tick.waiting,
+                tick.usage_ratio,
+                tick.lookup_requests,
+                tick.lookup_tokens,
+                tick.hit_tokens,
+            ],
+            "outputs": [
+                [out.request_id, out.finished, out.preemptions, out.first] for out in tick.outputs
+            ],
         }
         self._connection.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
@@ -231,6 +263,10 @@ class _Core:
         text = f"EngineCore encountered a fatal error.\n{traceback(frames, error)}"
         stamp = time.strftime("%m-%d %H:%M:%S")
         with contextlib.suppress(OSError):
-            print(line(CORE, os.getpid(), "ERROR", stamp, "core.py:1512", text), file=sys.stderr, flush=True)
+            print(
+                line(CORE, os.getpid(), "ERROR", stamp, "core.py:1512", text),
+                file=sys.stderr,
+                flush=True,
+            )
         self._connection.close()
         os._exit(1)

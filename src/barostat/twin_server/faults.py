@@ -1,4 +1,5 @@
-"""Faults on demand: what happens to the twin at a given moment, so that what is built around an engine can be seen at work.
+"""Faults on demand: what happens to the twin at a given moment, so that what is built around an
+engine can be seen at work.
 
     oom@30s             the card is out of memory in a step: the core logs it and dies
     kill@30s            the core is killed (SIGKILL), as by the kernel
@@ -24,7 +25,9 @@ from barostat.core.errors import InputError
 Name = Literal["oom", "kill", "hang", "slow-steps", "slow-network", "throttle-cpu"]
 _MOMENTS, _AMOUNTS = ("oom", "kill", "hang"), ("slow-steps", "slow-network", "throttle-cpu")
 _EXAMPLES = {"slow-steps": "3", "slow-network": "200ms", "throttle-cpu": "0.2"}
-_FORMS = "oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3, slow-network=200ms, throttle-cpu=0.2"
+_FORMS = (
+    "oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3, slow-network=200ms, throttle-cpu=0.2"
+)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)?")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 _PERIOD_S = 0.1
@@ -32,7 +35,9 @@ _PERIOD_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong, and when. `amount`: a factor, seconds, or a share of a CPU; `for_s` None: for ever."""
+    """What goes wrong, and when. `amount`: a factor, seconds, or a share of a CPU; `for_s` None:
+    for ever.
+    """
 
     name: Name
     at_s: float = 0.0
@@ -93,7 +98,9 @@ def _seconds(text: str, what: str) -> float:
 
 
 class Throttle:
-    """Holds this process to a share of one CPU, as a cgroup quota does: what is used up early is waited for until the period ends."""
+    """Holds this process to a share of one CPU, as a cgroup quota does: what is used up early is
+    waited for until the period ends.
+    """
 
     def __init__(self, share: float) -> None:
         """Nothing is used."""
@@ -104,7 +111,9 @@ class Throttle:
     def owed_s(self) -> float:
         """How long this process has to stand still now; 0 while it has quota left."""
         now_s, used_s = time.monotonic(), time.process_time()
-        if now_s - self._began_s >= _PERIOD_S and used_s - self._used_s <= self._share * (now_s - self._began_s):
+        if now_s - self._began_s >= _PERIOD_S and used_s - self._used_s <= self._share * (
+            now_s - self._began_s
+        ):
             self._began_s, self._used_s = now_s, used_s
             return 0.0
         over_s = (used_s - self._used_s) / self._share - (now_s - self._began_s)

@@ -1,7 +1,8 @@
-"""The API server's side of the engine: requests on their way, what comes back for them, and what is counted of it.
+"""The API server's side of the engine: requests on their way, what comes back for them, and what is
+counted of it.
 
-Counted as vLLM counts: times to first token from arrival here; preemptions, prompt tokens and everything else with the output that tells
-of them; what was aborted is not counted at all.
+Counted as vLLM counts: times to first token from arrival here; preemptions, prompt tokens and
+everything else with the output that tells of them; what was aborted is not counted at all.
 
 Source: vLLM 0.32.0, AsyncLLM, OutputProcessor, IterationStats.
 """
@@ -30,7 +31,9 @@ DEAD = "engine-dead"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer never ends by itself."""
+    """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer
+    never ends by itself.
+    """
 
     max_tokens: int
     min_tokens: int = 0
@@ -40,7 +43,9 @@ class Wanted:
 
 
 class Prompt:
-    """Token ids, with how they are spelled and the name of that: made once, where it holds nobody up."""
+    """Token ids, with how they are spelled and the name of that: made once, where it holds nobody
+    up.
+    """
 
     __slots__ = ("digest", "spelled", "tokens")
 
@@ -65,7 +70,8 @@ class _Group:
 class Running:
     """One sequence under way. Mutable; `arrived` gives what has come since it was last asked.
 
-    One object while it waits, as there may be tens of thousands: what it says and who waits for it are made when they are asked for.
+    One object while it waits, as there may be tens of thousands: what it says and who waits for it
+    are made when they are asked for.
     """
 
     __slots__ = (
@@ -98,11 +104,15 @@ class Running:
         return len(self.group.prompt)
 
     async def arrived(self) -> tuple[list[int], str | None]:
-        """The tokens that have come since, and how it ended if it did (DEAD: with the engine). Several come at once to a slow reader."""
+        """The tokens that have come since, and how it ended if it did (DEAD: with the engine).
+        Several come at once to a slow reader.
+        """
         while self._taken == self.tokens and self.finish_reason is None:
             self._event = asyncio.Event()
             await self._event.wait()
-        answer = self._answer = self._answer or Answer(self.serving.seed, self.group.digest, self.choice, self.serving.vocabulary)
+        answer = self._answer = self._answer or Answer(
+            self.serving.seed, self.group.digest, self.choice, self.serving.vocabulary
+        )
         found = [answer.token(index) for index in range(self._taken, self.tokens)]
         self._taken = self.tokens
         return found, self.finish_reason
@@ -151,36 +161,68 @@ class Frontend:
         """The queue limit that keeps n more out, and it is counted; "" where they may come in."""
         settings = self.serving.settings
         limit = ""
-        if settings.max_queued_requests is not None and self.in_flight + n > settings.max_queued_requests:
+        if (
+            settings.max_queued_requests is not None
+            and self.in_flight + n > settings.max_queued_requests
+        ):
             limit = "max_num_queued_reqs"
-        elif settings.max_queued_tokens is not None and self._prefill_tokens >= settings.max_queued_tokens:
+        elif (
+            settings.max_queued_tokens is not None
+            and self._prefill_tokens >= settings.max_queued_tokens
+        ):
             limit = "max_num_queued_tokens"
         if limit:
             self.telemetry.metrics.rejected(limit)
         return limit
 
-    async def submit(self, request_id: str, prompt: Prompt, wanted: Wanted, arrival_s: float, under_way: list[Running]) -> None:
-        """The n sequences of that prompt are under way, and among those. `arrival_s`: when the request came in, before it was tokenized.
+    async def submit(
+        self,
+        request_id: str,
+        prompt: Prompt,
+        wanted: Wanted,
+        arrival_s: float,
+        under_way: list[Running],
+    ) -> None:
+        """The n sequences of that prompt are under way, and among those. `arrival_s`: when the
+        request came in, before it was tokenized.
 
-        As many choices are dealt with as others can wait for; the core has the prompt with the first of them.
+        As many choices are dealt with as others can wait for; the core has the prompt with the
+        first of them.
         """
         group = _Group(prompt.tokens, prompt.digest, wanted, arrival_s, wanted.n)
         for first in range(0, wanted.n, _AT_ONCE):
             if first:
                 try:
                     await asyncio.sleep(0)
-                except asyncio.CancelledError:  # no further part comes, for which the core keeps the prompt
+                except (
+                    asyncio.CancelledError
+                ):  # no further part comes, for which the core keeps the prompt
                     self.tell({"left": request_id})
                     raise
-            under_way += self._submitted(request_id, "" if first else prompt.spelled, group, range(first, min(wanted.n, first + _AT_ONCE)))
+            under_way += self._submitted(
+                request_id,
+                "" if first else prompt.spelled,
+                group,
+                range(first, min(wanted.n, first + _AT_ONCE)),
+            )
 
-    def _submitted(self, request_id: str, spelled: str, group: _Group, choices: range) -> list[Running]:
+    def _submitted(
+        self, request_id: str, spelled: str, group: _Group, choices: range
+    ) -> list[Running]:
         serving, wanted = self.serving, group.wanted
         found: list[Running] = []
         lengths: list[int] = []
         for choice in choices:
-            drawn = None if wanted.ignore_eos else serving.lengths.drawn(serving.seed, group.digest, choice)
-            length = wanted.max_tokens if drawn is None else min(wanted.max_tokens, max(drawn, wanted.min_tokens))
+            drawn = (
+                None
+                if wanted.ignore_eos
+                else serving.lengths.drawn(serving.seed, group.digest, choice)
+            )
+            length = (
+                wanted.max_tokens
+                if drawn is None
+                else min(wanted.max_tokens, max(drawn, wanted.min_tokens))
+            )
             one = Running(f"{request_id}-{choice}", choice, group, serving)
             found.append(one)
             if self.stopping:  # nobody steps any more for what comes now
@@ -192,13 +234,27 @@ class Frontend:
             lengths.append(length)
         if lengths:
             more = choices.stop < wanted.n
-            about = [request_id, lengths, choices.start, more, group.digest, wanted.priority, group.arrival_s]
+            about = [
+                request_id,
+                lengths,
+                choices.start,
+                more,
+                group.digest,
+                wanted.priority,
+                group.arrival_s,
+            ]
             self._send(f'{{"add":{json.dumps(about)},"prompt":[{spelled}]}}\n')
         return found
 
     def abort(self, sequences: list[Running]) -> None:
-        """What of these is not done is given up; nothing of it is counted. Of many some now, the rest when others had their turn."""
-        gone = [one.request_id for one in sequences[:_ABORTED_AT_ONCE] if self._forget(one.request_id) is not None]
+        """What of these is not done is given up; nothing of it is counted. Of many some now, the
+        rest when others had their turn.
+        """
+        gone = [
+            one.request_id
+            for one in sequences[:_ABORTED_AT_ONCE]
+            if self._forget(one.request_id) is not None
+        ]
         if gone:
             self.tell({"abort": gone})
         if left := sequences[_ABORTED_AT_ONCE:]:
@@ -234,7 +290,9 @@ class Frontend:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while text := await reader.readline():
                 self._take(json.loads(text))
-                await asyncio.sleep(0)  # lines that are there already are read without a pause: others have their turn
+                await asyncio.sleep(
+                    0
+                )  # lines that are there already are read without a pause: others have their turn
         if self.stopping:
             return
         self.dead.set()
@@ -254,7 +312,14 @@ class Frontend:
         self.telemetry.iteration(batch)
 
     def _output(
-        self, one: Running, finished: bool, preemptions: int, first: list[int] | None, at_ns: int, now_s: float, batch: IterationStats
+        self,
+        one: Running,
+        finished: bool,
+        preemptions: int,
+        first: list[int] | None,
+        at_ns: int,
+        now_s: float,
+        batch: IterationStats,
     ) -> None:
         batch.generation_tokens += 1
         batch.preemptions += preemptions

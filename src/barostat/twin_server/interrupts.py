@@ -1,5 +1,7 @@
-"""Ctrl-C from the first moment on. One that Python loses while it imports (an exception in a callback is only printed), or that the shell
-had switched off for what it starts in the background, is not forgotten."""
+"""Ctrl-C from the first moment on. One that Python loses while it imports (an exception in a
+callback is only printed), or that the shell had switched off for what it starts in the background,
+is not forgotten.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How long answers are: as long as was asked for, or drawn, as a model that ends by itself would have it."""
+"""How long answers are: as long as was asked for, or drawn, as a model that ends by itself would
+have it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from barostat.twin.workload.random_streams import Dice
 
 @dataclass(frozen=True, slots=True)
 class OutputLengths:
-    """Tokens after which a model would end by itself: log-normal with that mean and sigma. `mean_tokens` None: it never does."""
+    """Tokens after which a model would end by itself: log-normal with that mean and sigma.
+    `mean_tokens` None: it never does.
+    """
 
     mean_tokens: float | None = None
     sigma: float = 0.6
@@ -19,7 +23,14 @@ class OutputLengths:
         """Where this answer ends by itself; None: nowhere. The same for the same prompt."""
         if self.mean_tokens is None:
             return None
-        return max(1, round(Dice(seed, f"length/{prompt_digest}/{choice}").lognormal(self.mean_tokens, self.sigma)))
+        return max(
+            1,
+            round(
+                Dice(seed, f"length/{prompt_digest}/{choice}").lognormal(
+                    self.mean_tokens, self.sigma
+                )
+            ),
+        )
 
 
 def parse_lengths(text: str | None) -> OutputLengths:
@@ -35,5 +46,8 @@ def parse_lengths(text: str | None) -> OutputLengths:
     except ValueError:
         found = OutputLengths(-1.0)
     if not 1 <= (found.mean_tokens or 0) <= 1e7 or not 0 <= found.sigma <= 4:
-        raise InputError("MEAN or MEAN,SIGMA was expected: tokens, and the spread of their logarithm", f"--output-tokens {text}")
+        raise InputError(
+            "MEAN or MEAN,SIGMA was expected: tokens, and the spread of their logarithm",
+            f"--output-tokens {text}",
+        )
     return found

@@ -1,7 +1,9 @@
-"""The JSON of a request, read so that nobody else waits for it: one long call into C holds the interpreter's lock until it is over.
+"""The JSON of a request, read so that nobody else waits for it: one long call into C holds the
+interpreter's lock until it is over.
 
-A large body is read by the reader that is written in Python, which lets others have their turn. Lists and objects are bounded: with many of
-them alive, each full collection of garbage stands still for all.
+A large body is read by the reader that is written in Python, which lets others have their turn.
+Lists and objects are bounded: with many of them alive, each full collection of garbage stands still
+for all.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from barostat.engines.vllm.error_bodies import Refusal
 AT_ONCE = 50_000
 """Values that are read, or written, without giving others their turn."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_KIND, _BROKEN = "string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string"
+_KIND, _BROKEN = (
+    "string_unicode",
+    "Input should be a valid string, unable to parse raw data as a unicode string",
+)
 
 
 class _TooMany(Exception):
@@ -40,7 +45,13 @@ def read_object(body: bytes | bytearray) -> dict[str, Any] | Refusal:
         return _too_large(f"{REQUEST_CONTAINERS.most:,} lists and objects")
     except (ValueError, RecursionError) as error:
         where = f"body.{getattr(error, 'pos', 0)}"
-        return errors.invalid_field("json_invalid", where, "JSON decode error", {}, {"error": getattr(error, "msg", "not JSON")})
+        return errors.invalid_field(
+            "json_invalid",
+            where,
+            "JSON decode error",
+            {},
+            {"error": getattr(error, "msg", "not JSON")},
+        )
     if not isinstance(value, dict):
         message = "Input should be a valid dictionary or object to extract fields from"
         return errors.invalid_field("model_attributes_type", "body", message, value)
@@ -53,7 +64,9 @@ def written(values: list[Any]) -> Iterator[str]:
     """The JSON of a list, piece by piece; together they are what it is in one go."""
     yield "["
     for start in range(0, len(values), AT_ONCE):
-        text = json.dumps(values[start : start + AT_ONCE], ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(
+            values[start : start + AT_ONCE], ensure_ascii=False, separators=(",", ":")
+        )
         yield ("," if start else "") + text[1:-1]
     yield "]"
 
@@ -87,7 +100,9 @@ def _read_slowly(body: bytes | bytearray) -> Any:
 
 
 def _half_of_a_pair(value: object) -> str | None:
-    """Where in the value a text has half of a surrogate pair, which is no text; None where none has."""
+    """Where in the value a text has half of a surrogate pair, which is no text; None where none
+    has.
+    """
     pending: list[tuple[str, Iterator[tuple[object, object]]]] = [("", iter([("body", value)]))]
     while pending:
         within, items = pending[-1]
@@ -98,7 +113,9 @@ def _half_of_a_pair(value: object) -> str | None:
             if isinstance(found, str) and _SURROGATE.search(found):
                 return where
             if isinstance(found, dict | list):
-                held: Iterable[tuple[object, object]] = found.items() if isinstance(found, dict) else enumerate(found)
+                held: Iterable[tuple[object, object]] = (
+                    found.items() if isinstance(found, dict) else enumerate(found)
+                )
                 pending.append((where, iter(held)))
                 break
         else:

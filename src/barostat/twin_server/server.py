@@ -1,6 +1,7 @@
 """The seam to uvicorn: the twin listens, is watched over, and ends as vLLM does.
 
-Source: vLLM 0.32.0, entrypoints/launchers/launcher.py (serve_http, watchdog_loop), EngineCore's shutdown states.
+Source: vLLM 0.32.0, entrypoints/launchers/launcher.py (serve_http, watchdog_loop), EngineCore's
+shutdown states.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ WATCHDOG_S = 5.0
 _CORE_ENDS_WITHIN_S = 1.0
 _THROTTLED_EVERY_S = 0.005
 _TURN_S = 0.0005
-"""How long one thread runs while another waits for its turn. The loop waits so long behind each of its calls into the kernel while a
-request is tokenized: with the interpreter's 5 ms, 500 clients that send a few bytes each keep it from everything else."""
+"""How long one thread runs while another waits for its turn. The loop waits so long behind each of
+its calls into the kernel while a request is tokenized: with the interpreter's 5 ms, 500 clients
+that send a few bytes each keep it from everything else.
+"""
 _ACCEPTED_AT_ONCE, _BACKLOG = 64, 2048
 _TODO = {
     errno.EADDRINUSE: "; say --port N for another, or stop what listens there",
@@ -54,7 +57,8 @@ class _Server(uvicorn.Server):
 
 
 def serve(serving: Serving, interrupted: Callable[[], bool]) -> int:
-    """Serve until told to stop, or until the engine is gone; the exit status. `interrupted`: whether Ctrl-C was pressed before.
+    """Serve until told to stop, or until the engine is gone; the exit status. `interrupted`:
+    whether Ctrl-C was pressed before.
 
     Errors: OutsideError where the address is not to be had.
     """
@@ -69,7 +73,11 @@ def serve(serving: Serving, interrupted: Callable[[], bool]) -> int:
     for entry in pool_lines(serving.start):
         telemetry.write(entry)
     try:
-        return asyncio.run(_serve(serving, Frontend(serving, core_pid, telemetry), listener, connection, interrupted))
+        return asyncio.run(
+            _serve(
+                serving, Frontend(serving, core_pid, telemetry), listener, connection, interrupted
+            )
+        )
     finally:
         _end(core_pid)
 
@@ -97,20 +105,43 @@ def _refuse_to_start(serving: Serving, telemetry: Telemetry) -> int:
         else ("v1/core/kv_cache_utils.py", "_check_enough_kv_cache_memory")
     )
     frames = (("v1/engine/core.py", "run_engine_core"), last_frame)
-    telemetry.write((CORE, "ERROR", "core.py:1510", f"EngineCore failed to start.\n{traceback(frames, serving.refused)}"))
-    last = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
-    telemetry.write((API, "ERROR", "serve.py:140", traceback((("v1/engine/utils.py", "wait_for_engine_startup"),), last)))
+    telemetry.write(
+        (
+            CORE,
+            "ERROR",
+            "core.py:1510",
+            f"EngineCore failed to start.\n{traceback(frames, serving.refused)}",
+        )
+    )
+    last = (
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core "
+        "proc(s): {}"
+    )
+    telemetry.write(
+        (
+            API,
+            "ERROR",
+            "serve.py:140",
+            traceback((("v1/engine/utils.py", "wait_for_engine_startup"),), last),
+        )
+    )
     return 1
 
 
 def let_others_have_turns() -> None:
-    """Threads give way soon, and a full collection of garbage, for which all stand still, does not look at what is loaded and stays."""
+    """Threads give way soon, and a full collection of garbage, for which all stand still, does not
+    look at what is loaded and stays.
+    """
     sys.setswitchinterval(_TURN_S)
     gc.freeze()
 
 
 async def _serve(
-    serving: Serving, frontend: Frontend, listener: socket.socket, connection: socket.socket, before: Callable[[], bool]
+    serving: Serving,
+    frontend: Frontend,
+    listener: socket.socket,
+    connection: socket.socket,
+    before: Callable[[], bool],
 ) -> int:
     app = App(frontend)
     let_others_have_turns()
@@ -158,7 +189,9 @@ async def _serve(
     stopping = loop.create_task(_stop_when_told(serving, frontend, server, told))
     try:
         await serving_task
-    except OSError as error:  # bound by two, who both may share the address, and listened on by the other first
+    except (
+        OSError
+    ) as error:  # bound by two, who both may share the address, and listened on by the other first
         raise _cannot_listen(serving, error) from None
     finally:
         for task in (*others, stopping):
@@ -166,44 +199,86 @@ async def _serve(
     return 0
 
 
-async def _stop_when_told(serving: Serving, frontend: Frontend, server: _Server, told: asyncio.Event) -> None:
-    """SIGTERM: the core goes at once, or when what is under way is done or its time is up; then the server.
+async def _stop_when_told(
+    serving: Serving, frontend: Frontend, server: _Server, told: asyncio.Event
+) -> None:
+    """SIGTERM: the core goes at once, or when what is under way is done or its time is up; then the
+    server.
 
-    Without a shutdown time-out nobody tells those who wait: the server closes its port and stays until they have gone.
+    Without a shutdown time-out nobody tells those who wait: the server closes its port and stays
+    until they have gone.
     """
     await told.wait()
     telemetry, timeout_s = frontend.telemetry, serving.shutdown_timeout_s
     mode = "drain" if timeout_s else "abort"
     telemetry.log("INFO", "launcher.py:254", "[shutdown] API server: shutdown triggered")
-    telemetry.log("INFO", "launcher.py:270", f"[shutdown] API server: stopping engine client mode={mode} timeout={timeout_s:g}s")
-    telemetry.log("INFO", "utils.py:628", "[shutdown] Process manager: send sigterm to process EngineCore")
-    telemetry.write((CORE, "INFO", "core.py:1454", "[shutdown] EngineCore: trigger received signal=SIGTERM"))
+    telemetry.log(
+        "INFO",
+        "launcher.py:270",
+        f"[shutdown] API server: stopping engine client mode={mode} timeout={timeout_s:g}s",
+    )
+    telemetry.log(
+        "INFO", "utils.py:628", "[shutdown] Process manager: send sigterm to process EngineCore"
+    )
+    telemetry.write(
+        (CORE, "INFO", "core.py:1454", "[shutdown] EngineCore: trigger received signal=SIGTERM")
+    )
     frontend.stopping = True
     if timeout_s:
-        telemetry.write((CORE, "INFO", "core.py:1635", f"[shutdown] EngineCore: start mode=drain timeout={timeout_s:g}s"))
+        telemetry.write(
+            (
+                CORE,
+                "INFO",
+                "core.py:1635",
+                f"[shutdown] EngineCore: start mode=drain timeout={timeout_s:g}s",
+            )
+        )
         if frontend.in_flight:
             left = f"count={frontend.in_flight} timeout={timeout_s:g}s"
-            telemetry.write((CORE, "INFO", "core.py:1655", f"[shutdown] EngineCore: draining in-flight requests {left}"))
+            telemetry.write(
+                (
+                    CORE,
+                    "INFO",
+                    "core.py:1655",
+                    f"[shutdown] EngineCore: draining in-flight requests {left}",
+                )
+            )
             await frontend.drained(timeout_s)
         frontend.abort_all()
         text = "[shutdown] EngineCore: request processing complete; starting resource teardown"
         telemetry.write((CORE, "INFO", "core.py:1666", text))
     _end(frontend.core_pid)
     telemetry.log("INFO", "launcher.py:279", "[shutdown] API server: engine client stopped")
-    telemetry.log("INFO", "launcher.py:282", "[shutdown] API server: signalling HTTP server shutdown")
-    telemetry.log("INFO", "launcher.py:304", "[shutdown] API server: shutting down FastAPI HTTP server")
+    telemetry.log(
+        "INFO", "launcher.py:282", "[shutdown] API server: signalling HTTP server shutdown"
+    )
+    telemetry.log(
+        "INFO", "launcher.py:304", "[shutdown] API server: shutting down FastAPI HTTP server"
+    )
     server.should_exit = True
 
 
 async def _watch(frontend: Frontend, server: _Server) -> None:
-    """A dead engine ends the server: as soon as it has told somebody, else when the watchdog looks."""
+    """A dead engine ends the server: as soon as it has told somebody, else when the watchdog
+    looks.
+    """
     await frontend.dead.wait()
     if frontend.stopping:
         return
     log = frontend.telemetry.log
-    log("WARNING", "core_client.py:817", "[shutdown] MPClient: engine core exited unexpectedly; starting cleanup")
-    error = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."
-    frames = (("v1/engine/async_llm.py", "output_handler"), ("v1/engine/core_client.py", "get_output_async"))
+    log(
+        "WARNING",
+        "core_client.py:817",
+        "[shutdown] MPClient: engine core exited unexpectedly; starting cleanup",
+    )
+    error = (
+        "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack "
+        "trace (above) for the root cause."
+    )
+    frames = (
+        ("v1/engine/async_llm.py", "output_handler"),
+        ("v1/engine/core_client.py", "get_output_async"),
+    )
     log("ERROR", "async_llm.py:906", f"AsyncLLM output_handler failed.\n{traceback(frames, error)}")
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(frontend.told_of_death.wait(), WATCHDOG_S)

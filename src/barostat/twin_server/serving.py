@@ -1,4 +1,6 @@
-"""What is served, resolved: the engine, its pace, its name, its faults. Made once from the command line and handed to both processes."""
+"""What is served, resolved: the engine, its pace, its name, its faults. Made once from the command
+line and handed to both processes.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ from barostat.twin_server.lengths import OutputLengths
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """One engine to serve. `model`: as vLLM would be given it; `names`: what requests may call it, the first being its own.
+    """One engine to serve. `model`: as vLLM would be given it; `names`: what requests may call it,
+    the first being its own.
 
-    Units: `log_stats_every_s` seconds between statistics lines; `shutdown_timeout_s` 0 aborts what is under way at SIGTERM;
-    `start_s` until the port opens.
+    Units: `log_stats_every_s` seconds between statistics lines; `shutdown_timeout_s` 0 aborts what
+    is under way at SIGTERM; `start_s` until the port opens.
     """
 
     settings: Settings

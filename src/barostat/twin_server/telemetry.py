@@ -26,7 +26,13 @@ class Telemetry:
         now_s = time.time()
         self._serving = serving
         self._core_pid = core_pid
-        self.metrics = EngineMetrics(serving.version, serving.name, serving.settings.max_model_len, serving.cache_labels, now_s)
+        self.metrics = EngineMetrics(
+            serving.version,
+            serving.name,
+            serving.settings.max_model_len,
+            serving.cache_labels,
+            now_s,
+        )
         self.http = HttpMetrics(now_s)
         self.statistics = StatisticsLine(serving.version, serving.start.device, time.monotonic())
 
@@ -53,8 +59,14 @@ class Telemetry:
         """A line of the log of either process."""
         process, level, place, text = entry
         pid = os.getpid() if process == API else self._core_pid
-        with contextlib.suppress(OSError):  # nobody reads the log (its pipe is closed): the server goes on, and ends when told
-            print(line(process, pid, level, time.strftime("%m-%d %H:%M:%S"), place, text), file=sys.stderr, flush=True)
+        with contextlib.suppress(
+            OSError
+        ):  # nobody reads the log (its pipe is closed): the server goes on, and ends when told
+            print(
+                line(process, pid, level, time.strftime("%m-%d %H:%M:%S"), place, text),
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _interpreter() -> list[Metric]:
@@ -92,17 +104,33 @@ def _process() -> list[Metric]:
 
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        booted_s = next(float(text.split()[1]) for text in Path("/proc/stat").read_text().splitlines() if text.startswith("btime"))
+        booted_s = next(
+            float(text.split()[1])
+            for text in Path("/proc/stat").read_text().splitlines()
+            if text.startswith("btime")
+        )
         hertz = os.sysconf("SC_CLK_TCK")
         gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", float(fields[20]))
-        gauge("process_resident_memory_bytes", "Resident memory in bytes.", float(fields[21]) * resource.getpagesize())
-        gauge("process_start_time_seconds", "When the process began, unix seconds.", booted_s + int(fields[19]) / hertz)
+        gauge(
+            "process_resident_memory_bytes",
+            "Resident memory in bytes.",
+            float(fields[21]) * resource.getpagesize(),
+        )
+        gauge(
+            "process_start_time_seconds",
+            "When the process began, unix seconds.",
+            booted_s + int(fields[19]) / hertz,
+        )
         cpu = Counter("process_cpu_seconds", "CPU time of the process in seconds.")
         cpu.begin_undated()
         cpu.add((int(fields[11]) + int(fields[12])) / hertz)
         found.append(cpu)
         gauge("process_open_fds", "Open file descriptors.", float(len(os.listdir("/proc/self/fd"))))  # noqa: PTH208
-        gauge("process_max_fds", "Most file descriptors.", float(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+        gauge(
+            "process_max_fds",
+            "Most file descriptors.",
+            float(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        )
     except (OSError, StopIteration, IndexError, ValueError):
         return found
     return found

@@ -1,4 +1,6 @@
-"""What servers answer that we ask: engines, Prometheus, an API server, a gateway's page; over a real socket, read by what reads them."""
+"""What servers answer that we ask: engines, Prometheus, an API server, a gateway's page; over a
+real socket, read by what reads them.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,18 @@ def _spoken(raw: bytes) -> int:
 def _http_seeds() -> list[bytes]:
     chunks = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n5\r\nvllm:\r\n0\r\n\r\n"
     moved = b"HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n"
-    models = answer('{"data": [{"id": "m", "max_model_len": 4096}], "version": "0.32.0"}', kind="application/json")
-    return [answer(METRICS), chunks, moved, models, answer("{}", "503 Service Unavailable"), b"HTTP/1.1 100 Continue\r\n\r\n" + answer("x")]
+    models = answer(
+        '{"data": [{"id": "m", "max_model_len": 4096}], "version": "0.32.0"}',
+        kind="application/json",
+    )
+    return [
+        answer(METRICS),
+        chunks,
+        moved,
+        models,
+        answer("{}", "503 Service Unavailable"),
+        b"HTTP/1.1 100 Continue\r\n\r\n" + answer("x"),
+    ]
 
 
 def _engine(data: bytes, _: Path) -> None:
@@ -95,27 +107,71 @@ def _engine(data: bytes, _: Path) -> None:
 
     found = asyncio.run(looked())
     examine(
-        Recording("t", _AT, (ReplicaRecording("r", scrapes=tuple(found.scrapes), failed_scrapes=tuple(found.failed), probe=found.probe),))
+        Recording(
+            "t",
+            _AT,
+            (
+                ReplicaRecording(
+                    "r",
+                    scrapes=tuple(found.scrapes),
+                    failed_scrapes=tuple(found.failed),
+                    probe=found.probe,
+                ),
+            ),
+        )
     )
 
 
 def _prometheus_seeds() -> list[bytes]:
-    labels = {"instance": "10.0.0.1:8000", "job": "vllm", "namespace": "a", "pod": "vllm-0", "model_name": "m", "engine": "0"}
-    names = ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:num_preemptions_total", "up")
+    labels = {
+        "instance": "10.0.0.1:8000",
+        "job": "vllm",
+        "namespace": "a",
+        "pod": "vllm-0",
+        "model_name": "m",
+        "engine": "0",
+    }
+    names = (
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+        "vllm:kv_cache_usage_perc",
+        "vllm:num_preemptions_total",
+        "up",
+    )
     points = [[_AT - 60 + 5 * n, str(n)] for n in range(12)]
-    series: list[dict[str, object]] = [{"metric": {"__name__": name, **labels}, "values": points} for name in names]
+    series: list[dict[str, object]] = [
+        {"metric": {"__name__": name, **labels}, "values": points} for name in names
+    ]
     buckets: list[dict[str, object]] = [
-        {"metric": {"__name__": "vllm:time_to_first_token_seconds_bucket", "le": le, **labels}, "values": points}
+        {
+            "metric": {"__name__": "vllm:time_to_first_token_seconds_bucket", "le": le, **labels},
+            "values": points,
+        }
         for le in ("0.1", "1", "+Inf")
     ]
-    said = {"status": "success", "data": {"resultType": "matrix", "result": series + buckets}, "warnings": ["a store did not answer"]}
-    vector: list[dict[str, object]] = [{"metric": {"__name__": name, **labels}, "value": [_AT, "3"]} for name in names]
+    said = {
+        "status": "success",
+        "data": {"resultType": "matrix", "result": series + buckets},
+        "warnings": ["a store did not answer"],
+    }
+    vector: list[dict[str, object]] = [
+        {"metric": {"__name__": name, **labels}, "value": [_AT, "3"]} for name in names
+    ]
     refused = {"status": "error", "errorType": "bad_data", "error": "parse error"}
-    return [json.dumps(one).encode() for one in (said, {"status": "success", "data": {"resultType": "vector", "result": vector}}, refused)]
+    return [
+        json.dumps(one).encode()
+        for one in (
+            said,
+            {"status": "success", "data": {"resultType": "vector", "result": vector}},
+            refused,
+        )
+    ]
 
 
 def _prometheus(data: bytes, _: Path) -> None:
-    """The past of an instant or of a day, by the input's length, when every question is answered with this."""
+    """The past of an instant or of a day, by the input's length, when every question is answered
+    with this.
+    """
     raw = answer(data, kind="application/json")
 
     async def asked() -> None:
@@ -132,12 +188,25 @@ def _prometheus(data: bytes, _: Path) -> None:
 
 
 def _lists() -> list[bytes]:
-    pods = json.loads((DATA / "clusters" / "host-oom-cgroup" / "kubernetes" / "pods.json").read_text())
+    pods = json.loads(
+        (DATA / "clusters" / "host-oom-cgroup" / "kubernetes" / "pods.json").read_text()
+    )
     pods["metadata"] = {"resourceVersion": "7", "continue": ""}
-    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403}
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": "no",
+        "reason": "Forbidden",
+        "code": 403,
+    }
     event = {"type": "MODIFIED", "object": pods["items"][0]}
     error = {"type": "ERROR", "object": {**status, "code": 410, "reason": "Expired"}}
-    return [json.dumps(pods).encode(), json.dumps(status).encode(), b"\n".join(json.dumps(one).encode() for one in (event, error, event))]
+    return [
+        json.dumps(pods).encode(),
+        json.dumps(status).encode(),
+        b"\n".join(json.dumps(one).encode() for one in (event, error, event)),
+    ]
 
 
 def _api_server(data: bytes, _: Path) -> None:
@@ -150,7 +219,12 @@ def _api_server(data: bytes, _: Path) -> None:
             listed = await cluster.list(PODS, "a", within_s=0.5)
             if not isinstance(listed, RequestFailed):
                 examine(
-                    Recording("t", _AT, (ReplicaRecording("r"),), kubernetes={"pods": {"kind": "PodList", "items": list(listed.items)}})
+                    Recording(
+                        "t",
+                        _AT,
+                        (ReplicaRecording("r"),),
+                        kubernetes={"pods": {"kind": "PodList", "items": list(listed.items)}},
+                    )
                 )
             await cluster.get(PODS, "x", "a", within_s=0.5)
             async for _ in watch(cluster, PODS, "a", for_s=0.05):
@@ -162,7 +236,9 @@ def _api_server(data: bytes, _: Path) -> None:
 
 
 def _pod_port(data: bytes, _: Path) -> None:
-    """An engine's answer as it comes through the API server's port-forward: in two pieces, then the end."""
+    """An engine's answer as it comes through the API server's port-forward: in two pieces, then the
+    end.
+    """
     wire = h11.Connection(h11.CLIENT)
     wire.send(h11.Request(method="GET", target="/metrics", headers=[("host", "x")]))
     wire.send(h11.EndOfMessage())
@@ -191,7 +267,10 @@ def _usages() -> list[bytes]:
     return [
         *_http_seeds(),
         (DATA / "expositions" / "v1-0.32.0.prom").read_bytes(),
-        answer('{"id": "x", "choices": [{"finish_reason": "length"}], "usage": {"prompt_tokens": 5, "completion_tokens": 7}}'),
+        answer(
+            '{"id": "x", "choices": [{"finish_reason": "length"}], "usage": '
+            '{"prompt_tokens": 5, "completion_tokens": 7}}'
+        ),
         b'data: {"choices": []}\n\ndata: {"usage": {"input_tokens": 4, "output_tokens": 1}}\n\ndata: [DONE]\n\n',
     ]
 

@@ -40,7 +40,9 @@ _WORDS = (
 
 
 def _shell(data: bytes, _: Path) -> None:
-    """Read, resolved, redacted, edited: what was set is there afterwards, and the rest is as it was."""
+    """Read, resolved, redacted, edited: what was set is there afterwards, and the rest is as it
+    was.
+    """
     text = text_of(data[:_MOST_TEXT])
     line = parse(text, {"MODEL": "m"})
     config = resolve(args=text, version=_NEWEST)
@@ -53,7 +55,9 @@ def _shell(data: bytes, _: Path) -> None:
     if after.text("max_num_seqs") != "17":
         raise Wrong("the flag that was set is not there")
     before = {name: found.text for name, found in line.settings.items() if name != "max_num_seqs"}
-    if {name: found.text for name, found in after.settings.items() if name != "max_num_seqs"} != before or after.model != line.model:
+    if {
+        name: found.text for name, found in after.settings.items() if name != "max_num_seqs"
+    } != before or after.model != line.model:
         raise Wrong("another flag has changed")
 
 
@@ -82,7 +86,18 @@ _OURS = (
     "plan --compare H100,MI300X --model Qwen/Qwen3-8B --price H100=2.5", "rules --limits x.yaml", "check . -o sarif", "diagnose --bundle x",
     "diagnose --log x -o json", "simulate --trace x --kv-blocks 4096", "plan --gpu L40S --tp 2 --max-num-seqs 64 --kv-cache-dtype fp8 --model Qwen/Qwen3-8B",
 )  # fmt: skip
-_OFFLINE = {"plan", "explain", "help", "version", "completion", "limits", "config", "rules", "check", "diagnose"}
+_OFFLINE = {
+    "plan",
+    "explain",
+    "help",
+    "version",
+    "completion",
+    "limits",
+    "config",
+    "rules",
+    "check",
+    "diagnose",
+}
 _REACHES_OUT = re.compile(r"://|^/|\.\.|^-[fw]$|^(?:deploy|sts|pod|svc|job)\w*/")
 _NOT_FED = (
     "for",
@@ -103,22 +118,33 @@ _NOT_FED = (
 
 
 def _reaches_out(word: str) -> bool:
-    """True for what names something outside of the folder, runs for long, or writes: flags also where they are cut short."""
+    """True for what names something outside of the folder, runs for long, or writes: flags also
+    where they are cut short.
+    """
     flag = word.partition("=")[0].removeprefix("--")
     return bool(_REACHES_OUT.search(word)) or (
-        word.startswith("--") and any(name.startswith(flag) or flag.startswith(name) for name in _NOT_FED)
+        word.startswith("--")
+        and any(name.startswith(flag) or flag.startswith(name) for name in _NOT_FED)
     )
 
 
 def _ours(data: bytes, folder: Path) -> None:
-    """A word a line. Verbs that reach out or run for long are left out, and so is what makes others do it."""
+    """A word a line. Verbs that reach out or run for long are left out, and so is what makes others
+    do it.
+    """
     words = text_of(data).split("\n")
-    if not words or next((word for word in words if not word.startswith("-")), "") not in _OFFLINE or any("\0" in word for word in words):
+    if (
+        not words
+        or next((word for word in words if not word.startswith("-")), "") not in _OFFLINE
+        or any("\0" in word for word in words)
+    ):
         raise InputError("not fed")
     asked = words[: words.index("--")] if "--" in words else words
     if any(map(_reaches_out, asked)):
         raise InputError("not fed")
-    if "diagnose" in words and not any(word.split("=")[0] in ("--bundle", "--log") for word in words):
+    if "diagnose" in words and not any(
+        word.split("=")[0] in ("--bundle", "--log") for word in words
+    ):
         raise InputError("not fed")
     with contextlib.chdir(folder):
         _, out = said(*words)
@@ -135,7 +161,16 @@ def _addresses(data: bytes, _: Path) -> None:
 
     text = text_of(data)
     refusals = []
-    for read in (address, upstream_address, access, matchers, parse_version, parse_duration, parse_fault, parse_lengths):
+    for read in (
+        address,
+        upstream_address,
+        access,
+        matchers,
+        parse_version,
+        parse_duration,
+        parse_fault,
+        parse_lengths,
+    ):
         try:
             read(text)
         except (InputError, ArgumentTypeError) as error:

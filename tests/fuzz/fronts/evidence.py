@@ -1,4 +1,6 @@
-"""What is gathered or sent along: bundles, pages of metrics, logs, vendor tools, the cluster's documents. A reader of these never fails."""
+"""What is gathered or sent along: bundles, pages of metrics, logs, vendor tools, the cluster's
+documents. A reader of these never fails.
+"""
 
 # ruff: noqa: E501 (inputs as they come)
 
@@ -40,7 +42,9 @@ _AT = 1_795_252_969.0
 
 def _archives() -> list[bytes]:
     few = ("kv-preemption-thrash", "kv-pool-too-small", "bad-config-argument")
-    folders = [DATA / "bundles" / name for name in few] + [DATA / "clusters" / "scaling-lag-pending"]
+    folders = [DATA / "bundles" / name for name in few] + [
+        DATA / "clusters" / "scaling-lag-pending"
+    ]
     return [archive_of(folder, 6_000) for folder in folders]
 
 
@@ -66,14 +70,21 @@ def _pages() -> list[bytes]:
 def _page(data: bytes, _: Path) -> None:
     text = text_of(data)
     half = len(text) // 2
-    found = [(_AT + 5.0 * place, exposition.read(part), "page") for place, part in enumerate((text[:half], text))]
+    found = [
+        (_AT + 5.0 * place, exposition.read(part), "page")
+        for place, part in enumerate((text[:half], text))
+    ]
     signals.digest(found)
     gateway_signals([GatewayPage(_AT, text[:half], "g"), GatewayPage(_AT + 5, text, "g")])
 
 
 def _logs() -> list[bytes]:
-    found = sorted((DATA / "bundles").glob("*/logs/*.log")) + sorted((DATA / "clusters").glob("*/logs/*.log"))
-    return [path.read_bytes()[-6_000:] for path in found[::3]] + [path.read_bytes()[:6_000] for path in found[::4]]
+    found = sorted((DATA / "bundles").glob("*/logs/*.log")) + sorted(
+        (DATA / "clusters").glob("*/logs/*.log")
+    )
+    return [path.read_bytes()[-6_000:] for path in found[::3]] + [
+        path.read_bytes()[:6_000] for path in found[::4]
+    ]
 
 
 def _log(data: bytes, folder: Path) -> None:
@@ -101,9 +112,23 @@ def _tool(data: bytes, _: Path) -> None:
 
 def _tools() -> list[bytes]:
     amd = json.dumps(
-        [{"gpu": 0, "usage": {"gfx_activity": {"value": 90, "unit": "%"}}, "mem_usage": {"total_vram": {"value": 1, "unit": "MB"}}}]
+        [
+            {
+                "gpu": 0,
+                "usage": {"gfx_activity": {"value": 90, "unit": "%"}},
+                "mem_usage": {"total_vram": {"value": 1, "unit": "MB"}},
+            }
+        ]
     )
-    rocm = json.dumps({"card0": {"GPU use (%)": "0", "VRAM Total Memory (B)": "68702699520", "VRAM Total Used Memory (B)": "10960896"}})
+    rocm = json.dumps(
+        {
+            "card0": {
+                "GPU use (%)": "0",
+                "VRAM Total Memory (B)": "68702699520",
+                "VRAM Total Used Memory (B)": "10960896",
+            }
+        }
+    )
     texts = {
         "nvidia-smi.csv": (RUNBOOK,),
         "nvidia-smi.txt": (NEW, OLD),
@@ -117,7 +142,10 @@ def _tools() -> list[bytes]:
 def _documents() -> list[bytes]:
     found = []
     for folder in sorted((DATA / "clusters").iterdir()):
-        documents = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "kubernetes").glob("*.json"))}
+        documents = {
+            path.stem: json.loads(path.read_text())
+            for path in sorted((folder / "kubernetes").glob("*.json"))
+        }
         found.append(json.dumps(documents).encode())
     return found
 
@@ -130,13 +158,26 @@ def _cluster(data: bytes, _: Path) -> None:
     if not isinstance(documents, dict):
         raise InputError("the client hands on objects")
     kubernetes_redaction.document(documents)
-    first = (documents.get("pods") or {}).get("items") if isinstance(documents.get("pods"), dict) else None
-    names = [item.get("metadata", {}).get("name") for item in (first if isinstance(first, list) else [])[:2] if _has_name(item)]
+    first = (
+        (documents.get("pods") or {}).get("items")
+        if isinstance(documents.get("pods"), dict)
+        else None
+    )
+    names = [
+        item.get("metadata", {}).get("name")
+        for item in (first if isinstance(first, list) else [])[:2]
+        if _has_name(item)
+    ]
     for name in ["absent", *filter(lambda name: isinstance(name, str), names)]:
         kubernetes.signals(documents, name, _AT)
     examine(
         Recording(
-            "t", _AT, tuple(ReplicaRecording(str(name)) for name in dict.fromkeys(["absent", *map(str, names)])), kubernetes=documents
+            "t",
+            _AT,
+            tuple(
+                ReplicaRecording(str(name)) for name in dict.fromkeys(["absent", *map(str, names)])
+            ),
+            kubernetes=documents,
         )
     )
 
@@ -166,7 +207,9 @@ INFO 06-18 12:00:00 [logger.py:42] Received request cmpl-1: prompt: 'tell me a s
 
 
 def _incidents() -> list[bytes]:
-    return [to_json(state).encode() for state in recorded_states()[::8]] + [to_json(State(a_plan("edge-only"))).encode()]
+    return [to_json(state).encode() for state in recorded_states()[::8]] + [
+        to_json(State(a_plan("edge-only"))).encode()
+    ]
 
 
 def _incident(data: bytes, _: Path) -> None:

@@ -1,4 +1,6 @@
-"""Files that a person names: limits, kubeconfig, a model's folder, traces, keys, configuration; and the manifests of `check`."""
+"""Files that a person names: limits, kubeconfig, a model's folder, traces, keys, configuration; and
+the manifests of `check`.
+"""
 
 # ruff: noqa: E501 (inputs as they come)
 
@@ -66,7 +68,8 @@ def at(name: str, data: bytes, folder: Path) -> Path:
 def said(*words: str) -> tuple[int, str]:
     """Exit code and stdout of a verb, in this process.
 
-    Errors: what it would have called a bug; Wrong for a code that is no answer, or for what acts on a terminal.
+    Errors: what it would have called a bug; Wrong for a code that is no answer, or for what acts on
+    a terminal.
     """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -77,7 +80,12 @@ def said(*words: str) -> tuple[int, str]:
     if code not in (0, 1, 2, 3, 4, 5):
         raise Wrong(f"exit {code}")
     for text in (out.getvalue(), err.getvalue()):
-        if any((ord(char) < 0x20 and char not in "\n\t\r") or 0x7F <= ord(char) < 0xA0 or char in "\u202e\u200b" for char in text):
+        if any(
+            (ord(char) < 0x20 and char not in "\n\t\r")
+            or 0x7F <= ord(char) < 0xA0
+            or char in "\u202e\u200b"
+            for char in text
+        ):
             raise Wrong("a character that acts was printed")
     if code == 2 and not (err.getvalue() + out.getvalue()).strip():
         raise Wrong("refused without a word")
@@ -111,7 +119,11 @@ def _kubeconfig_seeds() -> list[bytes]:
         {"token": "t", "as": "me", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}},
     )  # fmt: skip
     for user in users:
-        cluster = {"certificate-authority-data": _PEM, "proxy-url": "http://u:p@proxy:3128", "tls-server-name": "n"}
+        cluster = {
+            "certificate-authority-data": _PEM,
+            "proxy-url": "http://u:p@proxy:3128",
+            "tls-server-name": "n",
+        }
         made.append(kubeconfigs.written(path, user=user, cluster=cluster).read_bytes())
     path.unlink()
     return made
@@ -132,8 +144,13 @@ def _credential(data: bytes, _: Path) -> None:
 
 def _models() -> list[bytes]:
     found = []
-    for path in sorted((DATA.parents[1] / "src" / "barostat" / "catalog" / "models").glob("*.jsonl")):
-        found += [json.dumps(json.loads(line)["config"]).encode() for line in path.read_text().splitlines()[::12]]
+    for path in sorted(
+        (DATA.parents[1] / "src" / "barostat" / "catalog" / "models").glob("*.jsonl")
+    ):
+        found += [
+            json.dumps(json.loads(line)["config"]).encode()
+            for line in path.read_text().splitlines()[::12]
+        ]
     return found
 
 
@@ -144,7 +161,12 @@ def _model(data: bytes, folder: Path) -> None:
 
 
 def _headers() -> list[bytes]:
-    header = json.dumps({"__metadata__": {"format": "pt"}, "w": {"dtype": "BF16", "shape": [4, 4], "data_offsets": [0, 32]}}).encode()
+    header = json.dumps(
+        {
+            "__metadata__": {"format": "pt"},
+            "w": {"dtype": "BF16", "shape": [4, 4], "data_offsets": [0, 32]},
+        }
+    ).encode()
     return [
         struct.pack("<Q", len(header)) + header + bytes(32),
         b'{"metadata": {"total_size": 16000000000}, "weight_map": {"w": "model.safetensors"}}',
@@ -163,11 +185,17 @@ def _weights(data: bytes, folder: Path) -> None:
 
 
 def _traces() -> list[bytes]:
-    ours = b"".join(b'{"arrival_s": %d.5, "input_tokens": 100, "output_tokens": 20}\n' % n for n in range(8))
-    mooncake = b"".join(
-        b'{"timestamp": %d000, "input_length": 1000, "output_length": 20, "hash_ids": [0, %d]}\n' % (n, n) for n in range(8)
+    ours = b"".join(
+        b'{"arrival_s": %d.5, "input_tokens": 100, "output_tokens": 20}\n' % n for n in range(8)
     )
-    azure = b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"".join(b"2023-11-16 18:15:%02d.6805900,4808,10\n" % n for n in range(8))
+    mooncake = b"".join(
+        b'{"timestamp": %d000, "input_length": 1000, "output_length": 20, "hash_ids": [0, %d]}\n'
+        % (n, n)
+        for n in range(8)
+    )
+    azure = b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"".join(
+        b"2023-11-16 18:15:%02d.6805900,4808,10\n" % n for n in range(8)
+    )
     burst = b"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,230,1317,API log\n"
     return [ours, mooncake, azure, burst, b"arrival_s,input_tokens,output_tokens\n0,1,1\n1.5,2,3\n"]
 
@@ -217,7 +245,9 @@ def _checked(*endings: str, every: int = 1) -> Callable[[], list[bytes]]:
 def _manifest(name: str) -> Callable[[bytes, Path], None]:
     def feed(data: bytes, folder: Path) -> None:
         document = read_file(at(name, data, folder))
-        found = check([document], persona="pedant", complaints=limits_complaints, today="2026-11-24")
+        found = check(
+            [document], persona="pedant", complaints=limits_complaints, today="2026-11-24"
+        )
         lines = document.text.count("\n") + 1
         for one in found.findings:
             if not (1 <= one.place.line <= lines and one.place.column >= 1):

@@ -1,4 +1,6 @@
-"""What listens: the twin's HTTP and its bodies, the gateway's connections on both sides; and what is read of one request on its way."""
+"""What listens: the twin's HTTP and its bodies, the gateway's connections on both sides; and what
+is read of one request on its way.
+"""
 
 # ruff: noqa: E501 (inputs as they come)
 
@@ -31,13 +33,25 @@ _CUT = b"\n=8<=\n"
 
 @cache
 def _twin() -> TwinEngine:
-    twin = TwinEngine("--max-model-len", "512", options=("--served-model-name", "m"), env={"PYTHONPATH": os.environ.get("PYTHONPATH", "")})
+    twin = TwinEngine(
+        "--max-model-len",
+        "512",
+        options=("--served-model-name", "m"),
+        env={"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+    )
     atexit.register(twin.__exit__, None, None, None)
     return twin.__enter__().wait_ready(within_s=30)
 
 
 def _requests() -> list[bytes]:
-    completion = {"model": "m", "prompt": [5, 6, 7], "max_tokens": 2, "stream": True, "stream_options": {"include_usage": True}, "n": 2}
+    completion = {
+        "model": "m",
+        "prompt": [5, 6, 7],
+        "max_tokens": 2,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "n": 2,
+    }
     get = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     return [
         chat("hello", max_tokens=2), post("/v1/completions", completion), get, b"GET /health HTTP/1.0\r\n\r\n" * 3,
@@ -49,20 +63,31 @@ def _requests() -> list[bytes]:
 
 
 def _twin_http(data: bytes, _: Path) -> None:
-    """One connection to a real twin: what it sends back is never its own failure, and it lives on."""
+    """One connection to a real twin: what it sends back is never its own failure, and it lives
+    on.
+    """
     heard = _exchanged(_twin().port, data)
     for line in heard.split(b"\r\n"):
-        if line.startswith(b"HTTP/1.1 5") and not line.startswith((b"HTTP/1.1 501", b"HTTP/1.1 503", b"HTTP/1.1 505")):
+        if line.startswith(b"HTTP/1.1 5") and not line.startswith(
+            (b"HTTP/1.1 501", b"HTTP/1.1 503", b"HTTP/1.1 505")
+        ):
             raise Wrong(f"the twin answers {line.decode('latin-1')[:60]}")
-    if b" 200 OK" not in _exchanged(_twin().port, b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"):
+    if b" 200 OK" not in _exchanged(
+        _twin().port, b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    ):
         raise Wrong("the twin is not healthy any more")
 
 
 def _exchanged(port: int, data: bytes) -> bytes:
     heard = b""
-    with contextlib.suppress(ConnectionResetError, BrokenPipeError), socket.create_connection(("127.0.0.1", port), 5.0) as connection:
+    with (
+        contextlib.suppress(ConnectionResetError, BrokenPipeError),
+        socket.create_connection(("127.0.0.1", port), 5.0) as connection,
+    ):
         connection.sendall(data)
-        with contextlib.suppress(OSError):  # closed by the twin meanwhile, as it may what it does not read to its end
+        with contextlib.suppress(
+            OSError
+        ):  # closed by the twin meanwhile, as it may what it does not read to its end
             connection.shutdown(socket.SHUT_WR)
         connection.settimeout(3.0)
         with contextlib.suppress(TimeoutError):
@@ -80,7 +105,10 @@ def _bodies() -> list[bytes]:
     return [whole.partition(b"\r\n\r\n")[2] for whole in _requests() if b"\r\n\r\n{" in whole] + [
         json.dumps(
             {
-                "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}, {"role": "assistant", "content": None}],
+                "messages": [
+                    {"role": "user", "content": [{"type": "text", "text": "x"}]},
+                    {"role": "assistant", "content": None},
+                ],
                 "min_tokens": 1,
             }
         ).encode(),
@@ -89,7 +117,9 @@ def _bodies() -> list[bytes]:
 
 
 def _twin_body(data: bytes, _: Path) -> None:
-    """What a request asks of the twin, in two versions of vLLM; a refusal is JSON that a client reads."""
+    """What a request asks of the twin, in two versions of vLLM; a refusal is JSON that a client
+    reads.
+    """
     for version in ("0.10.0", "0.32.0"):
         one = _reader(version)
         for read in (one.completion, one.chat):
@@ -105,7 +135,9 @@ def _twin_body(data: bytes, _: Path) -> None:
 
 
 def _gateway_body(data: bytes, _: Path) -> None:
-    """What the gateway understands of a body, on one route by its length; where it writes a cap, the engine reads the same request with it."""
+    """What the gateway understands of a body, on one route by its length; where it writes a cap,
+    the engine reads the same request with it.
+    """
     route = ROUTES[len(data) % len(ROUTES)]
     shape = shape_of(route, data)
     if isinstance(shape, Malformed) or route not in GENERATING:
@@ -125,7 +157,10 @@ def _wires() -> list[bytes]:
         ok(b'{"usage": {"prompt_tokens": 3, "completion_tokens": 2}}'),
         chunked(event({"choices": [{"text": "x"}]}), b"data: [DONE]\n\n"),
     ]
-    answers += [b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nuntil it closes"]
+    answers += [
+        b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\nuntil it closes",
+    ]
     return [request + _CUT + answer for request in _requests() for answer in answers[:2]] + [
         _requests()[0] + _CUT + one for one in answers[2:]
     ]
@@ -140,9 +175,13 @@ class _NothingCounted(ExactCount):
 
 
 def _gateway(data: bytes, _: Path) -> None:
-    """A client and the engine behind it, both hostile: whatever they say, nothing is left held when they have gone."""
+    """A client and the engine behind it, both hostile: whatever they say, nothing is left held when
+    they have gone.
+    """
     asked, _cut, said = data.partition(_CUT)
-    world = World("request: {maxOutputTokens: 100, maxInputTokens: 4000, onMissingOutputLimit: cap}\nedge: {kvTokenBudget: 50000}")
+    world = World(
+        "request: {maxOutputTokens: 100, maxInputTokens: 4000, onMissingOutputLimit: cap}\nedge: {kvTokenBudget: 50000}"
+    )
     world.gateway.desk.counter = _NothingCounted(world.gateway.desk)
     client = world.client()
     for piece in (asked[: len(asked) // 2], asked[len(asked) // 2 :]):

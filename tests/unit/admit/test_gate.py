@@ -1,4 +1,6 @@
-"""The gate as a whole: what is admitted, what waits, what is refused, and that each reservation ends once."""
+"""The gate as a whole: what is admitted, what waits, what is refused, and that each reservation
+ends once.
+"""
 
 from __future__ import annotations
 
@@ -62,20 +64,33 @@ def test_who_waits_past_the_deadline_is_refused_and_has_nothing_to_return() -> N
     tried.at = waiting.deadline_at
     (refused,) = tried.due()
     assert isinstance(refused, Refused)
-    assert (refused.reason, refused.reservation, refused.status) == ("deadline-passed", waiting.reservation, 503)
+    assert (refused.reason, refused.reservation, refused.status) == (
+        "deadline-passed",
+        waiting.reservation,
+        503,
+    )
     assert not tried.end(waiting.reservation)
     assert gate.next_due_at(tried.ledger, tried.at) is None
 
 
-def test_who_waits_past_the_deadline_for_its_own_tenant_is_not_told_that_the_engines_are_full() -> None:
-    rules = Rules(tenants={"a": TenantRule("a", 0.5, max_concurrency=1), "b": TenantRule("b", 0.5)}, tenants_closed=True)
+def test_who_waits_past_the_deadline_for_its_own_tenant_is_not_told_that_the_engines_are_full() -> (
+    None
+):
+    rules = Rules(
+        tenants={"a": TenantRule("a", 0.5, max_concurrency=1), "b": TenantRule("b", 0.5)},
+        tenants_closed=True,
+    )
     tried = Gate(rules)
     tried.admit(100, 100, tenant="a")
     own = tried.queue(100, 100, tenant="a")
     tried.at = own.deadline_at
     (refused,) = tried.due()
     assert isinstance(refused, Refused)
-    assert (refused.reason, refused.reservation, refused.status) == ("tenant-concurrency", own.reservation, 429)
+    assert (refused.reason, refused.reservation, refused.status) == (
+        "tenant-concurrency",
+        own.reservation,
+        429,
+    )
     assert refused.retry_after_s is not None
     assert refused.retry_after_s >= 1
     assert not tried.end(own.reservation)
@@ -88,7 +103,12 @@ def test_who_waits_for_an_engine_that_does_not_come_back_is_told_so() -> None:
     tried.at = waiting.deadline_at
     (refused,) = tried.due()
     assert isinstance(refused, Refused)
-    assert (refused.status, refused.reason, refused.retry_after_s, refused.reservation) == (503, "no-replica", 1.0, waiting.reservation)
+    assert (refused.status, refused.reason, refused.retry_after_s, refused.reservation) == (
+        503,
+        "no-replica",
+        1.0,
+        waiting.reservation,
+    )
     assert not tried.end(waiting.reservation)
 
 
@@ -104,7 +124,11 @@ def test_who_may_only_go_to_engines_out_of_rotation_holds_nobody_up() -> None:
     tried.end(3)
     refused, admitted = tried.due()
     assert isinstance(refused, Refused)
-    assert (refused.status, refused.reason, refused.reservation) == (503, "no-replica", waiting.reservation)
+    assert (refused.status, refused.reason, refused.reservation) == (
+        503,
+        "no-replica",
+        waiting.reservation,
+    )
     assert isinstance(admitted, Admitted)
     assert (admitted.reservation, admitted.replica) == (behind.reservation, "r1")
     at_once = tried.ask(500, 400, not_on=only_r0)
@@ -120,7 +144,10 @@ def test_what_would_miss_its_deadline_is_refused_at_once_and_told_when_to_come_b
     refused = [one for one in decisions if isinstance(one, Refused)]
     assert 1 <= len(waiting) <= 6
     assert refused
-    assert all(one.reason == "over-capacity" and one.status == 503 and (one.retry_after_s or 0) > 0 for one in refused)
+    assert all(
+        one.reason == "over-capacity" and one.status == 503 and (one.retry_after_s or 0) > 0
+        for one in refused
+    )
     waits = [one.retry_after_s or 0.0 for one in refused]
     assert waits == sorted(waits)
     assert waits[0] < waits[-1]  # each is told a time of its own
@@ -138,7 +165,10 @@ def test_a_client_that_comes_back_as_told_is_admitted_or_waits() -> None:
             begun.remove((since, number))
             tried.end(number, 100)
         begun += [(tried.at, one.reservation) for one in tried.due() if isinstance(one, Admitted)]
-        now, coming = [one for one in coming if one[0] <= tried.at], [one for one in coming if one[0] > tried.at]
+        now, coming = (
+            [one for one in coming if one[0] <= tried.at],
+            [one for one in coming if one[0] > tried.at],
+        )
         for _at, back in now:
             decision = tried.ask()
             came_back += back
@@ -205,19 +235,35 @@ def test_several_sequences_count_as_what_they_hold() -> None:
 def test_an_input_near_the_limit_is_counted_first_and_refused_only_by_an_exact_count() -> None:
     rules = Rules(max_input_tokens=1000)
     tried = Gate(rules)
-    for counted, tokens, wanted in (("bound", 1200, CountFirst), ("estimate", 900, CountFirst), ("bound", 900, Admitted)):
+    for counted, tokens, wanted in (
+        ("bound", 1200, CountFirst),
+        ("estimate", 900, CountFirst),
+        ("bound", 900, Admitted),
+    ):
         asked = AskedRequest(0.0, tokens, counted, 100)  # type: ignore[arg-type]
         assert isinstance(gate.decide(asked, tried.ledger, rules, 0.0)[0], wanted)
     decision = tried.ask(1001)
     assert isinstance(decision, Refused)
-    assert (decision.status, decision.reason, decision.retry_after_s) == (413, "input-too-long", None)
+    assert (decision.status, decision.reason, decision.retry_after_s) == (
+        413,
+        "input-too-long",
+        None,
+    )
     assert isinstance(tried.ask(1000), Admitted)
 
 
 @pytest.mark.parametrize(
-    ("refuse", "limit", "wanted"), [(True, None, "no-output-limit"), (True, 300, "output-too-long"), (False, None, ""), (False, 300, "")]
+    ("refuse", "limit", "wanted"),
+    [
+        (True, None, "no-output-limit"),
+        (True, 300, "output-too-long"),
+        (False, None, ""),
+        (False, 300, ""),
+    ],
 )
-def test_output_limits_are_refused_or_capped_as_the_policy_says(refuse: bool, limit: int | None, wanted: str) -> None:
+def test_output_limits_are_refused_or_capped_as_the_policy_says(
+    refuse: bool, limit: int | None, wanted: str
+) -> None:
     rules = Rules(max_output_tokens=200, refuse_no_output=refuse, refuse_above_output=refuse)
     decision = Gate(rules).ask(100, limit)
     if wanted:
@@ -250,7 +296,11 @@ def test_a_day_of_traffic_ends_at_zero() -> None:
             if isinstance(decision, Admitted):
                 running.append(decision.reservation)
         while len(running) > 5:
-            tried.end(running.pop(number % len(running)), number % 90, ("stop", "length", "cut", "unsent")[number % 4])
+            tried.end(
+                running.pop(number % len(running)),
+                number % 90,
+                ("stop", "length", "cut", "unsent")[number % 4],
+            )
         running += [one.reservation for one in tried.due() if isinstance(one, Admitted)]
     for number in running:
         assert tried.end(number, 1)
@@ -261,7 +311,9 @@ def test_a_day_of_traffic_ends_at_zero() -> None:
     found = standing(tried.ledger, tried.at)
     assert (found.queued, len(tried.ledger.reservations), tried.ledger.deadlines) == (0, 0, [])
     assert all(one.held_tokens == 0 and one.running == 0 for one in found.replicas)
-    assert all(one.running == 0 and one.running_tokens == 0 and one.waiting == 0 for one in found.tenants)
+    assert all(
+        one.running == 0 and one.running_tokens == 0 and one.waiting == 0 for one in found.tenants
+    )
 
 
 def test_a_prompt_without_an_output_holds_what_it_holds() -> None:
@@ -299,7 +351,9 @@ def test_a_list_to_embed_is_as_long_as_it_likes() -> None:
         one = tried.admit(count * 100, 0, prompts=count, sequences=count, route="embeddings")
         assert tried.ledger.reservations[one.reservation].charge == count * 100
         tried.end(one.reservation, 0)
-    assert isinstance(tried.ask(8192, 0, route="embeddings"), Admitted)  # the whole of the context: no token comes of it
+    assert isinstance(
+        tried.ask(8192, 0, route="embeddings"), Admitted
+    )  # the whole of the context: no token comes of it
     assert isinstance(tried.ask(8192, 1), Refused)
     assert isinstance(tried.ask(8193, 0, route="embeddings"), Refused)
 
@@ -353,13 +407,22 @@ def test_a_tenant_that_may_run_more_does_so_at_once() -> None:
         (100, "estimate", 8192, False),  # no answer comes to that
     ],
 )
-def test_a_cap_is_written_only_where_there_is_room_for_it(tokens: int, counted_as: str, most: int, capped: bool | None) -> None:
+def test_a_cap_is_written_only_where_there_is_room_for_it(
+    tokens: int, counted_as: str, most: int, capped: bool | None
+) -> None:
     tried = Gate(Rules(max_output_tokens=most), kv_tokens=100_000)
-    decision = gate.decide(AskedRequest(0.0, tokens, counted_as, None), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    decision = gate.decide(
+        AskedRequest(0.0, tokens, counted_as, None),  # type: ignore[arg-type]
+        tried.ledger,
+        tried.rules,
+        0.0,
+    )[0]
     if capped is None:
         assert decision == CountFirst(8192 - most)
     else:
         assert isinstance(decision, Admitted)
         assert (decision.output_cap, decision.capped) == (most, capped)
-    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)[  # type: ignore[arg-type]
+        0
+    ]
     assert isinstance(stated, Admitted)

@@ -1,4 +1,6 @@
-"""What engines tell of themselves, and where requests go: preemptions, sharing, other clients, drained and far replicas."""
+"""What engines tell of themselves, and where requests go: preemptions, sharing, other clients,
+drained and far replicas.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_preemptions_raise_the_margin_and_answers_lower_it() -> None:
 
 
 def test_answers_that_are_not_streamed_do_not_pass_for_shared_prompts() -> None:
-    """Ten short prompts, long answers of which nothing is heard until they are whole, at a pace that has become five times as slow."""
+    """Ten short prompts, long answers of which nothing is heard until they are whole, at a pace
+    that has become five times as slow.
+    """
     tried = Gate(kv_tokens=10_000)
     gate.returned(tried.ledger, tried.admit(40, 200).reservation, 2.0, "stop", output_tokens=200)
     for _ in range(10):
@@ -53,7 +57,9 @@ def test_answers_that_are_not_streamed_do_not_pass_for_shared_prompts() -> None:
 
 
 def test_sharing_is_learned_beside_prompts_that_are_not_computed_yet() -> None:
-    """Half of what runs has not begun its answer, as where many short answers come and go: of the other half the pool tells enough."""
+    """Half of what runs has not begun its answer, as where many short answers come and go: of the
+    other half the pool tells enough.
+    """
     tried = Gate(kv_tokens=20_000)
     numbers = [tried.admit(900, 20).reservation for _ in range(10)]
     for number in numbers[:5]:
@@ -61,9 +67,16 @@ def test_sharing_is_learned_beside_prompts_that_are_not_computed_yet() -> None:
     ratio = {}
     for name, each in (("none shared", 900), ("nine tenths shared", 90)):
         for second in range(20):
-            gate.observed(tried.ledger, "r0", Observation((5 * each + 5 * 18) / 20_000, 10, 0, 0), 1.0 + second / 100)
+            gate.observed(
+                tried.ledger,
+                "r0",
+                Observation((5 * each + 5 * 18) / 20_000, 10, 0, 0),
+                1.0 + second / 100,
+            )
         ratio[name] = tried.ledger.replicas["r0"].shared_ratio
-    assert ratio["none shared"] > 0.99  # what is not computed yet holds nothing, and is not taken for shared
+    assert (
+        ratio["none shared"] > 0.99
+    )  # what is not computed yet holds nothing, and is not taken for shared
     assert ratio["nine tenths shared"] < 0.2
 
 
@@ -75,9 +88,13 @@ def test_what_is_far_from_what_was_believed_is_believed_sooner_and_noise_more_sl
     replica = tried.ledger.replicas["r0"]
 
     def moved_by(each: float) -> float:
-        """Of the way from what was believed to what a look says, at which each prompt holds so many tokens."""
+        """Of the way from what was believed to what a look says, at which each prompt holds so many
+        tokens.
+        """
         before = replica.shared_ratio
-        gate.observed(tried.ledger, "r0", Observation((10 * each + 10 * 18) / 20_000, 10, 0, 0), 1.0)
+        gate.observed(
+            tried.ledger, "r0", Observation((10 * each + 10 * 18) / 20_000, 10, 0, 0), 1.0
+        )
         return (before - replica.shared_ratio) / (before - each / 900)
 
     assert moved_by(180) == pytest.approx(0.6)
@@ -108,7 +125,9 @@ def test_shared_prefixes_make_room_and_other_clients_take_it() -> None:
 
 
 def test_who_goes_round_the_gateway_does_not_shut_it() -> None:
-    """Others fill the pool and queue in the engine: a quarter of the pool stays with those who come by the gateway, and no more."""
+    """Others fill the pool and queue in the engine: a quarter of the pool stays with those who come
+    by the gateway, and no more.
+    """
     tried = Gate(kv_tokens=10_000)
     gate.observed(tried.ledger, "r0", Observation(1.0, 40, 30, 0), 1.0)
     assert tried.ledger.replicas["r0"].foreign_tokens == 10_000

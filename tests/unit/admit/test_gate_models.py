@@ -1,4 +1,6 @@
-"""Engines of different models behind one gate: each model has the queue, the turns and the figures of its own engines."""
+"""Engines of different models behind one gate: each model has the queue, the turns and the figures
+of its own engines.
+"""
 
 from __future__ import annotations
 
@@ -79,11 +81,15 @@ def test_the_wait_is_reckoned_by_the_engines_that_can_take_it_and_by_who_waits_f
     full(tried, A)
     slow = [tried.ask(not_on=A) for _ in range(20)]
     quick = [tried.ask(not_on=B) for _ in range(60)]
-    assert sum(isinstance(one, Queued) for one in slow) == 1  # the next in 7.5 s, and after 10 s they are refused
+    assert (
+        sum(isinstance(one, Queued) for one in slow) == 1
+    )  # the next in 7.5 s, and after 10 s they are refused
     assert 35 <= sum(isinstance(one, Queued) for one in quick) <= 40
     told = [one.retry_after_s or 0.0 for one in quick if isinstance(one, Refused)]
     assert told[0] < 6.5  # not behind the slow ones' time
-    assert next(one.retry_after_s for one in slow if isinstance(one, Refused)) == pytest.approx(10.0 - 5.0 + 30.0 / 4 + 5.0, abs=0.1)
+    assert next(one.retry_after_s for one in slow if isinstance(one, Refused)) == pytest.approx(
+        10.0 - 5.0 + 30.0 / 4 + 5.0, abs=0.1
+    )
 
 
 def test_who_has_been_served_much_of_one_model_has_its_turn_at_the_other() -> None:
@@ -161,7 +167,9 @@ def test_preemptions_of_one_model_are_no_reason_to_admit_less_of_another() -> No
 
 
 def test_short_answers_of_one_model_say_nothing_of_anothers() -> None:
-    """Of a thousand short answers nothing follows for a model that has not answered yet: each is taken to run to its limit."""
+    """Of a thousand short answers nothing follows for a model that has not answered yet: each is
+    taken to run to its limit.
+    """
     alone, beside = Gate(kv_tokens=10_000), two_models(kv_tokens=10_000)
     for _ in range(1000):
         beside.end(beside.admit(100, 1000, not_on=B, class_key="b").reservation, 10)
@@ -175,7 +183,9 @@ def test_short_answers_of_one_model_say_nothing_of_anothers() -> None:
     assert counts[0] == counts[1]
 
 
-def test_prompts_that_begin_alike_keep_to_their_engine_beside_the_same_beginning_to_another_model() -> None:
+def test_prompts_that_begin_alike_keep_to_their_engine_beside_the_same_beginning_to_another_model() -> (
+    None
+):
     tried = Gate(replicas=4)
     gate.alike(tried.ledger, {"r0": "a", "r1": "a", "r2": "b", "r3": "b"})
     went = []
@@ -193,7 +203,9 @@ def test_what_waits_does_not_go_to_an_engine_that_turns_out_to_serve_another_mod
     gate.joined(tried.ledger, "r2", Pool(1000, 16, 1024, 8192), tried.at)
     assert tried.due() == []
     tried.end(running[0], 100)
-    assert [(one.reservation, one.replica) for one in tried.due() if isinstance(one, Admitted)] == [(waiting.reservation, "r0")]
+    assert [(one.reservation, one.replica) for one in tried.due() if isinstance(one, Admitted)] == [
+        (waiting.reservation, "r0")
+    ]
     keep_off(tried, waiting.reservation, ())  # it waits no more: nothing changes
     keep_off(tried, 999, ())
 
@@ -205,11 +217,17 @@ def test_what_turns_out_to_fit_on_none_of_its_engines_is_told_so() -> None:
     waiting = tried.queue(3000, not_on=A)
     never = gate.kept_off(tried.ledger, tried.rules, waiting.reservation, B, tried.at)
     assert never is not None
-    assert (never.status, never.reason, never.reservation) == (413, "never-fits", waiting.reservation)
+    assert (never.status, never.reason, never.reservation) == (
+        413,
+        "never-fits",
+        waiting.reservation,
+    )
     assert list(tried.ledger.reservations) == [running.reservation]
 
 
-def test_what_is_blocked_lays_claim_to_another_engine_when_its_own_leaves_or_takes_nothing_new() -> None:
+def test_what_is_blocked_lays_claim_to_another_engine_when_its_own_leaves_or_takes_nothing_new() -> (
+    None
+):
     for leaves in (True, False):
         tried = Gate(kv_tokens=1000, replicas=2)
         for _ in range(8):
@@ -256,7 +274,9 @@ def test_who_may_go_to_more_engines_does_not_wait_behind_who_may_not() -> None:
 
 
 def test_who_shares_an_engine_with_a_flood_has_its_part_of_it() -> None:
-    """The base model floods both engines; the adapter, which only r0 has, is served there: neither starves."""
+    """The base model floods both engines; the adapter, which only r0 has, is served there: neither
+    starves.
+    """
     tried = Gate(Rules(queue_deadline_s=1000.0), kv_tokens=1000, replicas=2)
     running = [tried.admit().reservation for _ in range(8)]
     for _ in range(200):
@@ -266,11 +286,17 @@ def test_who_shares_an_engine_with_a_flood_has_its_part_of_it() -> None:
     assert adapter <= set(served)
     assert len(served) >= 59
     first = [number in adapter for number in served[:20]]
-    assert 2 <= sum(first) <= 8  # of ten that come free at the one that both wait for: the base has its part, and all of the other
+    assert (
+        2 <= sum(first) <= 8
+        # of ten that come free at the one that both wait for: the base has its part, and all of the
+        # other
+    )
 
 
 def test_the_wait_for_an_engine_that_others_wait_for_is_reckoned_by_what_one_has_of_it() -> None:
-    """The base's queue is long on both engines: the adapter's few are not refused for that, nor promised all of their engine."""
+    """The base's queue is long on both engines: the adapter's few are not refused for that, nor
+    promised all of their engine.
+    """
     tried = Gate(Rules(queue_deadline_s=10.0), kv_tokens=1000, replicas=2)
     stays(tried, 4.0, ())
     for _ in range(8):
@@ -278,7 +304,9 @@ def test_the_wait_for_an_engine_that_others_wait_for_is_reckoned_by_what_one_has
     while isinstance(tried.ask(), Queued):
         pass
     adapter = [tried.ask(not_on=("r1",)) for _ in range(12)]
-    assert 3 <= sum(isinstance(one, Queued) for one in adapter) <= 6  # half of one a second, for ten seconds
+    assert (
+        3 <= sum(isinstance(one, Queued) for one in adapter) <= 6
+    )  # half of one a second, for ten seconds
 
 
 def test_one_that_was_moved_waits_in_one_line_only() -> None:

@@ -22,7 +22,9 @@ def test_a_tenant_that_floods_does_not_starve_another() -> None:
     for _ in range(100):
         tried.queue(tenant="flood")
     calm = {tried.queue(tenant="calm").reservation for _ in range(10)}
-    assert sum(number in calm for number in tried.served(running, 20)) == 10  # every other one, until they were through
+    assert (
+        sum(number in calm for number in tried.served(running, 20)) == 10
+    )  # every other one, until they were through
 
 
 def test_a_tenth_of_a_pool_is_kept_for_tenants_below_their_share() -> None:
@@ -77,7 +79,11 @@ def test_tenants_are_served_tokens_in_proportion_to_their_shares() -> None:
 
 
 def test_no_more_run_than_a_tenant_may() -> None:
-    rules = Rules(tenants={"a": TenantRule("a", 1.0, max_concurrency=2)}, tenants_closed=True, queue_deadline_s=100.0)
+    rules = Rules(
+        tenants={"a": TenantRule("a", 1.0, max_concurrency=2)},
+        tenants_closed=True,
+        queue_deadline_s=100.0,
+    )
     tried = Gate(rules)
     first, _ = tried.admit(tenant="a"), tried.admit(tenant="a")
     waiting = tried.queue(tenant="a")
@@ -102,7 +108,10 @@ def test_tokens_per_minute_hold_and_tell_when_there_are_more() -> None:
 def test_an_unknown_tenant_is_refused_where_tenants_are_listed() -> None:
     decision = Gate(tenants(a=1.0)).ask(tenant="b")
     assert isinstance(decision, Refused)
-    assert (decision.reason, decision.status) == ("tenant-unknown", 403)  # none of the statuses that the clients try again after
+    assert (decision.reason, decision.status) == (
+        "tenant-unknown",
+        403,
+    )  # none of the statuses that the clients try again after
 
 
 def test_who_is_short_of_tokens_is_told_a_time_behind_those_that_were_told_before() -> None:

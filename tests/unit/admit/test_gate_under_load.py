@@ -1,4 +1,6 @@
-"""The gate before an engine under load, in simulated time: below capacity nobody is refused, nobody starves beside a flood, clocks step."""
+"""The gate before an engine under load, in simulated time: below capacity nobody is refused, nobody
+starves beside a flood, clocks step.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SHARES = {name: TenantRule(name, 1 / 3) for name in ("red", "blue", "green")}
 
 @dataclass
 class Engine:
-    """Long prompts, answers that end by chance; a step takes longer the more run. `came`: by tenant, what became of its requests."""
+    """Long prompts, answers that end by chance; a step takes longer the more run. `came`: by
+    tenant, what became of its requests.
+    """
 
     dice: random.Random
     rules: Rules
@@ -52,14 +56,19 @@ class Engine:
             if at - looked_at >= LOOK_S:
                 looked_at, used = at, self._used()
                 self.preempted += used > BLOCK * BLOCKS
-                seen = Observation(min(1.0, used / (BLOCK * BLOCKS)), len(self._runs), 0, self.preempted)
+                seen = Observation(
+                    min(1.0, used / (BLOCK * BLOCKS)), len(self._runs), 0, self.preempted
+                )
                 gate.observed(self.ledger, "r", seen, at + self.clock_off_s)
 
     def _used(self) -> float:
         return sum(prompt + made + BLOCK / 2 for made, _, prompt in self._runs.values())
 
     def _ask(self, tenant: str, now: float) -> None:
-        prompt, length = self.dice.randint(300, 700), min(OUTPUT_LIMIT, 1 + int(self.dice.expovariate(1 / OUTPUT_MEAN)))
+        prompt, length = (
+            self.dice.randint(300, 700),
+            min(OUTPUT_LIMIT, 1 + int(self.dice.expovariate(1 / OUTPUT_MEAN))),
+        )
         asked = AskedRequest(now, prompt, "exact", OUTPUT_LIMIT, tenant, "completions")
         decision = gate.decide(asked, self.ledger, self.rules, now)[0]
         if isinstance(decision, Refused):
@@ -71,7 +80,9 @@ class Engine:
 
     def _told(self, one: Admitted | Refused) -> None:
         tenant, prompt, length = self._asked.pop(one.reservation)
-        self.came.setdefault(tenant, Counter())["answered" if isinstance(one, Admitted) else one.reason] += 1
+        self.came.setdefault(tenant, Counter())[
+            "answered" if isinstance(one, Admitted) else one.reason
+        ] += 1
         if isinstance(one, Admitted):
             self._runs[one.reservation] = [-prompt * 2e-5 / 0.01, length, prompt]
 
@@ -94,7 +105,9 @@ class Engine:
 def test_below_capacity_nobody_is_refused() -> None:
     """At 80 % of what fits, from a ledger that knows nothing."""
     for seed in range(3):
-        engine = Engine(random.Random(seed), Rules(max_output_tokens=OUTPUT_LIMIT, queue_deadline_s=2.0))
+        engine = Engine(
+            random.Random(seed), Rules(max_output_tokens=OUTPUT_LIMIT, queue_deadline_s=2.0)
+        )
         engine.run({"": 0.8 * FITS_PER_S}, 25.0)
         assert engine.answered_ratio("") == 1.0, (seed, engine.came)
 
@@ -107,10 +120,16 @@ def test_far_above_it_the_rest_is_refused_and_as_much_as_fits_is_answered() -> N
     assert engine.preempted <= 0.01 * engine.came[""]["answered"] + 1
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (1, 2))]
+)
 def test_who_asks_for_less_than_its_share_keeps_it_beside_a_flood(seed: int) -> None:
-    """Two ask for a fifth of what fits each, the third for five times what fits; a third is each one's share."""
-    rules = Rules(max_output_tokens=OUTPUT_LIMIT, queue_deadline_s=1.6, tenants=SHARES, tenants_closed=True)
+    """Two ask for a fifth of what fits each, the third for five times what fits; a third is each
+    one's share.
+    """
+    rules = Rules(
+        max_output_tokens=OUTPUT_LIMIT, queue_deadline_s=1.6, tenants=SHARES, tenants_closed=True
+    )
     engine = Engine(random.Random(seed), rules)
     engine.run({"red": 0.2 * FITS_PER_S, "blue": 0.2 * FITS_PER_S, "green": 5 * FITS_PER_S}, 25.0)
     assert engine.answered_ratio("red", "blue") >= 0.95
@@ -123,12 +142,21 @@ def test_a_clock_that_steps_back_and_forth_loses_nothing() -> None:
 
     class Stepping(Engine):
         def _steps(self, now: float) -> None:
-            self.clock_off_s = dice.choice((-30.0, 0.0, 0.0, 0.0, 45.0)) if dice.random() < 0.02 else self.clock_off_s
+            self.clock_off_s = (
+                dice.choice((-30.0, 0.0, 0.0, 0.0, 45.0))
+                if dice.random() < 0.02
+                else self.clock_off_s
+            )
             super()._steps(now)
 
     stepping = Stepping(engine.dice, engine.rules)
     stepping.run({"": 2 * FITS_PER_S}, 20.0)
     (replica,) = stepping.ledger.replicas.values()
     assert stepping.ledger.reservations == {}
-    assert (stepping.ledger.queued, replica.held_tokens, replica.most_tokens, len(replica.live)) == (0, 0.0, 0.0, 0)
+    assert (
+        stepping.ledger.queued,
+        replica.held_tokens,
+        replica.most_tokens,
+        len(replica.live),
+    ) == (0, 0.0, 0.0, 0)
     assert stepping.came[""]["answered"] > 40

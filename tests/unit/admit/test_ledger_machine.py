@@ -1,4 +1,6 @@
-"""Any interleaving of asking, waiting, producing, returning (twice, too), replicas that come and go: held against a simple model."""
+"""Any interleaving of asking, waiting, producing, returning (twice, too), replicas that come and
+go: held against a simple model.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,19 @@ RULES = (
         max_queued=5,
         max_output_tokens=300,
         kv_token_budget=3000,
-        tenants={"a": TenantRule("a", 0.7, max_concurrency=3), "b": TenantRule("b", 0.3, tokens_per_minute=20_000)},
+        tenants={
+            "a": TenantRule("a", 0.7, max_concurrency=3),
+            "b": TenantRule("b", 0.3, tokens_per_minute=20_000),
+        },
         tenants_closed=True,
     ),
 )
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """The model: which numbers are admitted, and where; which wait, and until when; which have come to their end."""
+    """The model: which numbers are admitted, and where; which wait, and until when; which have come
+    to their end.
+    """
 
     numbers = Bundle("numbers")
 
@@ -48,17 +55,24 @@ class LedgerMachine(RuleBasedStateMachine):
         self.draining: set[str] = set()
         self.joins("r0")
 
-    def _admit(self, decision: Admitted, tenant: str, tokens: int, avoided: tuple[str, ...] = ()) -> None:
+    def _admit(
+        self, decision: Admitted, tenant: str, tokens: int, avoided: tuple[str, ...] = ()
+    ) -> None:
         number = decision.reservation
         assert number not in self.admitted
         assert number not in self.over
         assert decision.replica in self.here - self.draining - set(avoided)
         self.admitted[number] = (decision.replica, tenant, tokens)
-        # Never over-committed: what its prompts hold is there, for all that are admitted, whatever they go on to produce.
-        prompts = sum(held for replica, _, held in self.admitted.values() if replica == decision.replica)
+        # Never over-committed: what its prompts hold is there, for all that are admitted, whatever
+        # they go on to produce.
+        prompts = sum(
+            held for replica, _, held in self.admitted.values() if replica == decision.replica
+        )
         assert prompts <= min(KV_TOKENS, self.limits.kv_token_budget or KV_TOKENS) + 1e-6
         assert sum(replica == decision.replica for replica, _, _ in self.admitted.values()) <= SLOTS
-        limit = self.limits.tenants[tenant].max_concurrency if tenant in self.limits.tenants else None
+        limit = (
+            self.limits.tenants[tenant].max_concurrency if tenant in self.limits.tenants else None
+        )
         if limit is not None:
             assert sum(one == tenant for _, one, _ in self.admitted.values()) <= limit
 
@@ -73,10 +87,25 @@ class LedgerMachine(RuleBasedStateMachine):
         prefix=st.integers(0, 2),
     )
     def asks(
-        self, tenant: str, tokens: int, limit: int | None, sequences: int, avoided: tuple[str, ...], priority: int, prefix: int
+        self,
+        tenant: str,
+        tokens: int,
+        limit: int | None,
+        sequences: int,
+        avoided: tuple[str, ...],
+        priority: int,
+        prefix: int,
     ) -> object:
         asked = AskedRequest(
-            self.at, tokens, "exact", limit, tenant, sequences=sequences, not_on=avoided, priority=priority, prefix_key=prefix
+            self.at,
+            tokens,
+            "exact",
+            limit,
+            tenant,
+            sequences=sequences,
+            not_on=avoided,
+            priority=priority,
+            prefix_key=prefix,
         )
         decision, same = gate.decide(asked, self.ledger, self.limits, self.at)
         assert same is self.ledger
@@ -114,7 +143,11 @@ class LedgerMachine(RuleBasedStateMachine):
     def produces(self, number: int, tokens: int) -> None:
         gate.produced(self.ledger, number, tokens, self.at)
 
-    @rule(number=numbers, ended=st.sampled_from(("stop", "length", "cut", "unsent")), tokens=st.none() | st.integers(0, 600))
+    @rule(
+        number=numbers,
+        ended=st.sampled_from(("stop", "length", "cut", "unsent")),
+        tokens=st.none() | st.integers(0, 600),
+    )
     def returns(self, number: int, ended: gate.Ended, tokens: int | None) -> None:
         kept = number in self.admitted or number in self.waiting
         assert gate.returned(self.ledger, number, self.at, ended, None, tokens) is kept
@@ -149,9 +182,15 @@ class LedgerMachine(RuleBasedStateMachine):
         if name in self.here:
             (self.draining.add if on else self.draining.discard)(name)
 
-    @rule(name=st.sampled_from(NAMES), used=st.floats(0.5, 1.0), waits=st.integers(0, 3), preempted=st.integers(0, 50))
+    @rule(
+        name=st.sampled_from(NAMES),
+        used=st.floats(0.5, 1.0),
+        waits=st.integers(0, 3),
+        preempted=st.integers(0, 50),
+    )
     def is_observed(self, name: str, used: float, waits: int, preempted: int) -> None:
-        # Running is not told higher than it is, and what waits keeps sharing from being concluded: the sum of parts stands.
+        # Running is not told higher than it is, and what waits keeps sharing from being concluded:
+        # the sum of parts stands.
         gate.observed(self.ledger, name, Observation(used, 0, waits + 1, preempted), self.at)
 
     @rule(which=st.integers(0, 1))
@@ -173,7 +212,9 @@ class LedgerMachine(RuleBasedStateMachine):
             assert tenant.running == sum(one == name for _, one, _ in self.admitted.values())
             assert tenant.waiting == sum(one == name for _, one, _, _ in self.waiting.values())
             assert any(name in line.waiting for line in ledger.lines) == (tenant.waiting > 0)
-        assert all(line.blocked is None or line.blocked.number in self.waiting for line in ledger.lines)
+        assert all(
+            line.blocked is None or line.blocked.number in self.waiting for line in ledger.lines
+        )
 
     def teardown(self) -> None:
         """Everything that is returned leaves nothing behind."""
@@ -182,7 +223,10 @@ class LedgerMachine(RuleBasedStateMachine):
         assert not self.ledger.reservations
         assert self.ledger.queued == 0
         assert all(one.running == 0 and one.waiting == 0 for one in self.ledger.tenants.values())
-        assert all(not replica.live and replica.most_tokens == 0 for replica in self.ledger.replicas.values())
+        assert all(
+            not replica.live and replica.most_tokens == 0
+            for replica in self.ledger.replicas.values()
+        )
 
 
 TestLedgerMachine = LedgerMachine.TestCase

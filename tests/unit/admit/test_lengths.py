@@ -24,7 +24,9 @@ def test_a_bin_is_an_eighth_of_an_octave(tokens: int) -> None:
 
 def test_with_nothing_known_an_answer_runs_to_its_limit() -> None:
     one = Lengths().of("", "chat", "", 100, 1000)
-    assert one.remaining(0, 1000) == (1.0,) * 18  # the horizons up to 1,024, the first that it does not reach
+    assert (
+        one.remaining(0, 1000) == (1.0,) * 18
+    )  # the horizons up to 1,024, the first that it does not reach
     assert one.mean_tokens(1000) == pytest.approx(1000)
 
 
@@ -46,9 +48,13 @@ def test_the_chance_to_go_on_is_that_of_the_traffic() -> None:
         one.learn(tokens, tokens < 2048)
     row = dict(zip(HORIZONS, one.remaining(0, 2048), strict=False))
     for horizon in (48, 192, 384, 768):
-        assert row[horizon] == pytest.approx(sum(tokens > horizon for tokens in seen) / len(seen), abs=0.05)
+        assert row[horizon] == pytest.approx(
+            sum(tokens > horizon for tokens in seen) / len(seen), abs=0.05
+        )
     # Without memory: what has come to 400 tokens goes on as what has just begun.
-    assert dict(zip(HORIZONS, one.remaining(400, 1648), strict=False))[192] == pytest.approx(row[192], abs=0.07)
+    assert dict(zip(HORIZONS, one.remaining(400, 1648), strict=False))[192] == pytest.approx(
+        row[192], abs=0.07
+    )
     assert one.mean_tokens(2048) == pytest.approx(sum(seen) / len(seen), rel=0.08)
 
 

@@ -1,4 +1,6 @@
-"""Laws of lines, over any moves: each model is decided on as behind a gate of its own, and what the lines count adds up."""
+"""Laws of lines, over any moves: each model is decided on as behind a gate of its own, and what the
+lines count adds up.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from barostat.admit.rules import Rules, TenantRule
 
 
 class Both:
-    """Two models behind one gate, and each behind a gate of its own: what is decided is the same. `names`: number there by number here."""
+    """Two models behind one gate, and each behind a gate of its own: what is decided is the same.
+    `names`: number there by number here.
+    """
 
     def __init__(self, rules: Rules) -> None:
         self.one = two_models(rules, kv_tokens=3000)
@@ -81,29 +85,49 @@ def plain(decision: Decision) -> tuple[object, ...]:
     """Without its number."""
     if isinstance(decision, Refused):
         retry_s = decision.retry_after_s
-        return "Refused", decision.reason, decision.message, None if retry_s is None else pytest.approx(retry_s)
+        return (
+            "Refused",
+            decision.reason,
+            decision.message,
+            None if retry_s is None else pytest.approx(retry_s),
+        )
     if isinstance(decision, Admitted):
         return "Admitted", decision.replica, decision.output_cap, decision.waited_s
     return type(decision).__name__, decision[1:]
 
 
-SIZES = st.tuples(st.integers(1, 1200), st.sampled_from((20, 100, 400)), st.sampled_from(("red", "blue")), st.sampled_from((1, 1, 3)))
+SIZES = st.tuples(
+    st.integers(1, 1200),
+    st.sampled_from((20, 100, 400)),
+    st.sampled_from(("red", "blue")),
+    st.sampled_from((1, 1, 3)),
+)
 MOVES = st.one_of(
     st.tuples(st.just("ask"), st.sampled_from((A, B)), SIZES),
-    st.tuples(st.just("end"), st.integers(0, 50), st.tuples(st.integers(0, 500), st.sampled_from(("stop", "length", "cut", "unsent")))),
+    st.tuples(
+        st.just("end"),
+        st.integers(0, 50),
+        st.tuples(st.integers(0, 500), st.sampled_from(("stop", "length", "cut", "unsent"))),
+    ),
     st.tuples(st.just("produced"), st.integers(0, 50), st.integers(1, 300)),
     st.tuples(st.just("seen"), st.sampled_from((A, B)), st.integers(0, 9)),
     st.tuples(st.just("passes"), st.floats(0.001, 2.0), st.none()),
 )
 SHARED = (
     Rules(queue_deadline_s=4.0, max_queued=6, max_output_tokens=300),
-    Rules(queue_deadline_s=6.0, tenants={"red": TenantRule("red", 0.7), "blue": TenantRule("blue", 0.3)}, tenants_closed=True),
+    Rules(
+        queue_deadline_s=6.0,
+        tenants={"red": TenantRule("red", 0.7), "blue": TenantRule("blue", 0.3)},
+        tenants_closed=True,
+    ),
 )
 
 
 @given(st.sampled_from(SHARED), st.lists(MOVES, max_size=120))
 @settings(max_examples=60, deadline=None)
-def test_each_model_is_decided_on_as_behind_a_gate_of_its_own(rules: Rules, moves: list[tuple[str, object, object]]) -> None:
+def test_each_model_is_decided_on_as_behind_a_gate_of_its_own(
+    rules: Rules, moves: list[tuple[str, object, object]]
+) -> None:
     both = Both(rules)
     for move in moves:
         both.pass_s(0.06)  # what waits is tried again after so long, whatever came free
@@ -124,10 +148,14 @@ def test_lines_that_nobody_asks_for_are_forgotten() -> None:
     tried = Gate(kv_tokens=100_000, replicas=9)
     names = [f"r{number}" for number in range(9)]
     for number in range(1, 300):
-        one = tried.admit(not_on=tuple(name for place, name in enumerate(names) if number >> place & 1))
+        one = tried.admit(
+            not_on=tuple(name for place, name in enumerate(names) if number >> place & 1)
+        )
         assert tried.end(one.reservation, 10)
     assert len(tried.ledger.lines) <= 64
-    assert all(len(tenant.turns) == len(tried.ledger.lines) for tenant in tried.ledger.tenants.values())
+    assert all(
+        len(tenant.turns) == len(tried.ledger.lines) for tenant in tried.ledger.tenants.values()
+    )
     tried.at += 30.0
     used = tried.admit(not_on=("r1",))
     tried.at += 40.0
@@ -142,7 +170,9 @@ def test_lines_that_nobody_asks_for_are_forgotten() -> None:
 
 
 class LinesMachine(LedgerMachine):
-    """The same, where who waits may be told to keep off other engines, and engines turn out to serve something else."""
+    """The same, where who waits may be told to keep off other engines, and engines turn out to
+    serve something else.
+    """
 
     numbers = LedgerMachine.numbers
 
@@ -170,14 +200,22 @@ class LinesMachine(LedgerMachine):
         assert set(ledger.queues) == {line for line in ledger.lines if line.queued}
         for line in ledger.lines:
             assert line.queued == sum(turn.waiting for turn in line.turns)
-            assert line.queued == sum(one.waits and one.turn.line is line for one in ledger.reservations.values())
+            assert line.queued == sum(
+                one.waits and one.turn.line is line for one in ledger.reservations.values()
+            )
             assert line.running == sum(turn.running for turn in line.turns)
             assert set(line.waiting) == {turn.tenant.name for turn in line.turns if turn.waiting}
             assert line.names == ledger.replicas.keys() - line.not_on
-            assert line.beside == [other for other in ledger.lines if other is not line and not other.names.isdisjoint(line.names)]
+            assert line.beside == [
+                other
+                for other in ledger.lines
+                if other is not line and not other.names.isdisjoint(line.names)
+            ]
             assert line.blocked is None or (line.blocked.waits and line.blocked.turn.line is line)
             assert line.claimed is None or line in line.claimed.claims
-            assert line.claimed is None or (line.claimed.open and line.claimed is ledger.replicas.get(line.claimed.name))
+            assert line.claimed is None or (
+                line.claimed.open and line.claimed is ledger.replicas.get(line.claimed.name)
+            )
         for one in ledger.reservations.values():
             assert all(turn.line in ledger.lines for turn in one.turns)
         for name, replica in ledger.replicas.items():

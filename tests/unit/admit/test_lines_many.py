@@ -1,4 +1,6 @@
-"""Many models behind one gate: what a request costs does not grow with the lines of others, and none is lost for their number."""
+"""Many models behind one gate: what a request costs does not grow with the lines of others, and
+none is lost for their number.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Counted(dict[Any, Any]):
         return super().values()
 
 
-def many(models: int, rules: Rules | None = None, kv_tokens: int = 1000) -> tuple[Gate, list[Where]]:
+def many(
+    models: int, rules: Rules | None = None, kv_tokens: int = 1000
+) -> tuple[Gate, list[Where]]:
     """A gate before an engine of each of so many models, and where requests of each may not go."""
     tried = Gate(rules, kv_tokens, replicas=models)
     names = [f"r{number}" for number in range(models)]
@@ -65,7 +69,9 @@ def test_lines_come_and_go_and_each_knows_those_beside_it() -> None:
     lines = tried.ledger.lines
     assert len(lines) > 20
     for line in lines:
-        assert line.beside == [other for other in lines if other is not line and not other.names.isdisjoint(line.names)]
+        assert line.beside == [
+            other for other in lines if other is not line and not other.names.isdisjoint(line.names)
+        ]
     for name, replica in tried.ledger.replicas.items():
         assert replica.lines == [line for line in lines if name in line.names]
 
@@ -95,7 +101,10 @@ def test_whose_turn_it_is_elsewhere_is_not_asked_for_each_that_is_admitted() -> 
 
 
 def test_of_many_lines_who_came_first_is_first_and_a_tenants_limit_holds_in_all() -> None:
-    rules = Rules(queue_deadline_s=1000.0, tenants={"red": TenantRule("red", 0.5, max_concurrency=9), "blue": TenantRule("blue", 0.5)})
+    rules = Rules(
+        queue_deadline_s=1000.0,
+        tenants={"red": TenantRule("red", 0.5, max_concurrency=9), "blue": TenantRule("blue", 0.5)},
+    )
     tried, models = many(3, rules, kv_tokens=2000)
     for not_on in models[:2]:
         full(tried, not_on, 0, tenant="red")
@@ -110,7 +119,9 @@ def test_of_many_lines_who_came_first_is_first_and_a_tenants_limit_holds_in_all(
 
 
 def test_what_a_tenants_limit_held_back_elsewhere_is_tried_at_once_when_one_of_its_ends() -> None:
-    rules = Rules(queue_deadline_s=1000.0, tenants={"red": TenantRule("red", 1.0, max_concurrency=4)})
+    rules = Rules(
+        queue_deadline_s=1000.0, tenants={"red": TenantRule("red", 1.0, max_concurrency=4)}
+    )
     tried, models = many(3, rules, kv_tokens=1000)
     gate.joined(tried.ledger, "r9", Pool(1000, 16, 1024, 8192), tried.at)
     running = [tried.admit(tenant="red", not_on=models[0]).reservation for _ in range(2)]

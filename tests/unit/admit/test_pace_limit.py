@@ -1,4 +1,6 @@
-"""Fewer run where tokens come too slowly, more where they come in time, and neither chance nor a slow engine shuts the gate."""
+"""Fewer run where tokens come too slowly, more where they come in time, and neither chance nor a
+slow engine shuts the gate.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ ITL_S = 0.010
 
 
 def settled(base_s: float, each_s: float, fits: int, looks: int = 60) -> tuple[PaceLimit, int]:
-    """The limit of an engine whose step takes so long, behind a queue that never ends; what runs in the end."""
+    """The limit of an engine whose step takes so long, behind a queue that never ends; what runs in
+    the end.
+    """
     limit, running = PaceLimit(), fits
     for _ in range(looks):
         limit.look(base_s + each_s * running, running, ITL_S)
@@ -25,8 +29,12 @@ def settled(base_s: float, each_s: float, fits: int, looks: int = 60) -> tuple[P
     return limit, running
 
 
-@pytest.mark.parametrize(("base_s", "each_s", "fits"), [(0.0, 0.001, 40), (0.004, 0.0002, 100), (0.007, 0.00005, 400)])
-def test_what_runs_settles_where_tokens_come_in_time(base_s: float, each_s: float, fits: int) -> None:
+@pytest.mark.parametrize(
+    ("base_s", "each_s", "fits"), [(0.0, 0.001, 40), (0.004, 0.0002, 100), (0.007, 0.00005, 400)]
+)
+def test_what_runs_settles_where_tokens_come_in_time(
+    base_s: float, each_s: float, fits: int
+) -> None:
     _, running = settled(base_s, each_s, fits)
     assert 0.7 * ITL_S <= base_s + each_s * running <= 0.95 * ITL_S
 

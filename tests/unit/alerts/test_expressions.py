@@ -30,13 +30,20 @@ def test_a_version_has_its_names(version: str | None, usage: list[str], gap: lis
     assert names(vllm.ITL, terms) == gap
 
 
-@pytest.mark.parametrize(("wanted", "bound"), [(2.0, 2.5), (2.5, 2.5), (0.0001, 0.001), (5000.0, None)])
+@pytest.mark.parametrize(
+    ("wanted", "bound"), [(2.0, 2.5), (2.5, 2.5), (0.0001, 0.001), (5000.0, None)]
+)
 def test_a_promise_is_counted_by_the_bucket_next_above(wanted: float, bound: float | None) -> None:
     assert next_bucket(buckets("ttft", 0), wanted) == bound
 
 
-@pytest.mark.parametrize(("bound", "written", "others"), [(1, ("1", "1.0"), ("10", "11.0", "1x0")), (2.5, ("2.5",), ("2x5", "2.50"))])
-def test_a_bound_is_found_however_the_client_writes_it(bound: float, written: tuple[str, ...], others: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("bound", "written", "others"),
+    [(1, ("1", "1.0"), ("10", "11.0", "1x0")), (2.5, ("2.5",), ("2x5", "2.50"))],
+)
+def test_a_bound_is_found_however_the_client_writes_it(
+    bound: float, written: tuple[str, ...], others: tuple[str, ...]
+) -> None:
     expression = bucket_label(bound)[1:]
     assert all(re.fullmatch(expression, one) for one in written)
     assert not any(re.fullmatch(expression, one) for one in others)

@@ -33,19 +33,30 @@ def test_with_every_promise_no_alert_is_left_out() -> None:
 
 def test_what_cannot_be_made_is_left_out_with_the_reason() -> None:
     found = rules_of(Terms(version=parse_version("0.31.0")))
-    assert set(found.left_out) == {"BarostatSloFastBurn", "BarostatSloSlowBurn", "BarostatNotAsDeclared", "BarostatEngineRefusals"}
+    assert set(found.left_out) == {
+        "BarostatSloFastBurn",
+        "BarostatSloSlowBurn",
+        "BarostatNotAsDeclared",
+        "BarostatEngineRefusals",
+    }
     assert "--ttft-p99" in found.left_out["BarostatSloFastBurn"]
     assert "0.31.0 has no queue limits" in found.left_out["BarostatEngineRefusals"]
 
 
 @pytest.mark.parametrize("version", [None, "0.6.6", "0.20.0", "0.33.0"])
 def test_an_alert_reads_what_is_recorded_or_what_others_show(version: str | None) -> None:
-    terms = Terms(version=parse_version(version), promised=EVERYTHING, labels={"namespace": "inference", "model_name": "m"})
+    terms = Terms(
+        version=parse_version(version),
+        promised=EVERYTHING,
+        labels={"namespace": "inference", "model_name": "m"},
+    )
     recordings, alerting = (group["rules"] for group in rules_of(terms).groups)
     recorded = {rule["record"] for rule in recordings}
     for rule in alerting:
         for name in metrics_in(rule["expr"]):
-            assert name in recorded or not name.startswith(("replica:", "model:")), f"{rule['alert']} reads {name}"
+            assert name in recorded or not name.startswith(("replica:", "model:")), (
+                f"{rule['alert']} reads {name}"
+            )
 
 
 def test_each_alert_says_where_what_and_which_command() -> None:
@@ -58,23 +69,38 @@ def test_each_alert_says_where_what_and_which_command() -> None:
 
 
 def test_the_command_names_the_target_where_there_is_one() -> None:
-    terms = Terms(target="deploy/vllm -n inference", workload="chat", runbooks="https://docs.example/alerts")
+    terms = Terms(
+        target="deploy/vllm -n inference", workload="chat", runbooks="https://docs.example/alerts"
+    )
     rule = made(terms)["BarostatPreempting"]
     assert rule["labels"] == {"severity": "critical", "workload": "chat"}
     assert isinstance(rule["annotations"], dict)
-    assert rule["annotations"]["description"].endswith("Next: barostat diagnose deploy/vllm -n inference")
+    assert rule["annotations"]["description"].endswith(
+        "Next: barostat diagnose deploy/vllm -n inference"
+    )
     assert rule["annotations"]["runbook_url"] == "https://docs.example/alerts#barostatpreempting"
 
 
 def test_without_a_target_the_labels_say_where() -> None:
-    assert next_command(BY_NAME["BarostatPreempting"], Terms()).startswith("barostat diagnose {{ if $labels.pod }}pod/")
+    assert next_command(BY_NAME["BarostatPreempting"], Terms()).startswith(
+        "barostat diagnose {{ if $labels.pod }}pod/"
+    )
     assert next_command(BY_NAME["BarostatEngineNotSeen"], Terms()) == "barostat diagnose -A"
-    assert next_command(BY_NAME["BarostatEngineNotSeen"], Terms(labels={"namespace": "x"})) == "barostat diagnose -n x"
-    assert next_command(BY_NAME["BarostatGatewayReplicaDown"], Terms()) == "barostat diagnose http://{{ $labels.replica }}"
+    assert (
+        next_command(BY_NAME["BarostatEngineNotSeen"], Terms(labels={"namespace": "x"}))
+        == "barostat diagnose -n x"
+    )
+    assert (
+        next_command(BY_NAME["BarostatGatewayReplicaDown"], Terms())
+        == "barostat diagnose http://{{ $labels.replica }}"
+    )
 
 
 def test_the_thresholds_are_those_of_the_diagnosis() -> None:
-    assert (capacity_waiting.FEW, capacity_waiting.FEW_RATIO) == (requests_waiting.FEW, requests_waiting.FEW_RATIO)
+    assert (capacity_waiting.FEW, capacity_waiting.FEW_RATIO) == (
+        requests_waiting.FEW,
+        requests_waiting.FEW_RATIO,
+    )
     assert (preempting.HEAVY_PER_FINISHED, preempting.HEAVY_PER_S, preempting.RARE_PER_FINISHED, preempting.FEW) == (
         preemption_heavy.HEAVY_PER_FINISHED, preemption_heavy.HEAVY_PER_S, preemption_heavy.RARE_PER_FINISHED, preemption_heavy.FEW,
     )  # fmt: skip
@@ -98,7 +124,14 @@ def test_an_alert_is_a_value() -> None:
         BY_NAME["BarostatPreempting"].severity = "warning"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("terms", [Terms(), Terms(labels={"namespace": "x"}), Terms(target="deploy/vllm -n x", limits_file="a.yaml")])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        Terms(),
+        Terms(labels={"namespace": "x"}),
+        Terms(target="deploy/vllm -n x", limits_file="a.yaml"),
+    ],
+)
 def test_each_next_command_is_one(terms: Terms) -> None:
     for alert in alerts():
         command = re.sub(r"\{\{ if .*\{\{ end \}\}", "pod/vllm-0 -n x", next_command(alert, terms))

@@ -7,7 +7,10 @@ from barostat.alerts.terms import Terms
 
 
 def test_a_pod_that_is_selected_need_never_have_shown_a_metric() -> None:
-    found = of_engines('x{labels_and_reason="OOMKilled"}', Terms(labels={"namespace": "n", "pod": "~v-.*", "model_name": "m"}))
+    found = of_engines(
+        'x{labels_and_reason="OOMKilled"}',
+        Terms(labels={"namespace": "n", "pod": "~v-.*", "model_name": "m"}),
+    )
     assert found == 'x{namespace="n",pod=~"v-.*",reason="OOMKilled"}'
 
 

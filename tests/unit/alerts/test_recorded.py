@@ -30,7 +30,10 @@ def test_a_rule_reads_only_what_stands_before_it(version: str | None) -> None:
 
 
 def test_before_0_20_all_that_wait_are_counted() -> None:
-    by_name = {one.name: one.expression for one in recorded(Terms(version=parse_version("0.19.0"), labels={"job": "x"}))}
+    by_name = {
+        one.name: one.expression
+        for one in recorded(Terms(version=parse_version("0.19.0"), labels={"job": "x"}))
+    }
     assert by_name[CAPACITY_WAITING] == 'replica:vllm_waiting:sum{job="x"}'
 
 

@@ -57,7 +57,9 @@ def test_every_card_goes_by_its_own_name_also_with_a_count(card: object) -> None
     assert (several.card, several.count) == (card, 4)
 
 
-@pytest.mark.parametrize("text", ["H100 banana", "banana", "GB100", "0xH100", "5000xH100", "H1000", "x4", "", "4x"])
+@pytest.mark.parametrize(
+    "text", ["H100 banana", "banana", "GB100", "0xH100", "5000xH100", "H1000", "x4", "", "4x"]
+)
 def test_what_is_no_card_is_none(text: str) -> None:
     assert asked_cards(text) is None
 

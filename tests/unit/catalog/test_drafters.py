@@ -1,4 +1,6 @@
-"""A checkpoint that is not in the catalogue is read by its sibling with weights of another format."""
+"""A checkpoint that is not in the catalogue is read by its sibling with weights of another
+format.
+"""
 
 from __future__ import annotations
 

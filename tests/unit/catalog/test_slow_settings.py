@@ -1,4 +1,6 @@
-"""Which settings make steps slow, as flags, variables and log lines tell them, and what is set instead."""
+"""Which settings make steps slow, as flags, variables and log lines tell them, and what is set
+instead.
+"""
 
 # ruff: noqa: E501 (log lines as they are printed)
 
@@ -17,11 +19,15 @@ def told(config: EngineConfig, cards: float | None = None) -> list[str]:
 
 
 def config(**values: str | float | bool) -> EngineConfig:
-    return EngineConfig({name: ConfigValue(value, "flag", f"--{name}={value}") for name, value in values.items()})
+    return EngineConfig(
+        {name: ConfigValue(value, "flag", f"--{name}={value}") for name, value in values.items()}
+    )
 
 
 def logged(line: str, *flags: str) -> EngineConfig:
-    return resolve(args=("vllm", "serve", "m", *flags), log_settings=digest([line], source="log").settings)
+    return resolve(
+        args=("vllm", "serve", "m", *flags), log_settings=digest([line], source="log").settings
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,12 +75,19 @@ def test_a_line_like_it_tells_nothing(line: str) -> None:
         ("INFO 03-20 10:08:32 [cuda.py:446] nothing of it", True),
     ],
 )  # fmt: skip
-def test_attention_that_was_asked_for_counts_unless_the_log_has_another(line: str, is_told: bool) -> None:
+def test_attention_that_was_asked_for_counts_unless_the_log_has_another(
+    line: str, is_told: bool
+) -> None:
     """What vLLM chose by itself is what the card has: nothing to set instead."""
     asked = ("--attention-backend", "TRITON_ATTN")
-    assert (told(logged(line, *asked)) == ["attention runs on TRITON_ATTN, not on kernels for this card"]) is is_told
+    assert (
+        told(logged(line, *asked))
+        == ["attention runs on TRITON_ATTN, not on kernels for this card"]
+    ) is is_told
     assert not logged(line, *asked).problems
-    assert told(config(VLLM_ATTENTION_BACKEND="XFORMERS")) == ["attention runs on XFORMERS, not on kernels for this card"]
+    assert told(config(VLLM_ATTENTION_BACKEND="XFORMERS")) == [
+        "attention runs on XFORMERS, not on kernels for this card"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +107,10 @@ def test_ranks_beyond_the_cards_are_on_other_nodes_and_stages_belong_between_the
     assert "16 tensor parallel ranks on 8 cards here" in found[0].told
     assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in found[0].instead
     assert told(config(tensor_parallel_size=8, pipeline_parallel_size=2), 8.0) == []
-    assert "16 tensor parallel ranks where a usual node has 8 cards" in told(config(tensor_parallel_size=16))[0]
+    assert (
+        "16 tensor parallel ranks where a usual node has 8 cards"
+        in told(config(tensor_parallel_size=16))[0]
+    )
     assert told(config(tensor_parallel_size=8)) == []
 
 
@@ -106,5 +122,16 @@ def test_sockets_between_stages_or_replicas_are_no_layers_link() -> None:
 def test_variables_of_debugging_count_where_they_are_on() -> None:
     env = {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_P2P_DISABLE": "1"}
     found = told(resolve(args=("vllm", "serve", "m", "--tensor-parallel-size", "2"), env=env))
-    assert found == ["NCCL_P2P_DISABLE: ranks exchange through the host's memory", "CUDA_LAUNCH_BLOCKING: the host waits for every kernel"]
-    assert told(resolve(args=("vllm", "serve", "m"), env={"CUDA_LAUNCH_BLOCKING": "0", "NCCL_P2P_DISABLE": "1"})) == []
+    assert found == [
+        "NCCL_P2P_DISABLE: ranks exchange through the host's memory",
+        "CUDA_LAUNCH_BLOCKING: the host waits for every kernel",
+    ]
+    assert (
+        told(
+            resolve(
+                args=("vllm", "serve", "m"),
+                env={"CUDA_LAUNCH_BLOCKING": "0", "NCCL_P2P_DISABLE": "1"},
+            )
+        )
+        == []
+    )

@@ -1,4 +1,6 @@
-"""The catalogue of arguments, behaviours and defaults answers by version, and says when it cannot."""
+"""The catalogue of arguments, behaviours and defaults answers by version, and says when it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def version(text: str) -> EngineVersion:
         ("no_such_flag", "0.32.0", None),
     ],
 )
-def test_an_argument_is_there_between_its_first_and_last_version(name: str, at: str, expected: bool | None) -> None:
+def test_an_argument_is_there_between_its_first_and_last_version(
+    name: str, at: str, expected: bool | None
+) -> None:
     assert has_flag(name, version(at)) is expected
 
 
@@ -120,10 +124,17 @@ def test_a_default_that_differs_between_versions_is_uncertain_without_one() -> N
         (None, 141.0, "0.32.0", 1024, 8192),
     ],
 )
-def test_batch_defaults_follow_the_memory_of_the_card(card: str | None, gib: float | None, at: str, seqs: int, budget: int) -> None:
+def test_batch_defaults_follow_the_memory_of_the_card(
+    card: str | None, gib: float | None, at: str, seqs: int, budget: int
+) -> None:
     device = Device(card, gib)
-    found = [default(name, version(at), device) for name in ("max_num_seqs", "max_num_batched_tokens")]
-    assert [(each.value, each.certain) for each in found if each is not None] == [(seqs, True), (budget, True)]
+    found = [
+        default(name, version(at), device) for name in ("max_num_seqs", "max_num_batched_tokens")
+    ]
+    assert [(each.value, each.certain) for each in found if each is not None] == [
+        (seqs, True),
+        (budget, True),
+    ]
 
 
 def test_batch_defaults_are_uncertain_where_the_card_is_not_known() -> None:
@@ -146,7 +157,10 @@ def test_v0_had_256_sequences_and_no_fixed_budget() -> None:
     assert default("max_num_batched_tokens", version("0.6.4")) is None
 
 
-@pytest.mark.parametrize(("name", "before", "since"), [("full-sequence-admission", "0.18.1", "0.19.0"), ("v1-default", "0.7.3", "0.8.0")])
+@pytest.mark.parametrize(
+    ("name", "before", "since"),
+    [("full-sequence-admission", "0.18.1", "0.19.0"), ("v1-default", "0.7.3", "0.8.0")],
+)
 def test_a_behaviour_begins_with_its_version(name: str, before: str, since: str) -> None:
     assert behaves(name, version(before)) is False
     assert behaves(name, version(since)) is True

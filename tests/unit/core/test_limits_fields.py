@@ -20,7 +20,12 @@ def test_only_a_tenant_needs_something() -> None:
 
 
 def test_every_bound_is_of_a_field_that_exists() -> None:
-    sections = [kind for _, kind in fields_of(LimitsSpec).values() if dataclasses.is_dataclass(kind)]
+    sections = [
+        kind for _, kind in fields_of(LimitsSpec).values() if dataclasses.is_dataclass(kind)
+    ]
     names = {name for kind in (*sections, TenantLimits) for name, _ in fields_of(kind).values()}  # type: ignore[arg-type]
     assert set(BOUNDS) <= names
-    assert (bounds("max_num_seqs", int), bounds("max_stream_seconds", float)) == ((1, None, False), (0, None, True))
+    assert (bounds("max_num_seqs", int), bounds("max_stream_seconds", float)) == (
+        (1, None, False),
+        (0, None, True),
+    )

@@ -9,7 +9,12 @@ from barostat.core.naming import camel
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("max_num_seqs", "maxNumSeqs"), ("max-num-seqs", "maxNumSeqs"), ("watermark", "watermark"), ("ttft_p99_seconds", "ttftP99Seconds")],
+    [
+        ("max_num_seqs", "maxNumSeqs"),
+        ("max-num-seqs", "maxNumSeqs"),
+        ("watermark", "watermark"),
+        ("ttft_p99_seconds", "ttftP99Seconds"),
+    ],
 )
 def test_a_name_in_a_document(name: str, expected: str) -> None:
     assert camel(name) == expected

@@ -42,7 +42,9 @@ def test_a_stale_need_is_unknown() -> None:
 
 
 def test_one_of_needs_any_is_enough_and_none_is_unknown() -> None:
-    either = Symptom("either", "either", lambda _: Absent("fine"), needs_any=("kv_usage_ratio", "log_gpu_oom"))
+    either = Symptom(
+        "either", "either", lambda _: Absent("fine"), needs_any=("kv_usage_ratio", "log_gpu_oom")
+    )
     assert judge(either, window(log_gpu_oom=0)) == Absent("fine")
     verdict = judge(either, window())
     assert isinstance(verdict, Unknown)

@@ -16,4 +16,10 @@ def test_a_figure_is_never_in_powers_of_ten(value: float, digits: int, told: str
 
 
 def test_a_latency_below_a_second_is_told_in_milliseconds() -> None:
-    assert [seconds(value) for value in (0.0, 0.0557, 0.999, 1.0, 12.34)] == ["0 s", "55.7 ms", "999 ms", "1 s", "12.3 s"]
+    assert [seconds(value) for value in (0.0, 0.0557, 0.999, 1.0, 12.34)] == [
+        "0 s",
+        "55.7 ms",
+        "999 ms",
+        "1 s",
+        "12.3 s",
+    ]

@@ -28,7 +28,18 @@ def test_builds_compare_as_their_release(text: str, release: tuple[int, int, int
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", "main", "2026-08", "2026.08", "ROCm fork 2024-08", "nightly", "9" * 5000 + ".1", "0." + "9" * 5000]
+    "text",
+    [
+        None,
+        "",
+        "main",
+        "2026-08",
+        "2026.08",
+        "ROCm fork 2024-08",
+        "nightly",
+        "9" * 5000 + ".1",
+        "0." + "9" * 5000,
+    ],
 )
 def test_what_names_no_version_is_none(text: str | None) -> None:
     assert parse_version(text) is None

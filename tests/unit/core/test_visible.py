@@ -33,15 +33,23 @@ def test_what_acts_is_written_out(text: str, seen: str) -> None:
 @pytest.mark.sweep
 def test_no_control_format_or_unpaired_character_of_unicode_is_left_but_tab_and_line_ends() -> None:
     kinds = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    acting = "".join(char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) in kinds)
+    acting = "".join(
+        char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) in kinds
+    )
     left = {char for char in visible(acting) if unicodedata.category(char) in kinds}
     seen_but_format = {char for char in left if unicodedata.category(char) == "Cf"}
     assert left - seen_but_format <= {"\t", "\n"}
-    assert all(unicodedata.name(char).split()[0] in ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN", "SHORTHAND") for char in seen_but_format)
+    assert all(
+        unicodedata.name(char).split()[0] in ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN", "SHORTHAND")
+        for char in seen_but_format
+    )
 
 
 def test_what_is_written_out_within_json_is_json() -> None:
-    assert json.loads(visible(json.dumps("\x9b\u202e\U000e0041", ensure_ascii=False))) == "\x9b\u202e\U000e0041"
+    assert (
+        json.loads(visible(json.dumps("\x9b\u202e\U000e0041", ensure_ascii=False)))
+        == "\x9b\u202e\U000e0041"
+    )
 
 
 def test_one_line_is_one_line() -> None:

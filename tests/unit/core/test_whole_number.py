@@ -12,6 +12,8 @@ def test_digits_are_a_number(text: str, number: int) -> None:
     assert whole_number(text) == number
 
 
-@pytest.mark.parametrize("text", ["", " 1", "-1", "+1", "1_0", "1.0", "²", "٣", "9" * 19, "9" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", " 1", "-1", "+1", "1_0", "1.0", "²", "٣", "9" * 19, "9" * 5000]
+)
 def test_anything_else_is_none(text: str) -> None:
     assert whole_number(text) is None

@@ -13,7 +13,9 @@ from barostat.core.window import CLOCK_SKEW_S, Window
 
 
 def usage(*values: float, start: float = 100.0, step: float = 5.0) -> Signal:
-    made = signal("kv_usage_ratio", [(start + step * i, value) for i, value in enumerate(values)], "test")
+    made = signal(
+        "kv_usage_ratio", [(start + step * i, value) for i, value in enumerate(values)], "test"
+    )
     assert made is not None
     return made
 

@@ -1,4 +1,6 @@
-"""What a client may send around its requests: an offer to upgrade, trailers, an older HTTP; and what is one request stays one."""
+"""What a client may send around its requests: an offer to upgrade, trailers, an older HTTP; and
+what is one request stays one.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,26 @@ import pytest
 from tests.support.gateway_wire import Heard, World, chat, ok
 
 ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}]}).encode())
-OFFER = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA")
+OFFER = (
+    "Connection: Upgrade, HTTP2-Settings",
+    "Upgrade: h2c",
+    "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
+)
 """As the HTTP client of Java sends it with every request that is not encrypted."""
 
 
 def in_chunks(request: bytes) -> bytes:
     head, _, body = request.partition(b"\r\n\r\n")
     lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
-    return b"\r\n".join((*lines, b"Transfer-Encoding: chunked")) + b"\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    return b"\r\n".join(
+        (*lines, b"Transfer-Encoding: chunked")
+    ) + b"\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
 
 
-@pytest.mark.parametrize("request_bytes", [chat("hello", *OFFER, max_tokens=5), in_chunks(chat("hello", *OFFER, max_tokens=5))])
+@pytest.mark.parametrize(
+    "request_bytes",
+    [chat("hello", *OFFER, max_tokens=5), in_chunks(chat("hello", *OFFER, max_tokens=5))],
+)
 def test_a_body_behind_an_offer_to_upgrade_is_the_body(request_bytes: bytes) -> None:
     body = chat("hello", max_tokens=5).partition(b"\r\n\r\n")[2]
     for at in range(1, len(request_bytes)):
@@ -77,7 +88,9 @@ def test_a_body_in_many_small_chunks_is_no_trailer() -> None:
 def test_the_connection_of_an_http_1_0_client_ends_with_its_answer() -> None:
     world = World()
     client = world.client()
-    client.sends(chat("hello", "Connection: keep-alive", max_tokens=5).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
+    client.sends(
+        chat("hello", "Connection: keep-alive", max_tokens=5).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    )
     world.engine().says(ANSWER)
     assert client.heard == ANSWER
     assert client.wire.closing
@@ -87,7 +100,9 @@ def test_the_connection_of_an_http_1_0_client_ends_with_its_answer() -> None:
 def test_what_a_browser_asks_before_it_sends_a_key_needs_none() -> None:
     world = World(keys={"k": "red"}, engine_key="secret")
     client = world.client()
-    client.sends(b"OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: x\r\nOrigin: http://a\r\nAccess-Control-Request-Method: POST\r\n\r\n")
+    client.sends(
+        b"OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: x\r\nOrigin: http://a\r\nAccess-Control-Request-Method: POST\r\n\r\n"
+    )
     assert b"secret" not in world.engine().heard
     world.engine().says(ok(b"", b"access-control-allow-origin: *"))
     assert client.heard.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -102,7 +117,9 @@ def test_a_path_that_an_engine_spells_otherwise_does_not_lead_round_the_gateway(
     client.sends(chat(max_tokens=5).replace(b"completions HTTP", b"completions/ HTTP"))
     engine = world.engine()
     (host,) = (headers[b"host"] for _, _, headers, _ in Heard(engine.heard).requests)
-    engine.says(ok(b"", b"location: http://%b/v1/chat/completions" % host, status=b"307 Temporary Redirect"))
+    engine.says(
+        ok(b"", b"location: http://%b/v1/chat/completions" % host, status=b"307 Temporary Redirect")
+    )
     assert b"\r\nlocation: /v1/chat/completions\r\n" in client.heard
     assert host not in client.heard
     world.at_rest()
@@ -111,7 +128,14 @@ def test_a_path_that_an_engine_spells_otherwise_does_not_lead_round_the_gateway(
 def test_each_request_has_the_tenant_of_its_own_key() -> None:
     world = World(keys={"k": "red", "j": "blue"})
     client = world.client()
-    for key, tenant in (("k", "red"), ("k", "red"), ("j", "blue"), ("x", None), ("", None), ("k", "red")):
+    for key, tenant in (
+        ("k", "red"),
+        ("k", "red"),
+        ("j", "blue"),
+        ("x", None),
+        ("", None),
+        ("k", "red"),
+    ):
         client.sends(chat("hello", f"Authorization: Bearer {key}", max_tokens=5))
         current = client.protocol.current
         assert (current.tenant if current is not None else None) == tenant

@@ -1,4 +1,6 @@
-"""What is decided is done: caps, refusals, waiting, leaving, deadlines, shadow, failure policies, and replicas that come and go."""
+"""What is decided is done: caps, refusals, waiting, leaving, deadlines, shadow, failure policies,
+and replicas that come and go.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,13 @@ def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
     for request in (chat(), chat(max_tokens=101), chat(max_completion_tokens=101)):
         client.sends(request)
     assert client.heard.count(b"HTTP/1.1 400 ") == 3
-    for named in (b"max_tokens", b"max_completion_tokens"):  # as the route has it, where the clients look for it
-        assert b'(%b).","type":"invalid_request_error","param":"%b"' % (named, named) in client.heard
+    for named in (
+        b"max_tokens",
+        b"max_completion_tokens",
+    ):  # as the route has it, where the clients look for it
+        assert (
+            b'(%b).","type":"invalid_request_error","param":"%b"' % (named, named) in client.heard
+        )
     client.sends(post("/v1/responses", {"input": "x"}))
     assert client.heard.endswith(
         b'(max_output_tokens).","type":"invalid_request_error","param":"max_output_tokens","code":"no-output-limit"}}'
@@ -81,7 +88,18 @@ def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b'{"max_tokens": "five"}', b'{"n": 0}', b'{"n": true}', b'{"max_tokens": -1}', b"[" * 100_000],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"x"',
+        b"\xff\xfe",
+        b'{"max_tokens": "five"}',
+        b'{"n": 0}',
+        b'{"n": true}',
+        b'{"max_tokens": -1}',
+        b"[" * 100_000,
+    ],
 )
 def test_a_body_that_no_engine_would_take_is_refused_here(document: bytes) -> None:
     world = World()
@@ -151,9 +169,14 @@ def test_who_waits_past_the_deadline_is_told_when_to_come_back() -> None:
 
 
 def test_too_long_for_any_engine_is_counted_and_refused() -> None:
-    """Above the bound's reach the engine is asked; what cannot be counted passes, or not, as the policy says."""
+    """Above the bound's reach the engine is asked; what cannot be counted passes, or not, as the
+    policy says.
+    """
     for policy, expected in (("open", b""), ("closed", b"HTTP/1.1 503 ")):
-        world = World(f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}")
+        world = World(
+            f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: "
+            f"{policy}}}}}"
+        )
         world.desk.counter = _Uncountable(world)  # type: ignore[assignment]
         client = world.client()
         client.sends(chat("x" * 300, max_tokens=5))
@@ -175,17 +198,25 @@ class _Uncountable:
 def test_an_exact_count_decides() -> None:
     world = World("request: {maxInputTokens: 100}")
     client = world.client()
-    world.desk.counter = type("Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 101))})()
+    world.desk.counter = type(
+        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 101))}
+    )()
     client.sends(chat("x" * 300, max_tokens=5))
     assert client.heard.startswith(b"HTTP/1.1 413 ")
     assert b"input-too-long" in client.heard
-    world.desk.counter = type("Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 100))})()
+    world.desk.counter = type(
+        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 100))}
+    )()
     client.sends(chat("x" * 300, max_tokens=5))
     assert len(world.engines) == 1
 
 
 def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
-    world = World("request: {maxInputTokens: 4, maxOutputTokens: 5, onMissingOutputLimit: refuse, maxStreamSeconds: 1}", shadow=True)
+    world = World(
+        "request: {maxInputTokens: 4, maxOutputTokens: 5, onMissingOutputLimit: refuse, "
+        "maxStreamSeconds: 1}",
+        shadow=True,
+    )
     client = world.client()
     request = chat()
     client.sends(request)
@@ -222,7 +253,9 @@ def test_without_the_pool_the_failure_policy_decides() -> None:
 
 
 def test_without_the_pool_one_requests_limits_are_kept_all_the_same() -> None:
-    world = World("request: {maxOutputTokens: 100, maxInputTokens: 10}", pool_tokens=None, longest_tokens=None)
+    world = World(
+        "request: {maxOutputTokens: 100, maxInputTokens: 10}", pool_tokens=None, longest_tokens=None
+    )
     world.client().sends(post("/v1/completions", {"prompt": [1, 2], "max_tokens": 500}))
     assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 100
     client = world.client()
@@ -241,7 +274,10 @@ def test_an_engine_out_of_rotation_gets_nothing_new() -> None:
     world.desk.stands(world.replicas[0], "up")
     for _ in range(5):
         world.client().sends(chat(max_tokens=5))
-    assert {one.protocol.replica.name for one in world.engines} == {"engine-0:8000", "engine-1:8000"}
+    assert {one.protocol.replica.name for one in world.engines} == {
+        "engine-0:8000",
+        "engine-1:8000",
+    }
 
 
 def test_prompts_that_begin_alike_go_to_the_same_engine() -> None:
@@ -271,7 +307,13 @@ def test_a_stream_that_has_had_its_time_ends_properly() -> None:
     client = world.client()
     client.sends(chat(max_tokens=500, stream=True))
     piece = event(
-        {"id": "s1", "object": "chat.completion.chunk", "created": 3, "model": "m", "choices": [{"index": 0, "delta": {"content": "a"}}]}
+        {
+            "id": "s1",
+            "object": "chat.completion.chunk",
+            "created": 3,
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": "a"}}],
+        }
     )
     engine = world.engine()
     engine.says(chunked(piece, end=False))
@@ -314,32 +356,49 @@ def test_an_answer_of_any_other_path_passes() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["new", "answer", "leave", "reset", "tick", "metrics", "down", "up", "half"]), st.integers(0, 30)),
+        st.tuples(
+            st.sampled_from(
+                ["new", "answer", "leave", "reset", "tick", "metrics", "down", "up", "half"]
+            ),
+            st.integers(0, 30),
+        ),
         max_size=60,
     )
 )
 @settings(max_examples=150, deadline=None)
-def test_whatever_happens_in_whatever_order_the_ledger_ends_at_zero(moves: list[tuple[str, int]]) -> None:
-    world = World("slo: {ttftP99Seconds: 3}\nrequest: {maxOutputTokens: 400, maxStreamSeconds: 20}", replicas=2, pool_tokens=1500)
+def test_whatever_happens_in_whatever_order_the_ledger_ends_at_zero(
+    moves: list[tuple[str, int]],
+) -> None:
+    world = World(
+        "slo: {ttftP99Seconds: 3}\nrequest: {maxOutputTokens: 400, maxStreamSeconds: 20}",
+        replicas=2,
+        pool_tokens=1500,
+    )
     clients: list[Side] = []
     for move, number in moves:
         engines = [one for one in world.engines if one.protocol.exchange is not None]
         match move:
             case "new":
                 clients.append(world.client())
-                clients[-1].sends(chat("x" * 10 * number, max_tokens=10 * number + 1, stream=bool(number % 2)))
+                clients[-1].sends(
+                    chat("x" * 10 * number, max_tokens=10 * number + 1, stream=bool(number % 2))
+                )
             case "leave" if clients:
                 clients.pop(number % len(clients)).leaves()
             case "answer" if engines:
                 engines[number % len(engines)].says(ANSWER)
             case "half" if engines:
-                engines[number % len(engines)].says(chunked(event({"id": "a", "choices": []}), end=False))
+                engines[number % len(engines)].says(
+                    chunked(event({"id": "a", "choices": []}), end=False)
+                )
             case "reset" if engines:
                 engines[number % len(engines)].leaves()
             case "tick":
                 world.passes(number / 4)
             case "metrics":
-                world.desk.observed(world.replicas[number % 2], Observation(number / 30, number, number % 3, number))
+                world.desk.observed(
+                    world.replicas[number % 2], Observation(number / 30, number, number % 3, number)
+                )
             case "down":
                 world.desk.stands(world.replicas[number % 2], "unreachable")
             case "up":
@@ -370,12 +429,22 @@ def test_a_list_to_embed_passes_however_many_it_has() -> None:
     client = world.client()
     client.sends(post("/v1/embeddings", {"model": "m", "input": ["hello"] * 1000}))
     assert len(Heard(world.engine().heard).requests) == 1
-    world.engine().says(ok(b'{"data": [], "usage": {"prompt_tokens": 2000, "total_tokens": 2000, "completion_tokens": 0}}'))
+    world.engine().says(
+        ok(
+            b'{"data": [], "usage": {"prompt_tokens": 2000, "total_tokens": 2000, "completion_tokens": 0}}'
+        )
+    )
     world.at_rest()
 
 
 @pytest.mark.parametrize(
-    "body", [{"n": "many"}, {"max_tokens": -1}, b"no json", b'{"logit_bias": [' + b"[]," * TEXTS_AND_BRACKETS + b"[]]}"]
+    "body",
+    [
+        {"n": "many"},
+        {"max_tokens": -1},
+        b"no json",
+        b'{"logit_bias": [' + b"[]," * TEXTS_AND_BRACKETS + b"[]]}",
+    ],
 )
 def test_in_shadow_a_body_that_would_be_refused_is_the_engines(body: object) -> None:
     world = World(shadow=True)

@@ -1,4 +1,6 @@
-"""Engines of different models behind one gateway: who waits for the one is nothing to the other, nor what the one takes, nor who joins."""
+"""Engines of different models behind one gateway: who waits for the one is nothing to the other,
+nor what the one takes, nor who joins.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def ask(world: World, model: str, count: int) -> list[Side]:
     """So many clients ask for it."""
     clients = [world.client() for _ in range(count)]
     for client in clients:
-        client.sends(post("/v1/completions", {"model": model, "prompt": [7] * 100, "max_tokens": 200}))
+        client.sends(
+            post("/v1/completions", {"model": model, "prompt": [7] * 100, "max_tokens": 200})
+        )
     return clients
 
 
@@ -61,7 +65,11 @@ def test_what_comes_free_is_for_those_who_wait_for_that_engine() -> None:
     quick = ask(world, "quick", 6)
     assert len(world.desk.running) == 6
     for _ in range(6):
-        engine = next(one for one in world.engines if one.protocol.exchange is not None and one.protocol.replica.name == "engine-1:8000")
+        engine = next(
+            one
+            for one in world.engines
+            if one.protocol.exchange is not None and one.protocol.replica.name == "engine-1:8000"
+        )
         engine.says(USED)
     assert [client.heard for client in quick] == [USED] * 6
     assert len(world.desk.waiting) == 37
@@ -93,14 +101,18 @@ def test_a_context_is_that_of_the_model_that_is_asked_for() -> None:
     long = world.client()
     long.sends(post("/v1/completions", {"model": "long", "prompt": [7] * 8000, "max_tokens": 5}))
     assert [one.protocol.replica.name for one in world.engines] == ["engine-1:8000"]
-    world.desk.counter = type("Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 8000))})()
+    world.desk.counter = type(
+        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 8000))}
+    )()
     refused = world.client()
     refused.sends(chat("x" * 30_000, model="short", max_tokens=5))
     assert refused.heard.startswith(b"HTTP/1.1 413 ")
 
 
 class LittleEngine:
-    """An engine on a real socket, with a pool of 1,008 tokens. `held`: its answers come when that is set."""
+    """An engine on a real socket, with a pool of 1,008 tokens. `held`: its answers come when that
+    is set.
+    """
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -112,7 +124,11 @@ class LittleEngine:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                lengths = [
+                    line
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length:")
+                ]
                 await reader.readexactly(int(lengths[0].split(b":")[1]) if lengths else 0)
                 writer.write(await self._answer(head.split(b" ")[1]))
         writer.close()
@@ -136,16 +152,23 @@ async def gateway_before(*engines: LittleEngine) -> AsyncIterator[tuple[int, Des
     """Its port, once it has looked at them."""
     loop = asyncio.get_running_loop()
     async with contextlib.AsyncExitStack() as stack:
-        listening = [await stack.enter_async_context(await asyncio.start_server(one.serve, "127.0.0.1", 0)) for one in engines]
+        listening = [
+            await stack.enter_async_context(await asyncio.start_server(one.serve, "127.0.0.1", 0))
+            for one in engines
+        ]
         rounds, metrics, bounds = Rounds(), Metrics(), Bounds()
         urls = [f"http://127.0.0.1:{one.sockets[0].getsockname()[1]}" for one in listening]
         replicas = [Replica(upstream_address(url), bounds, lambda: rounds.now) for url in urls]
-        limits = parse(HEAD + "  request: {maxOutputTokens: 200}\n  edge: {queueDeadlineSeconds: 20}\n")
+        limits = parse(
+            HEAD + "  request: {maxOutputTokens: 200}\n  edge: {queueDeadlineSeconds: 20}\n"
+        )
         desk = Desk(limits, replicas, metrics, loop.time, loop.call_soon)
         gateway = Gateway(desk, rounds, metrics, bounds=bounds, keys=None, engine_key="", log=None)
         rounds.start(loop)
         await Health(desk).first_look()
-        front = await loop.create_server(lambda: cast("asyncio.Protocol", ClientConnection(gateway)), "127.0.0.1", 0)
+        front = await loop.create_server(
+            lambda: cast("asyncio.Protocol", ClientConnection(gateway)), "127.0.0.1", 0
+        )
         try:
             yield front.sockets[0].getsockname()[1], desk
         finally:
@@ -175,7 +198,9 @@ def test_over_real_sockets_a_model_is_answered_while_anothers_queue_stands_still
             stuck = [asyncio.create_task(answered(port, "slow")) for _ in range(30)]
             while len(desk.waiting) < 27:
                 await asyncio.sleep(0.01)
-            heard = await asyncio.gather(*(answered(port, "quick") for _ in range(40)))  # thirteen times what fits
+            heard = await asyncio.gather(
+                *(answered(port, "quick") for _ in range(40))
+            )  # thirteen times what fits
             assert all(one.startswith(b"HTTP/1.1 200 ") for one in heard)
             assert (slow.asked, quick.asked) == (3, 40)
             slow.held.set()
@@ -184,7 +209,9 @@ def test_over_real_sockets_a_model_is_answered_while_anothers_queue_stands_still
     asyncio.run(run())
 
 
-def test_a_model_whose_only_engine_is_away_for_a_moment_waits_for_it_as_behind_a_gateway_of_its_own() -> None:
+def test_a_model_whose_only_engine_is_away_for_a_moment_waits_for_it_as_behind_a_gateway_of_its_own() -> (
+    None
+):
     world = World(replicas=2, pool_tokens=1000)
     serves(world, "a", "b")
     world.desk.stands(world.replicas[1], "unreachable")
@@ -216,7 +243,12 @@ def used(tokens: int) -> bytes:
 
 def estimated(world: World, model: str, words: int = 1000) -> int:
     """What an input of so many words is taken to be, asked of that model."""
-    shape = shape_of("chat", json.dumps({"model": model, "messages": [{"role": "user", "content": "word " * words}]}).encode())
+    shape = shape_of(
+        "chat",
+        json.dumps(
+            {"model": model, "messages": [{"role": "user", "content": "word " * words}]}
+        ).encode(),
+    )
     assert isinstance(shape, Shape)
     return world.desk.engines_of(shape).counts.estimate(shape)
 
@@ -256,7 +288,9 @@ def test_an_input_above_its_bound_widens_it_once_by_whatever_name_it_was_asked_f
     teach(world, "wordy", 30_000, answers=1)
     sizes = world.desk.ledger.replicas["engine-1:8000"].learned.inputs
     added = sizes.added_tokens
-    shape = shape_of("chat", b'{"messages": [{"role": "user", "content": "%b"}]}' % (b"word " * 1000))
+    shape = shape_of(
+        "chat", b'{"messages": [{"role": "user", "content": "%b"}]}' % (b"word " * 1000)
+    )
     assert isinstance(shape, Shape)
     for _ in range(5):
         shape.bound = world.desk.engines_of(shape).counts.bound(shape)
@@ -264,7 +298,9 @@ def test_an_input_above_its_bound_widens_it_once_by_whatever_name_it_was_asked_f
     assert sizes.added_tokens - added < 1000
 
 
-def test_one_model_on_several_engines_is_learned_of_as_one_whatever_name_clients_call_it_by() -> None:
+def test_one_model_on_several_engines_is_learned_of_as_one_whatever_name_clients_call_it_by() -> (
+    None
+):
     world = World(replicas=2)
     serves(world, "m", "m")
     teach(world, "m", 2000, answers=30)
@@ -277,9 +313,21 @@ def test_one_model_on_several_engines_is_learned_of_as_one_whatever_name_clients
 def test_names_that_clients_make_up_are_not_kept() -> None:
     world = World(replicas=3)
     serves(world, "a", "b", "b")
-    held = {id(world.desk.engines_of(one)) for number in range(1000) for one in [shape_named(f"made-up-{number}")]}
+    held = {
+        id(world.desk.engines_of(one))
+        for number in range(1000)
+        for one in [shape_named(f"made-up-{number}")]
+    }
     assert len(held) == 1
-    assert len({id(world.desk.engines_of(shape_named(name)).counts.sizes) for name in ("a", "b", "made-up")}) == 2
+    assert (
+        len(
+            {
+                id(world.desk.engines_of(shape_named(name)).counts.sizes)
+                for name in ("a", "b", "made-up")
+            }
+        )
+        == 2
+    )
 
 
 def shape_named(model: str) -> Shape:

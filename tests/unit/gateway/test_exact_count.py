@@ -1,4 +1,6 @@
-"""The engine is asked in the form it understands, a few times at once, and what it says is what is decided by."""
+"""The engine is asked in the form it understands, a few times at once, and what it says is what is
+decided by.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,17 @@ def test_what_the_engine_counts_decides(count: int, status: bytes, in_chunks: bo
         assert (method, url) == (b"POST", b"/tokenize")
         assert json.loads(body) == {"model": "m", "prompt": "word " * 90}
         answer = json.dumps({"count": count}).encode()
-        world.engine().says(chunked(answer[:4], answer[4:], kind=b"application/json") if in_chunks else ok(answer))
+        world.engine().says(
+            chunked(answer[:4], answer[4:], kind=b"application/json") if in_chunks else ok(answer)
+        )
         await settled(world)
         assert client.heard[:13] == status
-        forwarded = [one for engine in world.engines for one in Heard(engine.heard).requests if one[1] != b"/tokenize"]
+        forwarded = [
+            one
+            for engine in world.engines
+            for one in Heard(engine.heard).requests
+            if one[1] != b"/tokenize"
+        ]
         assert len(forwarded) == (count == 100)
         client.leaves()
         world.at_rest()
@@ -59,17 +68,32 @@ def test_what_the_engine_counts_decides(count: int, status: bytes, in_chunks: bo
         ("closed", b"{}", 3000),  # not to be had, but below the input's own limit by its bytes
     ],
 )
-def test_where_a_cap_may_have_no_room_the_input_is_counted(policy: str, answer: bytes, written: int | None) -> None:
+def test_where_a_cap_may_have_no_room_the_input_is_counted(
+    policy: str, answer: bytes, written: int | None
+) -> None:
     async def run() -> None:
-        spec = f"request: {{maxOutputTokens: 3000, maxInputTokens: 3500}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}"
+        spec = (
+            f"request: {{maxOutputTokens: 3000, maxInputTokens: 3500}}\nedge: {{failurePolicy: "
+            f"{{maxInputTokens: {policy}}}}}"
+        )
         world = counting(spec, longest_tokens=4096)
         client = world.client()
-        client.sends(post("/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "1 2 3 4 " * 200}]}))
+        client.sends(
+            post(
+                "/v1/chat/completions",
+                {"model": "m", "messages": [{"role": "user", "content": "1 2 3 4 " * 200}]},
+            )
+        )
         await settled(world)
         assert Heard(world.engine().heard).requests[0][1] == b"/tokenize"
         world.engine().says(ok(answer))
         await settled(world)
-        forwarded = [one for engine in world.engines for one in Heard(engine.heard).requests if one[1] != b"/tokenize"]
+        forwarded = [
+            one
+            for engine in world.engines
+            for one in Heard(engine.heard).requests
+            if one[1] != b"/tokenize"
+        ]
         assert [json.loads(one[3]).get("max_tokens") for one in forwarded] == [written]
         client.leaves()
         world.at_rest()
@@ -79,16 +103,26 @@ def test_where_a_cap_may_have_no_room_the_input_is_counted(policy: str, answer: 
 
 @pytest.mark.parametrize(
     ("prompt", "refused"),
-    [([5] * 100, False), ([5] * 101, True), ([[5] * 100, [5] * 3], False), ([[5] * 101, [5] * 3], True), ([[5] * 150] * 2, True)],
+    [
+        ([5] * 100, False),
+        ([5] * 101, True),
+        ([[5] * 100, [5] * 3], False),
+        ([[5] * 101, [5] * 3], True),
+        ([[5] * 150] * 2, True),
+    ],
 )
-def test_prompts_of_ids_are_as_long_as_they_are_one_by_one(prompt: list[object], refused: bool) -> None:
+def test_prompts_of_ids_are_as_long_as_they_are_one_by_one(
+    prompt: list[object], refused: bool
+) -> None:
     async def run() -> None:
         world = counting()
         client = world.client()
         client.sends(post("/v1/completions", {"model": "m", "prompt": prompt, "max_tokens": 5}))
         await settled(world)
         assert client.heard[:13] == (b"HTTP/1.1 413 " if refused else b"")
-        assert [one[1] for engine in world.engines for one in Heard(engine.heard).requests] == ([] if refused else [b"/v1/completions"])
+        assert [one[1] for engine in world.engines for one in Heard(engine.heard).requests] == (
+            [] if refused else [b"/v1/completions"]
+        )
         client.leaves()
         world.at_rest()
 
@@ -99,25 +133,40 @@ def test_one_long_prompt_among_many_short_ones_is_counted_and_refused() -> None:
     async def run() -> None:
         world = counting("request: {maxInputTokens: 150}")
         client = world.client()
-        client.sends(post("/v1/completions", {"model": "m", "prompt": ["word " * 200, *["a"] * 15], "max_tokens": 5}))
+        client.sends(
+            post(
+                "/v1/completions",
+                {"model": "m", "prompt": ["word " * 200, *["a"] * 15], "max_tokens": 5},
+            )
+        )
         await settled(world)
-        (asked,) = [json.loads(one[3])["prompt"] for one in Heard(world.engine().heard).requests]  # the short ones are short by their bytes
+        (asked,) = [
+            json.loads(one[3])["prompt"] for one in Heard(world.engine().heard).requests
+        ]  # the short ones are short by their bytes
         world.engine().says(ok(json.dumps({"count": len(asked.split())}).encode()))
         await settled(world)
         assert client.heard[:13] == b"HTTP/1.1 413 "
         assert b"200 tokens long" in client.heard
-        assert world.desk.bound_exceeded == world.desk.ledger.learned.inputs.added_tokens == 0  # what is learned is what was counted
+        assert (
+            world.desk.bound_exceeded == world.desk.ledger.learned.inputs.added_tokens == 0
+        )  # what is learned is what was counted
         client.leaves()
         world.at_rest()
 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("answer", [ok(b"{}"), ok(b"no json"), ok(b'{"count":"5"}'), ok(b"", status=b"404 Not Found"), b""])
+@pytest.mark.parametrize(
+    "answer",
+    [ok(b"{}"), ok(b"no json"), ok(b'{"count":"5"}'), ok(b"", status=b"404 Not Found"), b""],
+)
 @pytest.mark.parametrize("policy", ["open", "closed"])
 def test_where_it_cannot_be_counted_the_policy_decides(answer: bytes, policy: str) -> None:
     async def run() -> None:
-        world = counting(f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}")
+        world = counting(
+            f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: "
+            f"{policy}}}}}"
+        )
         client = world.client()
         client.sends(prompt(90))
         await settled(world)
@@ -174,7 +223,9 @@ def test_what_no_tokenizer_could_make_short_enough_is_not_counted() -> None:
         ("/v1/completions", "slo: {ttftP99Seconds: 2}", None, True),
     ],
 )
-def test_a_prompt_that_the_engine_cuts_is_as_long_as_it_is_then(path: str, spec: str, cut: int | None, refused: bool) -> None:
+def test_a_prompt_that_the_engine_cuts_is_as_long_as_it_is_then(
+    path: str, spec: str, cut: int | None, refused: bool
+) -> None:
     async def run() -> None:
         world = counting(spec)
         client = world.client()
@@ -190,12 +241,16 @@ def test_a_prompt_that_the_engine_cuts_is_as_long_as_it_is_then(path: str, spec:
     asyncio.run(run())
 
 
-def test_a_short_body_that_is_mostly_json_teaches_no_estimate_that_lets_a_long_prompt_pass() -> None:
+def test_a_short_body_that_is_mostly_json_teaches_no_estimate_that_lets_a_long_prompt_pass() -> (
+    None
+):
     async def run() -> None:
         world = counting()
         first = world.client()
         first.sends(post("/v1/completions", {"model": "m", "prompt": "hello", "max_tokens": 5}))
-        world.engine().says(ok(json.dumps({"usage": {"prompt_tokens": 1, "completion_tokens": 5}}).encode()))
+        world.engine().says(
+            ok(json.dumps({"usage": {"prompt_tokens": 1, "completion_tokens": 5}}).encode())
+        )
         await settled(world)
         client = world.client()
         client.sends(prompt(400))
@@ -212,7 +267,9 @@ def test_a_prompt_of_digits_and_single_letters_is_counted_though_its_bytes_are_f
     async def run() -> None:
         world = counting("request: {maxInputTokens: 1000}")
         client = world.client()
-        client.sends(post("/v1/completions", {"model": "m", "prompt": "7 x " * 450, "max_tokens": 5}))
+        client.sends(
+            post("/v1/completions", {"model": "m", "prompt": "7 x " * 450, "max_tokens": 5})
+        )
         await settled(world)
         assert Heard(world.engine().heard).requests[-1][1] == b"/tokenize"
         world.engine().says(ok(b'{"count": 1800}'))

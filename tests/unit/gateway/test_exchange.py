@@ -1,4 +1,6 @@
-"""One request and its answer: byte for byte, whatever the boundaries, whoever leaves, and nothing is held afterwards."""
+"""One request and its answer: byte for byte, whatever the boundaries, whoever leaves, and nothing
+is held afterwards.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,20 @@ from hypothesis import strategies as st
 from tests.support.gateway_wire import Heard, World, answered, chat, chunk, chunked, event, ok, post
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode())
+ANSWER = ok(
+    json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode()
+)
 PIECES = [
-    event({"id": "s", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"delta": {"content": c}}]}) for c in "abc"
+    event(
+        {
+            "id": "s",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [{"delta": {"content": c}}],
+        }
+    )
+    for c in "abc"
 ]
 STREAM = chunked(*PIECES, event({"choices": [], "usage": USAGE}), b"data: [DONE]\n\n")
 
@@ -40,7 +53,14 @@ def test_wherever_the_request_is_cut_into_two_reads() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("response", [ANSWER, STREAM, chunked(b"ab", kind=b"text/plain").replace(b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n")])
+@pytest.mark.parametrize(
+    "response",
+    [
+        ANSWER,
+        STREAM,
+        chunked(b"ab", kind=b"text/plain").replace(b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n"),
+    ],
+)
 def test_wherever_the_answer_is_cut_into_two_reads(response: bytes) -> None:
     for at in range(1, len(response)):
         world = World()
@@ -136,7 +156,9 @@ def test_the_last_bytes_of_a_long_answer_have_their_time() -> None:
 def test_the_first_byte_is_counted_when_it_comes() -> None:
     world = World()
     world.client().sends(chat(max_tokens=5, stream=True))
-    world.engine().says(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    world.engine().says(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     assert b"first_byte_seconds_count 1\n" in world.metrics.page({}, {})
 
 
@@ -162,7 +184,9 @@ def test_an_answer_that_could_be_read_in_two_ways_is_a_502(response: bytes) -> N
     world.at_rest()
 
 
-@pytest.mark.parametrize("bad", [b"zz\r\n", b"3\r\nabcd\r\n", b"-1\r\n", b"3\nabc\r\n", b"0x3\r\nabc\r\n"])
+@pytest.mark.parametrize(
+    "bad", [b"zz\r\n", b"3\r\nabcd\r\n", b"-1\r\n", b"3\nabc\r\n", b"0x3\r\nabc\r\n"]
+)
 def test_a_bad_chunk_ends_the_connection(bad: bytes) -> None:
     world = World()
     client = world.client()
@@ -174,7 +198,9 @@ def test_a_bad_chunk_ends_the_connection(bad: bytes) -> None:
 
 
 def test_what_an_engine_says_beyond_its_answer_is_dropped_with_its_connection() -> None:
-    world, client, engine = answered(chat(max_tokens=5), ANSWER + b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    world, client, engine = answered(
+        chat(max_tokens=5), ANSWER + b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+    )
     assert client.heard == ANSWER
     assert engine.wire.closing
     world.at_rest()
@@ -193,7 +219,9 @@ def test_an_answer_that_ends_with_its_connection() -> None:
 
 
 def test_interim_answers_are_not_passed_on() -> None:
-    world, client, _ = answered(chat(max_tokens=5), b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + ANSWER)
+    world, client, _ = answered(
+        chat(max_tokens=5), b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + ANSWER
+    )
     assert client.heard == ANSWER
     world.at_rest()
 
@@ -213,7 +241,9 @@ def test_answers_without_a_body() -> None:
 
 
 def test_what_concerns_the_engines_connection_is_not_passed_on() -> None:
-    world, client, engine = answered(chat(max_tokens=5), ok(b"{}", b"Connection: close, x-inner", b"X-Inner: 1", b"X-Kept: 2"))
+    world, client, engine = answered(
+        chat(max_tokens=5), ok(b"{}", b"Connection: close, x-inner", b"X-Inner: 1", b"X-Kept: 2")
+    )
     assert b"onnection" not in client.heard
     assert b"X-Inner" not in client.heard
     assert client.heard.endswith(b"X-Kept: 2\r\n\r\n{}")
@@ -259,7 +289,11 @@ def test_an_engine_that_is_silent_for_too_long() -> None:
 def test_pipelined_requests_are_answered_in_order() -> None:
     world = World()
     client = world.client()
-    client.sends(chat("one", max_tokens=5) + chat("two", max_tokens=5) + b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.sends(
+        chat("one", max_tokens=5)
+        + chat("two", max_tokens=5)
+        + b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+    )
     assert len(world.engines) == 1
     world.engine().says(ok(b"1"))
     world.engine().says(ok(b"2"))
@@ -299,7 +333,9 @@ def test_connection_close_is_kept_to() -> None:
 def test_a_request_in_chunks_reaches_the_engine_with_its_length() -> None:
     body = b'{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
     request = post("/v1/chat/completions", b"", "Transfer-Encoding: chunked", length=False)
-    world, client, engine = answered(request + chunk(body[:20]) + chunk(body[20:]) + b"0\r\nx-trailer: 1\r\n\r\n", ANSWER)
+    world, client, engine = answered(
+        request + chunk(body[:20]) + chunk(body[20:]) + b"0\r\nx-trailer: 1\r\n\r\n", ANSWER
+    )
     ((_, _, headers, came),) = Heard(engine.heard).requests
     assert came == body
     assert headers[b"content-length"] == b"%d" % len(body)
@@ -340,8 +376,13 @@ def test_half_a_request_behind_a_long_answer_costs_the_answer_nothing() -> None:
 
 
 def test_what_an_engine_refused_teaches_nothing_about_lengths() -> None:
-    """A 400 has no tokens, and an answer whose usage cannot be read has an unknown number: neither is a short answer."""
-    refused, unreadable = ok(b"{}", status=b"400 Bad Request"), ok(b"\x1f\x8b", b"content-encoding: gzip")
+    """A 400 has no tokens, and an answer whose usage cannot be read has an unknown number: neither
+    is a short answer.
+    """
+    refused, unreadable = (
+        ok(b"{}", status=b"400 Bad Request"),
+        ok(b"\x1f\x8b", b"content-encoding: gzip"),
+    )
     learned = {}
     for response in (refused, unreadable, ANSWER):
         world = World()

@@ -18,8 +18,14 @@ BEGUN = chunked(event({"id": "a", "choices": [{"delta": {"content": "x"}}]}), en
 
 
 def logged(path: Path) -> tuple[World, Callable[[], list[tuple[str, int, str]]]]:
-    """A world with an access log in that folder, and what stands there of each request: route, status, reason."""
-    world = World("request: {maxStreamSeconds: 30}", log=AccessLog(str(path / "log")), bounds=Bounds(body_bytes=4096))
+    """A world with an access log in that folder, and what stands there of each request: route,
+    status, reason.
+    """
+    world = World(
+        "request: {maxStreamSeconds: 30}",
+        log=AccessLog(str(path / "log")),
+        bounds=Bounds(body_bytes=4096),
+    )
 
     def lines() -> list[tuple[str, int, str]]:
         world.passes(0.2)
@@ -40,7 +46,9 @@ def drains(world: World) -> None:
 
 
 @pytest.mark.parametrize("slow_dials", [False, True])
-def test_who_has_heard_nothing_when_the_gateway_ends_is_told(tmp_path: Path, slow_dials: bool) -> None:
+def test_who_has_heard_nothing_when_the_gateway_ends_is_told(
+    tmp_path: Path, slow_dials: bool
+) -> None:
     world, lines = logged(tmp_path)
     world.slow_dials = slow_dials
     client = world.client()
@@ -68,10 +76,14 @@ def test_half_an_answer_when_the_gateway_ends_is_no_client_that_left(tmp_path: P
     world.at_rest()
 
 
-def test_a_stream_whose_time_is_up_while_the_gateway_drains_has_had_its_time(tmp_path: Path) -> None:
+def test_a_stream_whose_time_is_up_while_the_gateway_drains_has_had_its_time(
+    tmp_path: Path,
+) -> None:
     world, lines = logged(tmp_path)
     world.client().sends(chat(max_tokens=5, stream=True))
-    world.engine().says(chunked(event({"id": "1", "choices": [{"delta": {"content": "a"}}]}), end=False))
+    world.engine().says(
+        chunked(event({"id": "1", "choices": [{"delta": {"content": "a"}}]}), end=False)
+    )
     world.gateway.draining = True
     world.passes(31)
     assert lines() == [("chat", 200, "stream-time")]
@@ -109,7 +121,9 @@ def is_no_http(world: World, _: Side) -> None:
         (takes_long, "stream-time"),
     ],
 )
-def test_the_log_says_why_a_stream_is_not_whole(tmp_path: Path, happens: Callable[[World, Side], None], reason: str) -> None:
+def test_the_log_says_why_a_stream_is_not_whole(
+    tmp_path: Path, happens: Callable[[World, Side], None], reason: str
+) -> None:
     world, lines = logged(tmp_path)
     client = world.client()
     client.sends(chat(max_tokens=5, stream=True))
@@ -119,7 +133,9 @@ def test_the_log_says_why_a_stream_is_not_whole(tmp_path: Path, happens: Callabl
     world.at_rest()
 
 
-def test_what_never_came_whole_took_as_long_as_it_was_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_never_came_whole_took_as_long_as_it_was_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, lines = logged(tmp_path)
     monkeypatch.setattr(time, "perf_counter", lambda: world.now)
     client = world.client()
@@ -129,7 +145,9 @@ def test_what_never_came_whole_took_as_long_as_it_was_waited_for(tmp_path: Path,
     client.sends(b"ngth: 9\r\n\r\n{")
     world.passes(world.bounds.body_s + 2)
     assert lines() == [("completions", 408, "request-time-out")]
-    (took_s,) = (json.loads(line)["durationSeconds"] for line in (tmp_path / "log").read_text().splitlines())
+    (took_s,) = (
+        json.loads(line)["durationSeconds"] for line in (tmp_path / "log").read_text().splitlines()
+    )
     whole_s = world.bounds.head_s + world.bounds.body_s
     assert whole_s - 1 <= took_s <= whole_s + 3
 

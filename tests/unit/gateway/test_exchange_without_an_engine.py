@@ -1,4 +1,6 @@
-"""An engine that takes no connection, or drops the one that was kept: what becomes of the request."""
+"""An engine that takes no connection, or drops the one that was kept: what becomes of the
+request.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import pytest
 from tests.support.gateway_wire import World, answered, chat, ok
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode())
+ANSWER = ok(
+    json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode()
+)
 
 
 def test_a_kept_connection_that_the_engine_has_closed_is_tried_once_more() -> None:

@@ -42,7 +42,9 @@ def test_the_page_is_one_that_prometheus_reads() -> None:
         for sample in family.samples
     }
     assert found["barostat_gateway_requests_total", ("code", "200"), ("route", "chat")] == 1
-    assert found["barostat_gateway_refusals_total", ("reason", "unknown-key"), ("route", "chat")] == 1
+    assert (
+        found["barostat_gateway_refusals_total", ("reason", "unknown-key"), ("route", "chat")] == 1
+    )
     assert found["barostat_gateway_prompt_tokens_sum",] == 9
     assert found["barostat_gateway_output_limit_tokens_count",] == 1
     assert found["barostat_gateway_reservations",] == 0
@@ -53,10 +55,15 @@ def test_each_metric_says_what_it_means() -> None:
     world = World("tenants: [{name: red}]\nrequest: {maxOutputTokens: 50}", keys={"k": "red"})
     world.client().sends(chat("x", "Authorization: Bearer k", max_tokens=500))
     families = {
-        family.name: family.documentation for family in text_string_to_metric_families(world.metrics.page(*gauges(world.gateway)).decode())
+        family.name: family.documentation
+        for family in text_string_to_metric_families(
+            world.metrics.page(*gauges(world.gateway)).decode()
+        )
     }
     assert not [name for name, meaning in families.items() if not meaning]
-    source = "".join(path.read_text() for path in Path(barostat.gateway.__file__).parent.rglob("*.py"))
+    source = "".join(
+        path.read_text() for path in Path(barostat.gateway.__file__).parent.rglob("*.py")
+    )
     counted = set(re.findall(r'\bcount\("([a-z_]+)"', source))
     assert counted >= {"refusals_total", "retries_total"}
     assert counted <= MEANINGS.keys()
@@ -86,14 +93,21 @@ def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
     assert [(line["status"], line["reason"]) for line in lines] == [(200, ""), (400, "bad-request")]
     read = access(text.splitlines()[0])  # by our own reader of access logs
     assert read is not None
-    assert (read.at, read.status, read.route, read.duration_s) == (lines[0]["at"], 200, "/v1/chat/completions", lines[0]["durationSeconds"])
+    assert (read.at, read.status, read.route, read.duration_s) == (
+        lines[0]["at"],
+        200,
+        "/v1/chat/completions",
+        lines[0]["durationSeconds"],
+    )
     assert lines[0]["inputTokens"] == 9
     assert lines[0]["replica"] == "engine-0:8000"
     assert "secret" not in text
     assert "sk-1" not in text
 
 
-def test_a_log_that_was_moved_away_goes_on_under_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_was_moved_away_goes_on_under_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "logs" / "log"
     path.parent.mkdir()
     log = AccessLog(str(path))
@@ -103,7 +117,10 @@ def test_a_log_that_was_moved_away_goes_on_under_its_name(tmp_path: Path, capsys
     log.reopen()
     client.sends(chat(max_tokens=-1))
     world.passes(0.2)
-    assert [len((tmp_path / name).read_text().splitlines()) for name in ("first", "logs/log")] == [1, 1]
+    assert [len((tmp_path / name).read_text().splitlines()) for name in ("first", "logs/log")] == [
+        1,
+        1,
+    ]
     path.rename(tmp_path / "second")
     path.parent.rmdir()
     log.reopen()

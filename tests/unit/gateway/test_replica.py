@@ -1,4 +1,6 @@
-"""Addresses of engines, and connections that are kept, reused last first, and closed before the engine does it."""
+"""Addresses of engines, and connections that are kept, reused last first, and closed before the
+engine does it.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,28 @@ from barostat.gateway.replica import upstream_address
 )
 def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: bytes) -> None:
     found = upstream_address(url)
-    assert (found.name, found.authority, found.secure, found.path) == (name, authority, secure, path)
+    assert (found.name, found.authority, found.secure, found.path) == (
+        name,
+        authority,
+        secure,
+        path,
+    )
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        *("", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://u:p@a", "http://a/?x", "http://a/#x", "http://.a"),
+        *(
+            "",
+            "ftp://a",
+            "http://",
+            "http://a:b",
+            "http://a:99999",
+            "http://u:p@a",
+            "http://a/?x",
+            "http://a/#x",
+            "http://.a",
+        ),
         *("http://a/one two", 'http://a/"', "http://a/\\", "http://a/ü"),
     ],
 )
@@ -37,7 +54,9 @@ def test_what_is_no_address(url: str) -> None:
 
 
 def test_a_password_in_an_address_is_not_repeated() -> None:
-    with pytest.raises(InputError, match=r"^http://a:1: an engine's key does not belong in its URL") as told:
+    with pytest.raises(
+        InputError, match=r"^http://a:1: an engine's key does not belong in its URL"
+    ) as told:
         upstream_address("http://user:secret@a:1")
     assert "secret" not in str(told.value)
 

@@ -22,7 +22,9 @@ def test_a_line_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "barostat gateway: all is well\n"
 
 
-def test_a_lease_ends_though_nobody_reads_that_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_ends_though_nobody_reads_that_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limits, told = in_force(tmp_path)
     monkeypatch.setattr(sys, "stderr", Unread())
     limits.put(LEVER, 100.0)

@@ -1,4 +1,6 @@
-"""What is entered into the budgets that gateways share: never more than the engine has, and not more than all of it."""
+"""What is entered into the budgets that gateways share: never more than the engine has, and not
+more than all of it.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,16 @@ class Budget:
 
 
 @pytest.mark.parametrize(
-    ("edge", "limit_tokens"), [("", 2000), ("edge: {kvTokenBudget: 5000}", 2000), ("edge: {kvTokenBudget: 1000}", 1000)]
+    ("edge", "limit_tokens"),
+    [("", 2000), ("edge: {kvTokenBudget: 5000}", 2000), ("edge: {kvTokenBudget: 1000}", 1000)],
 )
-def test_the_claim_is_within_what_the_engine_and_the_limits_have(edge: str, limit_tokens: int) -> None:
+def test_the_claim_is_within_what_the_engine_and_the_limits_have(
+    edge: str, limit_tokens: int
+) -> None:
     world = World("request: {maxOutputTokens: 100000}\n" + edge, pool_tokens=2000)
-    world.client().sends(chat(max_tokens=30_000))  # with nothing known it is expected to run to its limit
+    world.client().sends(
+        chat(max_tokens=30_000)
+    )  # with nothing known it is expected to run to its limit
     (number,) = world.desk.ledger.reservations
     budget = Budget()
     entry = SharedEntry(world.desk, cast("SharedBudget", budget))

@@ -19,8 +19,23 @@ def made(folder: Path, name: str) -> tuple[Path, Path]:
         pytest.skip("no openssl here to make a certificate with")
     folder.mkdir(exist_ok=True)
     chain, key = folder / "tls.crt", folder / "tls.key"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    subprocess.run([*command, "-subj", f"/CN={name}", "-keyout", key, "-out", chain], check=True, capture_output=True)
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    subprocess.run(
+        [*command, "-subj", f"/CN={name}", "-keyout", key, "-out", chain],
+        check=True,
+        capture_output=True,
+    )
     return chain, key
 
 
@@ -40,7 +55,9 @@ def served(certificate: TlsChain) -> bytes:
     return client.getpeercert(binary_form=True) or b""
 
 
-def test_a_renewed_certificate_is_served_from_then_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_renewed_certificate_is_served_from_then_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     chain, key = made(tmp_path / "in-use", "old")
     certificate = TlsChain(chain, key)
     before = served(certificate)
@@ -70,11 +87,23 @@ def test_files_that_do_not_fit_are_told_at_the_start(tmp_path: Path) -> None:
             TlsChain(one, other)
 
 
-def test_nobody_is_asked_for_the_password_of_a_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nobody_is_asked_for_the_password_of_a_key(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     chain, key = made(tmp_path / "one", "one")
     certificate = TlsChain(chain, key)
     before = served(certificate)
-    command = ["openssl", "pkey", "-in", str(key), "-aes256", "-passout", "pass:word", "-out", str(tmp_path / "encrypted")]
+    command = [
+        "openssl",
+        "pkey",
+        "-in",
+        str(key),
+        "-aes256",
+        "-passout",
+        "pass:word",
+        "-out",
+        str(tmp_path / "encrypted"),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     with pytest.raises(InputError, match="encrypted: the key is encrypted"):
         TlsChain(chain, tmp_path / "encrypted")

@@ -10,11 +10,26 @@ from barostat.gpus.card import MIB
 METRIC = [
     {
         "gpu": 0,
-        "usage": {"gfx_activity": {"value": 87, "unit": "%"}, "umc_activity": {"value": 40, "unit": "%"}, "vcn_activity": ["N/A", "N/A"]},
+        "usage": {
+            "gfx_activity": {"value": 87, "unit": "%"},
+            "umc_activity": {"value": 40, "unit": "%"},
+            "vcn_activity": ["N/A", "N/A"],
+        },
         "power": {"socket_power": {"value": 700, "unit": "W"}, "throttle_status": "N/A"},
-        "temperature": {"edge": "N/A", "hotspot": {"value": 72, "unit": "C"}, "mem": {"value": 60, "unit": "C"}},
-        "ecc": {"total_correctable_count": 4, "total_uncorrectable_count": 1, "total_deferred_count": 0},
-        "mem_usage": {"total_vram": {"value": 196592, "unit": "MB"}, "used_vram": {"value": 180000, "unit": "MB"}},
+        "temperature": {
+            "edge": "N/A",
+            "hotspot": {"value": 72, "unit": "C"},
+            "mem": {"value": 60, "unit": "C"},
+        },
+        "ecc": {
+            "total_correctable_count": 4,
+            "total_uncorrectable_count": 1,
+            "total_deferred_count": 0,
+        },
+        "mem_usage": {
+            "total_vram": {"value": 196592, "unit": "MB"},
+            "used_vram": {"value": 180000, "unit": "MB"},
+        },
         "throttle": {
             "accumulation_counter": 123,
             "ppt_violation_status": "ACTIVE",
@@ -54,12 +69,24 @@ def test_metric_and_process_merge_card_by_card() -> None:
     assert (card.ecc_uncorrected, card.ecc_corrected) == (1, 4)
     assert card.throttle == ("ppt", "socket_thermal")
     assert card.processes is not None
-    assert [(process.pid, process.memory_bytes) for process in card.processes] == [(4711, 188743680000)]
+    assert [(process.pid, process.memory_bytes) for process in card.processes] == [
+        (4711, 188743680000)
+    ]
 
 
 def test_the_wrapper_of_rocm_7_and_static_facts() -> None:
-    static = {"gpu_data": [{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "limit": {"max_power": {"value": 750, "unit": "W"}}}]}
-    (card,) = read("amd-smi.json", json.dumps({"metric": {"gpu_data": METRIC}, "static": static})).cards
+    static = {
+        "gpu_data": [
+            {
+                "gpu": 0,
+                "asic": {"market_name": "AMD Instinct MI300X"},
+                "limit": {"max_power": {"value": 750, "unit": "W"}},
+            }
+        ]
+    }
+    (card,) = read(
+        "amd-smi.json", json.dumps({"metric": {"gpu_data": METRIC}, "static": static})
+    ).cards
     assert card.name == "AMD Instinct MI300X"
     assert card.power_ratio == 700 / 750
 
@@ -93,11 +120,24 @@ def test_monitor_json() -> None:
         ]
     )
     (card,) = read("amd-smi.json", text).cards
-    assert (card.utilization_ratio, card.temperature_c, card.memory_used_bytes) == (0.12, 55, 283 * MIB)
+    assert (card.utilization_ratio, card.temperature_c, card.memory_used_bytes) == (
+        0.12,
+        55,
+        283 * MIB,
+    )
 
 
 def test_a_card_that_answers_nothing_is_lost() -> None:
-    text = json.dumps([{"gpu": 0, "usage": "N/A", "temperature": {"hotspot": "N/A"}, "mem_usage": {"used_vram": "N/A"}}])
+    text = json.dumps(
+        [
+            {
+                "gpu": 0,
+                "usage": "N/A",
+                "temperature": {"hotspot": "N/A"},
+                "mem_usage": {"used_vram": "N/A"},
+            }
+        ]
+    )
     assert read("amd-smi.json", text).cards[0].lost
 
 
@@ -128,14 +168,25 @@ ROCM = {
 
 
 def test_rocm_smi() -> None:
-    output = read("rocm-smi.json", "WARNING: AMD GPU device(s) is/are in a low-power state.\n" + json.dumps(ROCM))
+    output = read(
+        "rocm-smi.json",
+        "WARNING: AMD GPU device(s) is/are in a low-power state.\n" + json.dumps(ROCM),
+    )
     assert output.problems == ()
     (card,) = output.cards
-    assert (card.name, card.temperature_c, card.utilization_ratio) == ("AMD Instinct MI250X", 51, 0.98)
+    assert (card.name, card.temperature_c, card.utilization_ratio) == (
+        "AMD Instinct MI250X",
+        51,
+        0.98,
+    )
     assert (card.memory_used_bytes, card.memory_total_bytes) == (66000000000, 68702699520)
     assert (card.ecc_corrected, card.ecc_uncorrected) == (3, 1)
     assert card.processes is not None
-    assert (card.processes[0].pid, card.processes[0].name, card.processes[0].memory_bytes) == (4711, "python3", 65900000000)
+    assert (card.processes[0].pid, card.processes[0].name, card.processes[0].memory_bytes) == (
+        4711,
+        "python3",
+        65900000000,
+    )
 
 
 def test_rocm_smi_cannot_place_a_process_on_one_of_two_cards() -> None:

@@ -40,7 +40,10 @@ def test_the_cards_of_one_pod() -> None:
 
 def test_a_pod_of_that_name_in_another_namespace_is_another() -> None:
     other = TEXT.replace("inference", "staging").replace("GPU-a", "GPU-c")
-    seen = [[card.uuid for card in read("dcgm.prom", TEXT + other, pod=f"{space}/vllm-0").cards] for space in ("inference", "staging")]
+    seen = [
+        [card.uuid for card in read("dcgm.prom", TEXT + other, pod=f"{space}/vllm-0").cards]
+        for space in ("inference", "staging")
+    ]
     assert seen == [["GPU-a"], ["GPU-c"]]
     assert read("dcgm.prom", TEXT, pod="staging/vllm-0").cards == ()
 
@@ -70,13 +73,24 @@ def test_prometheus_renames_the_pod_label() -> None:
 
 
 def test_counted_xids_name_their_code() -> None:
-    assert read("dcgm.prom", 'DCGM_EXP_XID_ERRORS_COUNT{gpu="0",UUID="a",xid="48",window_size_in_ms="300000"} 2\n').cards[0].xid == 48
+    assert (
+        read(
+            "dcgm.prom",
+            'DCGM_EXP_XID_ERRORS_COUNT{gpu="0",UUID="a",xid="48",window_size_in_ms="300000"} 2\n',
+        )
+        .cards[0]
+        .xid
+        == 48
+    )
 
 
 def test_broken_lines_are_counted() -> None:
     output = read("dcgm.prom", "DCGM_FI_DEV_GPU_UTIL{gpu=\n")
     assert output.cards == ()
-    assert output.problems == ("1 lines of the DCGM exporter cannot be read", "no DCGM metric in this text")
+    assert output.problems == (
+        "1 lines of the DCGM exporter cannot be read",
+        "no DCGM metric in this text",
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,13 +104,20 @@ def test_broken_lines_are_counted() -> None:
         ((("FI_DEV_XID_ERRORS", 0, 2_147_483_632), ("EXP_XID_ERRORS_COUNT", 13, 2)), 13),
     ],
 )
-def test_the_worst_xid_of_a_card_is_kept(lines: tuple[tuple[str, int, int], ...], worst: int) -> None:
-    text = "".join(f'DCGM_{name}{{gpu="0",UUID="GPU-a",xid="{code}"}} {value}\n' for name, code, value in lines)
+def test_the_worst_xid_of_a_card_is_kept(
+    lines: tuple[tuple[str, int, int], ...], worst: int
+) -> None:
+    text = "".join(
+        f'DCGM_{name}{{gpu="0",UUID="GPU-a",xid="{code}"}} {value}\n' for name, code, value in lines
+    )
     (card,) = read("dcgm.prom", text).cards
     assert card.xid == worst
 
 
 def test_a_row_that_could_not_be_remapped_is_no_row_that_waits() -> None:
-    text = 'DCGM_FI_DEV_ROW_REMAP_PENDING{gpu="0",UUID="a"} 0\nDCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="0",UUID="a"} 1\n'
+    text = (
+        'DCGM_FI_DEV_ROW_REMAP_PENDING{gpu="0",UUID="a"} '
+        '0\nDCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="0",UUID="a"} 1\n'
+    )
     (card,) = read("dcgm.prom", text).cards
     assert (card.rows_pending, card.rows_failed) == (0, 1)

@@ -1,4 +1,6 @@
-"""Kernel logs: a broken card, a program's fault, memory that ran out, and what looks bad and is not."""
+"""Kernel logs: a broken card, a program's fault, memory that ran out, and what looks bad and is
+not.
+"""
 
 # ruff: noqa: E501 (log lines as they are printed)
 
@@ -16,7 +18,11 @@ AT = 1_795_004_800.0  # 2026-11-18 12:26:40 UTC
 
 
 def values(*lines: str) -> dict[str, float]:
-    return {name: made.last for name, made in digest(lines, source="node.kernel.log").signals(AT).items() if made.last}
+    return {
+        name: made.last
+        for name, made in digest(lines, source="node.kernel.log").signals(AT).items()
+        if made.last
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,29 +47,47 @@ def test_a_broken_card(line: str) -> None:
 
 @pytest.mark.parametrize("code", sorted(XID_OF_APPLICATIONS))
 def test_a_programs_fault_is_not_the_cards(code: int) -> None:
-    assert values(f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=1234, name=python3, Ch 00000008") == {"kernel_xid_software": 1.0}
+    assert values(f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=1234, name=python3, Ch 00000008") == {
+        "kernel_xid_software": 1.0
+    }
     assert XIDS[code].kind == "application"
 
 
 def test_the_two_catalogues_agree() -> None:
-    assert {code for code, found in XIDS.items() if found.kind == "application"} >= XID_OF_APPLICATIONS
+    assert {
+        code for code, found in XIDS.items() if found.kind == "application"
+    } >= XID_OF_APPLICATIONS
     assert not {code for code, found in XIDS.items() if found.kind == "fatal"} & XID_OF_APPLICATIONS
 
 
 def test_a_fault_beside_a_broken_memory_on_the_same_card_is_its_consequence() -> None:
     broken = "NVRM: Xid (PCI:0000:3b:00): 94, pid=1, Contained: SRAM"
-    assert values("NVRM: Xid (PCI:0000:3b:00): 31, pid=1, MMU Fault", broken) == {"kernel_xid_fatal": 1.0}
-    assert values("NVRM: Xid (PCI:0000:5e:00): 31, pid=1, MMU Fault", broken) == {"kernel_xid_fatal": 1.0, "kernel_xid_software": 1.0}
+    assert values("NVRM: Xid (PCI:0000:3b:00): 31, pid=1, MMU Fault", broken) == {
+        "kernel_xid_fatal": 1.0
+    }
+    assert values("NVRM: Xid (PCI:0000:5e:00): 31, pid=1, MMU Fault", broken) == {
+        "kernel_xid_fatal": 1.0,
+        "kernel_xid_software": 1.0,
+    }
 
 
 def test_a_pending_repair_and_a_recovery_action_of_none_break_nothing() -> None:
     found = digest(
-        ["NVRM: Xid (PCI:0000:3b:00): 63, pid='<unknown>', Row Remapper: New row marked for remapping, reset gpu to activate."], source="x"
+        [
+            "NVRM: Xid (PCI:0000:3b:00): 63, pid='<unknown>', Row Remapper: New row marked for remapping, reset gpu to activate."
+        ],
+        source="x",
     )
     assert found.pending == (63,)
     assert not found.events
-    assert xid(154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)").kind == "unclear"
-    assert xid(154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)").kind == "fatal"
+    assert (
+        xid(154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)").kind
+        == "unclear"
+    )
+    assert (
+        xid(154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)").kind
+        == "fatal"
+    )
     assert digest(["NVRM: Xid (PCI:0000:3b:00): 999, what"], source="x").unclear == (999,)
 
 
@@ -102,7 +126,9 @@ def test_what_looks_bad_and_is_not(line: str) -> None:
 
 
 def test_a_page_fault_of_a_program_on_an_amd_card_is_software() -> None:
-    assert values("amdgpu 0000:65:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:200)") == {"kernel_xid_software": 1.0}
+    assert values(
+        "amdgpu 0000:65:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:200)"
+    ) == {"kernel_xid_software": 1.0}
 
 
 def test_one_kill_told_twice_is_one_kill_and_has_a_name() -> None:
@@ -114,16 +140,26 @@ def test_one_kill_told_twice_is_one_kill_and_has_a_name() -> None:
     found = digest(lines, source="x").signals(AT)["kernel_oom_kill"]
     assert found.last == 2
     assert "VLLM::EngineCor" in found.detail
-    assert values('earlyoom[811]: sending SIGKILL to process 4711 uid 1000 "VLLM::EngineCor": badness 912') == {"kernel_oom_kill": 1.0}
-    assert values("systemd-oomd[702]: Killed /user.slice/a.scope due to memory pressure for /user.slice") == {"kernel_oom_kill": 1.0}
-    assert values("systemd-oomd[702]: Considered 97 cgroups for killing, top candidates were:") == {}
-    assert values("System OOM encountered, victim process: python3, pid: 99") == {"kernel_oom_kill": 1.0}
+    assert values(
+        'earlyoom[811]: sending SIGKILL to process 4711 uid 1000 "VLLM::EngineCor": badness 912'
+    ) == {"kernel_oom_kill": 1.0}
+    assert values(
+        "systemd-oomd[702]: Killed /user.slice/a.scope due to memory pressure for /user.slice"
+    ) == {"kernel_oom_kill": 1.0}
+    assert (
+        values("systemd-oomd[702]: Considered 97 cgroups for killing, top candidates were:") == {}
+    )
+    assert values("System OOM encountered, victim process: python3, pid: 99") == {
+        "kernel_oom_kill": 1.0
+    }
 
 
 def test_what_a_reboot_may_have_mended_does_not_count() -> None:
     fatal = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
     assert values(fatal, "[    0.000000] Linux version 6.8.0-45-generic (build@host)") == {}
-    assert values("[    0.000000] Linux version 6.8.0-45-generic (build@host)", fatal) == {"kernel_xid_fatal": 1.0}
+    assert values("[    0.000000] Linux version 6.8.0-45-generic (build@host)", fatal) == {
+        "kernel_xid_fatal": 1.0
+    }
 
 
 @pytest.mark.parametrize(
@@ -139,13 +175,17 @@ def test_what_a_reboot_may_have_mended_does_not_count() -> None:
     ],
 )
 def test_times_of_every_form(stamp: str, last_stamp: str, age_s: float) -> None:
-    found = digest([f"{stamp} NVRM: Xid (PCI:0000:3b:00): 79, lost", f"{last_stamp} nothing"], source="x").signals(AT)["kernel_xid_fatal"]
+    found = digest(
+        [f"{stamp} NVRM: Xid (PCI:0000:3b:00): 79, lost", f"{last_stamp} nothing"], source="x"
+    ).signals(AT)["kernel_xid_fatal"]
     assert pytest.approx(age_s) == AT - found.at
 
 
 def test_the_detail_names_the_code_for_a_person() -> None:
     detail = (
-        digest(["NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."], source="x").signals(AT)["kernel_xid_fatal"].detail
+        digest(["NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."], source="x")
+        .signals(AT)["kernel_xid_fatal"]
+        .detail
     )
     assert detail.startswith("Xid 79: GPU has fallen off the bus")
 
@@ -153,7 +193,12 @@ def test_the_detail_names_the_code_for_a_person() -> None:
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_read_without_an_error(blob: bytes) -> None:
     found = digest(blob.decode("utf-8", errors="replace").split("\n"), source="x").signals(AT)
-    assert set(found) == {"kernel_xid_fatal", "kernel_xid_software", "kernel_oom_kill", "kernel_gpu_error"}
+    assert set(found) == {
+        "kernel_xid_fatal",
+        "kernel_xid_software",
+        "kernel_oom_kill",
+        "kernel_gpu_error",
+    }
 
 
 _PIECES = st.sampled_from(

@@ -60,7 +60,12 @@ def test_the_new_layout() -> None:
     output = read("nvidia-smi.txt", NEW)
     assert output.problems == ()
     first, second = output.cards
-    assert (first.name, first.temperature_c, first.utilization_ratio, first.ecc_uncorrected) == ("NVIDIA H200", 41, 0.97, 0)
+    assert (first.name, first.temperature_c, first.utilization_ratio, first.ecc_uncorrected) == (
+        "NVIDIA H200",
+        41,
+        0.97,
+        0,
+    )
     assert (first.memory_used_bytes, first.memory_total_bytes) == (131072 * MIB, 143771 * MIB)
     assert (second.index, second.power_ratio, second.ecc_uncorrected) == (1, 1.0, 3)
     assert second.processes is not None
@@ -72,14 +77,21 @@ def test_the_new_layout() -> None:
 
 def test_the_old_layout() -> None:
     (card,) = read("nvidia-smi.txt", OLD).cards
-    assert (card.name, card.memory_used_bytes, card.temperature_c) == ("Tesla V100-SXM2...", 15109 * MIB, 39)
+    assert (card.name, card.memory_used_bytes, card.temperature_c) == (
+        "Tesla V100-SXM2...",
+        15109 * MIB,
+        39,
+    )
     assert card.processes is not None
     assert (card.processes[0].pid, card.processes[0].name) == (1234, "python3")
 
 
 def test_a_container_sees_no_processes() -> None:
     head = NEW[: NEW.index("|    0   N/A  N/A            4711")]
-    first, _ = read("nvidia-smi.txt", head + "|  No running processes found                                     |\n+---+\n").cards
+    first, _ = read(
+        "nvidia-smi.txt",
+        head + "|  No running processes found                                     |\n+---+\n",
+    ).cards
     assert first.processes == ()
 
 
@@ -109,10 +121,17 @@ def test_mig_slices_replace_their_card() -> None:
         NEW[: NEW.index("|   1  NVIDIA")]
         + "\n"
         + mig
-        + "\n| Processes:  |\n|    0    1    0            4711      C   VLLM::EngineCore      18900MiB |\n+--+\n"
+        + (
+            "\n| Processes:  |\n|    0    1    0            4711      C   VLLM::EngineCore     "
+            " 18900MiB |\n+--+\n"
+        )
     )
     first, second = read("nvidia-smi.txt", text).cards
-    assert (first.name, first.memory_used_bytes, first.memory_total_bytes) == ("NVIDIA H200 MIG 1/0", 19000 * MIB, 20096 * MIB)
+    assert (first.name, first.memory_used_bytes, first.memory_total_bytes) == (
+        "NVIDIA H200 MIG 1/0",
+        19000 * MIB,
+        20096 * MIB,
+    )
     assert first.processes is not None
     assert first.processes[0].pid == 4711
     assert second.processes == ()
@@ -138,26 +157,37 @@ def test_a_unified_memory_card_is_not_lost() -> None:
 
 
 def test_a_card_without_a_handle_is_lost() -> None:
-    (card,) = read("nvidia-smi.txt", "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error\n").cards
+    (card,) = read(
+        "nvidia-smi.txt",
+        "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error\n",
+    ).cards
     assert (card.lost, card.name) == (True, "0000:41:00.0")
 
 
 def test_no_table_is_a_problem() -> None:
     assert "no card" in read("nvidia-smi.txt", "hello\n").problems[0]
-    assert "could not look" in read("nvidia-smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n").problems[0]
+    assert (
+        "could not look"
+        in read(
+            "nvidia-smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n"
+        ).problems[0]
+    )
 
 
 def test_a_card_whose_system_processor_hangs_is_lost() -> None:
-    text = OLD.replace("| N/A   39C    P0    52W / 300W |", "| N/A   57C   N/A    N/A / 300W |").replace(
-        "|      0%      Default |", "|     N/A      Default |"
-    )
+    text = OLD.replace(
+        "| N/A   39C    P0    52W / 300W |", "| N/A   57C   N/A    N/A / 300W |"
+    ).replace("|      0%      Default |", "|     N/A      Default |")
     (card,) = read("nvidia-smi.txt", text).cards
     assert (card.lost, card.temperature_c) == (True, 57)
     assert "GSP" in card.note
 
 
 def test_a_module_without_a_bus_is_not_lost() -> None:
-    text = OLD.replace("00000000:00:1E.0 Off |                    0 |", "N/A              N/A |                  N/A |")
+    text = OLD.replace(
+        "00000000:00:1E.0 Off |                    0 |",
+        "N/A              N/A |                  N/A |",
+    )
     text = text.replace(
         "| N/A   39C    P0    52W / 300W |  15109MiB / 16160MiB |      0%",
         "| N/A   N/A  N/A    N/A / N/A  | Not Supported        |     N/A",
@@ -168,11 +198,20 @@ def test_a_module_without_a_bus_is_not_lost() -> None:
 
 def test_the_table_under_the_querys_name_and_the_other_way_round() -> None:
     assert len(read("nvidia-smi.csv", NEW).cards) == 2
-    assert len(read("nvidia-smi.txt", "NVIDIA L4, 20000 MiB, 23034 MiB, 0x0000000000000004, 70, 0").cards) == 1
+    assert (
+        len(
+            read(
+                "nvidia-smi.txt", "NVIDIA L4, 20000 MiB, 23034 MiB, 0x0000000000000004, 70, 0"
+            ).cards
+        )
+        == 1
+    )
 
 
 def test_a_loop_shows_the_last_table() -> None:
-    later = NEW.replace("|     97%      Default |", "|     11%      Default |").replace("VLLM::Worker_TP0", "VLLM::Worker_TP7")
+    later = NEW.replace("|     97%      Default |", "|     11%      Default |").replace(
+        "VLLM::Worker_TP0", "VLLM::Worker_TP7"
+    )
     first, second = read("nvidia-smi.txt", NEW + later).cards
     assert first.utilization_ratio == 0.11
     assert first.processes is not None
@@ -183,6 +222,11 @@ def test_a_loop_shows_the_last_table() -> None:
 
 def test_an_index_of_thousands_of_digits_is_no_card() -> None:
     assert (
-        read("nvidia-smi.txt", "| NVIDIA-SMI 550 |\n| Processes: |\n|  " + "9" * 5000 + "   N/A  N/A   123    C   python   7MiB |\n").cards
+        read(
+            "nvidia-smi.txt",
+            "| NVIDIA-SMI 550 |\n| Processes: |\n|  "
+            + "9" * 5000
+            + "   N/A  N/A   123    C   python   7MiB |\n",
+        ).cards
         == ()
     )

@@ -9,7 +9,9 @@ import pytest
 from barostat.io.clock import SteadyClock
 
 
-def test_time_goes_on_from_the_start_whatever_happens_to_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_goes_on_from_the_start_whatever_happens_to_the_wall_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = SteadyClock()
     before = clock.now()
     assert before == pytest.approx(time.time(), abs=1)

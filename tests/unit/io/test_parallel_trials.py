@@ -1,4 +1,6 @@
-"""Trials on several cores: the same outlooks in the same order as on one; Ctrl-C keeps what there is."""
+"""Trials on several cores: the same outlooks in the same order as on one; Ctrl-C keeps what there
+is.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,20 @@ from barostat.twin.workload.made import parse_spec
 
 LOAD = Made(parse_spec("poisson:rate=4,minutes=0.2,input=100,output=20"))
 SLO = Slo(1.0)
-TRIALS = [Trial(Settings(kv_blocks=200, max_num_seqs=slots), version, LinearPace(0.01)) for slots in (1, 4, 16) for version in (0, 1)]
+TRIALS = [
+    Trial(Settings(kv_blocks=200, max_num_seqs=slots), version, LinearPace(0.01))
+    for slots in (1, 4, 16)
+    for version in (0, 1)
+]
 
 
 def test_two_cores_answer_as_one_does() -> None:
     told: list[tuple[int, int]] = []
     one, two = Cores(LOAD, SLO, 1), Cores(LOAD, SLO, 2, lambda done, of: told.append((done, of)))
     try:
-        assert one.run(TRIALS) == two.run(TRIALS) == [run_trial(LOAD, SLO, trial) for trial in TRIALS]
+        assert (
+            one.run(TRIALS) == two.run(TRIALS) == [run_trial(LOAD, SLO, trial) for trial in TRIALS]
+        )
         assert told == [(place + 1, len(TRIALS)) for place in range(len(TRIALS))]
         assert one.run([]) == two.run([]) == []
     finally:
@@ -33,7 +41,9 @@ def test_two_cores_answer_as_one_does() -> None:
         two.close()
 
 
-def test_ctrl_c_keeps_what_there_is_and_nothing_runs_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_what_there_is_and_nothing_runs_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def third_is_interrupted(load: Load, slo: Slo, trial: Trial) -> Outlook:
         if trial is TRIALS[2]:
             raise KeyboardInterrupt
@@ -70,7 +80,9 @@ def test_a_process_that_is_killed_is_told() -> None:
     cores.close()
 
 
-def test_what_goes_wrong_in_a_trial_is_raised_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_wrong_in_a_trial_is_raised_where_it_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def wrong(*_: object) -> Outlook:
         raise ValueError("no such trial")
 

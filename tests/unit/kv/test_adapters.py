@@ -1,4 +1,6 @@
-"""Places for LoRA adapters: per projection, divided as the engine divides them, known or bounded."""
+"""Places for LoRA adapters: per projection, divided as the engine divides them, known or
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_without_lora_nothing_is_kept() -> None:
 
 def test_each_projection_and_the_embedding_have_places() -> None:
     hidden, inner, vocabulary = 4096, 12288, 151936
-    layer = 3 * hidden + (4096 + 2 * 1024) + (4096 + hidden) + 2 * hidden + 2 * inner + (inner + hidden)
+    layer = (
+        3 * hidden + (4096 + 2 * 1024) + (4096 + hidden) + 2 * hidden + 2 * inner + (inner + hidden)
+    )
     found = places("Qwen/Qwen3-8B", Adapters(8, 64, "bfloat16"))
     assert found.is_exact
     assert found.value == 8 * 64 * 2 * (36 * layer + 2 * (vocabulary + hidden))
@@ -51,7 +55,9 @@ def test_whole_halves_are_divided_only_when_fully_sharded() -> None:
 
 def test_a_stage_has_its_own_layers_places() -> None:
     one = places("Qwen/Qwen3-8B", Adapters(1, 16, "bfloat16")).value
-    assert places("Qwen/Qwen3-8B", Adapters(1, 16, "bfloat16"), pp=2).value == pytest.approx(one / 2)
+    assert places("Qwen/Qwen3-8B", Adapters(1, 16, "bfloat16"), pp=2).value == pytest.approx(
+        one / 2
+    )
 
 
 def test_what_is_not_laid_out_has_a_bound() -> None:
@@ -67,5 +73,8 @@ def test_every_expert_has_places() -> None:
 
 
 def test_experts_have_places_since_0_11_1() -> None:
-    old, new = (places("Qwen/Qwen3-30B-A3B", Adapters(1, 16, "bfloat16"), release).value for release in ("0.11.0", "0.11.1"))
+    old, new = (
+        places("Qwen/Qwen3-30B-A3B", Adapters(1, 16, "bfloat16"), release).value
+        for release in ("0.11.0", "0.11.1")
+    )
     assert old < new / 10

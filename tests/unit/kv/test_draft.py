@@ -1,4 +1,6 @@
-"""What speculative decoding adds to the pool: layers of a drafter, states for drafts, tokens behind windows."""
+"""What speculative decoding adds to the pool: layers of a drafter, states for drafts, tokens behind
+windows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ DELTA = PLAIN | {
 def deployed(**changes: Any) -> Deployment:
     version = parse_version("0.32.0")
     assert version is not None
-    return Deployment(version=version, max_model_len=8192, max_num_batched_tokens=2048, max_num_seqs=16, **changes)
+    return Deployment(
+        version=version, max_model_len=8192, max_num_batched_tokens=2048, max_num_seqs=16, **changes
+    )
 
 
 def test_an_eagle_head_takes_one_layer_more() -> None:
@@ -36,7 +40,10 @@ def test_an_eagle_head_takes_one_layer_more() -> None:
     draft = draft_of(model, "eagle3", 3, None)
     assert draft.layers == (model.layers[-1],)
     assert "--draft-model-config" in draft.notes[0]
-    without, having = lay_out(model, deployed()), lay_out(model, deployed(draft=draft.layers, num_speculative_tokens=3))
+    without, having = (
+        lay_out(model, deployed()),
+        lay_out(model, deployed(draft=draft.layers, num_speculative_tokens=3)),
+    )
     assert having.block_bytes == without.block_bytes * 5 // 4
     assert fill(having, 2**30).blocks == fill(without, 2**30).blocks * 4 // 5
 
@@ -52,22 +59,37 @@ def test_each_draft_takes_a_state() -> None:
     assert len(draft.layers) == 1
     assert isinstance(draft.layers[0][0], Full)
     layout = lay_out(model, deployed(draft=draft.layers, num_speculative_tokens=draft.tokens))
-    states = {spec.states for group in layout.groups for _, spec in group.layers if spec.kind == "state"}
+    states = {
+        spec.states for group in layout.groups for _, spec in group.layers if spec.kind == "state"
+    }
     assert states == {4}
 
 
 def test_modules_in_a_chain_keep_tokens_behind_windows() -> None:
-    config = PLAIN | {"architectures": ["Gemma3ForCausalLM"], "sliding_window": 512, "num_hidden_layers": 12, "num_nextn_predict_layers": 3}
+    config = PLAIN | {
+        "architectures": ["Gemma3ForCausalLM"],
+        "sliding_window": 512,
+        "num_hidden_layers": 12,
+        "num_nextn_predict_layers": 3,
+    }
     model = read_architecture(config)
     draft = draft_of(model, "mtp", 3, None)
     assert (len(draft.layers), draft.retained_tokens) == (3, 2)
-    layout = lay_out(model, deployed(draft=draft.layers, num_speculative_tokens=3, retained_tokens=2))
-    window = next(spec for group in layout.groups for _, spec in group.layers if spec.kind == "window")
+    layout = lay_out(
+        model, deployed(draft=draft.layers, num_speculative_tokens=3, retained_tokens=2)
+    )
+    window = next(
+        spec for group in layout.groups for _, spec in group.layers if spec.kind == "window"
+    )
     assert window.blocks_per_request(2048, 1, 8192) == -(-(511 + 2 + 2048) // 16) + 1
 
 
 def test_gemma_4s_assistant_keeps_no_kv() -> None:
-    config = PLAIN | {"architectures": ["Gemma4ForCausalLM"], "sliding_window": 512, "layer_types": ["full_attention"] * 4}
+    config = PLAIN | {
+        "architectures": ["Gemma4ForCausalLM"],
+        "sliding_window": 512,
+        "layer_types": ["full_attention"] * 4,
+    }
     draft = draft_of(read_architecture(config), "mtp", 1, None)
     assert draft.layers == ()
     assert "keeps none" in draft.notes[0]
@@ -79,18 +101,34 @@ def test_dspark_stages_are_windows() -> None:
         "num_key_value_heads": 1,
     }  # fmt: skip
     draft = draft_of(read_architecture(config), "dspark", 5, None)
-    assert [layer[0].ratio for layer in draft.layers if isinstance(layer[0], Compressed)] == [1, 1, 1]
+    assert [layer[0].ratio for layer in draft.layers if isinstance(layer[0], Compressed)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_a_block_drafter_slides_only_where_it_says_so() -> None:
     target = read_architecture(PLAIN)
-    base = PLAIN | {"architectures": ["DFlashDraftModel"], "num_hidden_layers": 2, "sliding_window": 2048}
+    base = PLAIN | {
+        "architectures": ["DFlashDraftModel"],
+        "num_hidden_layers": 2,
+        "sliding_window": 2048,
+    }
     mixed = base | {"layer_types": ["sliding_attention", "full_attention"]}
     plain = draft_of(target, "dflash", 7, read_architecture(base)).layers
-    forced = draft_of(target, "dflash", 7, read_architecture(base | {"dflash_config": {"use_swa": True, "swa_window_size": 256}})).layers
+    forced = draft_of(
+        target,
+        "dflash",
+        7,
+        read_architecture(base | {"dflash_config": {"use_swa": True, "swa_window_size": 256}}),
+    ).layers
     typed = draft_of(target, "dflash", 7, read_architecture(mixed)).layers
     assert [type(layer[0]) for layer in plain] == [Full, Full]
-    assert [layer[0].window_tokens for layer in forced if isinstance(layer[0], Window)] == [256, 256]
+    assert [layer[0].window_tokens for layer in forced if isinstance(layer[0], Window)] == [
+        256,
+        256,
+    ]
     assert [type(layer[0]) for layer in typed] == [Window, Full]
 
 
@@ -101,7 +139,9 @@ def test_an_unknown_drafter_is_said_to_be_missing() -> None:
 
 
 def test_a_number_of_drafts_that_the_engine_refuses_is_said() -> None:
-    notes = draft_of(read_architecture(PLAIN | {"num_nextn_predict_layers": 2}), "mtp", 3, None).notes
+    notes = draft_of(
+        read_architecture(PLAIN | {"num_nextn_predict_layers": 2}), "mtp", 3, None
+    ).notes
     assert any("refuses" in note for note in notes)
 
 

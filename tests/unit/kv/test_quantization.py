@@ -13,7 +13,10 @@ from barostat.kv.weights import weight_bytes
 
 def plain_parts(*ignored: str) -> frozenset[str]:
     return weight_format(
-        {"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": list(ignored)}}, {}, None, "bfloat16"
+        {"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": list(ignored)}},
+        {},
+        None,
+        "bfloat16",
     ).plain
 
 
@@ -33,7 +36,10 @@ def test_a_kind_that_is_left_alone_is_plain(large: str, part: str) -> None:
     assert part in plain_parts(large)
 
 
-@pytest.mark.parametrize(("name", "tp", "gib"), [("zai-org/GLM-5.1-FP8", 8, 89.34), ("Qwen/Qwen3-235B-A22B-FP8", 4, 55.19)])
+@pytest.mark.parametrize(
+    ("name", "tp", "gib"),
+    [("zai-org/GLM-5.1-FP8", 8, 89.34), ("Qwen/Qwen3-235B-A22B-FP8", 4, 55.19)],
+)
 def test_fp8_checkpoints_weigh_what_the_log_says(name: str, tp: int, gib: float) -> None:
     listed = find_model(name)
     assert listed is not None

@@ -64,19 +64,29 @@ def test_a_model_without_size_is_refused(name: str) -> None:
         read_architecture({**found.config, name: 0}, "config.json")
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(3, 10))])
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(3, 10))]
+)
 def test_spoiled_configs_are_refused_or_planned(seed: int) -> None:
     dice = random.Random(seed)
     version, card = parse_version("0.32.0"), find_card("H100")
     assert version is not None
-    settings = resolve(args=["vllm", "serve", "m", "--tensor-parallel-size", str(dice.choice((1, 2)))], version=version, gpu="H100")
+    settings = resolve(
+        args=["vllm", "serve", "m", "--tensor-parallel-size", str(dice.choice((1, 2)))],
+        version=version,
+        gpu="H100",
+    )
     planned = 0
     for name in model_names():
         found = find_model(name)
         assert found is not None
         config = spoiled(found.config, dice)
         try:
-            limits_from(plan(PlanRequest(read_architecture(config, name), name, version, settings, card)), None, "0.32.0")
+            limits_from(
+                plan(PlanRequest(read_architecture(config, name), name, version, settings, card)),
+                None,
+                "0.32.0",
+            )
             planned += 1
         except InputError:
             continue

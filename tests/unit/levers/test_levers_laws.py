@@ -47,7 +47,13 @@ THRASH: dict[str, float] = {
     "gpu_memory_free_bytes": 6 * GIB, "host_memory_bytes": 40 * GIB, "host_memory_limit_bytes": 128 * GIB,
     "rollout_age_s": 600, "replicas_wanted": 3, "replicas_ready": 3, "gpu_memory_used_ratio": 0.92,
 }  # fmt: skip
-LONG = {**THRASH, "running_requests": 2, "prompt_tokens_p50": 3000, "prompt_tokens_p95": 30_000, "kv_usage_ratio": 0.5}
+LONG = {
+    **THRASH,
+    "running_requests": 2,
+    "prompt_tokens_p50": 3000,
+    "prompt_tokens_p95": 30_000,
+    "kv_usage_ratio": 0.5,
+}
 ONE = {**THRASH, "running_requests": 1}
 WINDOWS: dict[str, dict[str, float]] = {
     "nothing": {},
@@ -73,31 +79,58 @@ CONFIGS: dict[str, dict[str, float | str | bool]] = {
         "swap_space": 8.0,
         "kv_cache_dtype": "fp8",
     },
-    "override": {"num_gpu_blocks_override": 64, "gpu_memory_utilization": 0.92, "max_num_seqs": 1, "max_num_batched_tokens": 16_384},
+    "override": {
+        "num_gpu_blocks_override": 64,
+        "gpu_memory_utilization": 0.92,
+        "max_num_seqs": 1,
+        "max_num_batched_tokens": 16_384,
+    },
 }
-CASES: list[tuple[CauseName, str]] = [(cause, variant) for cause in CAUSES for variant in (*VARIANTS.get(cause, ()), "")]
+CASES: list[tuple[CauseName, str]] = [
+    (cause, variant) for cause in CAUSES for variant in (*VARIANTS.get(cause, ()), "")
+]
 
 
 @cache
 def signals(readings: str) -> dict[str, Signal]:
     """The signals of that window."""
-    made = {name: signal(name, [(NOW - 30, value), (NOW, value)], "test") for name, value in WINDOWS[readings].items()}
+    made = {
+        name: signal(name, [(NOW - 30, value), (NOW, value)], "test")
+        for name, value in WINDOWS[readings].items()
+    }
     return {name: found for name, found in made.items() if found is not None}
 
 
-def situation(cause: CauseName, variant: str, version: str | None, readings: str, config: str) -> Situation:
+def situation(
+    cause: CauseName, variant: str, version: str | None, readings: str, config: str
+) -> Situation:
     """One cell of the grid."""
-    values = {name: ConfigValue(value, "flag", f"--{name}={value}") for name, value in CONFIGS[config].items()}
-    window = Window("vllm-6d5c7b9f8d-x2x4z", NOW, signals(readings), EngineConfig(values), parse_version(version))
+    values = {
+        name: ConfigValue(value, "flag", f"--{name}={value}")
+        for name, value in CONFIGS[config].items()
+    }
+    window = Window(
+        "vllm-6d5c7b9f8d-x2x4z",
+        NOW,
+        signals(readings),
+        EngineConfig(values),
+        parse_version(version),
+    )
     return Situation(cause, variant, window)
 
 
 def answers(version: str | None) -> list[tuple[Situation, Proposal | NotApplicable]]:
     """What every lever says in every cell of its causes, for one version."""
     cells = [
-        situation(cause, variant, version, readings, config) for (cause, variant), readings, config in product(CASES, WINDOWS, CONFIGS)
+        situation(cause, variant, version, readings, config)
+        for (cause, variant), readings, config in product(CASES, WINDOWS, CONFIGS)
     ]
-    return [(cell, lever.propose(cell)) for cell in cells for lever in LEVERS if cell.cause in lever.causes]
+    return [
+        (cell, lever.propose(cell))
+        for cell in cells
+        for lever in LEVERS
+        if cell.cause in lever.causes
+    ]
 
 
 def set_by(change: str) -> list[str]:
@@ -105,7 +138,11 @@ def set_by(change: str) -> list[str]:
     return (
         []
         if change.startswith("remove")
-        else [name for word in re.findall(r"--[a-z][a-z0-9-]+", change) if (name := canonical_name(word)) in FLAGS]
+        else [
+            name
+            for word in re.findall(r"--[a-z][a-z0-9-]+", change)
+            if (name := canonical_name(word)) in FLAGS
+        ]
     )
 
 
@@ -130,12 +167,19 @@ def test_every_answer_keeps_the_laws(version: str | None) -> None:
             assert presence != "absent", where
             if presence == "unknown version":  # only what every version has may be named then
                 assert cell.window.config.get(name) or parsed is None, where
-                assert cell.window.config.get(name) or FLAGS[name].since in ("", "0.1.0", "0.2.0", "0.5.0"), where
+                assert cell.window.config.get(name) or FLAGS[name].since in (
+                    "",
+                    "0.1.0",
+                    "0.2.0",
+                    "0.5.0",
+                ), where
                 assert not FLAGS[name].gone, where
         running = cell.window.fresh("running_requests")
         if cell.cause.startswith("kv-p") or cell.cause == "kv-admission-queueing":
             assert answer.lever != "gpu-memory-utilization-down", where
-            if (limit := re.search(r"--max-num-(?:active-)?seqs (\d+)", answer.change)) and cell.cause != "kv-pool-too-small":
+            if (
+                limit := re.search(r"--max-num-(?:active-)?seqs (\d+)", answer.change)
+            ) and cell.cause != "kv-pool-too-small":
                 assert running is not None, where
                 assert 1 <= int(limit[1]) < running.low, where
         if util := re.search(r"--gpu-memory-utilization ([\d.]+)", answer.change):
@@ -164,21 +208,37 @@ def test_unknown_has_no_lever_and_health_has_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "variant"), [case for case in CASES if case[0] not in ("unknown",) and (case[1] or case[0] not in VARIANTS)]
+    ("cause", "variant"),
+    [
+        case
+        for case in CASES
+        if case[0] not in ("unknown",) and (case[1] or case[0] not in VARIANTS)
+    ],
 )
 def test_every_cause_has_something_to_do(cause: CauseName, variant: str) -> None:
     """With the window that goes with it, each cause and variant has at least one proposal."""
     details = {
         "length": (
             "log_model_too_long",
-            "model's max seq len (8192), (1.00 GiB KV cache is needed, ... estimated maximum model length is 4100.",
+            (
+                "model's max seq len (8192), (1.00 GiB KV cache is needed, ... estimated "
+                "maximum model length is 4100."
+            ),
         ),
-        "states": ("log_states_exceeded", "max_num_seqs (1024) exceeds available Mamba cache blocks (524)"),
+        "states": (
+            "log_states_exceeded",
+            "max_num_seqs (1024) exceeds available Mamba cache blocks (524)",
+        ),
         "argument": ("log_unknown_argument", "vllm: error: unrecognized arguments: --swap-space 4"),
-        "startup": ("log_gpu_oom_startup", "Free memory on device cuda:0 (40.0/80.0 GiB) on startup is less than desired"),
+        "startup": (
+            "log_gpu_oom_startup",
+            "Free memory on device cuda:0 (40.0/80.0 GiB) on startup is less than desired",
+        ),
     }
     cell = situation(cause, variant, "0.32.0", "thrash", "usual")
-    extra: dict[str, tuple[float, str]] = {"kv_usage_ratio": (0.4, "")} if cause == "slot-bound" else {}
+    extra: dict[str, tuple[float, str]] = (
+        {"kv_usage_ratio": (0.4, "")} if cause == "slot-bound" else {}
+    )
     if variant in details:
         extra[details[variant][0]] = (1.0, details[variant][1])
     signals = dict(cell.window.signals)
@@ -186,24 +246,41 @@ def test_every_cause_has_something_to_do(cause: CauseName, variant: str) -> None
         found = signal(name, [(NOW, value)], "test", detail)
         assert found is not None
         signals[name] = found
-    eager = {"enforce_eager": ConfigValue(True, "flag", "--enforce-eager")} if variant == "slow" else {}
-    window = Window(cell.window.replica, NOW, signals, EngineConfig({**cell.window.config.values, **eager}), cell.window.version)
+    eager = (
+        {"enforce_eager": ConfigValue(True, "flag", "--enforce-eager")} if variant == "slow" else {}
+    )
+    window = Window(
+        cell.window.replica,
+        NOW,
+        signals,
+        EngineConfig({**cell.window.config.values, **eager}),
+        cell.window.version,
+    )
     proposals = [
         answer
         for lever in LEVERS
-        if cause in lever.causes and isinstance(answer := lever.propose(Situation(cause, variant, window)), Proposal)
+        if cause in lever.causes
+        and isinstance(answer := lever.propose(Situation(cause, variant, window)), Proposal)
     ]
     assert [each for each in proposals if each.lever != "undo-rollout"]
 
 
 def test_thrash_is_answered_at_the_edge_first_and_by_restarts_later() -> None:
     cell = situation("kv-preemption-thrash", "", "0.32.0", "thrash", "usual")
-    found = [answer for lever in LEVERS if cell.cause in lever.causes and isinstance(answer := lever.propose(cell), Proposal)]
+    found = [
+        answer
+        for lever in LEVERS
+        if cell.cause in lever.causes and isinstance(answer := lever.propose(cell), Proposal)
+    ]
     ordered = sorted(found, key=lambda each: each.rank)
     names = [each.lever for each in ordered]
     assert names[0] == "edge-admission-budget"
     assert not any(each.restarts for each in ordered[:2])
-    assert names.index("max-num-active-seqs") < names.index("gpu-memory-utilization-up") < names.index("scale-out")
+    assert (
+        names.index("max-num-active-seqs")
+        < names.index("gpu-memory-utilization-up")
+        < names.index("scale-out")
+    )
 
 
 def test_classic_advice_is_refused_with_its_reason() -> None:
@@ -211,7 +288,9 @@ def test_classic_advice_is_refused_with_its_reason() -> None:
     refused = {
         answer.lever
         for lever in LEVERS
-        if cell.cause in lever.causes and isinstance(answer := lever.propose(cell), NotApplicable) and answer.classic
+        if cell.cause in lever.causes
+        and isinstance(answer := lever.propose(cell), NotApplicable)
+        and answer.classic
     }
     assert {
         "swap-space", "gpu-memory-utilization-down", "max-num-batched-tokens", "max-model-len", "prefix-caching-on",

@@ -9,7 +9,8 @@ from barostat.judge.manifest_check.check import check
 from barostat.lint.document import edited
 
 HEAD = (
-    "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.32.0\n"
+    "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec:\n  containers:\n  - name: "
+    "vllm\n    image: vllm/vllm-openai:v0.32.0\n"
     "    args:\n    - --model=Qwen/Qwen3-8B\n"
 )
 
@@ -47,16 +48,29 @@ def test_an_argument_goes_with_its_item_where_nothing_else_is_in_it(item: str, a
         ("--download-dir ~", '--download-dir\n    - "~"'),
         ("--kv-cache-memory-bytes 1e9", '--kv-cache-memory-bytes\n    - "1e9"'),
         ("--served-model-name org/model:v1", "--served-model-name\n    - org/model:v1"),
-        ('--speculative-config {"method":"ngram"}', '--speculative-config\n    - \'{"method":"ngram"}\''),
+        (
+            '--speculative-config {"method":"ngram"}',
+            '--speculative-config\n    - \'{"method":"ngram"}\'',
+        ),
         ("'--speculative-config {\"a\": 1}'", "'--speculative-config'\n    - '{\"a\": 1}'"),
         ("'--speculative-config {\"a\": 1} --port 1'", None),
     ],
 )
-def test_an_item_is_taken_apart_where_one_value_is_in_it_which_stays_a_text(item: str, after: str | None) -> None:
-    assert mended(f"{HEAD}    - {item}\n", "flag-and-value-in-one-item") == f"{HEAD}    - {after or item}\n"
+def test_an_item_is_taken_apart_where_one_value_is_in_it_which_stays_a_text(
+    item: str, after: str | None
+) -> None:
+    assert (
+        mended(f"{HEAD}    - {item}\n", "flag-and-value-in-one-item")
+        == f"{HEAD}    - {after or item}\n"
+    )
 
 
 def test_within_brackets_an_item_becomes_one_word() -> None:
     listed = HEAD.replace("args:\n    - --model=Qwen/Qwen3-8B\n", 'args: ["--model=a/b", {}]\n')
-    for item, after in (('"--port 8000"', '"--port=8000"'), ('"--port 8000 --max-num-seqs 8"',) * 2):
-        assert mended(listed.replace("{}]", f"{item}]"), "flag-and-value-in-one-item") == listed.replace("{}]", f"{after}]")
+    for item, after in (
+        ('"--port 8000"', '"--port=8000"'),
+        ('"--port 8000 --max-num-seqs 8"',) * 2,
+    ):
+        assert mended(
+            listed.replace("{}]", f"{item}]"), "flag-and-value-in-one-item"
+        ) == listed.replace("{}]", f"{after}]")

@@ -14,6 +14,7 @@ from barostat.judge.manifest_check.check import check
 from barostat.lint import rules as package
 from barostat.lint.rule import Finding, Rule
 from barostat.lint.rules import rules
+from barostat.shells.reports.rule_pages import summary
 
 NAMES = module_names(package.__path__)
 SECTIONS = ("Meaning", "Impact", "Bad", "Good", "Fix", "Source")
@@ -60,5 +61,5 @@ def test_name_is_the_file_and_the_page_is_whole(name: str) -> None:
     assert rule.name.replace("-", "_") == name
     assert 0 < len(rule.title) <= 60
     page = _page(name)
-    assert page.splitlines()[0].endswith(".")
+    assert summary(page).endswith(".")
     assert tuple(re.findall(rf"^({'|'.join(SECTIONS)}):", page, re.MULTILINE)) == SECTIONS

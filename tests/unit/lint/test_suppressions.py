@@ -21,7 +21,10 @@ def test_a_reason_allows_it_and_is_kept() -> None:
     for text in (
         f"{SERVE}  # barostat: ignore[stats-switched-off] a benchmark\n",
         f"# barostat: ignore[stats-switched-off] a benchmark\n\n# more\n{SERVE}\n",
-        f"#!/bin/sh\n# barostat: ignore-file[stats-switched-off] a benchmark\necho\necho\n{SERVE}\n",
+        (
+            "#!/bin/sh\n# barostat: ignore-file[stats-switched-off] a "
+            f"benchmark\necho\necho\n{SERVE}\n"
+        ),
     ):
         checked = _checked(text)
         assert _names(checked) == []
@@ -42,11 +45,17 @@ def test_what_allows_nothing_is_found() -> None:
 
 
 def test_a_pedants_rule_that_is_allowed_is_not_called_unused_for_others() -> None:
-    assert _names(_checked("vllm serve x/y  # barostat: ignore[no-max-num-seqs] sized elsewhere\n")) == []
+    assert (
+        _names(_checked("vllm serve x/y  # barostat: ignore[no-max-num-seqs] sized elsewhere\n"))
+        == []
+    )
 
 
 def test_another_rule_or_line_is_not_allowed() -> None:
-    text = f"# barostat: ignore[stats-switched-off] here\nvllm serve x/y --disable-log-stats\n{SERVE}\n"
+    text = (
+        "# barostat: ignore[stats-switched-off] here\nvllm serve x/y "
+        f"--disable-log-stats\n{SERVE}\n"
+    )
     assert _names(_checked(text)) == ["stats-switched-off"]
 
 
@@ -55,9 +64,22 @@ def test_what_allows_nothing_in_values_may_allow_what_they_render_to() -> None:
     values = f"image:\n  repository: vllm/vllm-openai\n  tag: latest  {allowed}"
 
     def told(text: str) -> list[str]:
-        return [one.message for one in check([document_of(text, "values-prod.yaml")]).findings if one.rule == "unused-suppression"]
+        return [
+            one.message
+            for one in check([document_of(text, "values-prod.yaml")]).findings
+            if one.rule == "unused-suppression"
+        ]
 
     assert told(values.format("")) == []
-    assert told(values.format(", no-such-rule")) == ["unused suppression: no rule is named no-such-rule"]
-    for head in ("kind: Pod\n", "apiVersion: v1\n", "groups: []\n", "services: {a: {image: x:1}}\n"):
-        assert told(head + allowed.format("")) == ["unused suppression: floating-tag finds nothing here any more"]
+    assert told(values.format(", no-such-rule")) == [
+        "unused suppression: no rule is named no-such-rule"
+    ]
+    for head in (
+        "kind: Pod\n",
+        "apiVersion: v1\n",
+        "groups: []\n",
+        "services: {a: {image: x:1}}\n",
+    ):
+        assert told(head + allowed.format("")) == [
+            "unused suppression: floating-tag finds nothing here any more"
+        ]

@@ -1,4 +1,6 @@
-"""A run ends: with its last answer, or when what is under way has had its time, also where nothing said how long to send."""
+"""A run ends: with its last answer, or when what is under way has had its time, also where nothing
+said how long to send.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from barostat.load.target import Target
 from barostat.twin.request import Row
 
 EVENTS = b'data: {"choices":[{"text":"x"}]}\n\ndata: [DONE]\n\n'
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b" % (len(EVENTS), EVENTS)
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
+    % (len(EVENTS), EVENTS)
+)
 DRAIN_S = 0.5
 
 
@@ -36,13 +41,20 @@ def after(*pauses_s: float) -> Handler:
 
 
 def ran(
-    handle: Handler, rows: Sequence[Row], *, for_s: float | None = None, clients: int = 0, silent_s: float = 60.0
+    handle: Handler,
+    rows: Sequence[Row],
+    *,
+    for_s: float | None = None,
+    clients: int = 0,
+    silent_s: float = 60.0,
 ) -> tuple[Collected, float]:
     """What was kept, and the seconds that it took."""
     with serving(handle) as (port, _):
         target = Target(address(f"http://127.0.0.1:{port}"), "completions", "m")
         began = time.monotonic()
-        run = Run(target, Traffic(tuple(rows), clients), Bounds(for_s, DRAIN_S, silent_s), Prompts(1))
+        run = Run(
+            target, Traffic(tuple(rows), clients), Bounds(for_s, DRAIN_S, silent_s), Prompts(1)
+        )
         kept = asyncio.run(asyncio.wait_for(run.go(), 10))
         return kept, time.monotonic() - began
 
@@ -52,7 +64,9 @@ def rows(count: int) -> list[Row]:
 
 
 @pytest.mark.parametrize(("clients", "for_s"), [(0, None), (0, 8.0), (2, None)])
-def test_what_hangs_is_cut_once_all_was_sent_and_its_time_is_over(clients: int, for_s: float | None) -> None:
+def test_what_hangs_is_cut_once_all_was_sent_and_its_time_is_over(
+    clients: int, for_s: float | None
+) -> None:
     kept, took_s = ran(after(30.0), rows(2), clients=clients, for_s=for_s)
     assert sorted(one.fate for one in kept.sent) == ["cut", "ok"]
     assert DRAIN_S <= took_s < 5
@@ -64,7 +78,9 @@ def test_an_engine_of_which_nothing_comes_any_more_is_given_up(clients: int) -> 
     """Also where clients wait for their answers and would wait for ever."""
     following = [Row("0", 0.0, 8, 1), Row("1", 0.0, 8, 1, after_id=None if clients else "0")]
     kept, took_s = ran(after(30.0), following, clients=clients, silent_s=1.0)
-    assert [(one.fate, one.reason) for one in kept.sent] == [("error", "the engine sent nothing for 1 s")]
+    assert [(one.fate, one.reason) for one in kept.sent] == [
+        ("error", "the engine sent nothing for 1 s")
+    ]
     assert 1 <= took_s < 5
 
 

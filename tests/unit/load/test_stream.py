@@ -1,4 +1,6 @@
-"""A stream is measured whatever way its bytes are cut; how it ended is told without what was said."""
+"""A stream is measured whatever way its bytes are cut; how it ended is told without what was
+said.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_lines_that_end_as_windows_ends_them() -> None:
          "error in the stream: InternalServerError"),
     ],
 )  # fmt: skip
-def test_how_it_ended_in_the_servers_names_and_never_its_words(status: int, body: bytes, fate: str, reason: str) -> None:
+def test_how_it_ended_in_the_servers_names_and_never_its_words(
+    status: int, body: bytes, fate: str, reason: str
+) -> None:
     one, record, _, _ = stream()
     one.answered(status, 50.1)
     one.body(body, 50.2)

@@ -1,4 +1,6 @@
-"""Access logs of every gateway: status, durations and the upstream's share; never a client, a query or a path."""
+"""Access logs of every gateway: status, durations and the upstream's share; never a client, a query
+or a path.
+"""
 
 # ruff: noqa: E501 (log lines as they are printed)
 
@@ -56,7 +58,11 @@ def test_a_line_of_every_form(form: str) -> None:
     line, expected = LINES[form]
     found = access(line)
     assert found is not None
-    assert (found.status, found.route, found.probe) == (expected.status, expected.route, expected.probe)
+    assert (found.status, found.route, found.probe) == (
+        expected.status,
+        expected.route,
+        expected.probe,
+    )
     assert found.at == expected.at
     assert found.duration_s == pytest.approx(expected.duration_s)
     assert found.upstream_s == pytest.approx(expected.upstream_s)
@@ -68,7 +74,10 @@ def test_nothing_that_names_a_client_or_a_query_is_kept() -> None:
 
 
 def test_probes_and_scrapes_are_no_traffic() -> None:
-    lines = [f'10.1.2.3 - - [{TIME}] "GET {path} HTTP/1.1" 200 2' for path in ("/health", "/metrics", "/ping", "/healthz?x=1")]
+    lines = [
+        f'10.1.2.3 - - [{TIME}] "GET {path} HTTP/1.1" 200 2'
+        for path in ("/health", "/metrics", "/ping", "/healthz?x=1")
+    ]
     lines.append(f'10.1.2.3 - - [{TIME}] "GET / HTTP/1.1" 200 2 "-" "kube-probe/1.31"')
     found = digest(lines, source="x")
     assert (found.probes, found.requests) == (5, 0)
@@ -93,17 +102,25 @@ def test_shares_rates_and_quantiles() -> None:
 
 
 def test_long_streams_are_counted() -> None:
-    assert digest([nginx(0, total_s=301.0), nginx(1)], source="x").signals(AT)["gateway_long_streams"].last == 1
+    assert (
+        digest([nginx(0, total_s=301.0), nginx(1)], source="x")
+        .signals(AT)["gateway_long_streams"]
+        .last
+        == 1
+    )
 
 
 def test_only_the_last_quarter_of_an_hour_counts() -> None:
-    made = digest([*[nginx(i, 503) for i in range(60)], *[nginx(1200 + i) for i in range(60)]], source="x").signals(AT)
+    made = digest(
+        [*[nginx(i, 503) for i in range(60)], *[nginx(1200 + i) for i in range(60)]], source="x"
+    ).signals(AT)
     assert made["gateway_5xx_ratio"].last == 0
 
 
 def test_memory_is_bounded() -> None:
     lines = (
-        f'1 - - [18/Nov/2026:{i // 360:02d}:{i // 6 % 60:02d}:{i % 6 * 10:02d} +0000] "POST /v1/x/{i} HTTP/1.1" 200 1' for i in range(8_000)
+        f'1 - - [18/Nov/2026:{i // 360:02d}:{i // 6 % 60:02d}:{i % 6 * 10:02d} +0000] "POST /v1/x/{i} HTTP/1.1" 200 1'
+        for i in range(8_000)
     )
     found = digest(lines, source="x")
     assert found.requests == 8_000
@@ -127,7 +144,19 @@ _VALUES = st.one_of(
     st.booleans(),
     st.integers(-10, 10**20),
     st.floats(allow_nan=True),
-    st.sampled_from(["", "200", "x", ISO, "1.5s", "0.1, -", "9" * 30, "2026-99-99T00:00:00Z", "99/Foo/2026:11:20:00 +0000"]),
+    st.sampled_from(
+        [
+            "",
+            "200",
+            "x",
+            ISO,
+            "1.5s",
+            "0.1, -",
+            "9" * 30,
+            "2026-99-99T00:00:00Z",
+            "99/Foo/2026:11:20:00 +0000",
+        ]
+    ),
     st.just({"uri": 3}),
 )
 _KEYS = st.sampled_from(
@@ -160,7 +189,11 @@ def test_half_a_line_is_read_without_an_error(form: str, length: int) -> None:
 
 
 def test_a_time_of_thousands_of_digits_is_none() -> None:
-    line = '10.0.0.1 - - [24/Nov/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 200 5 "-" "-" 1 "r" "http://x" ' + "9" * 5_000 + "ms"
+    line = (
+        '10.0.0.1 - - [24/Nov/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 200 5 "-" "-" 1 "r" "http://x" '
+        + "9" * 5_000
+        + "ms"
+    )
     found = access(line)
     assert found is not None
     assert (found.status, found.duration_s) == (200, None)

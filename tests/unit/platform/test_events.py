@@ -9,7 +9,12 @@ from barostat.platform.kubernetes import signals
 
 
 def _event(uid: str | None, reason: str = "Evicted") -> dict[str, Any]:
-    of = {"kind": "Pod", "name": "vllm-0", "namespace": "x", **({"uid": uid} if uid is not None else {})}
+    of = {
+        "kind": "Pod",
+        "name": "vllm-0",
+        "namespace": "x",
+        **({"uid": uid} if uid is not None else {}),
+    }
     return {
         "involvedObject": of,
         "reason": reason,
@@ -28,8 +33,17 @@ def test_a_pod_made_anew_was_not_evicted() -> None:
     pod = {
         "metadata": {"name": "vllm-0", "namespace": "x", "uid": "new"},
         "spec": {"containers": [{"name": "v", "image": "vllm/vllm-openai:v0.32.0", "args": ["m"]}]},
-        "status": {"phase": "Running", "containerStatuses": [{"name": "v", "ready": True, "restartCount": 0, "state": {"running": {}}}]},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "v", "ready": True, "restartCount": 0, "state": {"running": {}}}
+            ],
+        },
     }
     for uid, evicted in (("old", 0.0), ("new", 1.0)):
-        found, _ = signals({"pods": {"items": [pod]}, "events": {"items": [_event(uid)]}}, "vllm-0", 1_795_515_000.0)
+        found, _ = signals(
+            {"pods": {"items": [pod]}, "events": {"items": [_event(uid)]}},
+            "vllm-0",
+            1_795_515_000.0,
+        )
         assert {one.name: one.last for one in found}["pod_evicted"] == evicted

@@ -1,4 +1,6 @@
-"""Our gateway's pages: what came, what waits, what was refused, over the time that they were looked at."""
+"""Our gateway's pages: what came, what waits, what was refused, over the time that they were looked
+at.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.platform.gateway_page import GatewayPage, gateway_signals
 GAUGES = {"connections": 3.0, "active_requests": 7.0, "queued_requests": 2.0}
 
 
-def page(at: float, metrics: Metrics, gateway: str = "g", held: float = 300.0, **gauges: float) -> GatewayPage:
+def page(
+    at: float, metrics: Metrics, gateway: str = "g", held: float = 300.0, **gauges: float
+) -> GatewayPage:
     """As the gateway itself writes it."""
     replicas = {
         "replica_pool_tokens": {"replica": {"a:1": 1000.0, "b:1": 500.0}},
@@ -45,7 +49,10 @@ def test_what_came_in_the_time() -> None:
     assert found["gateway_active_requests"].values == (7.0, 7.0)
     assert found["gateway_queued_requests"].last == 2.0
     assert found["gateway_held_ratio"].values == (0.3, 0.4)
-    assert (found["gateway_refusals_in_window"].last, found["gateway_refusals_in_window"].detail) == (3.0, "no-room 2, deadline 1")
+    assert (
+        found["gateway_refusals_in_window"].last,
+        found["gateway_refusals_in_window"].detail,
+    ) == (3.0, "no-room 2, deadline 1")
     assert found["gateway_prompt_tokens_p50"].last == 512.0
     assert found["gateway_output_limit_tokens_p95"].last == 8192.0
 
@@ -73,7 +80,10 @@ def test_one_that_started_anew_counts_from_nought() -> None:
     assert found["gateway_requests_per_s"].values == (0.8, 0.3)
 
 
-@pytest.mark.parametrize("text", ["", "vllm:num_requests_running 3", "<html>", "barostat_gateway_connections x", "\0" * 9])
+@pytest.mark.parametrize(
+    "text",
+    ["", "vllm:num_requests_running 3", "<html>", "barostat_gateway_connections x", "\0" * 9],
+)
 def test_what_is_no_page_of_a_gateway_says_nothing(text: str) -> None:
     assert gateway_signals([GatewayPage(1.0, text, "g")]) == {}
 

@@ -55,17 +55,34 @@ def test_quantities(written: Any, wanted: float | None) -> None:
 
 def test_a_list_an_array_and_a_single_object_read_alike() -> None:
     single = {"kind": "Pod", "metadata": {"name": "a"}}
-    assert items({"kind": "List", "items": [single, 3]}) == items([single]) == items(single) == [single]
+    assert (
+        items({"kind": "List", "items": [single, 3]})
+        == items([single])
+        == items(single)
+        == [single]
+    )
     assert items({"kind": "Status"}) == items(None) == items("x") == []
 
 
 def test_a_document_of_another_shape_is_a_problem() -> None:
-    _, problems = kubernetes.signals({"pods": "nothing", "nodes": {"items": [1]}, "events": {"kind": "Status"}}, "a", 0.0)
-    assert [problem.split(":")[0] for problem in problems] == ["kubernetes pods", "kubernetes nodes", "kubernetes events"]
+    _, problems = kubernetes.signals(
+        {"pods": "nothing", "nodes": {"items": [1]}, "events": {"kind": "Status"}}, "a", 0.0
+    )
+    assert [problem.split(":")[0] for problem in problems] == [
+        "kubernetes pods",
+        "kubernetes nodes",
+        "kubernetes events",
+    ]
 
 
 def test_durations_for_a_person() -> None:
-    assert [ago(42), ago(600), ago(9000), ago(400_000), ago(-5)] == ["42 s", "10 min", "2.5 h", "5 d", "0 s"]
+    assert [ago(42), ago(600), ago(9000), ago(400_000), ago(-5)] == [
+        "42 s",
+        "10 min",
+        "2.5 h",
+        "5 d",
+        "0 s",
+    ]
 
 
 WORDS = st.sampled_from(
@@ -90,9 +107,16 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
-JUNK: list[Any] = [None, *(pytest.param(junk, marks=pytest.mark.sweep) for junk in (-1, "9" * 5000, [None])), {"name": {}}]
+JUNK: list[Any] = [
+    None,
+    *(pytest.param(junk, marks=pytest.mark.sweep) for junk in (-1, "9" * 5000, [None])),
+    {"name": {}},
+]
 
-OWNED = {"ownerReferences": [{"kind": "ReplicaSet", "name": "rs", "controller": True}], "creationTimestamp": "2026-11-21T10:00:00Z"}
+OWNED = {
+    "ownerReferences": [{"kind": "ReplicaSet", "name": "rs", "controller": True}],
+    "creationTimestamp": "2026-11-21T10:00:00Z",
+}
 CONTAINER: dict[str, Any] = {
     "name": "vllm",
     "image": "vllm/vllm-openai:v0.32.0",
@@ -109,10 +133,19 @@ SPEC: dict[str, Any] = {
     "containers": [CONTAINER],
     "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
 }
-ENDED = {"terminated": {"reason": "Error", "exitCode": 137, "finishedAt": "2026-11-21T11:00:00Z", "message": "x"}}
+ENDED = {
+    "terminated": {
+        "reason": "Error",
+        "exitCode": 137,
+        "finishedAt": "2026-11-21T11:00:00Z",
+        "message": "x",
+    }
+}
 STATUS: dict[str, Any] = {
     "phase": "Running",
-    "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-21T10:00:00Z"}],
+    "conditions": [
+        {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-21T10:00:00Z"}
+    ],
     "containerStatuses": [
         {
             "name": "vllm",
@@ -124,12 +157,22 @@ STATUS: dict[str, Any] = {
         }
     ],
     "initContainerStatuses": [
-        {"name": "init", "restartCount": 1, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ENDED}
+        {
+            "name": "init",
+            "restartCount": 1,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": ENDED,
+        }
     ],
 }
 REVISION = {"annotations": {"deployment.kubernetes.io/revision": "3"}}
 WHOLE: dict[str, Any] = {
-    "pods": {"kind": "List", "items": [{"metadata": {"name": "a", "namespace": "i", **OWNED}, "spec": SPEC, "status": STATUS}]},
+    "pods": {
+        "kind": "List",
+        "items": [
+            {"metadata": {"name": "a", "namespace": "i", **OWNED}, "spec": SPEC, "status": STATUS}
+        ],
+    },
     "events": {
         "items": [
             {
@@ -145,7 +188,11 @@ WHOLE: dict[str, Any] = {
                 "regarding": {"kind": "Node", "name": "n"},
                 "series": {"count": 2, "lastObservedTime": "2026-11-21T11:59:00Z"},
             },
-            {"reason": "ScalingReplicaSet", "message": "Scaled down replica set rs to 1 from 2", "eventTime": "2026-11-21T11:59:00Z"},
+            {
+                "reason": "ScalingReplicaSet",
+                "message": "Scaled down replica set rs to 1 from 2",
+                "eventTime": "2026-11-21T11:59:00Z",
+            },
         ]
     },
     "nodes": [
@@ -191,8 +238,16 @@ WHOLE: dict[str, Any] = {
         "items": [
             {
                 "metadata": {"name": "h"},
-                "spec": {"maxReplicas": 2, "scaleTargetRef": {"name": "d"}, "metrics": [{"pods": {"target": {"averageValue": "5"}}}]},
-                "status": {"desiredReplicas": 2, "currentReplicas": 1, "currentMetrics": [{"pods": {"current": {"averageValue": "9"}}}]},
+                "spec": {
+                    "maxReplicas": 2,
+                    "scaleTargetRef": {"name": "d"},
+                    "metrics": [{"pods": {"target": {"averageValue": "5"}}}],
+                },
+                "status": {
+                    "desiredReplicas": 2,
+                    "currentReplicas": 1,
+                    "currentMetrics": [{"pods": {"current": {"averageValue": "9"}}}],
+                },
             }
         ]
     },
@@ -202,12 +257,20 @@ WRITTEN = json.dumps(WHOLE)
 
 def places(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """The path of every node below the root."""
-    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    inner = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    )
     return [found for key, child in inner for found in [(*path, key), *places(child, (*path, key))]]
 
 
 def spoiled(damage: list[tuple[tuple[str | int, ...], Any]]) -> dict[str, Any]:
-    """WHOLE with other values at some paths; a path that an earlier damage has removed is passed over."""
+    """WHOLE with other values at some paths; a path that an earlier damage has removed is passed
+    over.
+    """
     made: dict[str, Any] = json.loads(WRITTEN)
     for path, junk in damage:
         node: Any = made
@@ -219,7 +282,9 @@ def spoiled(damage: list[tuple[tuple[str | int, ...], Any]]) -> dict[str, Any]:
                 if isinstance(node, list) and isinstance(part, int) and part < len(node)
                 else None
             )
-        if isinstance(node, dict) or (isinstance(node, list) and isinstance(path[-1], int) and path[-1] < len(node)):
+        if isinstance(node, dict) or (
+            isinstance(node, list) and isinstance(path[-1], int) and path[-1] < len(node)
+        ):
             node[path[-1]] = junk  # type: ignore[index]
     return made
 
@@ -257,7 +322,9 @@ def test_no_damage_in_one_place_makes_a_reader_raise(junk: Any) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(places(WHOLE)), JSON), min_size=2, max_size=3))
-def test_no_damage_in_several_places_makes_a_reader_raise(damage: list[tuple[tuple[str | int, ...], Any]]) -> None:
+def test_no_damage_in_several_places_makes_a_reader_raise(
+    damage: list[tuple[tuple[str | int, ...], Any]],
+) -> None:
     read_all(spoiled(damage))
 
 
@@ -266,9 +333,19 @@ def test_no_status_of_a_pod_makes_a_reader_raise(state: Any, last: Any, spec: An
     status = {
         "phase": "Running",
         "conditions": state,
-        "containerStatuses": [{"name": "vllm", "ready": False, "restartCount": 3, "state": state, "lastState": last}],
+        "containerStatuses": [
+            {"name": "vllm", "ready": False, "restartCount": 3, "state": state, "lastState": last}
+        ],
     }
     container = {"name": "vllm", **(spec if isinstance(spec, dict) else {})}
-    pod = {"metadata": {"name": "a"}, "spec": {"nodeName": "n", "containers": [container]}, "status": status}
-    made, _ = kubernetes.signals({"pods": [pod], "nodes": [{"metadata": {"name": "n"}, "status": last}], "events": []}, "a", 0.0)
+    pod = {
+        "metadata": {"name": "a"},
+        "spec": {"nodeName": "n", "containers": [container]},
+        "status": status,
+    }
+    made, _ = kubernetes.signals(
+        {"pods": [pod], "nodes": [{"metadata": {"name": "n"}, "status": last}], "events": []},
+        "a",
+        0.0,
+    )
     assert {"pod_not_ready", "pod_restarts"} <= {signal.name for signal in made}

@@ -1,4 +1,6 @@
-"""The script behind a container's command is read out of its ConfigMap; what is no script, or from elsewhere, stays as it is."""
+"""The script behind a container's command is read out of its ConfigMap; what is no script, or from
+elsewhere, stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,18 @@ MAPS = {"scripts": {"data": {"start.sh": "exec vllm serve m\n"}}}
 
 
 def pod(command: list[str], args: list[str] | None = None) -> Any:
-    container = {"name": "vllm", "command": command, "args": args or [], "volumeMounts": [{"name": "v", "mountPath": "/scripts"}]}
-    return {"spec": {"containers": [{"name": "other"}, container], "volumes": [{"name": "v", "configMap": {"name": "scripts"}}]}}
+    container = {
+        "name": "vllm",
+        "command": command,
+        "args": args or [],
+        "volumeMounts": [{"name": "v", "mountPath": "/scripts"}],
+    }
+    return {
+        "spec": {
+            "containers": [{"name": "other"}, container],
+            "volumes": [{"name": "v", "configMap": {"name": "scripts"}}],
+        }
+    }
 
 
 @pytest.mark.parametrize(

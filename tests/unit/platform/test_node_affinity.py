@@ -16,7 +16,9 @@ def asks(key: str, how: str, *values: str) -> dict[str, Any]:
 
 
 def template(*terms: dict[str, Any]) -> dict[str, Any]:
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    required = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}
+    }
     return {"spec": {"affinity": {"nodeAffinity": required}}}
 
 
@@ -27,7 +29,13 @@ def template(*terms: dict[str, Any]) -> dict[str, Any]:
         ([{}], False),
         ([{"matchExpressions": [asks("gpu", "In", "h100", "h200")]}], True),
         ([{"matchExpressions": [asks("gpu", "In", "l4")]}], False),
-        ([{"matchExpressions": [asks("gpu", "In", "l4")]}, {"matchExpressions": [asks("gpu", "Exists")]}], True),
+        (
+            [
+                {"matchExpressions": [asks("gpu", "In", "l4")]},
+                {"matchExpressions": [asks("gpu", "Exists")]},
+            ],
+            True,
+        ),
         ([{"matchExpressions": [asks("gpu", "Exists"), asks("zone", "Exists")]}], False),
         ([{"matchExpressions": [asks("spot", "DoesNotExist"), asks("zone", "NotIn", "a")]}], True),
         ([{"matchExpressions": [asks("cards", "Gt", "4")]}], True),
@@ -37,10 +45,16 @@ def template(*terms: dict[str, Any]) -> dict[str, Any]:
         ([{"matchFields": [asks("metadata.name", "In", "n2")]}], False),
     ],
 )
-def test_a_node_fits_or_it_is_said_what_is_asked_for(terms: list[dict[str, Any]], fits: bool) -> None:
+def test_a_node_fits_or_it_is_said_what_is_asked_for(
+    terms: list[dict[str, Any]], fits: bool
+) -> None:
     assert (against_affinity(template(*terms), NODE) == "") is fits
 
 
 def test_what_is_preferred_rules_nothing_out() -> None:
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"preference": {"matchExpressions": [asks("gpu", "In", "l4")]}}]}
+    preferred = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"preference": {"matchExpressions": [asks("gpu", "In", "l4")]}}
+        ]
+    }
     assert against_affinity({"spec": {"affinity": {"nodeAffinity": preferred}}}, NODE) == ""

@@ -6,11 +6,27 @@ from typing import Any
 
 import pytest
 
-from barostat.platform.placing import disruption_minimum, placeable, quota_left, requests, rollout_complete
+from barostat.platform.placing import (
+    disruption_minimum,
+    placeable,
+    quota_left,
+    requests,
+    rollout_complete,
+)
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "vllm"}},
-    "spec": {"containers": [{"name": "vllm", "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}}}]},
+    "spec": {
+        "containers": [
+            {
+                "name": "vllm",
+                "resources": {
+                    "requests": {"cpu": "1"},
+                    "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"},
+                },
+            }
+        ]
+    },
 }
 
 
@@ -53,7 +69,11 @@ def test_nodes_that_take_nothing(nodes: list[dict[str, Any]], why: str) -> None:
 
 def test_a_node_that_node_affinity_rules_out_takes_nothing() -> None:
     term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["h100"]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}
+        }
+    }
     found, why = placeable({"spec": {**TEMPLATE["spec"], "affinity": affinity}}, [node()], [])
     assert (found, why) == (False, "n: is not what node affinity asks for (pool In h100)")
 
@@ -76,7 +96,13 @@ def full(**spec: Any) -> dict[str, Any]:
 
 
 def priority(how: str, *values: str) -> dict[str, Any]:
-    return {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": how, "values": list(values)}]}}
+    return {
+        "scopeSelector": {
+            "matchExpressions": [
+                {"scopeName": "PriorityClass", "operator": how, "values": list(values)}
+            ]
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -91,7 +117,16 @@ def priority(how: str, *values: str) -> dict[str, Any]:
         (priority("In", "serving"), True),
         (priority("In", "batch"), False),
         (priority("Exists"), True),
-        ({"scopeSelector": {"matchExpressions": [{"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}]}}, False),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+                    ]
+                }
+            },
+            False,
+        ),
     ],
 )
 def test_a_quota_counts_the_pods_of_its_scope_alone(scoped: dict[str, Any], counts: bool) -> None:
@@ -107,9 +142,20 @@ def test_selectors_and_tolerations_count() -> None:
 
 
 def test_quotas() -> None:
-    quota = {"status": {"hard": {"requests.nvidia.com/gpu": "3", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "3", "pods": "4"}}}
+    quota = {
+        "status": {
+            "hard": {"requests.nvidia.com/gpu": "3", "pods": "50"},
+            "used": {"requests.nvidia.com/gpu": "3", "pods": "4"},
+        }
+    }
     assert quota_left(TEMPLATE, [quota]) == 0
-    assert quota_left(TEMPLATE, [{"status": {"hard": {"limits.memory": "10Gi"}, "used": {"limits.memory": "1Gi"}}}]) == 2
+    assert (
+        quota_left(
+            TEMPLATE,
+            [{"status": {"hard": {"limits.memory": "10Gi"}, "used": {"limits.memory": "1Gi"}}}],
+        )
+        == 2
+    )
     assert quota_left(TEMPLATE, []) > 100
 
 
@@ -119,7 +165,12 @@ def test_disruption_budgets() -> None:
 
     assert disruption_minimum(TEMPLATE, 4, [budget(minAvailable="50%")]) == 2
     assert disruption_minimum(TEMPLATE, 4, [budget(maxUnavailable=1)]) == 3
-    assert disruption_minimum(TEMPLATE, 4, [{"spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 4}}]) == 0
+    assert (
+        disruption_minimum(
+            TEMPLATE, 4, [{"spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 4}}]
+        )
+        == 0
+    )
 
 
 def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
@@ -131,8 +182,14 @@ def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
 
     assert kept(selector={}) == 3, "every pod of the namespace"
     assert kept() == 0, "none"
-    assert (kept(selector=expressed("In", "vllm", "x")), kept(selector=expressed("In", "x"))) == (3, 0)
-    assert (kept(selector=expressed("NotIn", "x")), kept(selector=expressed("NotIn", "vllm"))) == (3, 0)
+    assert (kept(selector=expressed("In", "vllm", "x")), kept(selector=expressed("In", "x"))) == (
+        3,
+        0,
+    )
+    assert (kept(selector=expressed("NotIn", "x")), kept(selector=expressed("NotIn", "vllm"))) == (
+        3,
+        0,
+    )
     assert (kept(selector=expressed("Exists")), kept(selector=expressed("DoesNotExist"))) == (3, 0)
     assert kept(selector={**expressed("Exists"), "matchLabels": {"app": "x"}}) == 0
 

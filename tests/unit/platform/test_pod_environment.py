@@ -1,4 +1,6 @@
-"""What a container takes out of ConfigMaps is what its arguments are filled in from; Secrets and what is not there stay names."""
+"""What a container takes out of ConfigMaps is what its arguments are filled in from; Secrets and
+what is not there stay names.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MAPS = {
 
 def template(**container: Any) -> dict[str, Any]:
     words = ["serve", "$(MODEL)", "--max-num-seqs", "$(MAX_NUM_SEQS)"]
-    return {"spec": {"containers": [{"name": "vllm", "command": ["vllm"], "args": words, **container}]}}
+    return {
+        "spec": {"containers": [{"name": "vllm", "command": ["vllm"], "args": words, **container}]}
+    }
 
 
 def arguments(found: Any) -> tuple[str, ...]:
@@ -25,13 +29,20 @@ def arguments(found: Any) -> tuple[str, ...]:
 
 
 def test_env_from_is_filled_in_the_later_overrules_and_what_is_written_overrules_both() -> None:
-    sources = [{"configMapRef": {"name": "serving"}}, {"configMapRef": {"name": "later"}}, {"secretRef": {"name": "keys"}}]
+    sources = [
+        {"configMapRef": {"name": "serving"}},
+        {"configMapRef": {"name": "later"}},
+        {"secretRef": {"name": "keys"}},
+    ]
     found = template(envFrom=sources, env=[{"name": "MODEL", "value": "mine"}])
     assert arguments(found) == ("mine", "--max-num-seqs", "64")
 
 
 def test_a_key_of_a_config_map_is_filled_in_and_a_secret_stays_a_name() -> None:
-    key = {"name": "MAX_NUM_SEQS", "valueFrom": {"configMapKeyRef": {"name": "serving", "key": "MAX_NUM_SEQS"}}}
+    key = {
+        "name": "MAX_NUM_SEQS",
+        "valueFrom": {"configMapKeyRef": {"name": "serving", "key": "MAX_NUM_SEQS"}},
+    }
     secret = {"name": "MODEL", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "model"}}}
     assert arguments(template(env=[key, secret])) == ("$(MODEL)", "--max-num-seqs", "60")
 

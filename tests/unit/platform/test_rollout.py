@@ -27,7 +27,20 @@ def replica_set(revision: int, created: str, args: list[str], **container: Any) 
             "annotations": {"deployment.kubernetes.io/revision": str(revision)},
             "ownerReferences": [{"kind": "Deployment", "name": "vllm", "controller": True}],
         },
-        "spec": {"template": {"spec": {"containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.31.0", "args": args, **container}]}}},
+        "spec": {
+            "template": {
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "vllm",
+                            "image": "vllm/vllm-openai:v0.31.0",
+                            "args": args,
+                            **container,
+                        }
+                    ]
+                }
+            }
+        },
     }
 
 
@@ -35,14 +48,22 @@ OLD = replica_set(
     4,
     "2026-11-20T12:00:00Z",
     ["--model", "m", "--max-num-seqs", "64", "--api-key", "sk-old", "--enable-prefix-caching"],
-    env=[{"name": "NCCL_DEBUG", "value": "WARN"}, {"name": "DB_URL", "value": "x"}, {"name": "VLLM_API_KEY", "value": "sk-1"}],
+    env=[
+        {"name": "NCCL_DEBUG", "value": "WARN"},
+        {"name": "DB_URL", "value": "x"},
+        {"name": "VLLM_API_KEY", "value": "sk-1"},
+    ],
     resources={"limits": {"memory": "64Gi"}},
 )
 NEW = replica_set(
     5,
     "2026-11-21T11:48:00Z",
     ["--model=m", "--max_num_seqs=256", "--api-key", "sk-new", "--max-model-len", "32768"],
-    env=[{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "DB_URL", "value": "y"}, {"name": "VLLM_API_KEY", "value": "sk-2"}],
+    env=[
+        {"name": "NCCL_DEBUG", "value": "INFO"},
+        {"name": "DB_URL", "value": "y"},
+        {"name": "VLLM_API_KEY", "value": "sk-2"},
+    ],
     resources={"limits": {"memory": "32Gi"}},
 )
 DEPLOYMENT: dict[str, Any] = {
@@ -62,12 +83,20 @@ def pod(owner: str = "vllm-rs5") -> dict[str, Any]:
             "creationTimestamp": "2026-11-21T11:50:00Z",
             "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "controller": True}],
         },
-        "spec": {"nodeName": "n", "containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.31.0"}]},
+        "spec": {
+            "nodeName": "n",
+            "containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.31.0"}],
+        },
     }
 
 
 def documents(**more: Any) -> dict[str, Any]:
-    return {"pods": [pod()], "replicasets": [NEW, OLD], "deployments": {"items": [DEPLOYMENT]}, **more}
+    return {
+        "pods": [pod()],
+        "replicasets": [NEW, OLD],
+        "deployments": {"items": [DEPLOYMENT]},
+        **more,
+    }
 
 
 def facts(**more: Any) -> dict[str, Signal]:
@@ -79,7 +108,12 @@ def facts(**more: Any) -> dict[str, Signal]:
 def test_what_changed_is_told_flag_by_flag_and_no_secret_is() -> None:
     found = last_rollout(documents(), "vllm-a", AT)
     assert found is not None
-    assert (found.age_s, found.revision, found.previous_revision, found.image_change) == (720, 5, 4, None)
+    assert (found.age_s, found.revision, found.previous_revision, found.image_change) == (
+        720,
+        5,
+        4,
+        None,
+    )
     assert found.changes == (
         "--max-num-seqs 64 -> 256",
         "--api-key (hidden) -> (hidden)",
@@ -122,7 +156,9 @@ def test_a_pod_of_the_older_revision_is_judged_by_its_own() -> None:
 def test_a_rollback_dates_from_its_pods_not_from_its_old_replica_set() -> None:
     revived = copy.deepcopy(OLD)
     revived["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "6"
-    found = last_rollout(documents(pods=[pod("vllm-rs4")], replicasets=[NEW, revived]), "vllm-a", AT)
+    found = last_rollout(
+        documents(pods=[pod("vllm-rs4")], replicasets=[NEW, revived]), "vllm-a", AT
+    )
     assert found is not None
     assert (found.age_s, found.revision, found.previous_revision) == (600, 6, 5)
     assert "--max-num-seqs 256 -> 64" in found.changes
@@ -142,7 +178,13 @@ def test_a_restart_changes_nothing_and_a_first_revision_has_no_before() -> None:
 
 
 def test_a_shell_string_is_split() -> None:
-    assert flags(["sh", "-c", "vllm serve Qwen/Qwen3-8B --max-num-seqs 8 \\\n -tp 2 --no-enable-log-requests"]) == {
+    assert flags(
+        [
+            "sh",
+            "-c",
+            "vllm serve Qwen/Qwen3-8B --max-num-seqs 8 \\\n -tp 2 --no-enable-log-requests",
+        ]
+    ) == {
         "model": "Qwen/Qwen3-8B",
         "--max-num-seqs": "8",
         "--tensor-parallel-size": "2",
@@ -151,13 +193,33 @@ def test_a_shell_string_is_split() -> None:
 
 
 def test_flags_with_json_lists_and_negative_numbers() -> None:
-    found = flags(["--speculative-config", '{"method": "mtp", "n": 2}', "--seed", "-1", "--allowed-origins", "a", "b", "--x=1=2"])
-    assert found == {"--speculative-config": '{"method": "mtp", "n": 2}', "--seed": "-1", "--allowed-origins": "a b", "--x": "1=2"}
+    found = flags(
+        [
+            "--speculative-config",
+            '{"method": "mtp", "n": 2}',
+            "--seed",
+            "-1",
+            "--allowed-origins",
+            "a",
+            "b",
+            "--x=1=2",
+        ]
+    )
+    assert found == {
+        "--speculative-config": '{"method": "mtp", "n": 2}',
+        "--seed": "-1",
+        "--allowed-origins": "a b",
+        "--x": "1=2",
+    }
 
 
 def test_replicas_wanted_and_ready() -> None:
     found = facts()
-    assert (found["replicas_wanted"].last, found["replicas_ready"].last, found["pods_unschedulable"].last) == (4, 3, 0)
+    assert (
+        found["replicas_wanted"].last,
+        found["replicas_ready"].last,
+        found["pods_unschedulable"].last,
+    ) == (4, 3, 0)
 
 
 def hpa(desired: int, most: int, **status: Any) -> dict[str, Any]:
@@ -184,18 +246,33 @@ def test_an_autoscaler_at_its_maximum_that_wants_more() -> None:
 
 
 def test_an_autoscaler_at_its_maximum_that_is_content() -> None:
-    assert facts(hpas=[hpa(4, 4, conditions=[{**LIMITED, "status": "False", "reason": "DesiredWithinRange"}])])["hpa_at_max"].last == 0
+    assert (
+        facts(
+            hpas=[
+                hpa(
+                    4,
+                    4,
+                    conditions=[{**LIMITED, "status": "False", "reason": "DesiredWithinRange"}],
+                )
+            ]
+        )["hpa_at_max"].last
+        == 0
+    )
 
 
 def test_the_conditions_of_v1_stand_in_an_annotation() -> None:
     old = hpa(4, 4)
-    old["metadata"]["annotations"] = {"autoscaling.alpha.kubernetes.io/conditions": json.dumps([LIMITED])}
+    old["metadata"]["annotations"] = {
+        "autoscaling.alpha.kubernetes.io/conditions": json.dumps([LIMITED])
+    }
     assert facts(hpas=[old])["hpa_at_max"].last == 1
 
 
 def test_without_conditions_a_metric_over_its_target_tells() -> None:
     over = hpa(4, 4, currentMetrics=[{"type": "Pods", "pods": {"current": {"averageValue": "12"}}}])
-    over["spec"]["metrics"] = [{"type": "Pods", "pods": {"target": {"type": "AverageValue", "averageValue": "5"}}}]
+    over["spec"]["metrics"] = [
+        {"type": "Pods", "pods": {"target": {"type": "AverageValue", "averageValue": "5"}}}
+    ]
     assert facts(hpas=[over])["hpa_at_max"].last == 1
 
 
@@ -216,7 +293,9 @@ def test_an_autoscaler_of_another_workload_is_not_ours() -> None:
         ("SuccessfulRescale", "New size: 6; reason: cpu resource utilization above target", False),
     ],
 )
-def test_replicas_taken_away_are_told_from_a_rollout(reason: str, message: str, taken: bool) -> None:
+def test_replicas_taken_away_are_told_from_a_rollout(
+    reason: str, message: str, taken: bool
+) -> None:
     event = {
         "reason": reason,
         "message": message,
@@ -230,5 +309,12 @@ def test_replicas_taken_away_are_told_from_a_rollout(reason: str, message: str, 
 
 
 def test_a_deployment_alone_tells_its_replicas() -> None:
-    made, _ = kubernetes.signals({"deployments": DEPLOYMENT, "hpas": hpa(6, 8)}, "http://host:8000", AT)
-    assert {signal.name: signal.last for signal in made} == {"replicas_wanted": 4, "replicas_ready": 3, "hpa_at_max": 0, "hpa_lagging": 1}
+    made, _ = kubernetes.signals(
+        {"deployments": DEPLOYMENT, "hpas": hpa(6, 8)}, "http://host:8000", AT
+    )
+    assert {signal.name: signal.last for signal in made} == {
+        "replicas_wanted": 4,
+        "replicas_ready": 3,
+        "hpa_at_max": 0,
+        "hpa_lagging": 1,
+    }

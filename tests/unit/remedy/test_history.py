@@ -15,7 +15,9 @@ from barostat.remedy.state import State
 
 def incident(name: str, phase: Phase = "Done", undoes: str = "") -> State:
     plan = replace(a_plan(), id=name)
-    return State(replace(plan, lever=ROLLBACK, because=taking_back(undoes)) if undoes else plan, phase)
+    return State(
+        replace(plan, lever=ROLLBACK, because=taking_back(undoes)) if undoes else plan, phase
+    )
 
 
 def meant(*oldest_first: State, rollbacks: bool = False) -> str:
@@ -40,7 +42,9 @@ def meant(*oldest_first: State, rollbacks: bool = False) -> str:
         ([incident("a"), incident("b", "HandedOff")], "b", "b"),
     ],
 )
-def test_the_one_in_force_or_not_over_is_meant(history: list[State], in_force: str, with_rollbacks: str) -> None:
+def test_the_one_in_force_or_not_over_is_meant(
+    history: list[State], in_force: str, with_rollbacks: str
+) -> None:
     assert (meant(*history), meant(*history, rollbacks=True)) == (in_force, with_rollbacks)
 
 

@@ -48,8 +48,21 @@ def test_one_replica_with_a_spare_from_harm_to_done() -> None:
         ok           -> Done
     """)
     assert run.state.verified == "better"
-    phases = [entry.event for entry in run.state.timeline if entry.event[-3:] == "ing" or entry.event in ("Planned", "Done")]
-    assert phases == ["Confirming", "Planned", "Preparing", "Changing", "Draining", "Verifying", "Promoting", "Done"]
+    phases = [
+        entry.event
+        for entry in run.state.timeline
+        if entry.event[-3:] == "ing" or entry.event in ("Planned", "Done")
+    ]
+    assert phases == [
+        "Confirming",
+        "Planned",
+        "Preparing",
+        "Changing",
+        "Draining",
+        "Verifying",
+        "Promoting",
+        "Done",
+    ]
 
 
 def test_in_place_the_old_one_goes_before_the_new_one_is_made() -> None:
@@ -86,15 +99,26 @@ def test_in_place_the_old_one_goes_before_the_new_one_is_made() -> None:
 def test_what_is_not_proved_is_taken_back_the_warm_one_first(outcome: str) -> None:
     run = Dialogue(a_plan()).follow(TO_PROOF).follow(f"{outcome} -> record").follow(BACK)
     assert run.state.verified == outcome
-    assert [found.status for found in run.state.conditions if found.type == "Verified"] == ["False" if outcome == "worse" else "Unknown"]
+    assert [found.status for found in run.state.conditions if found.type == "Verified"] == [
+        "False" if outcome == "worse" else "Unknown"
+    ]
 
 
 def test_two_replicas_are_promoted_one_at_a_time_and_the_first_spare_goes_last() -> None:
     run = Dialogue(a_plan(replicas=2))
     said = [run.tell("begin")]
-    answers = {"AwaitSpare 0": "ok s0", "AwaitSpare 1": "ok s1", "PickReplica home-0": "ok h0", "PickReplica home-1": "ok h1"}
+    answers = {
+        "AwaitSpare 0": "ok s0",
+        "AwaitSpare 1": "ok s1",
+        "PickReplica home-0": "ok h0",
+        "PickReplica home-1": "ok h1",
+    }
     while not run.state.ended:
-        said.append(run.tell({"Gather": "facts", "Observe": "better"}.get(said[-1], answers.get(said[-1], "ok"))))
+        said.append(
+            run.tell(
+                {"Gather": "facts", "Observe": "better"}.get(said[-1], answers.get(said[-1], "ok"))
+            )
+        )
     told = [line for line in said if line != "record"]
     assert told[told.index("Observe") + 1 :] == [
         "DeletePod home-0", "CreateSpare 1", "AwaitSpare 1", "JoinRotation spare-1", "PickReplica home-1", "Detach home-1 2",
@@ -209,12 +233,16 @@ def test_nothing_is_written_before_a_yes() -> None:
 
 
 def test_a_yes_beforehand_is_recorded_with_what_became_of_it() -> None:
-    Dialogue(a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)).follow("""
+    Dialogue(
+        a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)
+    ).follow("""
         begin        -> Gather
         no facts     -> record
         ok           -> Refused
     """)
-    Dialogue(a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)).follow("""
+    Dialogue(
+        a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)
+    ).follow("""
         begin        -> Gather
         facts        -> record
         ok           -> ClaimHome
@@ -247,7 +275,9 @@ def test_every_phase_is_told_to_whoever_watches() -> None:
         run.tell(line.partition("->")[0].strip())
         told += [command.reason for command in run.commands if isinstance(command, Emit)]
     assert told == ["Preparing", "Changing", "Draining", "Verifying"]
-    assert not any(isinstance(command, WriteRecord) and command.state.waiting for command in run.commands)
+    assert not any(
+        isinstance(command, WriteRecord) and command.state.waiting for command in run.commands
+    )
 
 
 STUCK = """

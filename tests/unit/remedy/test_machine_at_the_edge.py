@@ -1,4 +1,6 @@
-"""A limit that gateways hold: put, proved, held until the load has gone, taken back; and off again at whatever goes wrong."""
+"""A limit that gateways hold: put, proved, held until the load has gone, taken back; and off again
+at whatever goes wrong.
+"""
 
 from __future__ import annotations
 

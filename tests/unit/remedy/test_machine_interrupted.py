@@ -1,4 +1,6 @@
-"""The remedy machine in transcripts: lost answers, refusals, waits that do not end, aborts, and programs that are killed."""
+"""The remedy machine in transcripts: lost answers, refusals, waits that do not end, aborts, and
+programs that are killed.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ def test_an_abort_waits_for_what_is_being_changed_and_ends_a_wait_at_once() -> N
 
 
 def test_what_is_not_drained_in_time_is_cut_and_told_or_taken_back() -> None:
-    run = Dialogue(a_plan()).follow(TO_PROOF.replace("ok           -> Observe", "late         -> Observe"))
+    run = Dialogue(a_plan()).follow(
+        TO_PROOF.replace("ok           -> Observe", "late         -> Observe")
+    )
     assert any("not drained within 300 s" in entry.detail for entry in run.state.timeline)
     careful = Dialogue(a_plan(bounds=Bounds(on_drain_bound="roll-back")))
     careful.follow(TO_PROOF.replace("ok           -> Observe", "late         -> record"))

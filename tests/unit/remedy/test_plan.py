@@ -1,4 +1,6 @@
-"""Plans that may be carried out and plans that may not; the program of one; the record there and back."""
+"""Plans that may be carried out and plans that may not; the program of one; the record there and
+back.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import State
 
 
-@pytest.mark.parametrize("strategy", ["spare", "in-place", "edge-only", "edge-live", "scale-out", "stuck-rollout"])
+@pytest.mark.parametrize(
+    "strategy", ["spare", "in-place", "edge-only", "edge-live", "scale-out", "stuck-rollout"]
+)
 def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
     assert lint(a_plan(strategy, replicas=2)) == ()
 
@@ -27,11 +31,17 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
 @pytest.mark.parametrize(
     ("plan", "says"),
     [
-        (replace(a_plan(), change=ConfigChange("argument", "--x", "1", "1")), "would stay what it is"),
+        (
+            replace(a_plan(), change=ConfigChange("argument", "--x", "1", "1")),
+            "would stay what it is",
+        ),
         (replace(a_plan(), cause="unknown"), "nothing is changed for the cause unknown"),
         (replace(a_plan(), expectation=Expectation(())), "nothing could prove it"),
         (replace(a_plan("in-place"), floor=1), "0 replicas would serve meanwhile, the floor is 1"),
-        (replace(a_plan(), target=replace(a_plan().target, kind="StatefulSet")), "its owner gets a patch"),
+        (
+            replace(a_plan(), target=replace(a_plan().target, kind="StatefulSet")),
+            "its owner gets a patch",
+        ),
         (replace(a_plan(), baseline=()), "the load before was not measured"),
         (replace(a_plan(), template=""), "the template was not read"),
         (replace(a_plan(), serving=2), "2 of 1 replicas cannot serve"),
@@ -39,11 +49,23 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
         (replace(a_plan(), bounds=Bounds(drain_s=0.0)), "above 0"),
         (replace(a_plan(), bounds=Bounds(attempts=0)), "one attempt"),
         (replace(a_plan(), bounds=Bounds(verify_s=30.0)), "cannot be seen in 30 s"),
-        (replace(a_plan("edge-only"), change=ConfigChange("argument", "--x", None, "1")), "only limits"),
-        (replace(a_plan(), change=ConfigChange("limits", "maxOutputTokens", None, "1")), "at the edge"),
-        (replace(a_plan(), change=ConfigChange("replicas", "replicas", "1", "2")), "changed by scaling out"),
+        (
+            replace(a_plan("edge-only"), change=ConfigChange("argument", "--x", None, "1")),
+            "only limits",
+        ),
+        (
+            replace(a_plan(), change=ConfigChange("limits", "maxOutputTokens", None, "1")),
+            "at the edge",
+        ),
+        (
+            replace(a_plan(), change=ConfigChange("replicas", "replicas", "1", "2")),
+            "changed by scaling out",
+        ),
         (replace(a_plan("scale-out"), max_replicas=1), "at most 1 are allowed"),
-        (replace(a_plan("stuck-rollout"), change=ConfigChange("argument", "--x", None, "1")), "a stuck rollout is undone"),
+        (
+            replace(a_plan("stuck-rollout"), change=ConfigChange("argument", "--x", None, "1")),
+            "a stuck rollout is undone",
+        ),
     ],
 )
 def test_a_plan_that_must_not_run_says_why(plan: RemedyPlan, says: str) -> None:
@@ -73,7 +95,11 @@ def test_what_is_deleted_was_taken_out_and_waited_for(strategy: Any) -> None:
     steps = [step.act for step in program(a_plan(strategy, 3))]
     for act in steps:
         if isinstance(act, DeletePod):
-            before = [type(other).__name__ for other in steps[: steps.index(act)] if getattr(other, "slot", "") == act.slot]
+            before = [
+                type(other).__name__
+                for other in steps[: steps.index(act)]
+                if getattr(other, "slot", "") == act.slot
+            ]
             assert before == ["PickReplica", "Detach", "AwaitDrained"]
     kept = {act.serving for act in steps if isinstance(act, Detach | LeaveRotation)}
     assert kept == {3 if strategy == "spare" else 2}
@@ -88,14 +114,20 @@ def test_a_plan_says_what_it_costs() -> None:
 
 
 def test_names_of_spares_are_the_same_for_the_same_plan_and_fit_kubernetes() -> None:
-    long = replace(a_plan(), id="20261121-114800-Abcd", target=replace(a_plan().target, name="a-very-long-name-" * 5))
+    long = replace(
+        a_plan(),
+        id="20261121-114800-Abcd",
+        target=replace(a_plan().target, name="a-very-long-name-" * 5),
+    )
     assert long.spare_name(0) == long.spare_name(0) != long.spare_name(1)
     assert len(long.spare_name(11)) <= 63
     assert long.spare_name(0) == long.spare_name(0).lower()
 
 
 def test_the_undo_is_said_for_a_person() -> None:
-    assert a_plan().undo_sentence() == "set --max-num-seqs: 16 -> 64 on deployment/vllm in inference"
+    assert (
+        a_plan().undo_sentence() == "set --max-num-seqs: 16 -> 64 on deployment/vllm in inference"
+    )
 
 
 # --- the record
@@ -107,7 +139,10 @@ def recorded_states() -> list[State]:
     said, kept = run.tell("begin"), []
     answers = {"Gather": "facts", "Observe": "better"}
     for index in (0, 1):
-        answers |= {f"AwaitSpare {index}": f"ok s{index}", f"PickReplica home-{index}": f"ok h{index}"}
+        answers |= {
+            f"AwaitSpare {index}": f"ok s{index}",
+            f"PickReplica home-{index}": f"ok h{index}",
+        }
     while not run.state.ended:
         said = run.tell(answers.get(said, "ok"))
         if run.record is not None:
@@ -124,7 +159,9 @@ def test_every_record_of_a_run_is_read_back_as_it_was_written() -> None:
 
 def test_the_record_has_the_shape_of_an_incident() -> None:
     document = json.loads(to_json(recorded_states()[-1]))
-    assert {"id", "targetRef", "cause", "phase", "conditions", "plan", "undo", "timeline"} <= set(document)
+    assert {"id", "targetRef", "cause", "phase", "conditions", "plan", "undo", "timeline"} <= set(
+        document
+    )
     assert document["targetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "vllm"}
     assert document["phase"] == "Done"
     assert set(document["timeline"][0]) == {"at", "event", "detail"}

@@ -1,4 +1,6 @@
-"""The pre-checks: each one refuses on its own fact, and a fact that was not read never allows anything."""
+"""The pre-checks: each one refuses on its own fact, and a fact that was not read never allows
+anything.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,21 @@ def test_all_of_them_hold_where_everything_is_in_order() -> None:
         ("no-autoscaler", "autoscaler", "HPA vllm", "HPA vllm would set the replicas back"),
         ("no-owner", "owner", "Argo CD application llm", "Argo CD application llm would revert"),
         ("separable", "separable", False, "cannot be taken out"),
-        ("no-other-change", "claim", "i0#1#x", "another change is in flight: incident i0, run by x"),
+        (
+            "no-other-change",
+            "claim",
+            "i0#1#x",
+            "another change is in flight: incident i0, run by x",
+        ),
         ("budget-left", "changes_last_hour", 2, "changesPerHour of the limits allows 2"),
         ("rights", "missing_rights", ("patch pods",), "patch pods"),
     ],
 )
 def test_each_refuses_on_its_own(check: str, fact: str, value: Any, says: str) -> None:
     against = refusals(replace(GOOD, **{fact: value}), PLAN)
-    assert [sentence for sentence in against if sentence.startswith(f"{check}: ") and says in sentence], against
+    assert [
+        sentence for sentence in against if sentence.startswith(f"{check}: ") and says in sentence
+    ], against
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
@@ -65,7 +74,9 @@ def test_nothing_read_at_all_refuses_by_every_check() -> None:
 
 
 def test_one_replica_is_told_as_one() -> None:
-    says = {check.name: verdict for check, verdict in judged(replace(GOOD, replicas=1, serving=1), PLAN)}["serving-as-planned"]
+    says = {
+        check.name: verdict for check, verdict in judged(replace(GOOD, replicas=1, serving=1), PLAN)
+    }["serving-as-planned"]
     assert says == Present("1 replica serves", ())
 
 
@@ -87,9 +98,18 @@ def test_to_take_a_change_back_is_always_in_the_budget() -> None:
 
 def test_a_stuck_rollout_is_undone_while_it_is_stuck_and_needs_no_labels() -> None:
     plan = a_plan("stuck-rollout")
-    stuck = replace(GOOD, rollout_complete=False, rollout_age_s=60.0, separable=False, spare_schedulable=False, quota_left=0)
+    stuck = replace(
+        GOOD,
+        rollout_complete=False,
+        rollout_age_s=60.0,
+        separable=False,
+        spare_schedulable=False,
+        quota_left=0,
+    )
     assert refusals(stuck, plan) == ()
-    assert refusals(replace(stuck, rollout_stuck=False), plan) == ("rollout-complete: the rollout is not stuck",)
+    assert refusals(replace(stuck, rollout_stuck=False), plan) == (
+        "rollout-complete: the rollout is not stuck",
+    )
     assert refusals(replace(stuck, rollout_stuck=None), plan)
 
 
@@ -97,8 +117,14 @@ def test_a_disruption_budget_forbids_fewer_than_it_asks_for_or_than_serve_alread
     in_place = a_plan("in-place")
     two = replace(in_place, replicas=2, serving=2)
     good = replace(GOOD, replicas=2, serving=2)
-    assert any("asks for 2, 1 would serve" in told for told in refusals(replace(good, disruption_minimum=2), two))
-    assert any("asks for 2, 1 would serve" in told for told in refusals(replace(good, disruption_minimum=3), two))
+    assert any(
+        "asks for 2, 1 would serve" in told
+        for told in refusals(replace(good, disruption_minimum=2), two)
+    )
+    assert any(
+        "asks for 2, 1 would serve" in told
+        for told in refusals(replace(good, disruption_minimum=3), two)
+    )
     assert refusals(replace(GOOD, disruption_minimum=2), PLAN) == ()
     down = replace(in_place, serving=0)
     assert refusals(replace(GOOD, serving=0, disruption_minimum=1), down) == ()
@@ -114,7 +140,9 @@ def test_the_floor_counts_what_serves() -> None:
     plan = replace(a_plan("in-place", replicas=3), floor=2)
     facts = replace(GOOD, replicas=3, serving=3)
     assert refusals(facts, plan) == ()
-    assert any(sentence.startswith("floor") for sentence in refusals(replace(facts, serving=1), plan))
+    assert any(
+        sentence.startswith("floor") for sentence in refusals(replace(facts, serving=1), plan)
+    )
 
 
 def test_a_check_that_crashes_is_its_own_unknown() -> None:

@@ -1,4 +1,6 @@
-"""What a change came to: better, worse, inconclusive, always with the load held against the load before."""
+"""What a change came to: better, worse, inconclusive, always with the load held against the load
+before.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ EXPECTATION = Expectation(
         Expect("preemptions_per_s", "zero", 0.01),
         Expect("itl_mean_s", "falls", 0.1),
         Expect("pod_restarts", "no-more", essential=False),
-        Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(Expect("preemptions_per_s", "zero", 0.01),)),
+        Expect(
+            "kv_usage_ratio",
+            "below",
+            0.97,
+            essential=False,
+            unless=(Expect("preemptions_per_s", "zero", 0.01),),
+        ),
     ),
     load_signals=("arrivals_per_s",),
 )
@@ -24,12 +32,20 @@ EXPECTATION = Expectation(
 
 def window(start: float, seconds: float = 150.0, **values: float | None) -> Window:
     """Every signal at its value, each ten seconds; None: not measured."""
-    defaults: dict[str, float | None] = {"arrivals_per_s": 4.0, "preemptions_per_s": 0.0, "itl_mean_s": 0.05}
+    defaults: dict[str, float | None] = {
+        "arrivals_per_s": 4.0,
+        "preemptions_per_s": 0.0,
+        "itl_mean_s": 0.05,
+    }
     defaults |= {"pod_restarts": 0.0, "kv_usage_ratio": 0.8}
     made = {}
     for name, value in (defaults | values).items():
         if value is not None:
-            found = signal(name, [(start + 10.0 * step, value) for step in range(int(seconds // 10) + 1)], "test")
+            found = signal(
+                name,
+                [(start + 10.0 * step, value) for step in range(int(seconds // 10) + 1)],
+                "test",
+            )
             assert found is not None
             made[name] = found
     return Window("vllm-0", start + seconds, made)
@@ -56,19 +72,35 @@ def test_the_promise_is_not_kept() -> None:
 
 
 def test_no_time_is_foretold_where_the_look_before_the_change_was_too_short_for_any() -> None:
-    former = {"arrivals_per_s": 4.0, "preemptions_per_s": 4.0, "itl_mean_s": 0.092, "itl_mean_s:error": 0.0233, "seen_s": 150.0}
+    former = {
+        "arrivals_per_s": 4.0,
+        "preemptions_per_s": 4.0,
+        "itl_mean_s": 0.092,
+        "itl_mean_s:error": 0.0233,
+        "seen_s": 150.0,
+    }
     found = verify(EXPECTATION, former, window(SINCE), SINCE)
     assert found.outcome == "inconclusive"
     (why,) = (reason for reason in found.reasons if reason.startswith("itl_mean_s"))
-    assert why.endswith("no difference can be told, as it was seen too briefly before the change for how much it varied")
+    assert why.endswith(
+        "no difference can be told, as it was seen too briefly before the change for how "
+        "much it varied"
+    )
 
 
 def test_what_has_nearly_ended_is_neither_better_nor_worse() -> None:
     found = judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06), SINCE)
     assert found.outcome == "inconclusive"
     assert found.reasons[0] == "preemptions_per_s 0.06, at most 0.01"
-    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.4), SINCE).outcome == "worse"
-    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06, itl_mean_s=0.5), SINCE).outcome == "worse"
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.4), SINCE).outcome == "worse"
+    )
+    assert (
+        judged(
+            EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06, itl_mean_s=0.5), SINCE
+        ).outcome
+        == "worse"
+    )
 
 
 def test_harm_is_worse_whatever_else_got_better() -> None:
@@ -76,12 +108,20 @@ def test_harm_is_worse_whatever_else_got_better() -> None:
 
 
 def test_harm_counts_before_the_window_is_full() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=20.0, pod_restarts=1.0), SINCE).outcome == "worse"
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, seconds=20.0, pod_restarts=1.0), SINCE).outcome
+        == "worse"
+    )
 
 
 def test_too_short_is_inconclusive_for_good_and_for_bad() -> None:
     assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=60.0), SINCE).outcome == "inconclusive"
-    assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=60.0, preemptions_per_s=3.0), SINCE).outcome == "inconclusive"
+    assert (
+        judged(
+            EXPECTATION, BEFORE, window(SINCE, seconds=60.0, preemptions_per_s=3.0), SINCE
+        ).outcome
+        == "inconclusive"
+    )
 
 
 def test_less_load_proves_nothing() -> None:
@@ -91,7 +131,12 @@ def test_less_load_proves_nothing() -> None:
 
 
 def test_more_load_excuses_what_is_wrong_but_does_not_hide_what_is_right() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0, preemptions_per_s=3.0), SINCE).outcome == "inconclusive"
+    assert (
+        judged(
+            EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0, preemptions_per_s=3.0), SINCE
+        ).outcome
+        == "inconclusive"
+    )
     assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0), SINCE).outcome == "better"
 
 
@@ -100,7 +145,8 @@ def test_few_requests_may_be_fewer_by_chance() -> None:
         before = window(800.0, arrivals_per_s=rate, preemptions_per_s=3.0, itl_mean_s=0.4)
         return judged(EXPECTATION, before, window(SINCE, arrivals_per_s=now), SINCE).outcome
 
-    # 30 requests before and 22 after are the same load for all that can be told; 600 and 440 are not.
+    # 30 requests before and 22 after are the same load for all that can be told; 600 and 440 are
+    # not.
     assert outcome(0.2, 0.146) == "better"
     assert outcome(4.0, 2.92) == "inconclusive"
     assert outcome(0.2, 0.1) == "inconclusive"
@@ -113,21 +159,53 @@ def test_what_goes_by_the_load_is_taken_for_the_load_of_now_and_from_all_replica
         window(800.0, arrivals_per_s=6.0, generation_tokens_per_s=600.0),
         window(800.0, generation_tokens_per_s=400.0, arrivals_per_s=4.0),
     )
-    former = dict(baseline(tokens, worst, [worst, other, window(800.0, generation_tokens_per_s=0.0, arrivals_per_s=0.0)]))
+    former = dict(
+        baseline(
+            tokens,
+            worst,
+            [worst, other, window(800.0, generation_tokens_per_s=0.0, arrivals_per_s=0.0)],
+        )
+    )
     assert (former["arrivals_per_s"], former["generation_tokens_per_s"]) == (5.0, 500.0)
-    assert verify(tokens, former, window(SINCE, arrivals_per_s=4.2, generation_tokens_per_s=420.0), SINCE).outcome == "better"
-    assert verify(tokens, former, window(SINCE, arrivals_per_s=5.0, generation_tokens_per_s=420.0), SINCE).outcome == "worse"
+    assert (
+        verify(
+            tokens, former, window(SINCE, arrivals_per_s=4.2, generation_tokens_per_s=420.0), SINCE
+        ).outcome
+        == "better"
+    )
+    assert (
+        verify(
+            tokens, former, window(SINCE, arrivals_per_s=5.0, generation_tokens_per_s=420.0), SINCE
+        ).outcome
+        == "worse"
+    )
 
 
 def test_load_that_nobody_measured_proves_nothing() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=None), SINCE).outcome == "inconclusive"
-    assert judged(EXPECTATION, window(800.0, arrivals_per_s=0.0, itl_mean_s=0.4), window(SINCE), SINCE).outcome == "inconclusive"
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=None), SINCE).outcome
+        == "inconclusive"
+    )
+    assert (
+        judged(
+            EXPECTATION, window(800.0, arrivals_per_s=0.0, itl_mean_s=0.4), window(SINCE), SINCE
+        ).outcome
+        == "inconclusive"
+    )
 
 
 def test_an_essential_signal_that_is_missing_or_stale_is_inconclusive() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=None), SINCE).outcome == "inconclusive"
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=None), SINCE).outcome
+        == "inconclusive"
+    )
     after = window(SINCE)
-    assert judged(EXPECTATION, BEFORE, Window(after.replica, after.at + 3600.0, after.signals), SINCE).outcome == "inconclusive"
+    assert (
+        judged(
+            EXPECTATION, BEFORE, Window(after.replica, after.at + 3600.0, after.signals), SINCE
+        ).outcome
+        == "inconclusive"
+    )
 
 
 @pytest.mark.parametrize("promised", [EXPECTATION.expects[1], Expect("itl_p99_s", "below", 0.1)])
@@ -135,10 +213,23 @@ def test_a_latency_that_nobody_measures_is_named_and_the_rest_is_judged(promised
     expectation = Expectation((EXPECTATION.expects[0], promised), ("arrivals_per_s",))
     before = window(800.0, preemptions_per_s=3.0, itl_mean_s=None)
     found = judged(expectation, before, window(SINCE, itl_mean_s=None), SINCE)
-    assert (found.outcome, unmeasured(expectation, dict(baseline(expectation, before)))) == ("better", (promised.signal,))
+    assert (found.outcome, unmeasured(expectation, dict(baseline(expectation, before)))) == (
+        "better",
+        (promised.signal,),
+    )
     assert f"not judged: {promised.signal} was not measured after the change" in found.reasons
-    assert judged(expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=3.0), SINCE).outcome == "worse"
-    assert judged(expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=None), SINCE).outcome == "inconclusive"
+    assert (
+        judged(
+            expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=3.0), SINCE
+        ).outcome
+        == "worse"
+    )
+    assert (
+        judged(
+            expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=None), SINCE
+        ).outcome
+        == "inconclusive"
+    )
     # one that is measured only now is held to its level, and cannot be compared
     assert judged(expectation, before, window(SINCE, **{promised.signal: 9.0}), SINCE).outcome == (
         "worse" if promised.want == "below" else "better"
@@ -146,7 +237,9 @@ def test_a_latency_that_nobody_measures_is_named_and_the_rest_is_judged(promised
 
 
 def test_a_latency_that_was_measured_before_has_to_be_measured_after() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, itl_mean_s=None), SINCE).outcome == "inconclusive"
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, itl_mean_s=None), SINCE).outcome == "inconclusive"
+    )
 
 
 def test_the_only_proof_is_never_left_out() -> None:
@@ -160,8 +253,13 @@ def test_what_was_measured_before_the_change_does_not_count_for_it() -> None:
 
 
 def test_a_full_pool_is_no_harm_where_nothing_is_preempted() -> None:
-    assert judged(EXPECTATION, BEFORE, window(SINCE, kv_usage_ratio=0.99), SINCE).outcome == "better"
-    full = Expectation((EXPECTATION.expects[0], Expect("kv_usage_ratio", "below", 0.97, essential=False)), ("arrivals_per_s",))
+    assert (
+        judged(EXPECTATION, BEFORE, window(SINCE, kv_usage_ratio=0.99), SINCE).outcome == "better"
+    )
+    full = Expectation(
+        (EXPECTATION.expects[0], Expect("kv_usage_ratio", "below", 0.97, essential=False)),
+        ("arrivals_per_s",),
+    )
     assert judged(full, BEFORE, window(SINCE, kv_usage_ratio=0.99), SINCE).outcome == "worse"
 
 
@@ -175,12 +273,16 @@ def test_restarts_that_were_there_before_are_no_new_ones() -> None:
 def test_every_want_has_its_sense() -> None:
     def outcome(expect: Expect, former: float, now: float) -> str:
         expectation = Expectation((expect,), ("arrivals_per_s",))
-        return judged(expectation, window(800.0, itl_mean_s=former), window(SINCE, itl_mean_s=now), SINCE).outcome
+        return judged(
+            expectation, window(800.0, itl_mean_s=former), window(SINCE, itl_mean_s=now), SINCE
+        ).outcome
 
     assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 3.0) == "better"
     assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 1.0) == "worse"
     assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.2) == "better"
-    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.05) == "inconclusive"  # not what was promised, and no harm
+    assert (
+        outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.05) == "inconclusive"
+    )  # not what was promised, and no harm
     assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 0.95) == "worse"
     assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.05) == "better"
     assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.2) == "worse"
@@ -197,7 +299,9 @@ def test_the_usual_promise_against_pressure_names_its_levels() -> None:
 def test_the_baseline_is_the_mean_and_of_a_counter_where_it_stands() -> None:
     climbing = signal("pod_restarts", [(800.0, 1.0), (940.0, 4.0)], "test")
     assert climbing is not None
-    found = dict(baseline(EXPECTATION, Window("vllm-0", 950.0, {**BEFORE.signals, "pod_restarts": climbing})))
+    found = dict(
+        baseline(EXPECTATION, Window("vllm-0", 950.0, {**BEFORE.signals, "pod_restarts": climbing}))
+    )
     assert found["pod_restarts"] == 4.0
     assert found["arrivals_per_s"] == 4.0
     stale = Window("vllm-0", 950.0 + 3600.0, BEFORE.signals)

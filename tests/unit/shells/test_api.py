@@ -1,4 +1,6 @@
-"""The public Python API: its page runs, its values show themselves, and it refuses in the verbs' own words."""
+"""The public Python API: its page runs, its values show themselves, and it refuses in the verbs'
+own words.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def diagnosed() -> Diagnosed:
     return barostat.diagnose(LIGHT)
 
 
-def test_the_page_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["example", "all"]) == 0
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -55,7 +59,9 @@ def test_values_show_themselves_in_a_notebook_without_a_script() -> None:
     shown = [
         diagnosed()._repr_html_(),
         barostat.plan("Qwen/Qwen3-8B", "H100")._repr_html_(),
-        barostat.simulate("poisson:rate=2,input=30,output=40,minutes=1", kv_blocks=1024, step_time=0.03)._repr_html_(),
+        barostat.simulate(
+            "poisson:rate=2,input=30,output=40,minutes=1", kv_blocks=1024, step_time=0.03
+        )._repr_html_(),
     ]
     for cell in shown:
         assert cell.startswith("<iframe sandbox srcdoc=")
@@ -65,7 +71,10 @@ def test_values_show_themselves_in_a_notebook_without_a_script() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: barostat.plan("Qwen/Qwen3-8B", "H100", no_such_flag=3), "unrecognized arguments: --no-such-flag"),
+        (
+            lambda: barostat.plan("Qwen/Qwen3-8B", "H100", no_such_flag=3),
+            "unrecognized arguments: --no-such-flag",
+        ),
         (lambda: barostat.plan("Qwen/Qwen3-8B", "G5000"), "no card of the catalogue"),
         (lambda: barostat.simulate("poisson:rate=2", kv_blocks="many"), "kv-blocks"),
         (lambda: barostat.diagnose("no/such/bundle"), "no/such/bundle"),

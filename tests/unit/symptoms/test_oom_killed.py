@@ -21,9 +21,16 @@ AT = 1_000_000.0
         (26 * 3600.0, 1.0, 1.0, ""),
     ],
 )
-def test_an_engine_that_answers_has_outlived_a_kill_of_yesterday(ago_s: float, answers: float, dead: float, says: str) -> None:
+def test_an_engine_that_answers_has_outlived_a_kill_of_yesterday(
+    ago_s: float, answers: float, dead: float, says: str
+) -> None:
     made = (
-        signal("kernel_oom_kill", [(AT - ago_s, 1.0)], "node.kernel.log", "Killed process 4711 (python3)"),
+        signal(
+            "kernel_oom_kill",
+            [(AT - ago_s, 1.0)],
+            "node.kernel.log",
+            "Killed process 4711 (python3)",
+        ),
         signal("scrape_ok", [(AT, answers)], "/metrics"),
         signal("log_engine_dead", [(AT, dead)], "a.log"),
     )

@@ -1,4 +1,6 @@
-"""What several symptoms share: conditions over readings, halves, the queue's limits, the pool's ceiling, counted preemptions."""
+"""What several symptoms share: conditions over readings, halves, the queue's limits, the pool's
+ceiling, counted preemptions.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def _signal(name: str, *values: float, every_s: float = 5.0) -> Signal:
 
 
 def _window(*signals: Signal, **config: float) -> Window:
-    settings = EngineConfig({name: ConfigValue(value, "flag", "test") for name, value in config.items()})
+    settings = EngineConfig(
+        {name: ConfigValue(value, "flag", "test") for name, value in config.items()}
+    )
     return Window("replica", AT, {found.name: found for found in signals}, settings)
 
 
@@ -59,7 +63,12 @@ def test_nothing_holds_over_nothing() -> None:
 
 
 def test_confidence_grows_with_readings() -> None:
-    seen = [holding(together(_signal("waiting_requests", *[1.0] * n)), lambda value: value > 0).confidence for n in (1, 2, 3)]
+    seen = [
+        holding(
+            together(_signal("waiting_requests", *[1.0] * n)), lambda value: value > 0
+        ).confidence
+        for n in (1, 2, 3)
+    ]
     assert seen == sorted(seen)
     assert seen[0] < 0.7 < seen[2]
 
@@ -71,7 +80,10 @@ def test_only_the_last_minutes_are_judged() -> None:
 
 
 def test_together_takes_the_nearest_reading_and_leaves_out_what_has_none() -> None:
-    usage, running = _signal("kv_usage_ratio", 0.1, 0.2, 0.3, every_s=SAMPLED_S + 10), _signal("running_requests", 7.0)
+    usage, running = (
+        _signal("kv_usage_ratio", 0.1, 0.2, 0.3, every_s=SAMPLED_S + 10),
+        _signal("running_requests", 7.0),
+    )
     moments = together(usage, running)
     assert [moment.values for moment in moments] == [(0.3, 7.0)]
     limit = _signal("max_running_requests", 64.0)
@@ -94,7 +106,9 @@ def test_pinned_in_fine_and_coarse_pools() -> None:
     assert not pinned(0.9, 100, 5)
     assert pinned(0.85, 4, 1)
     assert not pinned(0.85, 4, 0)
-    assert not pinned(0.6, 1, 5), "steps may be full: a single request of 60 % may not be what holds the queue"
+    assert not pinned(0.6, 1, 5), (
+        "steps may be full: a single request of 60 % may not be what holds the queue"
+    )
     assert Ceiling().has_no_room(0.6, 1)
     assert not Ceiling().has_no_room(0.0, 0)
 
@@ -107,7 +121,9 @@ def test_where_steps_have_room_the_size_of_the_next_one_decides() -> None:
     assert not light(0.5, 40, 3), "in a pool of many one more always fits"
     small_prompts = Ceiling(light_steps=True, need_ratio=0.1).reached
     assert not small_prompts(0.75, 3, 1), "those that run have grown; a new one needs a tenth"
-    assert Ceiling(light_steps=True, need_ratio=0.3, watermark_ratio=0.15).reached(0.57, 2, 1), "the watermark is kept free"
+    assert Ceiling(light_steps=True, need_ratio=0.3, watermark_ratio=0.15).reached(0.57, 2, 1), (
+        "the watermark is kept free"
+    )
 
 
 def test_the_ceiling_is_read_from_what_the_engine_shows() -> None:
@@ -136,11 +152,19 @@ def test_running_limit_is_the_smaller_setting_unless_contradicted() -> None:
 
 
 def test_cached_prompt_tokens_are_no_work() -> None:
-    rates = [_signal("prompt_tokens_per_s", 900, 900), _signal("generation_tokens_per_s", 100, 100), _signal("prefix_hit_ratio", 0.5)]
+    rates = [
+        _signal("prompt_tokens_per_s", 900, 900),
+        _signal("generation_tokens_per_s", 100, 100),
+        _signal("prefix_hit_ratio", 0.5),
+    ]
     old = [_signal("tokens_per_step", 100, 100), _signal("steps_per_s", 10, 10)]
     new = [_signal("tokens_per_step", 55, 55), _signal("steps_per_s", 10, 10)]
-    assert computed_tokens_per_step(_window(*rates, *old)) == pytest.approx(55), "booked 1000 per second: all of the prompts"
-    assert computed_tokens_per_step(_window(*rates, *new)) == pytest.approx(55), "booked 550 per second: what was computed"
+    assert computed_tokens_per_step(_window(*rates, *old)) == pytest.approx(55), (
+        "booked 1000 per second: all of the prompts"
+    )
+    assert computed_tokens_per_step(_window(*rates, *new)) == pytest.approx(55), (
+        "booked 550 per second: what was computed"
+    )
     assert computed_tokens_per_step(_window(*old)) == 100
     assert computed_tokens_per_step(_window()) is None
     assert steps_are_light(_window(*old, max_num_batched_tokens=2048)) is True
@@ -150,7 +174,11 @@ def test_cached_prompt_tokens_are_no_work() -> None:
 
 def test_preemptions_by_request_and_by_second() -> None:
     seen = preemptions(
-        _window(_signal("preemptions_in_window", 10), _signal("finished_in_window", 40), _signal("running_requests", *[5.0] * 11))
+        _window(
+            _signal("preemptions_in_window", 10),
+            _signal("finished_in_window", 40),
+            _signal("running_requests", *[5.0] * 11),
+        )
     )
     assert seen is not None
     assert (seen.count, seen.per_finished, seen.per_s) == (10, 0.25, 0.2)
@@ -171,7 +199,10 @@ def test_what_v0_counted_since_its_start_does_not_outdo_what_this_window_counted
 
 
 def test_slack_of_the_engine_core() -> None:
-    core, queued = _signal("engine_core_cpu_cores", 0.3, 0.3, 0.3), _signal("waiting_requests", 5, 5, 5)
+    core, queued = (
+        _signal("engine_core_cpu_cores", 0.3, 0.3, 0.3),
+        _signal("waiting_requests", 5, 5, 5),
+    )
     assert engine_has_slack(_window(core)) is True
     assert engine_has_slack(_window(core, queued, _signal("worker_cpu_cores", 7, 7, 7))) is False
     assert engine_has_slack(_window(queued)) is False
@@ -179,14 +210,24 @@ def test_slack_of_the_engine_core() -> None:
 
 
 def test_requests_kept_from_the_engine_by_littles_law() -> None:
-    gauges = [_signal("running_requests", 1, 1), _signal("waiting_requests", 0, 0), _signal("e2e_p50_s", 0.5)]
+    gauges = [
+        _signal("running_requests", 1, 1),
+        _signal("waiting_requests", 0, 0),
+        _signal("e2e_p50_s", 0.5),
+    ]
     assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 50, 50))) == (25, 1)
     assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 3, 3))) is None
     assert kept_from_engine(_window(*gauges)) is None
 
 
 def test_a_long_quote_is_cut_between_words() -> None:
-    text = "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4 Insufficient nvidia.com/gpu."
-    assert quote(text) == "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4…"
+    text = (
+        "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4 "
+        "Insufficient nvidia.com/gpu."
+    )
+    assert (
+        quote(text)
+        == "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4…"
+    )
     assert quote("x" * 200) == "x" * 89 + "…"
     assert quote("two\n  lines") == "two lines"

@@ -28,7 +28,13 @@ def rows(seed: int, count: int = 150) -> list[Row]:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("stretch_s", [0.05, 0.7])
 def test_fed_in_stretches_equals_known_beforehand(seed: int, stretch_s: float) -> None:
-    settings = Settings(kv_blocks=220 + 60 * seed, max_model_len=4096, max_num_seqs=24, max_num_batched_tokens=512, prefix_caching=False)
+    settings = Settings(
+        kv_blocks=220 + 60 * seed,
+        max_model_len=4096,
+        max_num_seqs=24,
+        max_num_batched_tokens=512,
+        prefix_caching=False,
+    )
     wanted = EventSkippingRun(settings, rows(seed), PACE).run()
     engine = FedEngine(settings, PACE)
     coming = rows(seed)
@@ -41,7 +47,9 @@ def test_fed_in_stretches_equals_known_beforehand(seed: int, stretch_s: float) -
             engine.put(row, row.arrival_s)
         while more := engine.advance(round(at_s * 1e9)):
             ended += more
-    assert {life.request_id: life for life in engine.lives} == {life.request_id: life for life in wanted.lives}
+    assert {life.request_id: life for life in engine.lives} == {
+        life.request_id: life for life in wanted.lives
+    }
     assert engine.load[3] == wanted.preemptions > 0 if seed == 0 else True
     assert dict(ended) == {life.request_id: life.finished_ns for life in wanted.lives}
 

@@ -12,7 +12,15 @@ S = 10**9
 def _outcome(waits_s: list[float], count: int = 100) -> Outcome:
     """Requests a second apart; the waits are spread over them in their order."""
     lives = [
-        Life(str(at), at * S, 10, 1, at * S, round((at + waits_s[at * len(waits_s) // count]) * S), round((at + 1) * S))
+        Life(
+            str(at),
+            at * S,
+            10,
+            1,
+            at * S,
+            round((at + waits_s[at * len(waits_s) // count]) * S),
+            round((at + 1) * S),
+        )
         for at in range(count)
     ]
     return Outcome(lives=lives, end_ns=count * S)
@@ -29,7 +37,9 @@ def test_a_wait_that_grows_on_and_on_falls_behind() -> None:
 
 
 def test_a_wait_that_grows_ever_more_slowly_falls_behind_too() -> None:
-    """As where less comes in the end: an hour of a published trace on a card that serves a seventh of it waited 9,421 s, then 18,724 s."""
+    """As where less comes in the end: an hour of a published trace on a card that serves a seventh
+    of it waited 9,421 s, then 18,724 s.
+    """
     assert keeping_up(_outcome([0, 9, 15, 17])).answer == "falls behind"
 
 

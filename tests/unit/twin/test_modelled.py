@@ -11,7 +11,9 @@ from barostat.twin.modelled import ModelledPace
 
 
 def pace() -> ModelledPace:
-    return ModelledPace(steps("Qwen/Qwen3-30B-A3B"), Doubt(0.2, ("for a reason",)), "Qwen3-30B-A3B on H100")
+    return ModelledPace(
+        steps("Qwen/Qwen3-30B-A3B"), Doubt(0.2, ("for a reason",)), "Qwen3-30B-A3B on H100"
+    )
 
 
 def test_a_step_takes_what_the_model_says_however_often_it_is_asked() -> None:
@@ -38,7 +40,9 @@ def test_it_says_where_it_is_from_and_why_it_is_wide() -> None:
 def test_the_line_along_it_agrees_where_it_is_laid_and_has_no_part_below_zero() -> None:
     found = pace()
     line = found.line()
-    assert line.step_ns(0, 16, 16 * 1024) == pytest.approx(found.step_ns(0, 16, 16 * 1024), rel=0.01)
+    assert line.step_ns(0, 16, 16 * 1024) == pytest.approx(
+        found.step_ns(0, 16, 16 * 1024), rel=0.01
+    )
     assert min(line.base_s, line.prefill_token_s, line.decode_s, line.kv_token_s) >= 0
     assert line.error_ratio == found.error_ratio
 

@@ -59,7 +59,13 @@ def test_versions_decide_otherwise() -> None:
 def test_a_window_is_admitted_with_what_it_can_hold_at_most() -> None:
     """Gemma-3-27B, asynchronous, 8192 tokens a step: 1089 blocks; without asynchrony 577."""
     window = KvGroup(16, 1024)
-    settings = Settings(kv_blocks=40960, groups=(window,), max_model_len=131072, max_num_batched_tokens=8192, async_scheduling=True)
+    settings = Settings(
+        kv_blocks=40960,
+        groups=(window,),
+        max_model_len=131072,
+        max_num_batched_tokens=8192,
+        async_scheduling=True,
+    )
     assert settings.admission_cap_blocks(window) == 1089
     assert replace(settings, async_scheduling=False).admission_cap_blocks(window) == 577
     assert replace(settings, max_model_len=8192).admission_cap_blocks(window) == 513
@@ -73,7 +79,15 @@ def test_sizes_of_several_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "newer"), [("0.12.0", False), (NEWEST, False), ("0.33.9", False), ("0.34.0", True), ("1.0", True), ("main", False)]
+    ("version", "newer"),
+    [
+        ("0.12.0", False),
+        (NEWEST, False),
+        ("0.33.9", False),
+        ("0.34.0", True),
+        ("1.0", True),
+        ("main", False),
+    ],
 )
 def test_a_version_that_nobody_read_is_told(version: str, newer: bool) -> None:
     said = newer_than_read(version)

@@ -1,4 +1,6 @@
-"""A run in numbers, beside the definitions written out: every nanosecond and every value counted one by one."""
+"""A run in numbers, beside the definitions written out: every nanosecond and every value counted
+one by one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from barostat.twin.summary import Spread, spread, spread_of_counted, summarise
 
 def _quantile(values: list[float], share: float) -> float:
     """The smallest value that at least that share of them do not exceed."""
-    return min(one for one in values if sum(other <= one for other in values) >= share * len(values))
+    return min(
+        one for one in values if sum(other <= one for other in values) >= share * len(values)
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -28,7 +32,9 @@ def test_a_spread_is_as_defined(seed: int) -> None:
     for found in (spread_of_counted(counted), spread(values)):
         assert (found.count, found.highest) == (len(values), max(values))
         assert found.mean == pytest.approx(math.fsum(values) / len(values), rel=1e-12)
-        assert [found.p50, found.p90, found.p95, found.p99] == [_quantile(values, share) for share in (0.5, 0.9, 0.95, 0.99)]
+        assert [found.p50, found.p90, found.p95, found.p99] == [
+            _quantile(values, share) for share in (0.5, 0.9, 0.95, 0.99)
+        ]
     assert spread([]) == spread_of_counted({}) == Spread(0)
 
 
@@ -43,7 +49,9 @@ def test_use_over_time_is_that_of_every_nanosecond(seed: int) -> None:
     first = load[0][0]
     width = max(1, math.ceil((at - first) / 60))
     states: dict[int, tuple[int, int, int]] = {}
-    for (start, free, running, waiting), end in zip(load, [*(entry[0] for entry in load[1:]), at], strict=True):
+    for (start, free, running, waiting), end in zip(
+        load, [*(entry[0] for entry in load[1:]), at], strict=True
+    ):
         states |= dict.fromkeys(range(start, end), (blocks - free, running, waiting))
     assert [round(one.at_s * 1e9) for one in summary.bins] == list(range(first, at, width))
     for one in summary.bins:
@@ -53,13 +61,17 @@ def test_use_over_time_is_that_of_every_nanosecond(seed: int) -> None:
         assert [one.usage_mean_ratio * blocks, one.running, one.waiting] == pytest.approx(means)
         assert one.usage_max_ratio >= max(state[0] for state in within) / blocks
     if states:
-        assert summary.usage_mean_ratio == pytest.approx(sum(state[0] for state in states.values()) / len(states) / blocks)
+        assert summary.usage_mean_ratio == pytest.approx(
+            sum(state[0] for state in states.values()) / len(states) / blocks
+        )
     assert summary.usage_max_ratio == max(blocks - entry[1] for entry in load) / blocks
 
 
 def test_a_summary_counts_what_its_lives_say() -> None:
     rows = [Row(str(index), 0.03 * index, 40, 10) for index in range(40)]
-    outcome = simulate(Settings(kv_blocks=33, max_num_seqs=4), rows, LinearPace(0.01, 1e-4, front_s=0.004))
+    outcome = simulate(
+        Settings(kv_blocks=33, max_num_seqs=4), rows, LinearPace(0.01, 1e-4, front_s=0.004)
+    )
     summary = summarise(outcome, 32, front_s=0.004)
     waits = [((life.first_token_ns or 0) - life.arrival_ns) / 1e9 + 0.004 for life in outcome.lives]
     assert summary.ttft.p90 == pytest.approx(_quantile(waits, 0.9))

@@ -1,4 +1,6 @@
-"""One request and its answer: a client that leaves ends the work, a slow network delays and keeps the order."""
+"""One request and its answer: a client that leaves ends the work, a slow network delays and keeps
+the order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from barostat.core.bounds import REQUEST_BYTES, REQUESTS_BYTES
 from barostat.twin_server.asgi import Exchange, Gone, Held, Late, Message, TooMuch
 
 
-def exchange(messages: list[dict[str, Any]], sent: list[Message], *, method: str = "POST") -> Exchange:
+def exchange(
+    messages: list[dict[str, Any]], sent: list[Message], *, method: str = "POST"
+) -> Exchange:
     left = list(messages)
 
     async def receive() -> Message:
@@ -25,11 +29,16 @@ def exchange(messages: list[dict[str, Any]], sent: list[Message], *, method: str
         sent.append(message)
 
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", b"12")]
-    return Exchange({"type": "http", "method": method, "path": "/x", "headers": headers}, receive, send)
+    return Exchange(
+        {"type": "http", "method": method, "path": "/x", "headers": headers}, receive, send
+    )
 
 
 def test_a_body_in_pieces_is_read_whole() -> None:
-    pieces: list[dict[str, Any]] = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
+    pieces: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b"ab", "more_body": True},
+        {"type": "http.request", "body": b"c"},
+    ]
     one = exchange(pieces, [])
     assert asyncio.run(one.body()) == b"abc"
     assert one.states_json
@@ -65,7 +74,10 @@ def test_an_unknown_path_and_a_wrong_method_are_answered_as_the_framework_does()
         (404, [b"content-length", b"content-type", b"vary"]),
         (405, [b"allow", b"content-length", b"content-type", b"vary"]),
     ]
-    assert [one["body"] for one in sent[1::2]] == [b'{"detail":"Not Found"}', b'{"detail":"Method Not Allowed"}']
+    assert [one["body"] for one in sent[1::2]] == [
+        b'{"detail":"Not Found"}',
+        b'{"detail":"Method Not Allowed"}',
+    ]
 
 
 def test_what_is_sent_late_arrives_late_and_in_order() -> None:
@@ -101,7 +113,9 @@ def test_a_body_is_bounded_while_it_arrives(stated: bool) -> None:
         return None
 
     headers = [(b"content-length", b"99999999999")] if stated else []
-    exchange = Exchange({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
+    exchange = Exchange(
+        {"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send
+    )
     with pytest.raises(TooMuch) as refused:
         asyncio.run(exchange.body())
     assert refused.value.status == 413

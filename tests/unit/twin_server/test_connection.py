@@ -39,7 +39,13 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr(connection, "HEAD_S", 0.4)
     monkeypatch.setattr(connection, "UNREAD_S", 0.4)
     config = uvicorn.Config(
-        application, http=Connection, loop="asyncio", ws="none", lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+        application,
+        http=Connection,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
@@ -113,7 +119,9 @@ def test_headers_are_bounded_and_bodies_are_none(port: int) -> None:
         assert read_to_end(found).startswith(b"HTTP/1.1 400 ")
     with client(port) as found:
         body = b"x" * 2 * REQUEST_HEAD_BYTES.most
-        found.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        found.sendall(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
         assert found.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 

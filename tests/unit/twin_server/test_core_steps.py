@@ -1,4 +1,6 @@
-"""The stepping process as its other half sees it: when a request that comes in the midst of a step has its first token."""
+"""The stepping process as its other half sees it: when a request that comes in the midst of a step
+has its first token.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,24 @@ STEP_S = 0.2
 
 
 def serving(*, asynchronous: bool) -> Serving:
-    settings = Settings(groups=(KvGroup(16),), max_model_len=1000, kv_blocks=200, async_scheduling=asynchronous)
+    settings = Settings(
+        groups=(KvGroup(16),), max_model_len=1000, kv_blocks=200, async_scheduling=asynchronous
+    )
     version = parse_version("0.32.0")
     assert version is not None
     start = StartFacts(version, "m", "m", (), "GPU", "", 1000, 0, 0.0)
-    return Serving(settings, LinearPace(STEP_S), version, "m", ("m",), 100, {}, start, OutputLengths())
+    return Serving(
+        settings, LinearPace(STEP_S), version, "m", ("m",), 100, {}, start, OutputLengths()
+    )
 
 
 @pytest.mark.parametrize(("asynchronous", "steps"), [(True, 2), (False, 1)])
-def test_who_comes_during_a_step_is_in_the_next_or_where_that_is_made_up_already_in_the_one_after(asynchronous: bool, steps: int) -> None:
-    """Times are those that the core itself tells: (added, scheduled) and when its step began, by the ends of the steps around it."""
+def test_who_comes_during_a_step_is_in_the_next_or_where_that_is_made_up_already_in_the_one_after(
+    asynchronous: bool, steps: int
+) -> None:
+    """Times are those that the core itself tells: (added, scheduled) and when its step began, by
+    the ends of the steps around it.
+    """
     ours, theirs = socket.socketpair()
     worker = threading.Thread(target=_Core(serving(asynchronous=asynchronous), theirs).run)
     worker.start()
@@ -47,7 +57,9 @@ def test_who_comes_during_a_step_is_in_the_next_or_where_that_is_made_up_already
         while "late-0" not in firsts:
             message = json.loads(reader.readline())
             ends.append(message["at"])
-            firsts |= {one[0]: (message["at"], one[3]) for one in message["outputs"] if one[3] is not None}
+            firsts |= {
+                one[0]: (message["at"], one[3]) for one in message["outputs"] if one[3] is not None
+            }
     finally:
         ours.shutdown(socket.SHUT_RDWR)
         worker.join()

@@ -28,7 +28,19 @@ def test_every_form_is_read(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "oom", "oom@", "oom@x", "oom=3@2s", "hang@2s+", "slow-network", "slow-steps=0", "throttle-cpu=99", "fire@3s"]
+    "text",
+    [
+        "",
+        "oom",
+        "oom@",
+        "oom@x",
+        "oom=3@2s",
+        "hang@2s+",
+        "slow-network",
+        "slow-steps=0",
+        "throttle-cpu=99",
+        "fire@3s",
+    ],
 )
 def test_what_is_no_fault_is_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(InputError, match="hang@20s"):

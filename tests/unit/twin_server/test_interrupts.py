@@ -1,4 +1,6 @@
-"""Ctrl-C is remembered, also where the exception that it raises is lost, and where it was switched off."""
+"""Ctrl-C is remembered, also where the exception that it raises is lost, and where it was switched
+off.
+"""
 
 from __future__ import annotations
 

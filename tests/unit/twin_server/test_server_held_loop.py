@@ -1,4 +1,6 @@
-"""No request holds the twin's loop for more than 50 ms: CPU time of one slice of work, of each kind of request that costs something."""
+"""No request holds the twin's loop for more than 50 ms: CPU time of one slice of work, of each kind
+of request that costs something.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_no_kind_of_request_holds_the_loop() -> None:
     found = json.loads(ran.stdout)
     assert list(found) == list(KINDS)
     most_s = MOST_S * slower()
-    assert {kind: held for kind, held in found.items() if held[0] > most_s or held[1] not in STATUSES} == {}
+    assert {
+        kind: held for kind, held in found.items() if held[0] > most_s or held[1] not in STATUSES
+    } == {}
 
 
 class _Wire(asyncio.Transport):
@@ -77,7 +81,14 @@ def test_what_is_read_in_one_go_does_not_hold_the_loop(first: bytes, piece: byte
         await asyncio.Event().wait()
 
     async def held_s() -> float:
-        config = uvicorn.Config(cast(Any, application), http=Connection, ws="none", lifespan="off", log_level="critical", loop="asyncio")
+        config = uvicorn.Config(
+            cast(Any, application),
+            http=Connection,
+            ws="none",
+            lifespan="off",
+            log_level="critical",
+            loop="asyncio",
+        )
         config.load()
         wire, one = _Wire(), Connection(config, ServerState(), {})
         one.connection_made(wire)

@@ -22,7 +22,9 @@ class _Unbuffered(io.TextIOWrapper):
 
 
 def test_a_log_whose_reader_has_gone_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`barostat twin 2>&1 | head`: the tasks that end the server write lines first, and must get past them."""
+    """`barostat twin 2>&1 | head`: the tasks that end the server write lines first, and must get
+    past them.
+    """
     made = serving_of(parser().parse_args(["twin", "--kv-blocks", "400", "--latency", "base=0.01"]))
     assert not isinstance(made, Unstartable)
     telemetry = Telemetry(made[0], os.getpid())

@@ -1,7 +1,7 @@
 """One file per alert, named after what is wrong: its docstring is its page.
 
-A module exports `ALERT`. Modules that start with an underscore hold what several share. Nothing registers on import: `alerts()` walks this
-package.
+A module exports `ALERT`. Modules that start with an underscore hold what several share. Nothing
+registers on import: `alerts()` walks this package.
 """
 
 from __future__ import annotations

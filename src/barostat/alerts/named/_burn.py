@@ -1,4 +1,6 @@
-"""The two burns of a service level: of a long window and a short one, so that it is much and still going on."""
+"""The two burns of a service level: of a long window and a short one, so that it is much and still
+going on.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ LEAST = 20
 def burning(terms: Terms, long: str, short: str, times: float) -> str | LeftOut:
     """Slower than promised in more than `times` the budget, over both windows."""
     if not promised_bounds(terms):
-        return LeftOut("no latency is promised: spec.slo of the limits file, or --ttft-p99 and --itl-p99")
+        return LeftOut(
+            "no latency is promised: spec.slo of the limits file, or --ttft-p99 and --itl-p99"
+        )
     over = f" > {times * BUDGET:g}"
     named = terms.matchers(*MODEL, **of_workload(terms))
-    return f"{SLOW}{long}{named}{over} and {SLOW}{short}{named}{over} and {COUNTED}{named} >= {LEAST}"
+    return (
+        f"{SLOW}{long}{named}{over} and {SLOW}{short}{named}{over} and {COUNTED}{named} >= {LEAST}"
+    )

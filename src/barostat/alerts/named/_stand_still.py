@@ -8,7 +8,9 @@ from barostat.catalog import metric_names as vllm
 
 
 def without_tokens(terms: Terms, seconds: float) -> str:
-    """No token generated and no prompt finished. The counter has to be older than the window: an engine that has just come up is none."""
+    """No token generated and no prompt finished. The counter has to be older than the window: an
+    engine that has just come up is none.
+    """
     window = f"{terms.matchers()}[{terms.span(seconds)}]"
     counters = [f"{names[0]}_total" for names in (vllm.GENERATION_TOKENS, vllm.PROMPT_TOKENS)]
     still = [f"{over_engines('sum', f'increase({name}{window})')} == 0" for name in counters]

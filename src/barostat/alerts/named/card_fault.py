@@ -1,12 +1,15 @@
 """A card is broken or waits for a reset.
 
-Meaning: an uncorrectable memory error within the last hour, memory that could not be remapped, or an Xid that means the card, its memory
-or its link.
+Meaning: an uncorrectable memory error within the last hour, memory that could not be remapped, or
+an Xid that means the card, its memory or its link.
 Impact: the engine on it dies or computes wrongly; it does not get better.
-Evidence: DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, DCGM_FI_DEV_ROW_REMAP_FAILURE, DCGM_FI_DEV_XID_ERRORS; gpu_ecc_uncorrect_total of AMD's exporter.
-Not evidence: Xid 13, 31, 43 and 45 and the like: a program's fault, on a card that goes on working. Corrected errors.
+Evidence: DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, DCGM_FI_DEV_ROW_REMAP_FAILURE, DCGM_FI_DEV_XID_ERRORS;
+gpu_ecc_uncorrect_total of AMD's exporter.
+Not evidence: Xid 13, 31, 43 and 45 and the like: a program's fault, on a card that goes on working.
+Corrected errors.
 Mitigation: cordon the node, move the replica, reset or replace the card.
-Source: NVIDIA, Xid Errors (the catalogue of this house: `catalog/xid.py`); dcgm-exporter's counters; AMD device-metrics-exporter.
+Source: NVIDIA, Xid Errors (the catalogue of this house: `catalog/xid.py`); dcgm-exporter's
+counters; AMD device-metrics-exporter.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ def _xids(matchers: str) -> str:
         else:
             runs.append([code])
     name = f"DCGM_FI_DEV_XID_ERRORS{matchers}"
-    return " or ".join(f"{name} == {run[0]}" if len(run) == 1 else f"{name} >= {run[0]} <= {run[-1]}" for run in runs)
+    return " or ".join(
+        f"{name} == {run[0]}" if len(run) == 1 else f"{name} >= {run[0]} <= {run[-1]}"
+        for run in runs
+    )
 
 
 ALERT = Alert(

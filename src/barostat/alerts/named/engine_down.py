@@ -1,6 +1,7 @@
 """An engine that answered within the last six hours does not answer any more.
 
-Meaning: scraping it has failed for two minutes, and it showed vLLM's metrics within the six hours before.
+Meaning: scraping it has failed for two minutes, and it showed vLLM's metrics within the six hours
+before.
 Impact: its requests are lost, and the others carry its share.
 Evidence: up is 0 for a target that had vllm:num_requests_running.
 Not evidence: a pod that was removed: its target is gone, too, and nothing is 0.
@@ -17,15 +18,21 @@ from barostat.catalog import metric_names as vllm
 SEEN_S = 21_600.0
 """An engine that is down for longer is no longer told; one whose whole fleet is, is not seen."""
 TARGET = "cluster, job, instance"
-"""What tells targets apart, also where samples were relabelled and `up` was not; a label that is not there is the same on both sides."""
+"""What tells targets apart, also where samples were relabelled and `up` was not; a label that is
+not there is the same on both sides.
+"""
 
 
 def expression(terms: Terms) -> str:
-    """Not up, and vLLM within the window; the labels are those of the engine, its value what ran when it was last seen.
+    """Not up, and vLLM within the window; the labels are those of the engine, its value what ran
+    when it was last seen.
 
     Joined by `and`: where one Prometheus sees several clusters, two targets may have one address.
     """
-    seen = f"max without (engine, pid) (last_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(SEEN_S)}]))"
+    seen = (
+        "max without (engine, pid) "
+        f"(last_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(SEEN_S)}]))"
+    )
     return f"{seen} and on ({TARGET}) (up == 0)"
 
 

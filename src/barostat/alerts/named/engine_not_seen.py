@@ -1,14 +1,18 @@
 """Nothing is seen of these engines: every other alert is blind.
 
-Meaning: for five minutes no series vllm:num_requests_running with the labels that these rules were made for. Rules that were made for a
-Deployment or StatefulSet are silent while kube-state-metrics says that it is to have no replicas.
-Impact: nobody is told of anything. Rules that select what is not there are silent, and silence looks like health.
+Meaning: for five minutes no series vllm:num_requests_running with the labels that these rules were
+made for. Rules that were made for a Deployment or StatefulSet are silent while kube-state-metrics
+says that it is to have no replicas.
+Impact: nobody is told of anything. Rules that select what is not there are silent, and silence
+looks like health.
 Evidence: absent().
-Not evidence: zero replicas on purpose, where the rules do not know of what: make them from the workload (`barostat rules deploy/NAME`).
-Mitigation: the ServiceMonitor, the name that the model is served under (--served-model-name), --disable-log-stats, the labels that these
-rules were made with: make them anew from the running workload.
-Source: Prometheus, absent; kube-state-metrics, deployment and statefulset metrics; vLLM 0.32.0: --disable-log-stats leaves /metrics without
-engine metrics.
+Not evidence: zero replicas on purpose, where the rules do not know of what: make them from the
+workload (`barostat rules deploy/NAME`).
+Mitigation: the ServiceMonitor, the name that the model is served under (--served-model-name),
+--disable-log-stats, the labels that these rules were made with: make them anew from the running
+workload.
+Source: Prometheus, absent; kube-state-metrics, deployment and statefulset metrics; vLLM 0.32.0:
+--disable-log-stats leaves /metrics without engine metrics.
 """
 
 from __future__ import annotations
@@ -33,7 +37,9 @@ def expression(terms: Terms) -> str:
 
 
 def _replicas(terms: Terms) -> str:
-    """How many replicas the workload is to have, as kube-state-metrics tells it; empty where the terms name none."""
+    """How many replicas the workload is to have, as kube-state-metrics tells it; empty where the
+    terms name none.
+    """
     kind, slash, rest = terms.target.partition("/")
     name, _, namespace = rest.partition(" -n ")
     whose = next((whose for short, whose in _WANTED.items() if kind.startswith(short)), None)

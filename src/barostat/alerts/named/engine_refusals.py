@@ -1,7 +1,7 @@
 """The engine itself turns requests away: its queue limits are reached.
 
-Meaning: for five minutes more than one request in twenty was answered 503 because --max-num-queued-reqs or --max-num-queued-tokens was
-reached (0.32 on).
+Meaning: for five minutes more than one request in twenty was answered 503 because
+--max-num-queued-reqs or --max-num-queued-tokens was reached (0.32 on).
 Impact: clients see errors. That is what the limit is for; that it lasts is what is wrong.
 Evidence: vllm:admission_rejections_total against requests that finish.
 Not evidence: a refusal in a burst: better than a queue that nobody outlives.

@@ -1,13 +1,17 @@
 """Requests are under way at the gateway and not one first byte has come for three minutes.
 
-Meaning: at every look of three minutes some request was sent to an engine, and none of them was answered with as much as one byte.
+Meaning: at every look of three minutes some request was sent to an engine, and none of them was
+answered with as much as one byte.
 Impact: whoever asks waits for nothing, although /health of the engines answers 200.
-Evidence: barostat_gateway_replica_active_requests above 0 throughout, barostat_gateway_first_byte_seconds_count standing still. It is the
-only sign of an engine whose core hangs while it is idle: the engine's own metrics then show nothing running and nothing waiting.
-Not evidence: long streams: their first byte has come long ago. One answer that is not streamed and takes longer than four minutes,
-with nothing else beside it, looks the same from here.
-Mitigation: `barostat diagnose --probe` asks each engine for one token; take the silent one out of rotation.
-Source: barostat's gateway, `gateway/metrics.py`, `gateway/gauges.py`; recorded with the engine core stopped while idle.
+Evidence: barostat_gateway_replica_active_requests above 0 throughout,
+barostat_gateway_first_byte_seconds_count standing still. It is the only sign of an engine whose
+core hangs while it is idle: the engine's own metrics then show nothing running and nothing waiting.
+Not evidence: long streams: their first byte has come long ago. One answer that is not streamed and
+takes longer than four minutes, with nothing else beside it, looks the same from here.
+Mitigation: `barostat diagnose --probe` asks each engine for one token; take the silent one out of
+rotation.
+Source: barostat's gateway, `gateway/metrics.py`, `gateway/gauges.py`; recorded with the engine core
+stopped while idle.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """The gateway refuses more than one request in twenty for want of room.
 
-Meaning: for five minutes more than 5 % of the requests were refused because the engines' budgets were taken, the queue was full or a
-deadline had passed.
-Impact: clients get 429 and 503 with Retry-After; what is admitted goes on well, which is what the gateway is for.
+Meaning: for five minutes more than 5 % of the requests were refused because the engines' budgets
+were taken, the queue was full or a deadline had passed.
+Impact: clients get 429 and 503 with Retry-After; what is admitted goes on well, which is what the
+gateway is for.
 Evidence: barostat_gateway_refusals_total by reason, against barostat_gateway_requests_total.
-Not evidence: refusals that the client can mend (input too long, no output limit, more than a tenant's share): they are no want of room.
-Mitigation: more replicas, or smaller limits for who takes most: `barostat diagnose` and the gateway's dashboard show who.
+Not evidence: refusals that the client can mend (input too long, no output limit, more than a
+tenant's share): they are no want of room.
+Mitigation: more replicas, or smaller limits for who takes most: `barostat diagnose` and the
+gateway's dashboard show who.
 Source: barostat's gateway, `gateway/metrics.py`.
 """
 
@@ -23,7 +26,10 @@ def expression(terms: Terms) -> str:
     """Refused for want of room, of all."""
     ours = gateway_terms(terms)
     refused = rate(REFUSALS, ours, reason="~" + "|".join(WANT_OF_ROOM))
-    return f"sum without (reason, route) ({refused}) / sum without (route, code) ({rate(REQUESTS, ours)}) > {SHARE}"
+    return (
+        f"sum without (reason, route) ({refused}) / sum without (route, code) "
+        f"({rate(REQUESTS, ours)}) > {SHARE}"
+    )
 
 
 ALERT = Alert(

@@ -3,7 +3,8 @@
 Meaning: barostat_gateway_replica_up of that engine has been 0 for two minutes.
 Impact: the others carry its share; where there is none, every request is refused.
 Evidence: the gateway's own looks at /health and /metrics, and answers that broke off.
-Not evidence: a rollout: a replica that drains is gone from the gateway's list, or back within two minutes.
+Not evidence: a rollout: a replica that drains is gone from the gateway's list, or back within two
+minutes.
 Mitigation: `barostat diagnose` of that engine.
 Source: barostat's gateway, `gateway/watching/health.py`.
 """

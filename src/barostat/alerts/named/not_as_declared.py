@@ -1,11 +1,14 @@
 """The running engine resolved something else than its limits were derived from.
 
-Meaning: for ten minutes vllm:cache_config_info shows another share of memory, another size of the KV cache in bytes, or a pool smaller by
-more than 5 % than the limits file states.
+Meaning: for ten minutes vllm:cache_config_info shows another share of memory, another size of the
+KV cache in bytes, or a pool smaller by more than 5 % than the limits file states.
 Impact: every number derived from the old pool is wrong: what was proved to fit does not.
-Evidence: the labels of vllm:cache_config_info: gpu_memory_utilization, kv_cache_memory_bytes (0.10.2 on), num_gpu_blocks.
-Not evidence: a pool larger than stated, or smaller by a few blocks: two starts on one card differ by that.
-Mitigation: `barostat check --live` shows what differs; then the manifest is put right, or the limits are derived anew.
+Evidence: the labels of vllm:cache_config_info: gpu_memory_utilization, kv_cache_memory_bytes
+(0.10.2 on), num_gpu_blocks.
+Not evidence: a pool larger than stated, or smaller by a few blocks: two starts on one card differ
+by that.
+Mitigation: `barostat check --live` shows what differs; then the manifest is put right, or the
+limits are derived anew.
 Source: vLLM 0.32.0 v1/metrics/loggers.py, config/cache.py.
 """
 
@@ -27,10 +30,16 @@ def expression(terms: Terms) -> str | LeftOut:
     if promised.pool_tokens is not None and promised.block_tokens is not None:
         least = int(promised.pool_tokens / promised.block_tokens * (1 - POOL_TOLERANCE_RATIO))
         if least > 1:
-            labels = {"num_gpu_blocks": f"~{below(least)}", "block_size": str(promised.block_tokens)}
+            labels = {
+                "num_gpu_blocks": f"~{below(least)}",
+                "block_size": str(promised.block_tokens),
+            }
             found.append(_info(terms, labels))
     if not found:
-        return LeftOut("the limits state neither gpuMemoryUtilization nor kvCacheMemoryBytes nor the pool that they were derived from")
+        return LeftOut(
+            "the limits state neither gpuMemoryUtilization nor kvCacheMemoryBytes nor the "
+            "pool that they were derived from"
+        )
     return " or ".join(found)
 
 
@@ -44,7 +53,10 @@ def _info(terms: Terms, labels: dict[str, str], unlike: str = "") -> str:
     matchers = terms.matchers("cluster", "job", "namespace", "pod", "instance", **labels)
     inside = matchers[:-1] + (f",{unlike}" if unlike else "") + "}"
     seen = f"max without (engine, pid) ({vllm.RUNNING[0]}{terms.matchers()})"
-    kept = "cluster, job, instance, namespace, pod, block_size, num_gpu_blocks, gpu_memory_utilization, kv_cache_memory_bytes"
+    kept = (
+        "cluster, job, instance, namespace, pod, block_size, num_gpu_blocks, "
+        "gpu_memory_utilization, kv_cache_memory_bytes"
+    )
     return f"max by ({kept}) ({vllm.CACHE_CONFIG}{inside}) and on (cluster, job, instance) {seen}"
 
 

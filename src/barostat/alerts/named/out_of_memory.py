@@ -1,10 +1,13 @@
 """A container of the engine was ended for want of host memory.
 
-Meaning: kube-state-metrics tells OOMKilled as the last end of the container, and it was restarted within the last quarter of an hour.
+Meaning: kube-state-metrics tells OOMKilled as the last end of the container, and it was restarted
+within the last quarter of an hour.
 Impact: every request that ran there was lost; it will happen again at the next load.
 Evidence: kube_pod_container_status_last_terminated_reason, and restarts that are new.
-Not evidence: GPU memory: an engine that runs out of that ends by itself, with another reason. An OOM of last week: the restart is old.
-Mitigation: `barostat diagnose` says what took the memory (loading, the tokenizer's processes, an offload that is too large).
+Not evidence: GPU memory: an engine that runs out of that ends by itself, with another reason. An
+OOM of last week: the restart is old.
+Mitigation: `barostat diagnose` says what took the memory (loading, the tokenizer's processes, an
+offload that is too large).
 Source: kube-state-metrics, pod metrics; Kubernetes, container states.
 """
 
@@ -18,7 +21,10 @@ from barostat.alerts.terms import Terms
 
 def expression(terms: Terms) -> str:
     """Ended for memory, and restarted lately."""
-    ended = of_engines('kube_pod_container_status_last_terminated_reason{labels_and_reason="OOMKilled"} == 1', terms)
+    ended = of_engines(
+        'kube_pod_container_status_last_terminated_reason{labels_and_reason="OOMKilled"} == 1',
+        terms,
+    )
     lately = f"increase(kube_pod_container_status_restarts_total[{terms.span(WINDOW_S)}]) > 0"
     return f"({ended}) and on (cluster, namespace, pod, container) {lately}"
 

@@ -1,12 +1,14 @@
 """Whoever comes now waits longer than a request may.
 
-Meaning: the queue, at the pace at which requests finish, takes longer than the limits allow (edge.queueDeadlineSeconds; 30 s where they do
-not say it).
+Meaning: the queue, at the pace at which requests finish, takes longer than the limits allow
+(edge.queueDeadlineSeconds; 30 s where they do not say it).
 Impact: clients give up; with retries the queue grows by their giving up.
-Evidence: requests that wait, divided by requests that finish per second. vLLM's own queue time is counted when a request ends, so that it
-is late by a whole request, and says nothing while nothing ends.
+Evidence: requests that wait, divided by requests that finish per second. vLLM's own queue time is
+counted when a request ends, so that it is late by a whole request, and says nothing while nothing
+ends.
 Not evidence: a long queue that moves fast.
-Mitigation: refuse at the gateway what cannot be served in time; then more replicas, or what `barostat diagnose` says holds the queue.
+Mitigation: refuse at the gateway what cannot be served in time; then more replicas, or what
+`barostat diagnose` says holds the queue.
 Source: Little's law; vLLM 0.32.0 v1/metrics/stats.py (queue time is taken when a request finishes).
 """
 

@@ -1,11 +1,12 @@
 """The month's budget of slow answers is being spent in five days.
 
-Meaning: over six hours and over the last half hour more than 6 % of first tokens (slo="ttft") or of gaps between tokens (slo="itl") were
-slower than promised.
+Meaning: over six hours and over the last half hour more than 6 % of first tokens (slo="ttft") or of
+gaps between tokens (slo="itl") were slower than promised.
 Impact: some users notice; it does not end by itself.
 Evidence: as for the fast burn.
 Not evidence: a bad five minutes this morning: it is over, and the short window says so.
-Mitigation: `barostat diagnose` and `barostat plan --from` in working hours: traffic has outgrown the limits, or the limits the engine.
+Mitigation: `barostat diagnose` and `barostat plan --from` in working hours: traffic has outgrown
+the limits, or the limits the engine.
 Source: Google, The Site Reliability Workbook, chapter 5.
 """
 

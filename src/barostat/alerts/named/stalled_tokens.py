@@ -1,9 +1,12 @@
 """Requests run and not one token comes.
 
-Meaning: for three minutes there were requests running at every look, and neither a token generated nor a prompt finished.
+Meaning: for three minutes there were requests running at every look, and neither a token generated
+nor a prompt finished.
 Impact: every client of this replica waits for nothing; /health answers 200, so nothing restarts it.
-Evidence: vllm:num_requests_running above 0 throughout, vllm:generation_tokens_total and vllm:prompt_tokens_total standing still.
-Not evidence: no tokens with nothing running: that is an idle engine. Prefill of a long prompt takes seconds, not minutes.
+Evidence: vllm:num_requests_running above 0 throughout, vllm:generation_tokens_total and
+vllm:prompt_tokens_total standing still.
+Not evidence: no tokens with nothing running: that is an idle engine. Prefill of a long prompt takes
+seconds, not minutes.
 Mitigation: take the replica out of rotation, keep its stacks (`barostat collect`), restart it.
 Source: vLLM 0.32.0 v1/engine/core_client.py; recorded with the engine core stopped.
 """
@@ -20,7 +23,10 @@ WINDOW_S = 180.0
 
 def expression(terms: Terms) -> str:
     """Running throughout, and nothing produced."""
-    return f"min_over_time({RUNNING}{terms.matchers()}[{terms.span(WINDOW_S)}]) > 0 and {without_tokens(terms, WINDOW_S)}"
+    return (
+        f"min_over_time({RUNNING}{terms.matchers()}[{terms.span(WINDOW_S)}]) > 0 and "
+        f"{without_tokens(terms, WINDOW_S)}"
+    )
 
 
 ALERT = Alert(

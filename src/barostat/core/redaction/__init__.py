@@ -1,1 +1,3 @@
-"""What looks like a secret, taken out of text: pure, so that every room can do it before it quotes."""
+"""What looks like a secret, taken out of text: pure, so that every room can do it before it
+quotes.
+"""

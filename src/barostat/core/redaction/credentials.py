@@ -1,4 +1,6 @@
-"""What looks like a secret, taken out of any text; what may stay of an environment and of a command line."""
+"""What looks like a secret, taken out of any text; what may stay of an environment and of a command
+line.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,17 @@ _KEY = (
 )
 _EQUALS = r"(?:=>|:=|[=:]|&#(?:61|58|x3[da]);|&(?:equals|colon);|%(?:25)?3[da]|\\(?:u00|x)3[da])"
 """Between a name and its value, also as HTML, URLs and JSON have it."""
-_PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)", re.DOTALL)
+_PEM = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)",
+    re.DOTALL,
+)
 _URL = re.compile(
     r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@)"
 )
-_BEARER = re.compile(r"\b(bearer|basic|negotiate|digest)\s+(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
+_BEARER = re.compile(
+    r"\b(bearer|basic|negotiate|digest)\s+(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}",
+    re.IGNORECASE,
+)
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _PAIR = re.compile(
     rf"(?<![\w.-])(?=[\w.-]+\\*[\"']?\s*[=:&%\\])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})"
@@ -29,7 +37,9 @@ _PAIR = re.compile(
     rf"(?P<value>\[[^\]\n]*\]|\{{[^{{}}\n]*\}}|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
     re.IGNORECASE,
 )
-_HEADER = re.compile(r"(?im)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(\s*:\s*)(?!\[redacted\])[^\"'\n]+")
+_HEADER = re.compile(
+    r"(?im)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(\s*:\s*)(?!\[redacted\])[^\"'\n]+"
+)
 _SPOKEN = re.compile(
     r"(?:\b|(?<=_))(?P<said>"
     r"(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|token|passw(?:or)?d|passphrase|credential|requirepass|masterauth)s?"
@@ -37,7 +47,9 @@ _SPOKEN = re.compile(
     r"|of|for|\w{1,20} is))?\s{0,64}(?::|=|\bis\b|\s)\s{0,64}\(?)(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\s,;\"'`()<>\[\]{}]{4,})",
     re.IGNORECASE,
 )
-"""A key in a sentence: "API key provided: X", "password X". Of unquoted words only what looks like one is taken."""
+"""A key in a sentence: "API key provided: X", "password X". Of unquoted words only what looks like
+one is taken.
+"""
 _QUERY_KEY = re.compile(
     r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|passwd|pwd|auth|code|credential|jwt))=)(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+",
     re.IGNORECASE,
@@ -52,7 +64,9 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """An item of `env:` as YAML, JSON and Go print it: the name, and the value beside it."""
-_FLAG_WORD = r"(?:api[-_.]?keys?|token|secret|passw(?:or)?d|pass|(?:secret|access|wandb|auth)[-_]key)"
+_FLAG_WORD = (
+    r"(?:api[-_.]?keys?|token|secret|passw(?:or)?d|pass|(?:secret|access|wandb|auth)[-_]key)"
+)
 _LISTED_FLAG = re.compile(
     rf"(?P<flag>[\"']--?(?:[a-z]+[-_.])*{_FLAG_WORD}[\"'],\s*"
     rf"|[\"'](?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api-key|x-[\w-]{{1,60}}(?:key|token))[\"'],\s*b?)(?:{_QUOTED})",
@@ -65,10 +79,19 @@ _PLAIN_FLAG = re.compile(
     rf"(?P<more>(?:[ \t]+(?![-&|;<>\\\[(])[^\s'\"]*\d[^\s'\"]*)*)",
     re.IGNORECASE,
 )
-"""A secret flag in a command that a log quotes, as a list or as a line; several keys may follow `--api-key`."""
-_HOSTED = re.compile(r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))")
-"""A user and a password before a host and its port, without a scheme; a tag before an image's digest is none."""
-_PROXY = re.compile(r"(?P<name>\b(?:https?|all|no|ftp)_proxy[\"']?\s*[=:]\s*[\"']?)[^\s@\"'/:]{1,200}:[^\s@\"']{1,400}@", re.IGNORECASE)
+"""A secret flag in a command that a log quotes, as a list or as a line; several keys may follow
+`--api-key`.
+"""
+_HOSTED = re.compile(
+    r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))"
+)
+"""A user and a password before a host and its port, without a scheme; a tag before an image's
+digest is none.
+"""
+_PROXY = re.compile(
+    r"(?P<name>\b(?:https?|all|no|ftp)_proxy[\"']?\s*[=:]\s*[\"']?)[^\s@\"'/:]{1,200}:[^\s@\"']{1,400}@",
+    re.IGNORECASE,
+)
 _ELEMENT = re.compile(rf"(?P<opens><(?P<key>{_KEY})>)[^<\n]+", re.IGNORECASE)
 _COMMAND_PASSWORD = re.compile(
     rf"(?P<said>\bsshpass\s+-p\s*|\b(?:docker|podman|skopeo|buildah|registry)\s+login\b[^\n;&|]{{0,400}}?\s-p\s+"
@@ -79,7 +102,17 @@ _COMMAND_PASSWORD = re.compile(
     rf"(?:{_QUOTED}|[^\s'\"]+)"
 )
 """What a command takes as a password without saying so."""
-_COMMANDS = ("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmqctl", "--from-literal")
+_COMMANDS = (
+    "sshpass",
+    "login",
+    "mysql",
+    "mariadb",
+    "redis-cli",
+    "mongo",
+    "etcdctl",
+    "rabbitmqctl",
+    "--from-literal",
+)
 _UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _HINTS = re.compile(
@@ -107,16 +140,49 @@ _WORDS = (
         "sig",
     ),
     *("bearer", "basic", "negotiate", "digest", "://", "-----begin"),
-    *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy"),
+    *(
+        "login",
+        "mysql",
+        "mariadb",
+        "redis-cli",
+        "--from-literal",
+        "mongo",
+        "etcdctl",
+        "rabbitmq",
+        " -a ",
+        "@",
+        "_proxy",
+    ),
     *("pw=", "pw:", "jwt", "sessionid", "otlp", "honeycomb", "dockerconfigjson"),
 )
 _PLACEHOLDER = re.compile(
     r"</?\|?[a-z_]{1,24}\|?>|SIG[A-Z]{2,6}|[|>][+-]?|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?[\]} ]*"
 )
-"""What stands where a value is expected and is none: special tokens, signals, a block's mark, the name of a Secret."""
+"""What stands where a value is expected and is none: special tokens, signals, a block's mark, the
+name of a Secret.
+"""
 _HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
-_HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "[redacted]", "redacted", "***", "", "is", "must"})
-"""No secrets; the last two begin our own sentences about a field: `request.maxOutputToken: is no known key`."""
+_HARMLESS = frozenset(
+    {
+        "none",
+        "null",
+        "true",
+        "false",
+        "~",
+        '""',
+        "''",
+        "[]",
+        "[redacted]",
+        "redacted",
+        "***",
+        "",
+        "is",
+        "must",
+    }
+)
+"""No secrets; the last two begin our own sentences about a field: `request.maxOutputToken: is no
+known key`.
+"""
 
 _ALLOWED_ENV = re.compile(
     r"^(?:VLLM_|NCCL_|RCCL_|CUDA_|ROCR_|HIP_|AMD_SERIALIZE_|HSA_|TORCH_|PYTORCH_|TORCHINDUCTOR_|NVIDIA_VISIBLE_DEVICES$|OMP_NUM_THREADS$|MKL_NUM_THREADS$"
@@ -127,21 +193,41 @@ _SECRET_NAME = re.compile(
     r"|SIGNATURE",
     re.IGNORECASE,
 )
-_NOT_SECRET_NAME = re.compile(r"TOKENIZER|_TOKENS(?:_|$)|NUM_TOKEN|TOKENS_PER|MAX_TOKEN", re.IGNORECASE)
+_NOT_SECRET_NAME = re.compile(
+    r"TOKENIZER|_TOKENS(?:_|$)|NUM_TOKEN|TOKENS_PER|MAX_TOKEN", re.IGNORECASE
+)
 _FLAG = re.compile(
     r"^--?(?:[\w-]+[-_])?(?:api[-_]?keys?|hf[-_]token|token|secret|password|passwd|credentials?|access[-_]key|secret[-_]key|keyfile[-_]password)$",
     re.IGNORECASE,
 )
-_SECRET_FLAGS = ("--api-key", "--hf-token", "--ssl-keyfile-password", "--password", "--passphrase", "--client-secret")
-_SHORTEST = {"--api-key": 7, "--hf-token": 6, "--ssl-keyfile-password": 15, "--password": 6, "--passphrase": 6, "--client-secret": 11}
-"""argparse takes any beginning that no other flag has: so many characters of it are enough to mean the secret one."""
+_SECRET_FLAGS = (
+    "--api-key",
+    "--hf-token",
+    "--ssl-keyfile-password",
+    "--password",
+    "--passphrase",
+    "--client-secret",
+)
+_SHORTEST = {
+    "--api-key": 7,
+    "--hf-token": 6,
+    "--ssl-keyfile-password": 15,
+    "--password": 6,
+    "--passphrase": 6,
+    "--client-secret": 11,
+}
+"""argparse takes any beginning that no other flag has: so many characters of it are enough to mean
+the secret one.
+"""
 _MANY_VALUES = re.compile(r"api[-_]?k(?:eys?|e)?$", re.IGNORECASE)
 _ASSIGNMENT = re.compile(rf"(?<![\w$.{{-])(?P<name>[A-Za-z_]\w*)=(?P<value>{_QUOTED}|[^\s;&|]*)")
 _WORD = rf"(?:{_QUOTED}|[^\s'\"]+)"
 
 
 def clean(text: str) -> str:
-    """The text without anything that looks like a credential: known shapes, passwords in URLs, values beside a telling name."""
+    """The text without anything that looks like a credential: known shapes, passwords in URLs,
+    values beside a telling name.
+    """
     if "\x1b" in text:
         plain = _ANSI.sub("", text)  # a colour within a key hides it from every pattern
         cleaned = clean(plain.replace("\x1b", ""))
@@ -155,7 +241,9 @@ def clean(text: str) -> str:
 
 def _cleaned(text: str) -> str:
     text = without_shapes(text, REDACTED)
-    low = text.lower().replace("tokens", "")  # every statistics line counts tokens; looking for words is what makes long logs affordable
+    low = text.lower().replace(
+        "tokens", ""
+    )  # every statistics line counts tokens; looking for words is what makes long logs affordable
     if not any(word in low for word in _WORDS) or not _HINTS.search(text):
         return text
     text = _PEM.sub(REDACTED, text)
@@ -186,7 +274,9 @@ def secret_name(name: str) -> bool:
 
 
 def allowed_variable(name: str) -> bool:
-    """True for an environment variable that says something about the engine and nothing about its owner."""
+    """True for an environment variable that says something about the engine and nothing about its
+    owner.
+    """
     return bool(_ALLOWED_ENV.match(name)) and not secret_name(name)
 
 
@@ -203,16 +293,22 @@ def arguments(args: tuple[str, ...] | str | None) -> tuple[str, ...] | str | Non
 
 
 def _may_stay(name: str) -> bool:
-    """True for an assignment that may be shown: of names in capitals those that are known, of others those that mean no credential."""
+    """True for an assignment that may be shown: of names in capitals those that are known, of
+    others those that mean no credential.
+    """
     return allowed_variable(name) if name.upper() == name else not secret_name(name)
 
 
 def _is_secret_flag(name: str) -> bool:
-    """True for a flag whose value is a credential, also where it is cut short as argparse allows."""
+    """True for a flag whose value is a credential, also where it is cut short as argparse
+    allows.
+    """
     if re.search(r"\s", name):
         return False
     spelled = name.lower().replace("_", "-")
-    return bool(_FLAG.match(name)) or any(flag.startswith(spelled) and len(spelled) >= _SHORTEST[flag] for flag in _SECRET_FLAGS)
+    return bool(_FLAG.match(name)) or any(
+        flag.startswith(spelled) and len(spelled) >= _SHORTEST[flag] for flag in _SECRET_FLAGS
+    )
 
 
 def _words(args: Iterable[str]) -> list[str]:
@@ -233,8 +329,12 @@ def _words(args: Iterable[str]) -> list[str]:
 
 
 def _command(text: str) -> str:
-    """A shell string: the values of secret flags and of variables that are not known to be harmless are taken out."""
-    text = _ASSIGNMENT.sub(lambda match: match[0] if _may_stay(match["name"]) else f"{match['name']}={REDACTED}", text)
+    """A shell string: the values of secret flags and of variables that are not known to be harmless
+    are taken out.
+    """
+    text = _ASSIGNMENT.sub(
+        lambda match: match[0] if _may_stay(match["name"]) else f"{match['name']}={REDACTED}", text
+    )
 
     def hide(match: re.Match[str]) -> str:
         name = match["flag"]
@@ -244,22 +344,36 @@ def _command(text: str) -> str:
 
     several = rf"(?P<flag>(?<![\w-])--?[\w-]*api[-_]?keys?)(?P<between>=|\s+)(?:{_WORD})(?:\s+(?![-&|;<>]){_WORD})*"
     text = re.sub(several, hide, text, flags=re.IGNORECASE)
-    return clean(re.sub(rf"(?P<flag>(?<![\w-])--?[\w-]+)(?P<between>=|\s+)(?!-){_WORD}", hide, text))
+    return clean(
+        re.sub(rf"(?P<flag>(?<![\w-])--?[\w-]+)(?P<between>=|\s+)(?!-){_WORD}", hide, text)
+    )
 
 
 def _without_spoken(match: re.Match[str]) -> str:
-    """The sentence without the key in it: a quoted value is one, a bare word only where it looks like one."""
+    """The sentence without the key in it: a quoted value is one, a bare word only where it looks
+    like one.
+    """
     value = match["value"]
     bare = value.strip("\"'`").rstrip(".")
-    hexadecimal = "key" in match["said"].lower() and _HEX_KEY.fullmatch(bare)  # W&B's and Azure's are as a commit's hash is
-    if REDACTED in value or _PLACEHOLDER.fullmatch(bare) or not (hexadecimal or looks_like_a_key(bare, quoted=value[0] in "\"'`")):
+    hexadecimal = "key" in match["said"].lower() and _HEX_KEY.fullmatch(
+        bare
+    )  # W&B's and Azure's are as a commit's hash is
+    if (
+        REDACTED in value
+        or _PLACEHOLDER.fullmatch(bare)
+        or not (hexadecimal or looks_like_a_key(bare, quoted=value[0] in "\"'`"))
+    ):
         return match[0]
     return f"{match['said']}{REDACTED}"
 
 
 def _without_named(match: re.Match[str]) -> str:
     value = match["value"]
-    if value.strip("\"'").lower() in _HARMLESS or REDACTED in value or _NOT_SECRET_NAME.search(match["name"]):
+    if (
+        value.strip("\"'").lower() in _HARMLESS
+        or REDACTED in value
+        or _NOT_SECRET_NAME.search(match["name"])
+    ):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match['name']}{quote}{REDACTED}{quote}"
@@ -274,12 +388,16 @@ def _without_flagged(match: re.Match[str]) -> str:
 
 def _without_value(match: re.Match[str]) -> str:
     value = match["value"]
-    if value.strip().lower() in _HARMLESS or (REDACTED in value and len(value) < len(REDACTED) + 10):
+    if value.strip().lower() in _HARMLESS or (
+        REDACTED in value and len(value) < len(REDACTED) + 10
+    ):
         return match[0]
     bare = value.strip("\"'")
     if _PLACEHOLDER.fullmatch(bare):
         return match[0]  # `eos_token='</s>'` is a setting
-    if re.fullmatch(r"-?\d{1,5}(?:\.\d{1,6})?%?", bare) and match["key"].lower().endswith(("token", "tokens", "sig", "auth")):
+    if re.fullmatch(r"-?\d{1,5}(?:\.\d{1,6})?%?", bare) and match["key"].lower().endswith(
+        ("token", "tokens", "sig", "auth")
+    ):
         return match[0]  # `time_per_token=0.5` is a measurement
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match['key']}{match['between']}{quote}{REDACTED}{quote}"

@@ -1,4 +1,5 @@
-"""What a key looks like by itself: issuers' prefixes, and randomness; and what looks random and is none: hashes, digests, uuids, ids.
+"""What a key looks like by itself: issuers' prefixes, and randomness; and what looks random and is
+none: hashes, digests, uuids, ids.
 
 Source: the prefixes are what the issuers document, and what public secret scanners look for.
 """
@@ -11,11 +12,25 @@ from collections import Counter
 
 _PREFIXED = (
     (("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{8,}"),
-    (("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "whsec_"), r"(?:sk|pk|rk|whsec)[-_][A-Za-z0-9][A-Za-z0-9_-]{7,}"),
+    (
+        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "whsec_"),
+        r"(?:sk|pk|rk|whsec)[-_][A-Za-z0-9][A-Za-z0-9_-]{7,}",
+    ),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{8,}"),
     (("github_pat_",), r"github_pat_[A-Za-z0-9_]{8,}"),
     (
-        ("glpat-", "gldt-", "glcbt-", "glrt-", "glft-", "glsoat-", "glffct-", "glimt-", "glagent-", "glptt-"),
+        (
+            "glpat-",
+            "gldt-",
+            "glcbt-",
+            "glrt-",
+            "glft-",
+            "glsoat-",
+            "glffct-",
+            "glimt-",
+            "glagent-",
+            "glptt-",
+        ),
         r"gl(?:pat|dt|cbt|rt|ft|soat|ffct|imt|agent|ptt)-[A-Za-z0-9_-]{8,}",
     ),
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{8,}"),
@@ -23,7 +38,10 @@ _PREFIXED = (
     (("ya29.", "GOCSPX-"), r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{8,}"),
     (("xox", "xapp-"), r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}"),
     (("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{8,}"),
-    (("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"), r"discord(?:app)?\.com/api/webhooks/[\w/-]{8,}"),
+    (
+        ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
+        r"discord(?:app)?\.com/api/webhooks/[\w/-]{8,}",
+    ),
     (
         ("nvapi-", "pplx-", "xai-", "tskey-", "pul-", "NRAK-", "PMAK-", "key-"),
         r"(?:nvapi|pplx|xai|tskey|pul|NRAK|PMAK|key)-[A-Za-z0-9_-]{12,}",
@@ -38,9 +56,26 @@ _PREFIXED = (
     ),
     (("pypi-", "dckr_pat_", "dckr_oat_"), r"(?:pypi-|dckr_[po]at_)[A-Za-z0-9_-]{8,}"),
     (("dapi", "dose"), r"(?:dapi|dose)[0-9a-f]{24,}"),
-    (("hvs.", "hvb.", "hvr.", "dt0c01.", "dp.pt.", "dp.st.", "SG."), r"(?:hv[sbr]|dt0c01|dp\.[ps]t|SG)\.[A-Za-z0-9_.-]{12,}"),
     (
-        ("tgp_v1_", "lsv2_", "wandb_v1_", "jina_", "rpa_", "phc_", "phx_", "ntn_", "sbp_", "pscale_", "bkua_", "CCIPAT_", "fm2_"),
+        ("hvs.", "hvb.", "hvr.", "dt0c01.", "dp.pt.", "dp.st.", "SG."),
+        r"(?:hv[sbr]|dt0c01|dp\.[ps]t|SG)\.[A-Za-z0-9_.-]{12,}",
+    ),
+    (
+        (
+            "tgp_v1_",
+            "lsv2_",
+            "wandb_v1_",
+            "jina_",
+            "rpa_",
+            "phc_",
+            "phx_",
+            "ntn_",
+            "sbp_",
+            "pscale_",
+            "bkua_",
+            "CCIPAT_",
+            "fm2_",
+        ),
         r"(?:tgp_v1|lsv2_[a-z]{2}|wandb_v1|jina|rpa|ph[cx]|ntn|sbp|pscale_[a-z]+|bkua|CCIPAT|fm2)_[\w+/=-]{20,}",
     ),
     (("sqp_", "squ_", "sqa_"), r"sq[pua]_[0-9a-f]{40}"),
@@ -53,7 +88,10 @@ _PREFIXED = (
     (("webhook.office.com/",), r"[\w.-]{0,100}webhook\.office\.com/[\w/@-]{8,}"),
     (("LS0tLS1CRUdJTi",), r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{8,}"),
     (("ATATT3", "AKCp", "ATCTT3"), r"(?:AT[AC]TT3|AKCp)[A-Za-z0-9_=-]{12,}"),
-    (("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"), r"\$(?:[156y]|2[aby]|argon2id?)\$[\w./+=,$-]{16,}"),
+    (
+        ("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"),
+        r"\$(?:[156y]|2[aby]|argon2id?)\$[\w./+=,$-]{16,}",
+    ),
     (("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{8,}"),
     ((".atlasv1.",), r"[A-Za-z0-9]{10,}\.atlasv1\.[A-Za-z0-9_=-]{12,}"),
     (
@@ -71,19 +109,25 @@ _HARMLESS = re.compile(
 _WORDS = re.compile(r"(?:[a-z][a-z0-9]{1,3}|[A-Z]{2})[_.-](?:[a-z]{1,16}[_.-])*[a-z]{1,16}")
 SHORTEST = 6
 RANDOM_BITS = 2.5
-"""Shannon entropy a character, in bits: words of a language stay below it at such lengths, random keys do not."""
+"""Shannon entropy a character, in bits: words of a language stay below it at such lengths, random
+keys do not.
+"""
 
 
 def without_shapes(text: str, instead: str) -> str:
     """The text with every key that its prefix gives away replaced."""
-    for start in _STARTS:  # a loop: every line of a long log comes here, and `any` costs it a third more
+    for (
+        start
+    ) in _STARTS:  # a loop: every line of a long log comes here, and `any` costs it a third more
         if start in text:
             return _SHAPE.sub(lambda found: instead if _drawn(found[0]) else found[0], text)
     return text
 
 
 def _drawn(key: str) -> bool:
-    """True unless what follows the prefix is words only: `hf_overrides` is a setting, `key-value-cache` a name."""
+    """True unless what follows the prefix is words only: `hf_overrides` is a setting,
+    `key-value-cache` a name.
+    """
     return _WORDS.fullmatch(key) is None
 
 
@@ -93,15 +137,23 @@ def is_issued(word: str) -> bool:
 
 
 def looks_like_a_key(word: str, *, quoted: bool = False) -> bool:
-    """True if a word that stands where a key is named looks like one: mixed and random, or quoted; hashes, ids and words do not."""
+    """True if a word that stands where a key is named looks like one: mixed and random, or quoted;
+    hashes, ids and words do not.
+    """
     if len(word) < (3 if quoted else SHORTEST) or " " in word.strip() or _HARMLESS.fullmatch(word):
         return False
     if quoted:
         return True
     kinds = sum(bool(re.search(kind, word)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w.-]"))
-    return kinds >= 2 and entropy_bits(word) >= RANDOM_BITS and bool(re.search(r"\d|[^\w.:/-]", word))
+    return (
+        kinds >= 2 and entropy_bits(word) >= RANDOM_BITS and bool(re.search(r"\d|[^\w.:/-]", word))
+    )
 
 
 def entropy_bits(word: str) -> float:
     """Shannon entropy of the characters, in bits a character."""
-    return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values()) if word else 0.0
+    return (
+        -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
+        if word
+        else 0.0
+    )

@@ -20,7 +20,9 @@ def without_secrets(value: _T) -> _T:
 
 
 def every_text(value: _T, change: Callable[[str], str]) -> _T:
-    """The value with every text in it changed, keys of mappings too; the very same object where nothing had to be."""
+    """The value with every text in it changed, keys of mappings too; the very same object where
+    nothing had to be.
+    """
     found: Any = _changed(value, change)
     return found  # type: ignore[no-any-return]
 
@@ -35,16 +37,28 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
         made = [_changed(item, change) for item in value]
         return value if all(map(is_, made, value)) else kind(made)
     if (names := _fields(kind)) is not None:
-        changed = {name: new for name in names if (new := _changed(old := getattr(value, name), change)) is not old}
+        changed = {
+            name: new
+            for name in names
+            if (new := _changed(old := getattr(value, name), change)) is not old
+        }
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         pairs = {_changed(key, change): _changed(item, change) for key, item in value.items()}
-        return value if all(key in pairs and pairs[key] is item for key, item in value.items()) else pairs
+        return (
+            value
+            if all(key in pairs and pairs[key] is item for key, item in value.items())
+            else pairs
+        )
     return value
 
 
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The names of what a dataclass is made with; None for another type. Found once for each type: a million values ask."""
+    """The names of what a dataclass is made with; None for another type. Found once for each type:
+    a million values ask.
+    """
     if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(one.name for one in fields(kind) if one.init) if is_dataclass(kind) else None
+        _FIELDS[kind] = (
+            tuple(one.name for one in fields(kind) if one.init) if is_dataclass(kind) else None
+        )
     return _FIELDS[kind]

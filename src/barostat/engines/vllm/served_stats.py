@@ -1,4 +1,5 @@
-"""What a serving engine tells of itself after a step: the numbers behind its metrics and its statistics line.
+"""What a serving engine tells of itself after a step: the numbers behind its metrics and its
+statistics line.
 
 Source: vLLM 0.32.0, `v1/metrics/stats.py` (SchedulerStats, IterationStats, FinishedRequestStats).
 """
@@ -10,7 +11,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SchedulerStats:
-    """The scheduler after a step. `lookup_*`: prefix lookups of requests admitted for the first time."""
+    """The scheduler after a step. `lookup_*`: prefix lookups of requests admitted for the first
+    time.
+    """
 
     running: int
     waiting: int
@@ -22,7 +25,9 @@ class SchedulerStats:
 
 @dataclass(frozen=True, slots=True)
 class FinishedStats:
-    """A request that is done. `n` and `longest_tokens` are set with the last of the n that were asked for together."""
+    """A request that is done. `n` and `longest_tokens` are set with the last of the n that were
+    asked for together.
+    """
 
     reason: str
     e2e_s: float

@@ -1,8 +1,10 @@
-"""One request as Envoy shows it, from its headers to the end of the call: decided as the embedded gateway decides, returned exactly once.
+"""One request as Envoy shows it, from its headers to the end of the call: decided as the embedded
+gateway decides, returned exactly once.
 
 request headers -> (key refused) answered at once
                 -> (nothing to decide) to an engine
-                -> request body -> asked -> to an engine, its body capped where that is the policy | answered at once | waits
+                -> request body -> asked -> to an engine, its body capped where that is the policy |
+                answered at once | waits
 response headers, body where Envoy gives it -> what was produced, usage
 the call ends, however it ends -> the reservation is returned
 """
@@ -15,7 +17,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envoy.extensions.filters.http.ext_proc.v3.processing_mode_pb2 import ProcessingMode
-from envoy.service.ext_proc.v3.external_processor_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
+from envoy.service.ext_proc.v3.external_processor_pb2 import (
+    HttpBody,
+    HttpHeaders,
+    ProcessingRequest,
+    ProcessingResponse,
+)
 
 from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refused
 from barostat.admit.gate import Ended
@@ -60,10 +67,16 @@ class Call(Asking):
 
     @property
     def unanswered(self) -> bool:
-        """Not even the head has come where heads are shown; of a stream, whose head may come before a token, no piece where they are."""
+        """Not even the head has come where heads are shown; of a stream, whose head may come before
+        a token, no piece where they are.
+        """
         if not self.forwarded_at:
             return False
-        return self._in_pieces and self.stream and not self._shown if self.status else self.processor.shows_heads
+        return (
+            self._in_pieces and self.stream and not self._shown
+            if self.status
+            else self.processor.shows_heads
+        )
 
     @property
     def passed_bytes(self) -> int:
@@ -94,7 +107,10 @@ class Call(Asking):
         headers = messages.headers_of(message.request_headers)
         head = self.head
         head.method, head.target = headers.get(":method", b""), headers.get(":path", b"/")
-        head.authorization, head.x_api_key = headers.get("authorization", b""), headers.get("x-api-key", b"")
+        head.authorization, head.x_api_key = (
+            headers.get("authorization", b""),
+            headers.get("x-api-key", b""),
+        )
         self.route = route_of(head.target)
         gateway = self.gateway
         if gateway.keys is not None and head.method != b"OPTIONS":
@@ -102,11 +118,21 @@ class Call(Asking):
             if tenant is None:
                 return self._refuse(401, "unknown-key", "The API key is missing or not known here.")
             self.tenant = tenant
-        self.credentials = gateway.engine_credentials or (b"" if gateway.keys is not None else head.credentials())
+        self.credentials = gateway.engine_credentials or (
+            b"" if gateway.keys is not None else head.credentials()
+        )
         allowed = messages.allowed_endpoints(message)
         if allowed is not None:
-            self.not_on = tuple(name for name, endpoint in self.processor.endpoints.items() if endpoint not in allowed)
-        if self.route in READ and head.method == b"POST" and not message.request_headers.end_of_stream:
+            self.not_on = tuple(
+                name
+                for name, endpoint in self.processor.endpoints.items()
+                if endpoint not in allowed
+            )
+        if (
+            self.route in READ
+            and head.method == b"POST"
+            and not message.request_headers.end_of_stream
+        ):
             return () if self._full_duplex else (messages.HEADERS_PASS,)
         return self._unread()
 
@@ -118,7 +144,9 @@ class Call(Asking):
         return self._unread(with_body=True)
 
     def _unread(self, *, with_body: bool = False) -> Sequence[ProcessingResponse]:
-        """It goes on to any engine, outside the account. `with_body`: its body has come, and goes too."""
+        """It goes on to any engine, outside the account. `with_body`: its body has come, and goes
+        too.
+        """
         replica = self.gateway.desk.any_replica(self.not_on)
         if replica is None:
             return self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
@@ -126,7 +154,9 @@ class Call(Asking):
             return self._to_engine(replica.name, None, [])
         self._goes_to(replica.name)
         headers, removed = self._credentials()
-        passed = messages.to_engine(self.processor.endpoints[replica.name], headers=headers, removed=removed, at_body=False)
+        passed = messages.to_engine(
+            self.processor.endpoints[replica.name], headers=headers, removed=removed, at_body=False
+        )
         self._answered = True
         return (passed,)
 
@@ -139,7 +169,9 @@ class Call(Asking):
             )
         self._pieces.append(message.body)
         if sum(map(len, self._pieces)) > self.gateway.bounds.body_bytes:
-            return self._refuse(413, "body-too-large", "The request body is larger than this gateway takes.")
+            return self._refuse(
+                413, "body-too-large", "The request body is larger than this gateway takes."
+            )
         if not message.end_of_stream:
             return ()
         self.body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
@@ -161,7 +193,12 @@ class Call(Asking):
             return self._followed(await self._entered(decision))
         if isinstance(decision, Refused):
             return self._followed(decision)
-        return self._refuse(503, "input-not-counted", "The input is near the limit and cannot be counted now.", retry_after_s=2.0)
+        return self._refuse(
+            503,
+            "input-not-counted",
+            "The input is near the limit and cannot be counted now.",
+            retry_after_s=2.0,
+        )
 
     async def _entered(self, decision: Admitted) -> Admitted | Refused:
         """The same decision where the gateways together have room for it too."""
@@ -200,7 +237,9 @@ class Call(Asking):
             self._tell(decision)
 
     def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
+        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
+        then.
+        """
         self._tell(None)
 
     def _tell(self, decision: Admitted | Refused | None) -> None:
@@ -211,7 +250,13 @@ class Call(Asking):
         if isinstance(decision, Refused):
             self.reservation = 0  # what waited and is refused has nothing to return
             words, named = in_words(decision, self.shape)
-            return self._refuse(decision.status, decision.reason, words, parameter=named, retry_after_s=decision.retry_after_s)
+            return self._refuse(
+                decision.status,
+                decision.reason,
+                words,
+                parameter=named,
+                retry_after_s=decision.retry_after_s,
+            )
         self.reservation = decision.reservation
         shape = self.shape
         assert shape is not None
@@ -224,11 +269,16 @@ class Call(Asking):
         self.forwarded_at = self.gateway.desk.clock()
         return self._to_engine(decision.replica, body, extra)
 
-    def _to_engine(self, name: str, body: bytes | None, extra: list[tuple[str, bytes]]) -> Sequence[ProcessingResponse]:
+    def _to_engine(
+        self, name: str, body: bytes | None, extra: list[tuple[str, bytes]]
+    ) -> Sequence[ProcessingResponse]:
         """Its body, or this one in its place, goes on to that engine."""
         self._goes_to(name)
         self._answered = True
-        whole, self.body = self.body, b""  # it is Envoy's from here on, and not held for as long as the answer takes
+        whole, self.body = (
+            self.body,
+            b"",
+        )  # it is Envoy's from here on, and not held for as long as the answer takes
         endpoint = self.processor.endpoints[name]
         headers, removed = self._credentials()
         headers = (*headers, *extra)
@@ -246,19 +296,34 @@ class Call(Asking):
         self.gateway.desk.replicas[name].active += 1
 
     def _credentials(self) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
-        """Headers to set and to remove: the engines' own key for the client's, where there is one; a tenant's goes no further than here."""
+        """Headers to set and to remove: the engines' own key for the client's, where there is one;
+        a tenant's goes no further than here.
+        """
         own = self.gateway.engine_credentials
         if own:
             return (("authorization", own.partition(b": ")[2].strip()),), ("x-api-key",)
         return (), ("authorization", "x-api-key") if self.gateway.keys is not None else ()
 
     def _refuse(
-        self, status: int, reason: str, message: str, *, parameter: str | None = None, retry_after_s: float | None = None
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        parameter: str | None = None,
+        retry_after_s: float | None = None,
     ) -> Sequence[ProcessingResponse]:
         self.gateway.metrics.refused(reason, self.route)
         self.status, self.reason = status, reason
         self._answered = True
-        whole = answer(status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s)
+        whole = answer(
+            status,
+            reason,
+            message,
+            route=self.route,
+            parameter=parameter,
+            retry_after_s=retry_after_s,
+        )
         return (messages.at_once(status, whole),)
 
     # -- the answer
@@ -284,7 +349,9 @@ class Call(Asking):
         return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
 
     def look(self) -> None:
-        """Once a second: what it has produced is told, by the engine's pace where the answer is not shown."""
+        """Once a second: what it has produced is told, by the engine's pace where the answer is not
+        shown.
+        """
         if not self.reservation or not self.forwarded_at or self.settled:
             return
         if not self._shown:
@@ -293,7 +360,9 @@ class Call(Asking):
             self.gateway.desk.produced(self)
 
     def _by_pace(self) -> int:
-        for_s = time.perf_counter() - self.began_at - self.first_byte_s  # with what came before the answer, where its head is not shown
+        for_s = (
+            time.perf_counter() - self.began_at - self.first_byte_s
+        )  # with what came before the answer, where its head is not shown
         shape = self.shape
         each = self.processor.pace_of(self.served_by).produced(for_s)
         if shape is not None and shape.output_limit is not None:
@@ -303,7 +372,9 @@ class Call(Asking):
     # -- its end
 
     def end(self, *, cut: bool = False) -> None:
-        """The call is over (`cut`: Envoy took it back). Exactly once: what was reserved is returned, and the request is counted."""
+        """The call is over (`cut`: Envoy took it back). Exactly once: what was reserved is
+        returned, and the request is counted.
+        """
         if self.settled:
             return
         self.settled = True
@@ -311,15 +382,20 @@ class Call(Asking):
             self.gateway.desk.replicas[self.served_by].active -= 1
         if self._decided is not None and not self._decided.done():
             self._decided.cancel()
-        # What fails behind Envoy, or takes too long there, Envoy answers itself and shows that: without a head the client has left.
+        # What fails behind Envoy, or takes too long there, Envoy answers itself and shows that:
+        # without a head the client has left.
         gone = not self.status and self.processor.shows_heads
         good = self.status in (200, 0) and not gone  # 0: the answer's head is not shown
         usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
         if not self._shown and good and self.forwarded_at:
             self._produced = self._by_pace()
-        ended: Ended = "unsent" if not self.forwarded_at else "length" if at_its_limit(self._tail) else "stop"
+        ended: Ended = (
+            "unsent" if not self.forwarded_at else "length" if at_its_limit(self._tail) else "stop"
+        )
         # An answer of which nothing is known tells nothing of lengths.
-        if ended == "stop" and (cut or not good or (not self._whole if self._shown else not self.produced)):
+        if ended == "stop" and (
+            cut or not good or (not self._whole if self._shown else not self.produced)
+        ):
             ended = "cut"
         self._return(ended, usage)
         if gone:

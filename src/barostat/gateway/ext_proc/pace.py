@@ -1,4 +1,5 @@
-"""How fast each engine makes tokens for one sequence: what stands in for answers that Envoy does not show.
+"""How fast each engine makes tokens for one sequence: what stands in for answers that Envoy does
+not show.
 
 tokens/s of one sequence = (generation tokens since the last look) / seconds / (sequences that run)
 """
@@ -25,7 +26,12 @@ class Pace:
         """The engine's /metrics said this at that time (seconds)."""
         generated = sum(values_of(page, b"vllm:generation_tokens_total"))
         running = sum(values_of(page, b"vllm:num_requests_running"))
-        if self._at is not None and at > self._at and generated > self._generated and running + self._running > 0:
+        if (
+            self._at is not None
+            and at > self._at
+            and generated > self._generated
+            and running + self._running > 0
+        ):
             sequences = (running + self._running) / 2
             now = (generated - self._generated) / (at - self._at) / max(sequences, 1.0)
             before = self.tokens_per_s
@@ -33,5 +39,7 @@ class Pace:
         self._generated, self._running, self._at = generated, running, at
 
     def produced(self, for_s: float) -> int:
-        """Tokens that one sequence has after so many seconds of its answer; 0 where nothing is known."""
+        """Tokens that one sequence has after so many seconds of its answer; 0 where nothing is
+        known.
+        """
         return int(for_s * self.tokens_per_s) if self.tokens_per_s is not None else 0

@@ -1,9 +1,11 @@
-"""The external processor listens: gRPC `ext_proc` v3 on grpc.aio, a stream for each HTTP request, the rest shared with the embedded form.
+"""The external processor listens: gRPC `ext_proc` v3 on grpc.aio, a stream for each HTTP request,
+the rest shared with the embedded form.
 
     Envoy --headers, body--> Call --ask--> Desk (ledger, queue, tenants)      the same process, metrics, limits and health looks
           <--engine | answer--
 
-Only what Envoy is configured to send comes here; docs/guide/gateway-envoy.md has the configuration. The health service is on the same port.
+Only what Envoy is configured to send comes here; docs/guide/gateway-envoy.md has the configuration.
+The health service is on the same port.
 """
 
 from __future__ import annotations
@@ -36,12 +38,16 @@ def listen_address(text: str) -> str:
     """The address that --ext-proc was given, HOST:PORT. Errors: InputError where it is none."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not 0 < (whole_number(port) or 0) < 65536:
-        raise InputError("is no address to listen on; write it as 127.0.0.1:9002", f"--ext-proc {text}")
+        raise InputError(
+            "is no address to listen on; write it as 127.0.0.1:9002", f"--ext-proc {text}"
+        )
     return text
 
 
 def endpoint_of(address: UpstreamAddress) -> str:
-    """IP address and port of an engine, as Envoy wants its destination. Errors: InputError where the name has no address."""
+    """IP address and port of an engine, as Envoy wants its destination. Errors: InputError where
+    the name has no address.
+    """
     with contextlib.suppress(ValueError):
         found = ipaddress.ip_address(address.host)
         return f"[{found}]:{address.port}" if found.version == 6 else f"{found}:{address.port}"
@@ -54,20 +60,27 @@ def endpoint_of(address: UpstreamAddress) -> str:
 
 
 class ExternalProcessor:
-    """The gRPC server and the calls that are open. `endpoints`: the engines' addresses by name. `shows_heads`: Envoy shows the heads of
-    answers, as one that came has told."""
+    """The gRPC server and the calls that are open. `endpoints`: the engines' addresses by name.
+    `shows_heads`: Envoy shows the heads of answers, as one that came has told.
+    """
 
     def __init__(self, gateway: Gateway, address: str) -> None:
         """Errors: InputError where the name of an engine has no address."""
         self.gateway = gateway
         self.address = address
-        self.endpoints = {name: endpoint_of(replica.address) for name, replica in gateway.desk.replicas.items()}
+        self.endpoints = {
+            name: endpoint_of(replica.address) for name, replica in gateway.desk.replicas.items()
+        }
         self.calls: set[Call] = set()
         self.shows_heads = False
         self._paces: dict[str, Pace] = {name: Pace() for name in self.endpoints}
         self._tasks: list[asyncio.Task[None]] = []
         most = gateway.bounds.body_bytes + (1 << 20)
-        sizes = [("grpc.max_receive_message_length", most), ("grpc.max_send_message_length", most), ("grpc.so_reuseport", 0)]
+        sizes = [
+            ("grpc.max_receive_message_length", most),
+            ("grpc.max_send_message_length", most),
+            ("grpc.so_reuseport", 0),
+        ]
         self._server = grpc.aio.server(options=sizes)
         process = grpc.stream_stream_rpc_method_handler(
             self._process,
@@ -91,7 +104,10 @@ class ExternalProcessor:
         try:
             self._server.add_insecure_port(self.address)
         except RuntimeError:
-            raise OutsideError(f"{self.address}: not to be had; say another port, or stop what listens there", retryable=False) from None
+            raise OutsideError(
+                f"{self.address}: not to be had; say another port, or stop what listens there",
+                retryable=False,
+            ) from None
         await self._server.start()
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._look()), loop.create_task(self._learn_pace())]
@@ -104,7 +120,9 @@ class ExternalProcessor:
         for call in tuple(self.calls):
             call.end(cut=True)
 
-    async def _process(self, _: Any, context: grpc.aio.ServicerContext[ProcessingRequest, ProcessingResponse]) -> None:
+    async def _process(
+        self, _: Any, context: grpc.aio.ServicerContext[ProcessingRequest, ProcessingResponse]
+    ) -> None:
         call = Call(self)
         self.calls.add(call)
         whole = False
@@ -130,7 +148,9 @@ class ExternalProcessor:
     async def _resolve_again(self, name: str, address: UpstreamAddress) -> None:
         """A name that has another address by now; one that has none for a moment keeps its last."""
         with contextlib.suppress(InputError):
-            self.endpoints[name] = await asyncio.get_running_loop().run_in_executor(None, endpoint_of, address)
+            self.endpoints[name] = await asyncio.get_running_loop().run_in_executor(
+                None, endpoint_of, address
+            )
 
     async def _learn_pace(self) -> None:
         desk = self.gateway.desk

@@ -1,10 +1,12 @@
-"""The gateway's own small door, on loopback unless told otherwise: metrics, probes, and the limits in force.
+"""The gateway's own small door, on loopback unless told otherwise: metrics, probes, and the limits
+in force.
 
 GET  /metrics /livez /readyz /limits      for everyone who can reach it
 PUT  /limits     {"holder", "leaseSeconds", "limits": {name: number}}    with the token; renewed by putting it again
 DELETE /limits                            with the token; ?holder=NAME&epoch=N: only that holder's
 
-The token comes as `Authorization: Bearer`, or as `x-barostat-token`: a Kubernetes API server that passes a request on keeps the first.
+The token comes as `Authorization: Bearer`, or as `x-barostat-token`: a Kubernetes API server that
+passes a request on keeps the first.
 """
 
 from __future__ import annotations
@@ -54,17 +56,32 @@ class AdminDoor:
             return plain_answer(200, page, _PROMETHEUS, close=True, body_wanted=wanted)
         own = self._gateway.own_page(method, path)
         if own is not None:
-            return plain_answer(own[0], own[1], "text/plain; charset=utf-8", close=True, body_wanted=wanted)
-        return answer(404, "not-found", "There are /metrics, /livez, /readyz and /limits.", close=True, body_wanted=wanted)
+            return plain_answer(
+                own[0], own[1], "text/plain; charset=utf-8", close=True, body_wanted=wanted
+            )
+        return answer(
+            404,
+            "not-found",
+            "There are /metrics, /livez, /readyz and /limits.",
+            close=True,
+            body_wanted=wanted,
+        )
 
     def _on_limits(self, method: bytes, query: bytes, token: bytes, body: bytes) -> bytes:
         now = self._gateway.rounds.now
         if method in (b"GET", b"HEAD"):
             return _json(200, self._document(now), body_wanted=method == b"GET")
         if method not in (b"PUT", b"DELETE"):
-            return answer(405, "method-unknown", "The limits are read, put and deleted.", close=True)
+            return answer(
+                405, "method-unknown", "The limits are read, put and deleted.", close=True
+            )
         if not self._token:
-            return answer(403, "read-only", "The gateway was started without --admin-token-file: the limits are only read.", close=True)
+            return answer(
+                403,
+                "read-only",
+                "The gateway was started without --admin-token-file: the limits are only read.",
+                close=True,
+            )
         if not hmac.compare_digest(token, self._token):
             return answer(401, "unknown-key", "The admin token is missing or wrong.", close=True)
         try:
@@ -75,12 +92,21 @@ class AdminDoor:
         except orjson.JSONDecodeError:
             return answer(400, "bad-request", "The request body is not valid JSON.", close=True)
         except InputError as error:
-            return answer(409 if isinstance(error, HeldByAnother) else 400, "bad-request", str(error), close=True)
+            return answer(
+                409 if isinstance(error, HeldByAnother) else 400,
+                "bad-request",
+                str(error),
+                close=True,
+            )
         return _json(200, self._document(now))
 
     def _document(self, now: float) -> dict[str, Any]:
         """The limits in force, and whether they are enforced or only watched."""
-        return {**self._limits.document(now), "shadow": self._gateway.desk.shadow, "writable": bool(self._token)}
+        return {
+            **self._limits.document(now),
+            "shadow": self._gateway.desk.shadow,
+            "writable": bool(self._token),
+        }
 
 
 def _whose(query: bytes) -> tuple[str, int]:
@@ -91,7 +117,9 @@ def _whose(query: bytes) -> tuple[str, int]:
 
 
 def _json(status: int, document: Any, *, body_wanted: bool = True) -> bytes:
-    return plain_answer(status, orjson.dumps(document), "application/json", close=True, body_wanted=body_wanted)
+    return plain_answer(
+        status, orjson.dumps(document), "application/json", close=True, body_wanted=body_wanted
+    )
 
 
 class AdminConnection(asyncio.Protocol):
@@ -146,7 +174,9 @@ class AdminConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """It is whole, and answered."""
-        self._say(self._door.answer(self._parser.get_method(), self._target, self._token, self._body))
+        self._say(
+            self._door.answer(self._parser.get_method(), self._target, self._token, self._body)
+        )
 
     def _say(self, text: bytes) -> None:
         transport = self._transport

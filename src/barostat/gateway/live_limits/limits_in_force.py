@@ -1,4 +1,6 @@
-"""The limits that the gateway goes by: the file's, read again when it changes, and for a while what a lever has put in their place."""
+"""The limits that the gateway goes by: the file's, read again when it changes, and for a while what
+a lever has put in their place.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
-from barostat.gateway.live_limits.overrides import Fences, HeldByAnother, Override, asked_override, in_force
+from barostat.gateway.live_limits.overrides import (
+    Fences,
+    HeldByAnother,
+    Override,
+    asked_override,
+    in_force,
+)
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.say import say
 from barostat.io.input_files.file_stamp import stamp
@@ -18,10 +26,16 @@ _LOOK_EVERY_S = 2.0
 
 
 class LimitsInForce:
-    """Reads the file whole or not at all; a file that is wrong leaves the last right one in force, and that is said."""
+    """Reads the file whole or not at all; a file that is wrong leaves the last right one in force,
+    and that is said.
+    """
 
-    def __init__(self, path: Path, metrics: Metrics, *, with_keys: frozenset[str] | None = frozenset()) -> None:
-        """`with_keys`: the tenants that can be told apart, None where none can. Errors: InputError where the file is wrong at the start."""
+    def __init__(
+        self, path: Path, metrics: Metrics, *, with_keys: frozenset[str] | None = frozenset()
+    ) -> None:
+        """`with_keys`: the tenants that can be told apart, None where none can. Errors: InputError
+        where the file is wrong at the start.
+        """
         self.path = path
         self.adopt: Callable[[ServingLimits, bool], None] | None = None
         self._metrics = metrics
@@ -58,7 +72,11 @@ class LimitsInForce:
         if not limits.spec.tenants:
             return limits
         if self._with_keys is None:
-            raise InputError("spec.tenants: tenants are told apart by their keys; say --keys FILE, or leave them out", str(self.path))
+            raise InputError(
+                "spec.tenants: tenants are told apart by their keys; say --keys FILE, or "
+                "leave them out",
+                str(self.path),
+            )
         unlisted = self._with_keys - {tenant.name for tenant in limits.spec.tenants}
         if unlisted:
             names = ", ".join(sorted(unlisted))
@@ -87,11 +105,18 @@ class LimitsInForce:
             raise HeldByAnother(refused, "epoch")
         held = self.override
         if held is not None and held.holder != asked.holder and now < held.until:
-            raise HeldByAnother(f"the limits are held by {held.holder} for another {held.until - now:.0f} s", "holder")
+            raise HeldByAnother(
+                f"the limits are held by {held.holder} for another {held.until - now:.0f} s",
+                "holder",
+            )
         in_force(self.file, asked, now)
         self._fences.heard(asked.holder, asked.epoch, ended=False)
         self.override = asked
-        if held is None or (held.holder, held.values, held.enforce) != (asked.holder, asked.values, asked.enforce):
+        if held is None or (held.holder, held.values, held.enforce) != (
+            asked.holder,
+            asked.values,
+            asked.enforce,
+        ):
             self._metrics.count("overrides_total", outcome="set")
             watched = " (and enforces them)" if asked.enforce else ""
             values = ", ".join(f"{name} {value:.10g}" for name, value in asked.values.items())
@@ -100,13 +125,16 @@ class LimitsInForce:
         return asked
 
     def take_back(self, now: float, holder: str = "", epoch: int = 0) -> None:
-        """No override is in force; `holder`: none of that one's, and none that its runs up to this one still have on their way.
+        """No override is in force; `holder`: none of that one's, and none that its runs up to this
+        one still have on their way.
 
         Errors: HeldByAnother where a later run of the holder was heard.
         """
         if holder:
             if (held := self.override) is not None and held.holder == holder and held.epoch > epoch:
-                raise HeldByAnother(f"run {epoch} of {holder} is over: run {held.epoch} goes on", "epoch")
+                raise HeldByAnother(
+                    f"run {epoch} of {holder} is over: run {held.epoch} goes on", "epoch"
+                )
             self._fences.heard(holder, epoch, ended=True)
         if self.override is not None and holder in ("", self.override.holder):
             say(f"the limits set by {self.override.holder} are taken back: the file's again")
@@ -119,7 +147,12 @@ class LimitsInForce:
         held = self.override
         lease: dict[str, Any] | None = None
         if held is not None:
-            lease = {"holder": held.holder, "epoch": held.epoch, "limits": dict(held.values), "enforce": held.enforce}
+            lease = {
+                "holder": held.holder,
+                "epoch": held.epoch,
+                "limits": dict(held.values),
+                "enforce": held.enforce,
+            }
             lease["leaseSeconds"] = round(held.until - now, 3)
         return {"limits": as_document(self.limits(now)), "file": self.path.name, "override": lease}
 

@@ -1,7 +1,8 @@
-"""Limits that are in force for a while in place of the file's: each with a lease, and gone by themselves when it is not renewed.
+"""Limits that are in force for a while in place of the file's: each with a lease, and gone by
+themselves when it is not renewed.
 
-A holder may number its runs (`epoch`): what an earlier one still has on its way is refused once a later one was heard, and so is what a run
-has on its way that has taken its limits back.
+A holder may number its runs (`epoch`): what an earlier one still has on its way is refused once a
+later one was heard, and so is what a run has on its way that has taken its limits back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from barostat.core.errors import InputError
 from barostat.core.limits import EdgeLimits, RequestLimits, ServingLimits, contradictions
 
 LONGEST_LEASE_S = 3600.0
-_REQUEST = {"maxInputTokens": "max_input_tokens", "maxOutputTokens": "max_output_tokens", "maxStreamSeconds": "max_stream_seconds"}
+_REQUEST = {
+    "maxInputTokens": "max_input_tokens",
+    "maxOutputTokens": "max_output_tokens",
+    "maxStreamSeconds": "max_stream_seconds",
+}
 _EDGE = {"kvTokenBudget": "kv_token_budget", "queueDeadlineSeconds": "queue_deadline_seconds"}
 _HOLDERS_KNOWN = 64
 _WHOLE = frozenset({"maxInputTokens", "maxOutputTokens", "kvTokenBudget"})
@@ -27,9 +32,11 @@ class HeldByAnother(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What somebody has put in place of the file's limits. `values`: by their names in the file. `holder`: who; only the same renews it.
+    """What somebody has put in place of the file's limits. `values`: by their names in the file.
+    `holder`: who; only the same renews it.
 
-    `epoch`: the run of the holder. `enforce`: a gateway that only watches (--shadow) enforces its limits, all of them, for that time.
+    `epoch`: the run of the holder. `enforce`: a gateway that only watches (--shadow) enforces its
+    limits, all of them, for that time.
     """
 
     holder: str
@@ -41,7 +48,9 @@ class Override:
 
 @dataclass(slots=True)
 class Fences:
-    """The latest run that was heard of each holder, and whether it has taken its limits back; of the last holders that were heard."""
+    """The latest run that was heard of each holder, and whether it has taken its limits back; of
+    the last holders that were heard.
+    """
 
     _heard: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
@@ -50,40 +59,78 @@ class Fences:
         latest, ended = self._heard.get(holder, (-1, False))
         if epoch < latest:
             return f"run {epoch} of {holder} is over: run {latest} goes on"
-        return f"run {epoch} of {holder} has taken its limits back" if epoch == latest and ended and epoch > 0 else ""
+        return (
+            f"run {epoch} of {holder} has taken its limits back"
+            if epoch == latest and ended and epoch > 0
+            else ""
+        )
 
     def heard(self, holder: str, epoch: int, *, ended: bool) -> None:
         """That run was heard. Who does not number its runs is never outdated."""
         latest, was = self._heard.pop(holder, (epoch, False))
-        self._heard[holder] = (epoch, ended or was) if epoch == latest else max((epoch, ended), (latest, was))
+        self._heard[holder] = (
+            (epoch, ended or was) if epoch == latest else max((epoch, ended), (latest, was))
+        )
         while len(self._heard) > _HOLDERS_KNOWN:
             del self._heard[next(iter(self._heard))]
 
 
 def asked_override(document: Any, now: float) -> Override:
-    """The override that this request body asks for: {"holder", "leaseSeconds", "limits": {name: number}}; and "epoch", "enforce".
+    """The override that this request body asks for: {"holder", "leaseSeconds", "limits": {name:
+    number}}; and "epoch", "enforce".
 
     Errors: InputError with the member that is wrong.
     """
-    if not isinstance(document, dict) or document.keys() - {"holder", "leaseSeconds", "limits", "epoch", "enforce"}:
-        raise InputError("an object of holder, leaseSeconds and limits (and epoch, enforce) was expected")
-    holder, lease_s, limits = document.get("holder"), document.get("leaseSeconds"), document.get("limits")
-    if not isinstance(holder, str) or not 0 < len(holder) <= 128 or not holder.isprintable():  # it is said, on a line of its own
+    if not isinstance(document, dict) or document.keys() - {
+        "holder",
+        "leaseSeconds",
+        "limits",
+        "epoch",
+        "enforce",
+    }:
+        raise InputError(
+            "an object of holder, leaseSeconds and limits (and epoch, enforce) was expected"
+        )
+    holder, lease_s, limits = (
+        document.get("holder"),
+        document.get("leaseSeconds"),
+        document.get("limits"),
+    )
+    if (
+        not isinstance(holder, str) or not 0 < len(holder) <= 128 or not holder.isprintable()
+    ):  # it is said, on a line of its own
         raise InputError("a name of at most 128 printable characters was expected", "holder")
-    if isinstance(lease_s, bool) or not isinstance(lease_s, int | float) or not 0 < lease_s <= LONGEST_LEASE_S:
-        raise InputError(f"a number of seconds up to {LONGEST_LEASE_S:g} was expected", "leaseSeconds")
+    if (
+        isinstance(lease_s, bool)
+        or not isinstance(lease_s, int | float)
+        or not 0 < lease_s <= LONGEST_LEASE_S
+    ):
+        raise InputError(
+            f"a number of seconds up to {LONGEST_LEASE_S:g} was expected", "leaseSeconds"
+        )
     if not isinstance(limits, dict) or not limits:
         raise InputError("at least one limit was expected", "limits")
     for name, value in limits.items():
         if name not in _REQUEST and name not in _EDGE:
-            raise InputError(f"is no limit that can be set here; these can: {', '.join((*_REQUEST, *_EDGE))}", f"limits.{name}")
+            raise InputError(
+                f"is no limit that can be set here; these can: {', '.join((*_REQUEST, *_EDGE))}",
+                f"limits.{name}",
+            )
         whole = name in _WHOLE
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not 0 < value < 1e12:
-            raise InputError(f"a {'whole ' if whole else ''}number above 0 was expected", f"limits.{name}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int if whole else int | float)
+            or not 0 < value < 1e12
+        ):
+            raise InputError(
+                f"a {'whole ' if whole else ''}number above 0 was expected", f"limits.{name}"
+            )
     enforce = document.get("enforce", False)
     if not isinstance(enforce, bool):
         raise InputError("true or false was expected", "enforce")
-    return Override(holder, dict(limits), now + lease_s, asked_epoch(document.get("epoch", 0)), enforce)
+    return Override(
+        holder, dict(limits), now + lease_s, asked_epoch(document.get("epoch", 0)), enforce
+    )
 
 
 def asked_epoch(value: Any) -> int:
@@ -94,15 +141,20 @@ def asked_epoch(value: Any) -> int:
 
 
 def in_force(limits: ServingLimits, override: Override | None, now: float) -> ServingLimits:
-    """The limits with the override, as long as its lease lasts; where the file is tighter, it stays.
+    """The limits with the override, as long as its lease lasts; where the file is tighter, it
+    stays.
 
     Errors: InputError where the two together cannot be meant.
     """
     if override is None or now >= override.until:
         return limits
     spec = limits.spec
-    stated = replace(spec.edge, queue_deadline_seconds=rules_of(limits).queue_deadline_s)  # it may follow from the service level
-    changed_request: RequestLimits = replace(spec.request, **_tighter(spec.request, _REQUEST, override))
+    stated = replace(
+        spec.edge, queue_deadline_seconds=rules_of(limits).queue_deadline_s
+    )  # it may follow from the service level
+    changed_request: RequestLimits = replace(
+        spec.request, **_tighter(spec.request, _REQUEST, override)
+    )
     changed_edge: EdgeLimits = replace(spec.edge, **_tighter(stated, _EDGE, override))
     made = replace(limits, spec=replace(spec, request=changed_request, edge=changed_edge))
     before = set(contradictions(limits))
@@ -112,7 +164,9 @@ def in_force(limits: ServingLimits, override: Override | None, now: float) -> Se
     return made
 
 
-def _tighter(section: RequestLimits | EdgeLimits, names: Mapping[str, str], override: Override) -> dict[str, Any]:
+def _tighter(
+    section: RequestLimits | EdgeLimits, names: Mapping[str, str], override: Override
+) -> dict[str, Any]:
     """What the override makes of a section's fields: it may tighten, never loosen."""
     made: dict[str, Any] = {}
     for name, value in override.values.items():

@@ -1,4 +1,6 @@
-"""What has passed of an answer: how much, about how many tokens, and the bytes at its beginning and end that may be needed again."""
+"""What has passed of an answer: how much, about how many tokens, and the bytes at its beginning and
+end that may be needed again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
 
 
 class AnswerSoFar:
-    """Mutable. `produced`: tokens of all sequences, as a stream's events tell; `first`: the beginning of a stream, its head included."""
+    """Mutable. `produced`: tokens of all sequences, as a stream's events tell; `first`: the
+    beginning of a stream, its head included.
+    """
 
     __slots__ = ("_before_last", "_last", "_shortest", "first", "passed_bytes", "produced")
 
@@ -36,8 +40,10 @@ class AnswerSoFar:
                 self.first += data
 
     def _count(self, data: bytes) -> None:
-        """About how many tokens these events bring: one each, and what is longer than the shortest so far brings more (a busy engine
-        joins tokens). The last event of an answer is longer for other reasons."""
+        """About how many tokens these events bring: one each, and what is longer than the shortest
+        so far brings more (a busy engine joins tokens). The last event of an answer is longer for
+        other reasons.
+        """
         events = data.count(b"data:")
         if events:
             size = len(data)

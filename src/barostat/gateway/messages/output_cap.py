@@ -1,6 +1,7 @@
 """One parameter of a JSON body is set to a number; every other byte of it survives.
 
-The body is one that orjson has read as an object: the walk here only has to find its way, not to judge.
+The body is one that orjson has read as an object: the walk here only has to find its way, not to
+judge.
 """
 
 from __future__ import annotations
@@ -19,15 +20,25 @@ _PLAINLY = rb'[^"\[\]{}]++|' + TEXT
 _FLAT = _PLAINLY + rb"|[\[{](?:" + _PLAINLY + rb")*+[\]}]"
 _SHALLOW = _PLAINLY + rb"|[\[{](?:" + _FLAT + rb")*+[\]}]"
 _TO_BRACKETS = re.compile(rb"(?:" + _SHALLOW + rb")*+(?:([\[{]++)|([\]}]++))", re.S)
-"""Up to the next brackets that are not in a text, past groups of two levels: those that open, or those that close."""
+"""Up to the next brackets that are not in a text, past groups of two levels: those that open, or
+those that close.
+"""
 
 
 def capped(route: Route, body: bytes, cap: int) -> bytes:
-    """The body with its output limit at `cap` at most: a larger or null one is replaced where it stands, an absent one put first."""
+    """The body with its output limit at `cap` at most: a larger or null one is replaced where it
+    stands, an absent one put first.
+    """
     names = OUTPUT_PARAMETERS[route]
-    found = [(name, start, end, orjson.loads(body[start:end])) for name, start, end in _members(body) if name in names]
+    found = [
+        (name, start, end, orjson.loads(body[start:end]))
+        for name, start, end in _members(body)
+        if name in names
+    ]
     if found:
-        in_force = {name: value for name, _, _, value in found}  # of a name that stands twice the last counts
+        in_force = {
+            name: value for name, _, _, value in found
+        }  # of a name that stands twice the last counts
         none_stated = all(value is None for value in in_force.values())
         parts: list[bytes] = []
         copied = 0
@@ -40,7 +51,13 @@ def capped(route: Route, body: bytes, cap: int) -> bytes:
         return body
     opening = body.index(b"{") + 1
     separator = b"" if body[_end_of_space(body, opening)] == 125 else b", "
-    return b'%b"%b": %d%b%b' % (body[:opening], WRITTEN_WHERE_ABSENT[route].encode(), cap, separator, body[opening:])
+    return b'%b"%b": %d%b%b' % (
+        body[:opening],
+        WRITTEN_WHERE_ABSENT[route].encode(),
+        cap,
+        separator,
+        body[opening:],
+    )
 
 
 def _end_of_space(body: bytes, at: int) -> int:

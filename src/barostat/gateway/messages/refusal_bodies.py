@@ -1,7 +1,8 @@
-"""An answer of the gateway itself, in the words that the client library of its route understands, as whole HTTP bytes.
+"""An answer of the gateway itself, in the words that the client library of its route understands,
+as whole HTTP bytes.
 
-OpenAI: {"error": {message, type, param, code}}; Anthropic: {"type": "error", "error": {type, message}}. Both libraries try again by
-themselves after 429 and 503 and wait as Retry-After says.
+OpenAI: {"error": {message, type, param, code}}; Anthropic: {"type": "error", "error": {type,
+message}}. Both libraries try again by themselves after 429 and 503 and wait as Retry-After says.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _ANTHROPIC = {**_OPENAI, 413: "request_too_large", 502: "api_error", 504: "api_e
 
 
 def in_words(refused: Refused, shape: Shape | None) -> tuple[str, str | None]:
-    """The sentence for the client, and the parameter that it is about, by the name that it has on this route."""
+    """The sentence for the client, and the parameter that it is about, by the name that it has on
+    this route.
+    """
     named = None
     if shape is not None and refused.reason == "no-output-limit":
         named = WRITTEN_WHERE_ABSENT[shape.route]
@@ -53,23 +56,46 @@ def answer(
     close: bool = False,
     body_wanted: bool = True,
 ) -> bytes:
-    """The whole response. `reason`: the name of what refused it, as `code` and in a header of its own."""
+    """The whole response. `reason`: the name of what refused it, as `code` and in a header of its
+    own.
+    """
     if route == "messages":
-        body = {"type": "error", "error": {"type": _ANTHROPIC.get(status, "api_error"), "message": message}}
+        body = {
+            "type": "error",
+            "error": {"type": _ANTHROPIC.get(status, "api_error"), "message": message},
+        }
     else:
-        body = {"error": {"message": message, "type": _OPENAI.get(status, "api_error"), "param": parameter, "code": reason}}
+        body = {
+            "error": {
+                "message": message,
+                "type": _OPENAI.get(status, "api_error"),
+                "param": parameter,
+                "code": reason,
+            }
+        }
     extra = f"x-barostat-reason: {reason}\r\n"
     if retry_after_s is not None:
         extra += f"retry-after: {max(1, math.ceil(retry_after_s))}\r\n"
     if status == 401:
         extra += "www-authenticate: Bearer\r\n"
-    return plain_answer(status, orjson.dumps(body), "application/json", extra, close=close, body_wanted=body_wanted)
+    return plain_answer(
+        status, orjson.dumps(body), "application/json", extra, close=close, body_wanted=body_wanted
+    )
 
 
-def plain_answer(status: int, body: bytes, content_type: str, extra: str = "", *, close: bool = False, body_wanted: bool = True) -> bytes:
+def plain_answer(
+    status: int,
+    body: bytes,
+    content_type: str,
+    extra: str = "",
+    *,
+    close: bool = False,
+    body_wanted: bool = True,
+) -> bytes:
     """The whole response with this body. `extra`: further header lines, each with its line end."""
     head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\n"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: "
+        f"{content_type}\r\ncontent-length: {len(body)}\r\n"
         f"{extra}{'connection: close' + chr(13) + chr(10) if close else ''}\r\n"
     ).encode("latin-1")
     return head + body if body_wanted else head

@@ -1,8 +1,9 @@
-"""The head of a request: understood field by field, and written anew for the engine, so that both read the same request.
+"""The head of a request: understood field by field, and written anew for the engine, so that both
+read the same request.
 
-What concerns only the connection to the client is left out (RFC 9110, section 7.6.1), the length is that of the body which was received,
-and a head that two readers could take for two requests is refused: two lengths, a length beside a transfer encoding, an encoding other than
-chunked.
+What concerns only the connection to the client is left out (RFC 9110, section 7.6.1), the length is
+that of the body which was received, and a head that two readers could take for two requests is
+refused: two lengths, a length beside a transfer encoding, an encoding other than chunked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _METHODS = frozenset({b"GET", b"POST", b"PUT", b"DELETE", b"PATCH", b"HEAD", b"O
 
 
 class RequestHead:
-    """One head. `lines`: the fields that are passed on, in pieces. `key`: the raw credentials of the client."""
+    """One head. `lines`: the fields that are passed on, in pieces. `key`: the raw credentials of
+    the client.
+    """
 
     __slots__ = (
         "authorization", "chunked", "encodings", "expects_100", "hosts", "http_1_0", "length", "lengths", "lines", "method",
@@ -63,7 +66,12 @@ class RequestHead:
             self.encodings += 1
             self.chunked = value.strip().lower() == b"chunked"
         elif name == b"connection":
-            named = {word.strip().lower() for word in value.split(b",")} - {b"close", b"keep-alive", b"upgrade", b""}
+            named = {word.strip().lower() for word in value.split(b",")} - {
+                b"close",
+                b"keep-alive",
+                b"upgrade",
+                b"",
+            }
             if named:
                 self.named = (self.named or set()) | named
         elif name == b"expect":
@@ -100,7 +108,9 @@ class RequestHead:
     @property
     def framing(self) -> bytes:
         """A head that says no more than how the body is delimited."""
-        body = b"transfer-encoding: chunked" if self.chunked else b"content-length: %d" % self.length
+        body = (
+            b"transfer-encoding: chunked" if self.chunked else b"content-length: %d" % self.length
+        )
         return b"POST / HTTP/1.1\r\nhost: gateway\r\n%b\r\n\r\n" % body
 
     def credentials(self) -> bytes:
@@ -112,11 +122,30 @@ class RequestHead:
             lines += b"x-api-key: %b\r\n" % self.x_api_key
         return lines
 
-    def written(self, host: bytes, credentials: bytes, body_bytes: int, prefix: bytes = b"") -> bytes:
-        """The head as the engine gets it. `host`: the engine's, `credentials`: whole lines, `prefix`: put before the target."""
+    def written(
+        self, host: bytes, credentials: bytes, body_bytes: int, prefix: bytes = b""
+    ) -> bytes:
+        """The head as the engine gets it. `host`: the engine's, `credentials`: whole lines,
+        `prefix`: put before the target.
+        """
         lines = self.lines
         if self.named:
-            lines = [piece for at in range(0, len(lines), 4) if lines[at].lower() not in self.named for piece in lines[at : at + 4]]
-        first = b"%b %b%b HTTP/1.%d\r\nhost: %b\r\n" % (self.method, prefix, self.target, 0 if self.http_1_0 else 1, host)
-        length = b"content-length: %d\r\n" % body_bytes if body_bytes or self.lengths or self.chunked else b""
+            lines = [
+                piece
+                for at in range(0, len(lines), 4)
+                if lines[at].lower() not in self.named
+                for piece in lines[at : at + 4]
+            ]
+        first = b"%b %b%b HTTP/1.%d\r\nhost: %b\r\n" % (
+            self.method,
+            prefix,
+            self.target,
+            0 if self.http_1_0 else 1,
+            host,
+        )
+        length = (
+            b"content-length: %d\r\n" % body_bytes
+            if body_bytes or self.lengths or self.chunked
+            else b""
+        )
         return b"".join((first, *lines, credentials, length, b"\r\n"))

@@ -1,7 +1,10 @@
-"""Where one response of an engine ends: its head is understood, its body only measured, so that the bytes can be passed on as they came.
+"""Where one response of an engine ends: its head is understood, its body only measured, so that the
+bytes can be passed on as they came.
 
-Shapes: HTTP/1.x responses; a length, chunks, or the end of the connection delimit a body; 204, 304 and answers to HEAD have none.
-Errors: a response that could be read in two ways (two lengths, a length beside chunks, bare line feeds, a bad chunk) is `broken`.
+Shapes: HTTP/1.x responses; a length, chunks, or the end of the connection delimit a body; 204, 304
+and answers to HEAD have none.
+Errors: a response that could be read in two ways (two lengths, a length beside chunks, bare line
+feeds, a bad chunk) is `broken`.
 Source: RFC 9112, sections 6 and 7.
 """
 
@@ -26,9 +29,22 @@ NO_BODY, LENGTH, CHUNKS, CLOSE, TRAILERS = range(5)
 
 
 class Framing:
-    """One response. `head_of` until there is a head, then `body` of everything that follows until `done`."""
+    """One response. `head_of` until there is a head, then `body` of everything that follows until
+    `done`.
+    """
 
-    __slots__ = ("_line", "_trailer_bytes", "broken", "content_type", "done", "hop_by_hop", "keep_alive", "left", "mode", "status")
+    __slots__ = (
+        "_line",
+        "_trailer_bytes",
+        "broken",
+        "content_type",
+        "done",
+        "hop_by_hop",
+        "keep_alive",
+        "left",
+        "mode",
+        "status",
+    )
 
     def __init__(self) -> None:
         self.status = 0
@@ -43,7 +59,9 @@ class Framing:
         self._trailer_bytes = 0
 
     def head_of(self, data: bytes, *, to_head_request: bool) -> int:
-        """The length of the head with its empty line, 0 where it is not complete; what it says is kept. `broken`: why it is refused."""
+        """The length of the head with its empty line, 0 where it is not complete; what it says is
+        kept. `broken`: why it is refused.
+        """
         end = data.find(b"\r\n\r\n")
         if end < 0 or end > MAX_HEAD_BYTES:
             if len(data) > MAX_HEAD_BYTES:
@@ -77,7 +95,11 @@ class Framing:
                 continue
             value = value.strip()
             if lower == b"content-length":
-                if not value.isdigit() or len(value) > _MOST_DIGITS or length not in (-1, int(value)):
+                if (
+                    not value.isdigit()
+                    or len(value) > _MOST_DIGITS
+                    or length not in (-1, int(value))
+                ):
                     self.broken = "a content length that is no single number"
                     return 0
                 length = int(value)
@@ -114,7 +136,9 @@ class Framing:
             self.mode, self.keep_alive = CLOSE, False
 
     def body(self, data: bytes) -> int:
-        """How many of these bytes belong to the response; all of them, unless it is `done` (or `broken`) before their end."""
+        """How many of these bytes belong to the response; all of them, unless it is `done` (or
+        `broken`) before their end.
+        """
         if self.mode == CHUNKS or self.mode == TRAILERS:
             return self._chunks(data)
         size = len(data)
@@ -185,11 +209,15 @@ class Framing:
         return len(data)
 
 
-def rewritten(head: bytes, framing: Framing, added: bytes = b"", own: bytes = b"", prefix: bytes = b"") -> bytes:
-    """The head without what concerns only the connection to the engine, with these lines (each with its CRLF) added at its end.
+def rewritten(
+    head: bytes, framing: Framing, added: bytes = b"", own: bytes = b"", prefix: bytes = b""
+) -> bytes:
+    """The head without what concerns only the connection to the engine, with these lines (each with
+    its CRLF) added at its end.
 
-    Where the engine sends the client on to the engine (`own`, as its Host says), the client is sent on to that path here, without the
-    `prefix` that was put before it: else it would go round the gateway.
+    Where the engine sends the client on to the engine (`own`, as its Host says), the client is sent
+    on to that path here, without the `prefix` that was put before it: else it would go round the
+    gateway.
     """
     if own and 300 <= framing.status < 400:
         head = _LOCATION.sub(lambda found: _path_here(found, own, prefix), head)

@@ -1,6 +1,8 @@
-"""Which paths the gateway understands, and what a body on them asks for: sizes and names, never its text.
+"""Which paths the gateway understands, and what a body on them asks for: sizes and names, never its
+text.
 
-Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropic messages; everything else is passed on as it is.
+Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropic messages;
+everything else is passed on as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ import orjson
 from barostat.gateway.messages.structure import too_much_of
 
 Route = Literal["chat", "completions", "responses", "messages", "embeddings", "models", "other"]
-ROUTES: tuple[Route, ...] = ("chat", "completions", "responses", "messages", "embeddings", "models", "other")
+ROUTES: tuple[Route, ...] = (
+    "chat",
+    "completions",
+    "responses",
+    "messages",
+    "embeddings",
+    "models",
+    "other",
+)
 _PATHS: dict[bytes, Route] = {
     b"/v1/chat/completions": "chat",
     b"/v1/completions": "completions",
@@ -39,24 +49,30 @@ WRITTEN_WHERE_ABSENT: dict[Route, str] = {
     "responses": "max_output_tokens",
     "messages": "max_tokens",
 }
-"""The parameter that is written where none is stated: of chat's two the one that every engine knows."""
+"""The parameter that is written where none is stated: of chat's two the one that every engine
+knows.
+"""
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's, and vLLM's, where a completion states no limit
 _MOST = 1 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WRITTEN = re.compile(r"\s*[-+]?[0-9]{1,18}\s*", re.ASCII)
 _WORTH_KEEPING_BYTES = 1024
 _OPENING = 512
-"""Characters that tell one conversation from another: of its first two messages, the system's and the user's first. A short one is
-computed anywhere as fast."""
+"""Characters that tell one conversation from another: of its first two messages, the system's and
+the user's first. A short one is computed anywhere as fast.
+"""
 
 
 @dataclass
 class Shape:
-    """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the body without those.
+    """What a request asks for. `media`: parts whose tokens their bytes say nothing of.
+    `text_bytes`: of the body without those.
 
-    `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that begin alike. `tools`: it brings tools, whose
-    descriptions the template repeats. `limit_named`: the parameter that states the output limit. `prompt_ids`: tokens of prompts that come
-    as ids. `longest`: the longest of several prompts, in bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
+    `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that
+    begin alike. `tools`: it brings tools, whose descriptions the template repeats. `limit_named`:
+    the parameter that states the output limit. `prompt_ids`: tokens of prompts that come as ids.
+    `longest`: the longest of several prompts, in bytes or ids. `estimate`, `bound`: of its input
+    tokens, once they were asked for.
     """
 
     route: Route
@@ -89,7 +105,9 @@ class Malformed:
 
 
 def route_of(url: bytes) -> Route:
-    """What the path means, as the engine's router will read it: without the query, percent-signs undone."""
+    """What the path means, as the engine's router will read it: without the query, percent-signs
+    undone.
+    """
     path = url.partition(b"?")[0]
     if b"%" in path:
         path = unquote_to_bytes(path)
@@ -97,22 +115,30 @@ def route_of(url: bytes) -> Route:
 
 
 def is_plain(body: bytes) -> bool:
-    """The body is ASCII, and no character of its texts is escaped by its number: what it says is as long as it is."""
+    """The body is ASCII, and no character of its texts is escaped by its number: what it says is as
+    long as it is.
+    """
     return body.isascii() and (b"\\" not in body or b"\\u" not in body)
 
 
 def shape_of(route: Route, body: bytes) -> Shape | Malformed:
-    """What this body asks for on this route. What has a type that the engine will complain about is left to the engine, where it
-    cannot make a difference to what is held; a number that would is refused here."""
+    """What this body asks for on this route. What has a type that the engine will complain about is
+    left to the engine, where it cannot make a difference to what is held; a number that would is
+    refused here.
+    """
     if most := too_much_of(body):
         return Malformed(f"The request body has more than {most}.")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         if body[:2] == _GZIP or body[:4] == _ZSTD:
-            return Malformed("The request body is compressed: send it as it is, without a Content-Encoding.")
+            return Malformed(
+                "The request body is compressed: send it as it is, without a Content-Encoding."
+            )
         return Malformed(
-            f"The request body is not valid JSON: {error}." if body else "The request has no body; a JSON object was expected."
+            f"The request body is not valid JSON: {error}."
+            if body
+            else "The request has no body; a JSON object was expected."
         )
     if type(document) is not dict:
         return Malformed("The request body must be a JSON object.")
@@ -141,7 +167,9 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
             if value is None or value < 0:
                 return Malformed(f"{name} must be a positive whole number.", name)
             shape.limit_named = name
-            shape.output_limit = max(1, min(value, _MOST))  # of 0 the engine makes one, to echo the prompt, or nothing at all
+            shape.output_limit = max(
+                1, min(value, _MOST)
+            )  # of 0 the engine makes one, to echo the prompt, or nothing at all
             break
     else:
         if shape.route == "completions":
@@ -202,14 +230,26 @@ def _media(shape: Shape, parts: list[Any]) -> None:
         kind = part.get("type") if type(part) is dict else None
         if kind == "tool_result" and type(part.get("content")) is list:
             _media(shape, part["content"])
-        elif kind not in ("text", "input_text", "output_text", "refusal", "thinking", "tool_use", "tool_result", "summary_text", None):
+        elif kind not in (
+            "text",
+            "input_text",
+            "output_text",
+            "refusal",
+            "thinking",
+            "tool_use",
+            "tool_result",
+            "summary_text",
+            None,
+        ):
             shape.media += 1
             for value in part.values():
                 shape.text_bytes -= _inline_bytes(value)
 
 
 def _inline_bytes(value: Any) -> int:
-    """Bytes of a picture, a sound or a film that stands in the body itself: a data URL, or `data` beside what says of which kind it is."""
+    """Bytes of a picture, a sound or a film that stands in the body itself: a data URL, or `data`
+    beside what says of which kind it is.
+    """
     if type(value) is str:
         return len(value) if value.startswith("data:") else 0
     if type(value) is not dict:
@@ -245,6 +285,9 @@ def _prompts(shape: Shape, prompt: Any) -> None:
             shape.prompt_ids = len(prompt)
         else:
             shape.prompts = shape.sequences = shape.messages = len(prompt)
-            shape.longest = max(len(one.encode()) if type(one) is str else len(one) if type(one) is list else 0 for one in prompt)
+            shape.longest = max(
+                len(one.encode()) if type(one) is str else len(one) if type(one) is list else 0
+                for one in prompt
+            )
             if kind is list:
                 shape.prompt_ids = sum(len(one) for one in prompt if type(one) is list)

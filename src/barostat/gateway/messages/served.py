@@ -1,4 +1,6 @@
-"""What an engine says that it serves: the names by which requests call it and its adapters, and the context that it takes."""
+"""What an engine says that it serves: the names by which requests call it and its adapters, and the
+context that it takes.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,18 @@ import orjson
 
 
 class Served(NamedTuple):
-    """`names`: what a request's `model` may be, empty where the engine does not say. `known_as`: those, and what they were loaded from."""
+    """`names`: what a request's `model` may be, empty where the engine does not say. `known_as`:
+    those, and what they were loaded from.
+    """
 
     names: frozenset[str] = frozenset()
     known_as: frozenset[str] = frozenset()
     longest_tokens: int | None = None
 
     def fits(self, model: str) -> bool:
-        """It may be that model: a folder or an alias is often called like the end of its full name."""
+        """It may be that model: a folder or an alias is often called like the end of its full
+        name.
+        """
         return not self.known_as or _end(model) in map(_end, self.known_as)
 
 
@@ -25,7 +31,9 @@ def _end(name: str) -> str:
 
 
 def served_in(page: bytes) -> Served | None:
-    """What this answer of /v1/models says, None where it is none. `longest_tokens`: of the first card that has it."""
+    """What this answer of /v1/models says, None where it is none. `longest_tokens`: of the first
+    card that has it.
+    """
     try:
         cards = [card for card in orjson.loads(page)["data"] if isinstance(card, dict)]
     except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -33,13 +41,20 @@ def served_in(page: bytes) -> Served | None:
     names = frozenset(name for card in cards if isinstance(name := card.get("id"), str))
     roots = frozenset(name for card in cards if isinstance(name := card.get("root"), str))
     lengths = (card.get("max_model_len") for card in cards)
-    return Served(names, names | roots, next((length for length in lengths if type(length) is int and length > 0), None))
+    return Served(
+        names,
+        names | roots,
+        next((length for length in lengths if type(length) is int and length > 0), None),
+    )
 
 
 def alike(served: Iterable[tuple[str, Served]]) -> dict[str, str]:
-    """By replica, one name for all that serve the same: they share a model or an adapter, if only by way of another of them. "" where it
-    does not say and several models are served."""
-    groups: dict[str, tuple[frozenset[str], list[str]]] = {}  # the least of its names: its names, its replicas
+    """By replica, one name for all that serve the same: they share a model or an adapter, if only
+    by way of another of them. "" where it does not say and several models are served.
+    """
+    groups: dict[
+        str, tuple[frozenset[str], list[str]]
+    ] = {}  # the least of its names: its names, its replicas
     silent = []
     for name, one in served:
         names, replicas = one.names, [name]
@@ -52,11 +67,16 @@ def alike(served: Iterable[tuple[str, Served]]) -> dict[str, str]:
                 del groups[key]
         groups[min(names)] = names, replicas
     only = next(iter(groups)) if len(groups) == 1 else ""
-    return {**dict.fromkeys(silent, only), **{name: key for key, (_, replicas) in groups.items() for name in replicas}}
+    return {
+        **dict.fromkeys(silent, only),
+        **{name: key for key, (_, replicas) in groups.items() for name in replicas},
+    }
 
 
 def elsewhere(served: Iterable[tuple[str, Served]]) -> Mapping[str, tuple[str, ...]]:
-    """By model, the replicas that say what they serve and do not serve it; nothing of a model that all of them serve, or none."""
+    """By model, the replicas that say what they serve and do not serve it; nothing of a model that
+    all of them serve, or none.
+    """
     said = {name: one.names for name, one in served if one.names}
     found: dict[str, tuple[str, ...]] = {}
     for model in frozenset[str]().union(*said.values()):

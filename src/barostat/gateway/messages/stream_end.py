@@ -1,6 +1,8 @@
-"""How a stream that was running for long enough ends, so that the client's library takes it for an answer cut at its length.
+"""How a stream that was running for long enough ends, so that the client's library takes it for an
+answer cut at its length.
 
-Made from what the engine has sent: its first event names the answer, its last one says what is open.
+Made from what the engine has sent: its first event names the answer, its last one says what is
+open.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ from barostat.gateway.messages.routes import Route
 _DATA = re.compile(rb"^data:[ \t]*(\{.*\})[ \t]*\r?$", re.M)
 
 
-def final_events(route: Route, first: bytes, last: bytes, sequences: int, produced_tokens: int) -> bytes:
-    """The events that end this stream, empty where there is no proper end of it (nothing was sent, or a route that has none).
+def final_events(
+    route: Route, first: bytes, last: bytes, sequences: int, produced_tokens: int
+) -> bytes:
+    """The events that end this stream, empty where there is no proper end of it (nothing was sent,
+    or a route that has none).
 
-    `first`, `last`: bytes of the stream's beginning and of what came last, whole events at their end.
+    `first`, `last`: bytes of the stream's beginning and of what came last, whole events at their
+    end.
     """
     opening = _events(first)
     if not opening:
@@ -47,8 +53,14 @@ def _events(data: bytes) -> list[dict[str, Any]]:
 def _openai(route: Route, opening: dict[str, Any], sequences: int) -> bytes:
     named = {key: opening[key] for key in ("id", "object", "created", "model") if key in opening}
     piece: dict[str, Any] = {"delta": {}} if route == "chat" else {"text": ""}
-    ends = [{"index": index, **piece, "logprobs": None, "finish_reason": "length"} for index in range(sequences)]
-    return b"".join(b"data: %b\n\n" % orjson.dumps({**named, "choices": [end]}) for end in ends) + b"data: [DONE]\n\n"
+    ends = [
+        {"index": index, **piece, "logprobs": None, "finish_reason": "length"}
+        for index in range(sequences)
+    ]
+    return (
+        b"".join(b"data: %b\n\n" % orjson.dumps({**named, "choices": [end]}) for end in ends)
+        + b"data: [DONE]\n\n"
+    )
 
 
 def _anthropic(recent: list[dict[str, Any]], produced_tokens: int) -> bytes:
@@ -61,7 +73,9 @@ def _anthropic(recent: list[dict[str, Any]], produced_tokens: int) -> bytes:
             events.append({"type": "content_block_stop", "index": event.get("index", 0)})
             break
     delta = {"stop_reason": "max_tokens", "stop_sequence": None}
-    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": produced_tokens}})
+    events.append(
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": produced_tokens}}
+    )
     events.append({"type": "message_stop"})
     return b"".join(_named(event) for event in events)
 
@@ -70,8 +84,16 @@ def _responses(opening: dict[str, Any], recent: list[dict[str, Any]]) -> bytes:
     response = opening.get("response")
     if not isinstance(response, dict):
         return b""
-    numbers = [event["sequence_number"] for event in recent if isinstance(event.get("sequence_number"), int)]
-    ended = {**response, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    numbers = [
+        event["sequence_number"]
+        for event in recent
+        if isinstance(event.get("sequence_number"), int)
+    ]
+    ended = {
+        **response,
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"},
+    }
     number = max(numbers, default=0) + 1
     return _named({"type": "response.incomplete", "sequence_number": number, "response": ended})
 

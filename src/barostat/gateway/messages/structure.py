@@ -1,4 +1,6 @@
-"""How much of a body is structure, told before it is read: a loop that reads dense brackets does nothing else meanwhile."""
+"""How much of a body is structure, told before it is read: a loop that reads dense brackets does
+nothing else meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from collections.abc import Iterator
 from barostat.core.marks import counted
 
 TEXTS_AND_BRACKETS = 65_536
-"""Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many times the prompts of one request."""
+"""Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many
+times the prompts of one request.
+"""
 COMMAS = 1_000_000
 """Between texts, at most: the token ids of the longest context that there is."""
 ESCAPES = 1_000_000
@@ -19,16 +23,24 @@ _TOKEN = re.compile(TEXT + rb"|[\[{]", re.S)
 
 
 def too_much_of(body: bytes) -> str:
-    """What the body has more of than is read; "" where it may be read. Counted no further than that."""
+    """What the body has more of than is read; "" where it may be read. Counted no further than
+    that.
+    """
     if len(body) <= 2 * TEXTS_AND_BRACKETS:  # each of them has two ends
         return ""
     if counted(body, b"\\", ESCAPES) > ESCAPES:
         return f"{ESCAPES:,} backslashes"
     # At first with those within texts, and a text has two quotes: where that is too much, exactly.
     brackets = counted(body, b'[{"', TEXTS_AND_BRACKETS) > TEXTS_AND_BRACKETS
-    if brackets and any(place == TEXTS_AND_BRACKETS for place, _ in enumerate(_TOKEN.finditer(body))):
+    if brackets and any(
+        place == TEXTS_AND_BRACKETS for place, _ in enumerate(_TOKEN.finditer(body))
+    ):
         return f"{TEXTS_AND_BRACKETS:,} lists, objects and texts"
-    if len(body) > COMMAS and _commas(body) > COMMAS and sum(map(_commas, _between_texts(body))) > COMMAS:
+    if (
+        len(body) > COMMAS
+        and _commas(body) > COMMAS
+        and sum(map(_commas, _between_texts(body))) > COMMAS
+    ):
         return f"{COMMAS:,} commas"
     return ""
 
@@ -43,7 +55,9 @@ def _between_texts(body: bytes) -> Iterator[bytes]:
 
 
 def _end_of_text(body: bytes, start: int) -> int:
-    """Behind the quote that ends the text. One without a backslash is found at once: the usual one, and the longest."""
+    """Behind the quote that ends the text. One without a backslash is found at once: the usual one,
+    and the longest.
+    """
     end = body.find(b'"', start + 1) + 1
     if end and body.find(b"\\", start, end) < 0:
         return end

@@ -1,5 +1,6 @@
-"""Which tenant a key belongs to. Keys are read from a file, kept as digests only, compared as such (in a time
-that does not depend on how much of a key is right), and never written anywhere."""
+"""Which tenant a key belongs to. Keys are read from a file, kept as digests only, compared as such
+(in a time that does not depend on how much of a key is right), and never written anywhere.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})[ \t]*[: \t][ \t]*(\S+)")
 
 
 class KeyTable:
-    """Digests of keys under a secret of this process: what a lookup takes tells nothing about a key."""
+    """Digests of keys under a secret of this process: what a lookup takes tells nothing about a
+    key.
+    """
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         """`keys`: key -> tenant."""
@@ -44,7 +47,8 @@ def bearer(value: bytes) -> bytes:
 
 
 def load_keys(path: Path) -> KeyTable:
-    """The keys in this file: `tenant: key` on each line, several keys for a tenant as several lines; # begins a comment line.
+    """The keys in this file: `tenant: key` on each line, several keys for a tenant as several
+    lines; # begins a comment line.
 
     Errors: InputError with the line, which is not quoted: it may hold a key.
     """
@@ -60,9 +64,15 @@ def load_keys(path: Path) -> KeyTable:
             continue
         found = _LINE.fullmatch(line.strip())
         if found is None or len(found[2].encode()) > MAX_KEY_BYTES:
-            raise InputError("a tenant's name, a colon and its key were expected; neither has a space", f"{path}:{number}")
+            raise InputError(
+                "a tenant's name, a colon and its key were expected; neither has a space",
+                f"{path}:{number}",
+            )
         if found[2][0] in "\"'" and found[2][0] == found[2][-1]:
-            raise InputError("the key stands in quotes, which would be a part of it: leave them out", f"{path}:{number}")
+            raise InputError(
+                "the key stands in quotes, which would be a part of it: leave them out",
+                f"{path}:{number}",
+            )
         if keys.setdefault(found[2], found[1]) != found[1]:
             raise InputError("two tenants have the same key", f"{path}:{number}")
     if not keys:

@@ -1,16 +1,20 @@
-"""How many tokens a body can be at most, and how many it will be: a bound for nothing, and an estimate that this traffic has taught.
+"""How many tokens a body can be at most, and how many it will be: a bound for nothing, and an
+estimate that this traffic has taught.
 
-The bound is the number of bytes of the JSON body, plus what a chat template adds. Why that is one: a tokenizer whose smallest tokens are
-bytes (byte-level BPE as of GPT, Llama 3, Qwen, DeepSeek; SentencePiece with byte fallback as of Llama 2, Gemma, Mistral) makes each token
-from at least one byte of the text, so a text has at most as many tokens as UTF-8 bytes; JSON never writes a text with fewer bytes than it
-has. Three things add tokens. The template, for each message (about 5; the JSON around a message is longer than that) and once (a preamble,
-the generation prompt, the preamble for tools; tools are written with indentation by some). A normaliser: NFC, as Qwen has it, makes UTF-8
-at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can do more, and no byte-level tokenizer of a chat
-model that vLLM serves uses it. And images, audio and video, which are not text: a number each. A `usage` above the bound raises what is
-added once, or that number where there are such, and is counted.
+The bound is the number of bytes of the JSON body, plus what a chat template adds. Why that is one:
+a tokenizer whose smallest tokens are bytes (byte-level BPE as of GPT, Llama 3, Qwen, DeepSeek;
+SentencePiece with byte fallback as of Llama 2, Gemma, Mistral) makes each token from at least one
+byte of the text, so a text has at most as many tokens as UTF-8 bytes; JSON never writes a text with
+fewer bytes than it has. Three things add tokens. The template, for each message (about 5; the JSON
+around a message is longer than that) and once (a preamble, the generation prompt, the preamble for
+tools; tools are written with indentation by some). A normaliser: NFC, as Qwen has it, makes UTF-8
+at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can do more, and
+no byte-level tokenizer of a chat model that vLLM serves uses it. And images, audio and video, which
+are not text: a number each. A `usage` above the bound raises what is added once, or that number
+where there are such, and is counted.
 
-The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it told of a medium. What is learned is of
-one tokenizer (`admit/input_sizes.py`).
+The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it
+told of a medium. What is learned is of one tokenizer (`admit/input_sizes.py`).
 """
 
 from __future__ import annotations
@@ -32,8 +36,10 @@ _NOT_MARKS = _WIDE + b" \n"
 
 
 def tokens_per_byte_of(text: bytes) -> float:
-    """As dense as tokens come in text with these characters, by a sample of them: a word at least one, each four letters one, each digit
-    and mark one, a letter that is not ASCII (two to four bytes) up to two."""
+    """As dense as tokens come in text with these characters, by a sample of them: a word at least
+    one, each four letters one, each digit and mark one, a letter that is not ASCII (two to four
+    bytes) up to two.
+    """
     sample = text[:: len(text) // _SAMPLED_BYTES | 1]
     if not sample:
         return 0.0
@@ -46,7 +52,9 @@ def tokens_per_byte_of(text: bytes) -> float:
 
 
 class TokenCounts:
-    """The bound and the estimate, by what `usage` has taught about both: `sizes`, of the engines that an input is for."""
+    """The bound and the estimate, by what `usage` has taught about both: `sizes`, of the engines
+    that an input is for.
+    """
 
     __slots__ = ("sizes",)
 
@@ -54,7 +62,9 @@ class TokenCounts:
         self.sizes = InputSizes() if sizes is None else sizes
 
     def bound(self, shape: Shape) -> int:
-        """Never below the truth, for the tokenizers above. Tighter where the shape is known to be plain."""
+        """Never below the truth, for the tokenizers above. Tighter where the shape is known to be
+        plain.
+        """
         if shape.prompt_ids:
             return shape.prompt_ids + 2 * shape.prompts
         text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
@@ -71,7 +81,11 @@ class TokenCounts:
             return bound
         if shape.prompt_ids:
             return shape.longest + 2
-        return (shape.longest if shape.plain else NORMALISED * shape.longest) + PREAMBLE_TOKENS + self.sizes.added_tokens
+        return (
+            (shape.longest if shape.plain else NORMALISED * shape.longest)
+            + PREAMBLE_TOKENS
+            + self.sizes.added_tokens
+        )
 
     def estimate(self, shape: Shape) -> int:
         """What it will be, as far as this traffic tells: the mean."""
@@ -80,8 +94,10 @@ class TokenCounts:
         return self._reckoned(shape, self.sizes.of_a_byte(shape.route))
 
     def careful_estimate(self, shape: Shape, body: bytes) -> int:
-        """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and
-        teach too few tokens for a byte; of digits or single letters each is a token."""
+        """The same for a limit: never less than text commonly is, nor than text of these
+        characters. Short bodies are mostly JSON, and teach too few tokens for a byte; of digits or
+        single letters each is a token.
+        """
         if shape.prompt_ids:
             return shape.prompt_ids
         learned = self.sizes.of_a_byte(shape.route)
@@ -92,17 +108,25 @@ class TokenCounts:
 
     def bound_of_text(self, text: str) -> int:
         """Never below the truth of one prompt."""
-        return (len(text) if text.isascii() else NORMALISED * len(text.encode())) + PREAMBLE_TOKENS + self.sizes.added_tokens
+        return (
+            (len(text) if text.isascii() else NORMALISED * len(text.encode()))
+            + PREAMBLE_TOKENS
+            + self.sizes.added_tokens
+        )
 
     def estimate_of_text(self, route: Route, text: str) -> int:
         """What one prompt will be."""
         return int(len(text) * self.sizes.of_a_byte(route)) + 1
 
     def learn(self, shape: Shape, prompt_tokens: int) -> bool:
-        """`usage` said how many tokens this one was. True if that is above the bound that it was admitted by."""
+        """`usage` said how many tokens this one was. True if that is above the bound that it was
+        admitted by.
+        """
         if shape.prompt_ids or shape.text_bytes <= 0 or prompt_tokens <= 0:
             return False
-        bound = self.bound(shape)  # as these engines have it by now, which need not be what it was admitted by
+        bound = self.bound(
+            shape
+        )  # as these engines have it by now, which need not be what it was admitted by
         if prompt_tokens > bound:
             self.sizes.above_the_bound(shape.media, prompt_tokens - bound)
         self.sizes.learn(shape.route, shape.text_bytes, shape.media, prompt_tokens)

@@ -1,11 +1,13 @@
-"""What an engine is asked so that it counts an input as it will count it when it serves it: same template, same tools, same parameters.
+"""What an engine is asked so that it counts an input as it will count it when it serves it: same
+template, same tools, same parameters.
 
 chat          /tokenize with all that the template sees: documents and reasoning effort go into `chat_template_kwargs`, as in a chat
 completions   /tokenize, once for each prompt of text; one of ids is as long as it is
 responses     /tokenize with the chat that the engine makes of the items; None where a part of it is stored in the engine
 messages      /v1/messages/count_tokens with what of the body counts; where an engine has no such path, /tokenize with simple messages
 
-Source: vLLM 0.32.0, ChatCompletionRequest.build_chat_params, responses/utils.py, AnthropicCountTokensRequest. None is `it has no form`.
+Source: vLLM 0.32.0, ChatCompletionRequest.build_chat_params, responses/utils.py,
+AnthropicCountTokensRequest. None is `it has no form`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,23 @@ _OF_CHAT = (
     "model", "messages", "tools", "add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template",
     "chat_template_kwargs", "media_io_kwargs", "mm_processor_kwargs",
 )  # fmt: skip
-_OF_MESSAGES = ("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "chat_template_kwargs")
+_OF_MESSAGES = (
+    "model",
+    "messages",
+    "system",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "chat_template_kwargs",
+)
 _CUT = "truncate_prompt_tokens"
 
 
 class TokenizeQuestion(NamedTuple):
-    """Asked of `path`; the count is in `answered` of what comes. `otherwise`: what is asked where there is no such path."""
+    """Asked of `path`; the count is in `answered` of what comes. `otherwise`: what is asked where
+    there is no such path.
+    """
 
     path: bytes
     document: dict[str, Any]
@@ -35,8 +48,9 @@ class TokenizeQuestion(NamedTuple):
 
 
 class TokenizeQuestions(NamedTuple):
-    """All that is asked of one request, each count at most `cut` where the engine cuts a prompt (-1: to what it takes). `known`: of prompts
-    that come as ids."""
+    """All that is asked of one request, each count at most `cut` where the engine cuts a prompt
+    (-1: to what it takes). `known`: of prompts that come as ids.
+    """
 
     asked: list[TokenizeQuestion]
     cut: int | None
@@ -47,36 +61,65 @@ def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
     """What the engine is asked for this request; None where it has no form for it."""
     document = orjson.loads(body)
     cut = document.get(_CUT)
-    most = cut if type(cut) is int and cut >= -1 and shape.route in ("chat", "completions", "embeddings") else None
+    most = (
+        cut
+        if type(cut) is int and cut >= -1 and shape.route in ("chat", "completions", "embeddings")
+        else None
+    )
     if shape.route == "messages":
         return TokenizeQuestions([_of_messages(document)], None)
     if shape.route == "chat":
         return TokenizeQuestions([TokenizeQuestion(b"/tokenize", _of_chat(document))], most)
     if shape.route == "responses":
         chat = _of_responses(document)
-        return None if chat is None else TokenizeQuestions([TokenizeQuestion(b"/tokenize", chat)], None)
+        return (
+            None
+            if chat is None
+            else TokenizeQuestions([TokenizeQuestion(b"/tokenize", chat)], None)
+        )
     text = document.get("input" if shape.route == "embeddings" else "prompt")
     prompts = text if isinstance(text, list) and not (text and type(text[0]) is int) else [text]
-    if not all(isinstance(prompt, str | list) for prompt in prompts) or document.get("prompt_embeds") is not None:
+    if (
+        not all(isinstance(prompt, str | list) for prompt in prompts)
+        or document.get("prompt_embeds") is not None
+    ):
         return None
     kept = {name: document[name] for name in _OF_PROMPT if name in document}
-    texts = [TokenizeQuestion(b"/tokenize", {"model": shape.model, "prompt": one, **kept}) for one in prompts if isinstance(one, str)]
-    return TokenizeQuestions(texts, most, tuple(len(one) for one in prompts if isinstance(one, list)))
+    texts = [
+        TokenizeQuestion(b"/tokenize", {"model": shape.model, "prompt": one, **kept})
+        for one in prompts
+        if isinstance(one, str)
+    ]
+    return TokenizeQuestions(
+        texts, most, tuple(len(one) for one in prompts if isinstance(one, list))
+    )
 
 
 def _of_chat(document: dict[str, Any]) -> dict[str, Any]:
     asked = {name: document[name] for name in _OF_CHAT if name in document}
-    seen = {name: document[name] for name in ("documents", "reasoning_effort") if document.get(name) is not None}
+    seen = {
+        name: document[name]
+        for name in ("documents", "reasoning_effort")
+        if document.get(name) is not None
+    }
     own = document.get("chat_template_kwargs")
     if seen:
-        asked["chat_template_kwargs"] = _template_arguments(own if isinstance(own, dict) else {}, seen)
+        asked["chat_template_kwargs"] = _template_arguments(
+            own if isinstance(own, dict) else {}, seen
+        )
     return asked
 
 
 def _template_arguments(own: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
-    """As the engine merges them: what has a parameter of its own wins; effort turns thinking on where the client does not say."""
+    """As the engine merges them: what has a parameter of its own wins; effort turns thinking on
+    where the client does not say.
+    """
     effort = seen.get("reasoning_effort")
-    thinking = {"enable_thinking": effort != "none"} if effort is not None and "enable_thinking" not in own else {}
+    thinking = (
+        {"enable_thinking": effort != "none"}
+        if effort is not None and "enable_thinking" not in own
+        else {}
+    )
     return {**own, **seen, **thinking}
 
 
@@ -89,7 +132,11 @@ def _of_responses(document: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(document.get("instructions"), str) and document["instructions"]:
         turns.append({"role": "system", "content": document["instructions"]})
     for item in items:
-        if not isinstance(item, dict) or "role" not in item or item.get("status") in ("in_progress", "incomplete"):
+        if (
+            not isinstance(item, dict)
+            or "role" not in item
+            or item.get("status") in ("in_progress", "incomplete")
+        ):
             return None
         turn = _turn(item)
         if turn is None:
@@ -97,21 +144,31 @@ def _of_responses(document: dict[str, Any]) -> dict[str, Any] | None:
         turns.append(turn)
     asked: dict[str, Any] = {"model": document.get("model"), "messages": turns}
     if isinstance(document.get("tools"), list) and document["tools"]:
-        if any(not isinstance(tool, dict) or tool.get("type") != "function" for tool in document["tools"]):
+        if any(
+            not isinstance(tool, dict) or tool.get("type") != "function"
+            for tool in document["tools"]
+        ):
             return None
-        functions = [{name: value for name, value in tool.items() if name != "type"} for tool in document["tools"]]
+        functions = [
+            {name: value for name, value in tool.items() if name != "type"}
+            for tool in document["tools"]
+        ]
         asked["tools"] = [{"type": "function", "function": function} for function in functions]
     own, reasoning = document.get("chat_template_kwargs") or {}, document.get("reasoning") or {}
     if not isinstance(own, dict) or not isinstance(reasoning, dict):
         return None
     effort = reasoning.get("effort")
     if own or effort is not None:
-        asked["chat_template_kwargs"] = _template_arguments(own, {} if effort is None else {"reasoning_effort": effort})
+        asked["chat_template_kwargs"] = _template_arguments(
+            own, {} if effort is None else {"reasoning_effort": effort}
+        )
     return asked
 
 
 def _turn(item: dict[str, Any]) -> dict[str, Any] | None:
-    """An item with a role, as the chat message that it becomes: of an assistant's parts the first one's text."""
+    """An item with a role, as the chat message that it becomes: of an assistant's parts the first
+    one's text.
+    """
     content = item.get("content")
     if not isinstance(content, list):
         return item
@@ -137,13 +194,19 @@ def _of_messages(document: dict[str, Any]) -> TokenizeQuestion:
 
 
 def _as_chat(document: dict[str, Any]) -> dict[str, Any] | None:
-    """An Anthropic body of plain texts as the chat that an engine makes of it: the system text first, tools in the other form."""
+    """An Anthropic body of plain texts as the chat that an engine makes of it: the system text
+    first, tools in the other form.
+    """
     given, system = document.get("messages"), document.get("system")
     messages = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     if not all(_is_plain(one.get("content")) for one in messages):
         return None
     if isinstance(system, list):
-        system = "".join(text for part in system if isinstance(part, dict) and isinstance(text := part.get("text"), str))
+        system = "".join(
+            text
+            for part in system
+            if isinstance(part, dict) and isinstance(text := part.get("text"), str)
+        )
     if system:
         messages = [{"role": "system", "content": system}, *messages]
     asked: dict[str, Any] = {"model": document.get("model"), "messages": messages}
@@ -153,12 +216,17 @@ def _as_chat(document: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:
-    shown = {"name": tool.get("name"), "description": tool.get("description"), "parameters": tool.get("input_schema") or {}}
+    shown = {
+        "name": tool.get("name"),
+        "description": tool.get("description"),
+        "parameters": tool.get("input_schema") or {},
+    }
     return {"type": "function", "function": shown}
 
 
 def _is_plain(content: Any) -> bool:
     """Text, or parts that are all text."""
     return isinstance(content, str) or (
-        isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content)
+        isinstance(content, list)
+        and all(isinstance(part, dict) and part.get("type") == "text" for part in content)
     )

@@ -1,4 +1,6 @@
-"""What an answer says of its own size, read from its last bytes only: `usage` ends a body, and is in the last event of a stream."""
+"""What an answer says of its own size, read from its last bytes only: `usage` ends a body, and is
+in the last event of a stream.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ NOT_SAID = Usage(None, None)
 def usage_in(tail: bytes) -> Usage:
     """The usage that the last bytes of an answer tell.
 
-    A quote within a text is escaped in JSON, so that a text that looks like this is not taken for it.
+    A quote within a text is escaped in JSON, so that a text that looks like this is not taken for
+    it.
     """
     at = tail.rfind(b'"usage"')
     if at < 0 or tail[at - 1] == 92:

@@ -1,6 +1,8 @@
-"""The few series of an engine's /metrics that the gateway goes by, read in a fraction of the time that the whole page takes.
+"""The few series of an engine's /metrics that the gateway goes by, read in a fraction of the time
+that the whole page takes.
 
-The whole reader (`engines.vllm.metrics`) is used once per engine, for its pool; this one every second, beside live requests.
+The whole reader (`engines.vllm.metrics`) is used once per engine, for its pool; this one every
+second, beside live requests.
 Source: vLLM 0.6 to 0.33, metric names as in `catalog.metric_names`.
 """
 
@@ -15,26 +17,32 @@ from barostat.engines.vllm.metrics.exposition import read
 from barostat.engines.vllm.metrics.settings import pool as pool_of
 from barostat.engines.vllm.metrics.settings import settings
 
-_VALUE = re.compile(rb"(?:\{[^\n]*\})?[ \t]+([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![^\s])")
+_VALUE = re.compile(
+    rb"(?:\{[^\n]*\})?[ \t]+([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![^\s])"
+)
 _PROGRESS = (
     b"vllm:generation_tokens_total", b"vllm:prompt_tokens_total", b"vllm:iteration_tokens_total_count", b"vllm:request_success_total",
     b"vllm:prefix_cache_queries_total",
 )  # fmt: skip
-"""The first four are counted with the tokens of an answer, the last when a request is first scheduled."""
+"""The first four are counted with the tokens of an answer, the last when a request is first
+scheduled.
+"""
 _GAPS = (b"vllm:inter_token_latency_seconds", b"vllm:time_per_output_token_seconds")
 """Newer and older name of the histogram of times between two tokens; some versions show both."""
 _BEGAN = (b"vllm:generation_tokens_created", b"vllm:prompt_tokens_created")
-"""When a counter began, to less than a millionth of a second: no two processes have it alike. Not there where several processes share
-their metrics."""
+"""When a counter began, to less than a millionth of a second: no two processes have it alike. Not
+there where several processes share their metrics.
+"""
 _LARGEST = 1e18
 """No count and no share is larger: what is, or is no number, is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePage:
-    """One look. `progress`: grows whenever the engine has made a token or ended a request. `gaps`: between two tokens of an answer, of
-    all answers since the engine started, and `gaps_s` their sum. `began`: equal for pages of the same process only; empty where they do not
-    say."""
+    """One look. `progress`: grows whenever the engine has made a token or ended a request. `gaps`:
+    between two tokens of an answer, of all answers since the engine started, and `gaps_s` their
+    sum. `began`: equal for pages of the same process only; empty where they do not say.
+    """
 
     usage_ratio: float
     running: int
@@ -47,7 +55,9 @@ class EnginePage:
     began: tuple[float, ...] = ()
 
     def observation(self, gaps_before: float, gaps_before_s: float) -> Observation:
-        """What the desk is told; of the gaps those since the look before, where the engine has not begun anew."""
+        """What the desk is told; of the gaps those since the look before, where the engine has not
+        begun anew.
+        """
         gaps, gaps_s = self.gaps - gaps_before, self.gaps_s - gaps_before_s
         token_s = gaps_s / gaps if gaps > 0 and gaps_s > 0 else None
         return Observation(self.usage_ratio, self.running, self.waiting, self.preemptions, token_s)
@@ -75,7 +85,9 @@ def read_page(page: bytes) -> EnginePage | None:
     if not running:
         return None
     gap = next((name for name in _GAPS if values_of(page, name + b"_count")), _GAPS[0])
-    usage = values_of(page, b"vllm:kv_cache_usage_perc") or values_of(page, b"vllm:gpu_cache_usage_perc")
+    usage = values_of(page, b"vllm:kv_cache_usage_perc") or values_of(
+        page, b"vllm:gpu_cache_usage_perc"
+    )
     return EnginePage(
         usage_ratio=sum(usage) / len(usage) if usage else 0.0,
         running=int(sum(running)),
@@ -90,9 +102,16 @@ def read_page(page: bytes) -> EnginePage | None:
 
 
 def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
-    """The KV pool of all engines behind the page together, None where it does not say, or they have none (models without attention)."""
+    """The KV pool of all engines behind the page together, None where it does not say, or they have
+    none (models without attention).
+    """
     exposition = read(page.decode("utf-8", "replace"))
-    engines = sorted({sample.labels.get("engine", "") for sample in exposition.named("vllm:num_requests_running")}) or [""]
+    engines = sorted(
+        {
+            sample.labels.get("engine", "")
+            for sample in exposition.named("vllm:num_requests_running")
+        }
+    ) or [""]
     tokens = 0.0
     block = float(USUAL_BLOCK_TOKENS)
     for engine in engines:
@@ -100,7 +119,9 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
         if one.tokens is None:
             return None
         block = one.block_size_tokens or block
-        tokens += one.tokens - (block if one.blocks is not None and one.tokens == one.blocks * block else 0.0)
+        tokens += one.tokens - (
+            block if one.blocks is not None and one.tokens == one.blocks * block else 0.0
+        )
     if tokens < 1:
         return None
     said = settings(exposition)
@@ -111,5 +132,7 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
         block_tokens=int(block),
         longest_tokens=longest_tokens,
         shares_prefixes=sharing is None or sharing.value is not False,
-        watermark_ratio=float(watermark.value) if watermark is not None and isinstance(watermark.value, int | float) else 0.0,
+        watermark_ratio=float(watermark.value)
+        if watermark is not None and isinstance(watermark.value, int | float)
+        else 0.0,
     )

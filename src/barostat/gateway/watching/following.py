@@ -1,9 +1,12 @@
-"""The engines are the pods of a Deployment: one that is Ready joins, one that goes gets nothing more and leaves when it has answered.
+"""The engines are the pods of a Deployment: one that is Ready joins, one that goes gets nothing
+more and leaves when it has answered.
 
-One that was not Ready for a moment, and has not answered everything by then, is taken back as it is.
+One that was not Ready for a moment, and has not answered everything by then, is taken back as it
+is.
 
-They are told by the Deployment's selector, not by who made them: a spare that `mitigate` has put in rotation is among them, and a replica
-that it took out is not. While the API server is away the engines are those that were known last.
+They are told by the Deployment's selector, not by who made them: a spare that `mitigate` has put in
+rotation is among them, and a replica that it took out is not. While the API server is away the
+engines are those that were known last.
 """
 
 from __future__ import annotations
@@ -37,7 +40,14 @@ _LOOKS_EMPTY_EVERY_S = 0.2
 class Following:
     """One Deployment, followed from `start` to `stop`."""
 
-    def __init__(self, what: FollowedWorkload, gateway: Gateway, health: Health, bounds: Bounds, secure: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        what: FollowedWorkload,
+        gateway: Gateway,
+        health: Health,
+        bounds: Bounds,
+        secure: ssl.SSLContext | None,
+    ) -> None:
         access = find_access(what.kubeconfig, what.context)
         self._what = what
         self._namespace = what.namespace or access.namespace
@@ -53,22 +63,32 @@ class Following:
     async def start(self) -> None:
         """The Deployment is there, and the pods that are Ready now have joined.
 
-        Errors: InputError where there is no such Deployment; OutsideError where the API server cannot be had, or forbids it.
+        Errors: InputError where there is no such Deployment; OutsideError where the API server
+        cannot be had, or forbids it.
         """
         found = await self._cluster.get(DEPLOYMENTS, self._what.name, self._namespace)
         if isinstance(found, RequestFailed):
             await self._cluster.close()
             if found.kind == "not-found":
-                raise InputError(f"there is no such Deployment in namespace {self._namespace}", f"deploy/{self._what.name}")
+                raise InputError(
+                    f"there is no such Deployment in namespace {self._namespace}",
+                    f"deploy/{self._what.name}",
+                )
             raise found.error()
         self._task = asyncio.create_task(self._follow(as_query(mapping(found, "spec", "selector"))))
         first = asyncio.create_task(self._listed.wait())
-        await asyncio.wait({first, self._task}, timeout=_FIRST_LIST_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {first, self._task}, timeout=_FIRST_LIST_S, return_when=asyncio.FIRST_COMPLETED
+        )
         first.cancel()
         if self._task.done():
             self._task.result()
         if not self._listed.is_set():
-            raise OutsideError(f"the pods of deploy/{self._what.name} in {self._namespace} could not be listed in time", retryable=True)
+            raise OutsideError(
+                f"the pods of deploy/{self._what.name} in {self._namespace} could not be "
+                "listed in time",
+                retryable=True,
+            )
         await asyncio.gather(*self._changing)
 
     async def stop(self) -> None:
@@ -81,7 +101,9 @@ class Following:
 
     async def _follow(self, labels: str) -> None:
         while True:
-            async for event in watch(self._cluster, PODS, self._namespace, labels=labels, for_s=_FOR_EVER_S):
+            async for event in watch(
+                self._cluster, PODS, self._namespace, labels=labels, for_s=_FOR_EVER_S
+            ):
                 match event:
                     case RequestFailed():
                         if not self._listed.is_set() and not event.may_pass:
@@ -113,7 +135,9 @@ class Following:
         taken = {replica.name for replica in self._gateway.desk.replicas.values()}
         for uid, (address, name) in serving.items():
             if uid not in self._known and address.name not in taken:
-                replica = Replica(address, self._bounds, lambda: self._gateway.rounds.now, self._secure)
+                replica = Replica(
+                    address, self._bounds, lambda: self._gateway.rounds.now, self._secure
+                )
                 self._known[uid] = replica
                 self._gateway.desk.joins(replica)
                 self._soon(self._join(replica, name))
@@ -144,9 +168,19 @@ def _addresses(pods: Iterable[Object]) -> Iterable[tuple[str, tuple[UpstreamAddr
     """By uid, where each pod answers that is Ready and stays, and its name."""
     for pod in pods:
         host = text(pod, "status", "podIP")
-        if not host or text(pod, "metadata", "deletionTimestamp") or condition(pod, "Ready").get("status") != "True":
+        if (
+            not host
+            or text(pod, "metadata", "deletionTimestamp")
+            or condition(pod, "Ready").get("status") != "True"
+        ):
             continue
         with contextlib.suppress(IndexError):
             place = endpoints(pod)[0]
             name = f"[{host}]:{place.port}" if ":" in host else f"{host}:{place.port}"
-            yield text(pod, "metadata", "uid"), (UpstreamAddress(name, host, place.port, place.scheme == "https", b""), name_of(pod))
+            yield (
+                text(pod, "metadata", "uid"),
+                (
+                    UpstreamAddress(name, host, place.port, place.scheme == "https", b""),
+                    name_of(pod),
+                ),
+            )

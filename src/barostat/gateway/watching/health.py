@@ -1,15 +1,19 @@
-"""Each engine is asked every second how it is, and is in the rotation as long as what it answers says that it works.
+"""Each engine is asked every second how it is, and is in the rotation as long as what it answers
+says that it works.
 
-    unknown --answers--> up --no connection, or three looks without an answer--> unreachable --answers--> up
+    unknown --answers--> up --no connection, or three looks without an answer--> unreachable
+    --answers--> up
                           |--/health is not 200--> unhealthy --200--> up
                           |--requests run and nothing has moved for STALLED_S--> stalled --something moves--> up
                           |--idle by its page, but owes an answer for OWED_S--> stalled --something moves, or nothing is owed--> up
                           |--its page is that of an engine named before it--> named-twice --not any more--> up
 
-200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does, and its pool, which
-fills while a long prompt is computed and no token is counted. A core that hung while it had nothing to do never says that requests run:
-those that this gateway has sent count then. A first step that compiles looks the same: it is left only where there is another engine.
-An engine that is stalled gets nothing new; what it has been given is left to the clients and the time-outs.
+200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what
+/metrics counts does, and its pool, which fills while a long prompt is computed and no token is
+counted. A core that hung while it had nothing to do never says that requests run: those that this
+gateway has sent count then. A first step that compiles looks the same: it is left only where there
+is another engine. An engine that is stalled gets nothing new; what it has been given is left to the
+clients and the time-outs.
 """
 
 from __future__ import annotations
@@ -53,16 +57,27 @@ class Watched:
 
 
 def stands(
-    before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, owed: Callable[[float], bool]
+    before: Standing,
+    seen: Watched,
+    health: int | None,
+    page: EnginePage | None,
+    now: float,
+    owed: Callable[[float], bool],
 ) -> Standing:
-    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer.
+    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status,
+    None where it did not answer.
 
-    `owed`: another engine could do what this one owes, an answer without a token of those that were sent to it since then.
+    `owed`: another engine could do what this one owes, an answer without a token of those that were
+    sent to it since then.
     """
     if health is None:
         seen.missed += 1
         seen.anew_at = now
-        return "unreachable" if seen.missed >= MISSED or before in ("unknown", "unreachable") else before
+        return (
+            "unreachable"
+            if seen.missed >= MISSED or before in ("unknown", "unreachable")
+            else before
+        )
     seen.missed = 0
     if health != 200:
         seen.anew_at = now
@@ -136,12 +151,16 @@ class Health:
         """One look: health and metrics at the same time; the desk is told."""
         watched = self._watched[replica.name]
         asked = Question(replica, b"GET", b"/health")
-        health, metrics = await asyncio.gather(asked.asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S))
+        health, metrics = await asyncio.gather(
+            asked.asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S)
+        )
         text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
         page = read_page(text) if text else None
         now = self._desk.clock()
         owed = partial(self._desk.could_be_elsewhere, replica)
-        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now, owed)
+        standing = stands(
+            replica.standing, watched, health[0] if health is not None else None, page, now, owed
+        )
         if page is not None:
             watched.began = page.began
         if standing == "up" and (other := self._named_before(replica)):
@@ -152,7 +171,9 @@ class Health:
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
             await self._read_pool(replica, watched, text, now)
         if standing != replica.standing:
-            replica.why = _why(replica, standing, asked, health, metrics, has_pool=replica.name in self._desk.pools)
+            replica.why = _why(
+                replica, standing, asked, health, metrics, has_pool=replica.name in self._desk.pools
+            )
         self._desk.stands(replica, standing)
         if page is not None:
             if standing == "up":
@@ -160,12 +181,19 @@ class Health:
             watched.gaps, watched.gaps_s = page.gaps, page.gaps_s
 
     def _named_before(self, replica: Replica) -> str:
-        """The name of an engine that was named before this one and is the same process, empty where there is none that answers."""
+        """The name of an engine that was named before this one and is the same process, empty where
+        there is none that answers.
+        """
         began = self._watched[replica.name].began
         for name, other in self._desk.replicas.items():
             if other is replica:
                 break
-            if began and name in self._watched and self._watched[name].began == began and other.standing not in ("unreachable", "leaving"):
+            if (
+                began
+                and name in self._watched
+                and self._watched[name].began == began
+                and other.standing not in ("unreachable", "leaving")
+            ):
                 return name
         return ""
 
@@ -176,25 +204,43 @@ class Health:
 
     async def _read_pool(self, replica: Replica, watched: Watched, text: bytes, now: float) -> None:
         await self._read_served(replica)
-        pool = await asyncio.get_running_loop().run_in_executor(None, pool_in, text, replica.served.longest_tokens)
+        pool = await asyncio.get_running_loop().run_in_executor(
+            None, pool_in, text, replica.served.longest_tokens
+        )
         if pool is not None:
             watched.pool_at = now
             self._desk.has_pool(replica, pool)
 
     async def _read_served(self, replica: Replica) -> None:
-        came = await Question(replica, b"GET", b"/v1/models", credentials=self._credentials).asked(WITHIN_S)
+        came = await Question(replica, b"GET", b"/v1/models", credentials=self._credentials).asked(
+            WITHIN_S
+        )
         served = served_in(came[1]) if came is not None and came[0] == 200 else None
-        if served is not None or replica.standing != "up":  # it may have been started anew, with another model
+        if (
+            served is not None or replica.standing != "up"
+        ):  # it may have been started anew, with another model
             self._desk.serves(replica, served or Served())
 
 
-def _why(replica: Replica, standing: Standing, asked: Question, health: Answer, metrics: Answer, *, has_pool: bool) -> str:
+def _why(
+    replica: Replica,
+    standing: Standing,
+    asked: Question,
+    health: Answer,
+    metrics: Answer,
+    *,
+    has_pool: bool,
+) -> str:
     """Why the engine stands so, in words; empty where all is well."""
     path = replica.address.path.decode()
     if standing == "stalled":
         return "it has requests, and nothing has come of them"
     if health is None:
-        return replica.why if asked.refused else asked.broke or f"{path}/health has not answered within {WITHIN_S:g} s"
+        return (
+            replica.why
+            if asked.refused
+            else asked.broke or f"{path}/health has not answered within {WITHIN_S:g} s"
+        )
     if standing != "up":
         hint = f"; is {path} a part of its URL?" if path and health[0] == 404 else ""
         return f"{path}/health answered {health[0]}{hint}"

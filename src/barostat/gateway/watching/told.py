@@ -1,4 +1,6 @@
-"""What who watches the process is told of the engines: how each stands and why, and where they and the limits do not fit each other."""
+"""What who watches the process is told of the engines: how each stands and why, and where they and
+the limits do not fit each other.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +17,57 @@ def how_it_stands(replica: Replica, pool_tokens: int | None) -> str:
     """One engine in a line."""
     why = f" ({replica.why})" if replica.why else ""
     if replica.standing != "up":
-        return f"{replica.name}: {replica.standing}{why}: nothing is sent there until that has changed"
+        return (
+            f"{replica.name}: {replica.standing}{why}: nothing is sent there until that has changed"
+        )
     if pool_tokens is not None:
         return f"{replica.name}: up, a KV pool of {pool_tokens} tokens"
-    return f"{replica.name}: up, the size of its KV pool is not known{why}: what it holds cannot be accounted for"
+    return (
+        f"{replica.name}: up, the size of its KV pool is not known{why}: what it holds cannot "
+        "be accounted for"
+    )
 
 
 def misfits(desk: Desk) -> Iterator[str]:
-    """What of the limits is not for these engines, and whether these engines are for one gateway."""
+    """What of the limits is not for these engines, and whether these engines are for one
+    gateway.
+    """
     spec = desk.limits.spec
     for replica in desk.replicas.values():
         served, pool = replica.served, desk.pools.get(replica.name)
         if spec.model is not None and not served.fits(spec.model):
-            yield f"the limits are for {spec.model}; {replica.name} serves {', '.join(sorted(served.names))}"
+            yield (
+                f"the limits are for {spec.model}; {replica.name} serves "
+                f"{', '.join(sorted(served.names))}"
+            )
         longest, limit = served.longest_tokens, spec.request.max_input_tokens
         if longest is not None and limit is not None and limit >= longest:
-            yield f"request.maxInputTokens is {limit}; {replica.name} takes {longest} tokens with their answer, and that holds"
+            yield (
+                f"request.maxInputTokens is {limit}; {replica.name} takes {longest} tokens "
+                "with their answer, and that holds"
+            )
         derived = spec.capacity.kv_cache_tokens
-        if derived is not None and pool is not None and abs(pool.kv_tokens - derived) > _OTHER_POOL_RATIO * derived:
-            yield f"the limits were made for a KV pool of {derived} tokens; {replica.name} has {pool.kv_tokens}, and that counts"
-    said = {replica.name: replica.served.names for replica in desk.replicas.values() if replica.served.names}
+        if (
+            derived is not None
+            and pool is not None
+            and abs(pool.kv_tokens - derived) > _OTHER_POOL_RATIO * derived
+        ):
+            yield (
+                f"the limits were made for a KV pool of {derived} tokens; {replica.name} has "
+                f"{pool.kv_tokens}, and that counts"
+            )
+    said = {
+        replica.name: replica.served.names
+        for replica in desk.replicas.values()
+        if replica.served.names
+    }
     if said and not frozenset.intersection(*said.values()):
         each = "; ".join(f"{name}: {', '.join(sorted(names))}" for name, names in said.items())
         of_its_own = "a gateway for each model gives each limits of its own"
-        yield f"the engines serve different models ({each}): the limits are the same for all; {of_its_own}"
+        yield (
+            f"the engines serve different models ({each}): the limits are the same for all; "
+            f"{of_its_own}"
+        )
 
 
 class Told:

@@ -1,7 +1,8 @@
 """The files of a tar archive, one after another, without unpacking anything and within bounds.
 
-The header blocks are parsed by the standard library; walking them is done here, because what a stranger sends has to be bounded before it
-is read (a name record of gigabytes, a member that unpacks to terabytes) and a truncated archive has to give all that is left of it.
+The header blocks are parsed by the standard library; walking them is done here, because what a
+stranger sends has to be bounded before it is read (a name record of gigabytes, a member that
+unpacks to terabytes) and a truncated archive has to give all that is left of it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class MemberFile:
         self._left_bytes = size_bytes
 
     def read(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes (all that is left if negative); nothing at the end, be it the member's or that of a truncated archive."""
+        """Up to `size` bytes (all that is left if negative); nothing at the end, be it the member's
+        or that of a truncated archive.
+        """
         wanted = self._left_bytes if size < 0 else min(size, self._left_bytes)
         found = self._stream.read(wanted) if wanted else b""
         self._left_bytes -= len(found)
@@ -74,7 +77,9 @@ class _Stream:
         self.broken = ""
         head = file.read(2)
         file.seek(0)
-        self._source: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if head == b"\x1f\x8b" else file
+        self._source: BinaryIO | gzip.GzipFile = (
+            gzip.GzipFile(fileobj=file) if head == b"\x1f\x8b" else file
+        )
         self._ready = b""
         self._given = 0
 
@@ -107,8 +112,8 @@ class _Stream:
 def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, MemberFile]]:
     """Every regular file of a tar or tar.gz in order, with its name; nothing is written anywhere.
 
-    Errors: InputError for a name that leaves the archive, a link, a device, or more than the bounds allow; Truncated at a damaged end,
-    after everything before it was given.
+    Errors: InputError for a name that leaves the archive, a link, a device, or more than the bounds
+    allow; Truncated at a damaged end, after everything before it was given.
     """
     with path.open("rb") as file:
         stream = _Stream(file)
@@ -117,7 +122,10 @@ def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, Member
         while True:
             block = stream.exactly(BLOCK_BYTES)
             if len(block) < BLOCK_BYTES:
-                raise Truncated(stream.broken or ("it has no end mark" if count and not block else "it ends inside a header"))
+                raise Truncated(
+                    stream.broken
+                    or ("it has no end mark" if count and not block else "it ends inside a header")
+                )
             if not block.strip(b"\0"):
                 return
             try:
@@ -128,10 +136,14 @@ def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, Member
             count += 1
             total_bytes += size_bytes
             if count > bounds.members:
-                raise InputError(f"more than {bounds.members:,} members; this is no bundle", str(path))
+                raise InputError(
+                    f"more than {bounds.members:,} members; this is no bundle", str(path)
+                )
             if total_bytes > bounds.total_bytes:
                 raise InputError(
-                    f"it unpacks to more than {bounds.total_bytes / (1 << 30):.3g} GiB; leave out what is too large", str(path)
+                    f"it unpacks to more than {bounds.total_bytes / (1 << 30):.3g} GiB; "
+                    "leave out what is too large",
+                    str(path),
                 )
             content = MemberFile(stream, size_bytes)
             padding = -size_bytes % BLOCK_BYTES
@@ -143,7 +155,9 @@ def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, Member
                 tarfile.SOLARIS_XHDTYPE,
             ):
                 if size_bytes > _MAX_NAME_RECORD_BYTES:
-                    raise InputError("a name record of more than 1 MiB; this is no bundle", str(path))
+                    raise InputError(
+                        "a name record of more than 1 MiB; this is no bundle", str(path)
+                    )
                 raw = stream.exactly(size_bytes)
                 if header.type == tarfile.GNUTYPE_LONGNAME:
                     records["path"] = raw.rstrip(b"\0").decode("utf-8", "replace")
@@ -178,13 +192,19 @@ def is_archive(path: Path) -> bool:
 def _refuse(path: Path, name: str, kind: bytes, records: dict[str, str]) -> None:
     shown = name.encode("utf-8", "replace").decode()
     if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts:
-        raise InputError(f"the member {shown!r} points outside the archive; nothing of it was used: pack the bundle anew", str(path))
+        raise InputError(
+            f"the member {shown!r} points outside the archive; nothing of it was used: "
+            "pack the bundle anew",
+            str(path),
+        )
     if any(key.startswith("GNU.sparse") for key in records):
         kind = tarfile.GNUTYPE_SPARSE
     if kind not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE, tarfile.DIRTYPE):
         what = _KINDS.get(kind, "of an unknown kind")
         raise InputError(
-            f"the member {shown!r} is {what}; only files and directories are read: pack it with `tar --dereference`", str(path)
+            f"the member {shown!r} is {what}; only files and directories are read: pack it "
+            "with `tar --dereference`",
+            str(path),
         )
 
 
@@ -194,7 +214,9 @@ def _size(records: dict[str, str], size_bytes: int) -> int:
 
 
 def _pax(raw: bytes) -> dict[str, str]:
-    """The records `<length> <key>=<value>\\n` of an extended header; what is malformed ends the reading."""
+    """The records `<length> <key>=<value>\\n` of an extended header; what is malformed ends the
+    reading.
+    """
     found: dict[str, str] = {}
     while raw:
         digits, space, _ = raw.partition(b" ")

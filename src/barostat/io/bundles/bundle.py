@@ -21,7 +21,13 @@ from barostat.io.bundles.layout import Place
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.lines import NotText, Reads, lines
 from barostat.io.redaction.kubernetes import document as redacted
-from barostat.judge.evidence.recording import GpuText, HostReading, Recording, ReplicaRecording, Scrape
+from barostat.judge.evidence.recording import (
+    GpuText,
+    HostReading,
+    Recording,
+    ReplicaRecording,
+    Scrape,
+)
 from barostat.platform import access_log
 from barostat.platform.pods import pods
 
@@ -34,9 +40,11 @@ _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d
 
 
 def read(path: Path) -> Recording:
-    """The recording that a bundle holds: everything in it that can be read, and a sentence for everything that cannot.
+    """The recording that a bundle holds: everything in it that can be read, and a sentence for
+    everything that cannot.
 
-    Errors: InputError where there is no such path, nothing readable in it, an unsafe archive, or a bundle.yaml that is wrong.
+    Errors: InputError where there is no such path, nothing readable in it, an unsafe archive, or a
+    bundle.yaml that is wrong.
     """
     reader = _Reader(path)
     for name, found, file in files(path, reader.note):
@@ -104,20 +112,35 @@ class _Reader:
                 values = self._json(name, file)
                 if isinstance(values, Mapping):
                     reading = HostReading(place.at, values, source)
-                    self._keep(place.role, place.owner, lambda replica: replace(replica, host=(*replica.host, reading)))
+                    self._keep(
+                        place.role,
+                        place.owner,
+                        lambda replica: replace(replica, host=(*replica.host, reading)),
+                    )
                 elif values is not None:
                     self.note(f"{name} was left out: it should be a JSON object")
             case "scrape" | "gpu":
                 self._take_text(name, place, file, source)
 
-    def _keep(self, role: str, owner: str, change: Callable[[ReplicaRecording], ReplicaRecording]) -> None:
+    def _keep(
+        self, role: str, owner: str, change: Callable[[ReplicaRecording], ReplicaRecording]
+    ) -> None:
         known = self.replica(owner)
         changed = change(known)
-        if max(map(len, (changed.scrapes, changed.failed_scrapes, changed.gpu_texts, changed.host))) <= SCRAPES.most:
+        if (
+            max(
+                map(len, (changed.scrapes, changed.failed_scrapes, changed.gpu_texts, changed.host))
+            )
+            <= SCRAPES.most
+        ):
             self.replicas[owner] = changed
         else:
             self._full.add((role, owner))
-            self.note(f"more than {SCRAPES.most:,} {'scrapes' if role == 'scrape' else 'readings'} of {owner}: the others were left out")
+            self.note(
+                f"more than {SCRAPES.most:,} "
+                f"{'scrapes' if role == 'scrape' else 'readings'} of {owner}: the others "
+                "were left out"
+            )
         self.files += 1
 
     def _take_log(self, name: str, place: Place, file: Reads, source: str) -> None:
@@ -140,8 +163,14 @@ class _Reader:
     def _take_printed(self, name: str, place: Place, file: Reads, source: str) -> None:
         raw = _whole(file, MAX_JSON_BYTES)
         if raw is None or counted(raw, JSON_MARKS, BUNDLE_VALUES.most) > BUNDLE_VALUES.most:
-            raise InputError(f"larger than {MAX_JSON_BYTES >> 20} MiB, or of more than {BUNDLE_VALUES.most:,} values", source)
-        for kind, found in printed.documents(cast("printed.Printed", place.kind), raw, source).items():
+            raise InputError(
+                f"larger than {MAX_JSON_BYTES >> 20} MiB, or of more than "
+                f"{BUNDLE_VALUES.most:,} values",
+                source,
+            )
+        for kind, found in printed.documents(
+            cast("printed.Printed", place.kind), raw, source
+        ).items():
             self.kubernetes[kind] = self._bounded(name, redacted(found))
         self.files += 1
 
@@ -158,19 +187,35 @@ class _Reader:
         text = raw.decode("utf-8-sig", "replace")
         if place.role == "gpu":
             found = GpuText(place.at, place.kind, text, source)
-            self._keep(place.role, place.owner, lambda replica: replace(replica, gpu_texts=(*replica.gpu_texts, found)))
+            self._keep(
+                place.role,
+                place.owner,
+                lambda replica: replace(replica, gpu_texts=(*replica.gpu_texts, found)),
+            )
         elif text.strip():
             scrape = Scrape(place.at, text, source)
-            self._keep(place.role, place.owner, lambda replica: replace(replica, scrapes=(*replica.scrapes, scrape)))
+            self._keep(
+                place.role,
+                place.owner,
+                lambda replica: replace(replica, scrapes=(*replica.scrapes, scrape)),
+            )
         else:
             self.note(f"{name} is empty: counted as a scrape that failed")
             failed = (place.at, "the recorded scrape is empty")
-            self._keep(place.role, place.owner, lambda replica: replace(replica, failed_scrapes=(*replica.failed_scrapes, failed)))
+            self._keep(
+                place.role,
+                place.owner,
+                lambda replica: replace(replica, failed_scrapes=(*replica.failed_scrapes, failed)),
+            )
 
     def _count(self, raw: bytes) -> None:
         self.kept_bytes += len(raw)
         if self.kept_bytes > MAX_KEPT_BYTES:
-            raise InputError(f"scrapes and readings of more than {MAX_KEPT_BYTES >> 20} MiB; leave out the older ones", str(self.path))
+            raise InputError(
+                f"scrapes and readings of more than {MAX_KEPT_BYTES >> 20} MiB; leave out "
+                "the older ones",
+                str(self.path),
+            )
 
     def _json(self, name: str, file: Reads) -> Any:
         raw = _whole(file, MAX_JSON_BYTES)
@@ -180,7 +225,10 @@ class _Reader:
         self._count(raw)
         values = counted(raw, JSON_MARKS, BUNDLE_VALUES.most)
         if self.kept_values + values > BUNDLE_VALUES.most:
-            self.note(f"{name} was left out: the bundle's documents have more than {BUNDLE_VALUES.most:,} values")
+            self.note(
+                f"{name} was left out: the bundle's documents have more than "
+                f"{BUNDLE_VALUES.most:,} values"
+            )
             return None
         self.kept_values += values
         try:
@@ -190,7 +238,10 @@ class _Reader:
         else:
             if isinstance(found, dict | list):
                 return found
-            self.note(f"{name} was left out: it should be a JSON object, as `kubectl get -o json` prints it")
+            self.note(
+                f"{name} was left out: it should be a JSON object, as `kubectl get -o "
+                "json` prints it"
+            )
         return None
 
     def _bounded(self, name: str, document: Any) -> Any:
@@ -198,7 +249,10 @@ class _Reader:
         listed = document.get("items") if isinstance(document, dict) else document
         if not isinstance(listed, list) or len(listed) <= BUNDLE_OBJECTS.most:
             return document
-        self.note(f"{name} has more than {BUNDLE_OBJECTS.most:,} objects: {len(listed) - BUNDLE_OBJECTS.most:,} were left out")
+        self.note(
+            f"{name} has more than {BUNDLE_OBJECTS.most:,} objects: "
+            f"{len(listed) - BUNDLE_OBJECTS.most:,} were left out"
+        )
         kept = listed[: BUNDLE_OBJECTS.most]
         return {**document, "items": kept} if isinstance(document, dict) else kept
 
@@ -208,7 +262,10 @@ class _Reader:
             why = (
                 self.problems[0]
                 if self.problems
-                else "none of its files lies where a bundle keeps one (metrics/<replica>/<unix seconds>.prom, ...)"
+                else (
+                    "none of its files lies where a bundle keeps one (metrics/<replica>/<unix "
+                    "seconds>.prom, ...)"
+                )
             )
             raise InputError(f"not a bundle: {why}", str(self.path))
         for entry in self.written.replicas:
@@ -219,7 +276,10 @@ class _Reader:
         self._ask_pods()
         self._place_kernel_logs()
         if self._left_out:
-            self.note(f"more than {REPLICAS.most:,} replicas: the others were left out, {self._left_out:,} files or entries of theirs")
+            self.note(
+                f"more than {REPLICAS.most:,} replicas: the others were left out, "
+                f"{self._left_out:,} files or entries of theirs"
+            )
         named = [entry.name for entry in self.written.replicas if entry.name in self.replicas]
         rest = sorted(name for name in self.replicas if name not in named)
         at = self._at()
@@ -238,7 +298,9 @@ class _Reader:
         )
 
     def _gateway_lines(self) -> Iterator[str]:
-        """The lines of every access log: a second pass, so that they are one stream wherever in the archive they lie."""
+        """The lines of every access log: a second pass, so that they are one stream wherever in the
+        archive they lie.
+        """
         for name, place, file in files(self.path, lambda _: None):
             if place.role == "gateway":
                 try:
@@ -247,7 +309,9 @@ class _Reader:
                     self.note(f"{name} was left out: it is {error.what}")
 
     def _ask_pods(self) -> None:
-        """The pods that run the engine tell command line, environment and node; they are the replicas where nothing else names one."""
+        """The pods that run the engine tell command line, environment and node; they are the
+        replicas where nothing else names one.
+        """
         alone = not self.replicas
         for pod in pods(self.kubernetes):
             if (alone and len(self.replicas) < REPLICAS.most) or pod.name in self.replicas:
@@ -261,26 +325,42 @@ class _Reader:
 
     def _place_kernel_logs(self) -> None:
         for node, log in self.kernel_logs.items():
-            owners = [name for name, replica in self.replicas.items() if node in (replica.node, name)]
+            owners = [
+                name for name, replica in self.replicas.items() if node in (replica.node, name)
+            ]
             if not owners and len(self.kernel_logs) == 1:
                 owners = [name for name, replica in self.replicas.items() if replica.node is None]
             if not owners and self.replicas:
-                self.note(f"logs/{node}.kernel.log was left out: no replica runs on {node!r}; say so with `node:` in bundle.yaml")
+                self.note(
+                    f"logs/{node}.kernel.log was left out: no replica runs on {node!r}; "
+                    "say so with `node:` in bundle.yaml"
+                )
             for name in owners or ([] if self.replicas else [node]):
                 self.replicas[name] = replace(self.replica(name), kernel_log=log)
 
     def _at(self) -> float:
-        """The instant to judge at: the newest that a file names, else that Kubernetes names, else that a dated log ends with."""
+        """The instant to judge at: the newest that a file names, else that Kubernetes names, else
+        that a dated log ends with.
+        """
         if self.written.at is not None:
             return self.written.at
         named: list[float] = []
         for replica in self.replicas.values():
             named += [text.at for text in replica.scrapes] + [text.at for text in replica.gpu_texts]
-            named += [reading.at for reading in replica.host] + [failed for failed, _ in replica.failed_scrapes]
+            named += [reading.at for reading in replica.host] + [
+                failed for failed, _ in replica.failed_scrapes
+            ]
         if named or (named := list(_dates(self.kubernetes))):
             return max(named)
-        logs = [log for replica in self.replicas.values() for log in (replica.log, replica.previous_log) if log is not None]
-        return max((log.last_at for log in logs if log.dated and log.last_at is not None), default=0.0)
+        logs = [
+            log
+            for replica in self.replicas.values()
+            for log in (replica.log, replica.previous_log)
+            if log is not None
+        ]
+        return max(
+            (log.last_at for log in logs if log.dated and log.last_at is not None), default=0.0
+        )
 
 
 def _whole(file: Reads, cap_bytes: int) -> bytes | None:

@@ -1,4 +1,6 @@
-"""Every file of a bundle with its place in it, wherever the bundle lies: a directory, an archive, or one loose file."""
+"""Every file of a bundle with its place in it, wherever the bundle lies: a directory, an archive,
+or one loose file.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ _LOOSE_REPLICA = "engine"
 
 
 def files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Place, Reads]]:
-    """Name, place and content of every file that a bundle keeps; what lies wrong is told to `note`, what is no part of one is passed over.
+    """Name, place and content of every file that a bundle keeps; what lies wrong is told to `note`,
+    what is no part of one is passed over.
 
     Errors: InputError where nothing can be opened, or the archive is unsafe.
     """
@@ -26,7 +29,12 @@ def files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Place,
         elif not path.is_file():
             there = path.exists() or path.is_symlink()
             asked = "; give a bundle: a directory, a .tar.gz, one scrape (.prom) or one log (.log)"
-            raise InputError("neither a file nor a directory" if there else f"there is no such file or directory{asked}", str(path))
+            raise InputError(
+                "neither a file nor a directory"
+                if there
+                else f"there is no such file or directory{asked}",
+                str(path),
+            )
         elif archive.is_archive(path):
             entries = _archived(path, note)
         else:
@@ -55,17 +63,26 @@ def _archived(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Re
     try:
         yield from archive.members(path)
     except archive.Truncated as error:
-        note(f"{path.name} is truncated or damaged: {error.what}; only what comes before that was read")
+        note(
+            f"{path.name} is truncated or damaged: {error.what}; only what comes before "
+            "that was read"
+        )
 
 
 def _loose(path: Path) -> tuple[str, Place, Reads]:
-    """One file given instead of a bundle: a scrape, a log, a tool's output or a Kubernetes document, by its name and first bytes."""
+    """One file given instead of a bundle: a scrape, a log, a tool's output or a Kubernetes
+    document, by its name and first bytes.
+    """
     name, at = path.name, path.stat().st_mtime
     file = path.open("rb")
     head = file.read(HEAD_BYTES)
     file.seek(0)
     if tool := next((kind for kind in layout.GPU_KINDS if name.endswith(kind)), None):
-        return name, _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, tool), file
+        return (
+            name,
+            _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, tool),
+            file,
+        )
     if found := _as(f"kubernetes/{name}"):
         return name, found, file
     try:
@@ -77,14 +94,25 @@ def _loose(path: Path) -> tuple[str, Place, Reads]:
         return name, Place("printed", "", at, kind), file
     if kind:
         return name, Place("gpu", _LOOSE_REPLICA, at, kind), file
-    if name.endswith(".prom") or b"# TYPE " in head or b"# HELP " in head or head.startswith(b"vllm:"):
-        return name, _as(f"metrics/{_LOOSE_REPLICA}/{name}") or Place("scrape", _LOOSE_REPLICA, at), file
+    if (
+        name.endswith(".prom")
+        or b"# TYPE " in head
+        or b"# HELP " in head
+        or head.startswith(b"vllm:")
+    ):
+        return (
+            name,
+            _as(f"metrics/{_LOOSE_REPLICA}/{name}") or Place("scrape", _LOOSE_REPLICA, at),
+            file,
+        )
     if found := _as(f"logs/{name}"):
         return name, found, file
     if b"\n" in head and not name.endswith((".json", ".yaml", ".yml")):
         return name, Place("log", path.stem), file
     file.close()
-    raise InputError("not a bundle: neither a directory, a .tar.gz, a scrape (.prom) nor a log (.log)", str(path))
+    raise InputError(
+        "not a bundle: neither a directory, a .tar.gz, a scrape (.prom) nor a log (.log)", str(path)
+    )
 
 
 def _as(name: str) -> Place | None:

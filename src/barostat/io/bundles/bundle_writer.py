@@ -40,14 +40,19 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recording, and the files that its logs were read from (none where they were not to be kept)."""
+    """A recording, and the files that its logs were read from (none where they were not to be
+    kept).
+    """
 
     recording: Recording
     logs: Logs = field(default_factory=Logs)
 
 
-def write(recording: Recording, path: Path, logs: Logs = Logs(), *, force: bool = False) -> dict[str, int]:
-    """The bundle is at `path` (an archive if its name ends in .tar.gz or .tgz, else a directory), and what it holds is counted by kind.
+def write(
+    recording: Recording, path: Path, logs: Logs = Logs(), *, force: bool = False
+) -> dict[str, int]:
+    """The bundle is at `path` (an archive if its name ends in .tar.gz or .tgz, else a directory),
+    and what it holds is counted by kind.
 
     Everything is redacted. A failure leaves nothing behind and what was there before untouched.
     Errors: InputError as `check`; OutsideError if it cannot be written.
@@ -56,18 +61,26 @@ def write(recording: Recording, path: Path, logs: Logs = Logs(), *, force: bool 
     try:
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     except OSError as error:
-        raise OutsideError(f"cannot write beside {path}: {error.strerror}", retryable=False) from None
+        raise OutsideError(
+            f"cannot write beside {path}: {error.strerror}", retryable=False
+        ) from None
     try:
         whole = part / "bundle"
         counts: dict[str, int] = {}
-        target = _Archive(whole, path.name.removesuffix(".tgz").removesuffix(".tar.gz")) if packed else _Directory(whole)
+        target = (
+            _Archive(whole, path.name.removesuffix(".tgz").removesuffix(".tar.gz"))
+            if packed
+            else _Directory(whole)
+        )
         for kind, name, content in _contents(recording, logs):
             target.add(name, content)
             counts[kind] = counts.get(kind, 0) + 1
         target.close()
         _replace(whole, path, part)
     except OSError as error:
-        raise OutsideError(f"the bundle could not be written to {path}: {error.strerror or error}", retryable=True) from None
+        raise OutsideError(
+            f"the bundle could not be written to {path}: {error.strerror or error}", retryable=True
+        ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return counts
@@ -86,9 +99,15 @@ def check(path: Path, *, force: bool) -> bool:
     if not path.parent.is_dir():
         raise InputError(f"its directory {path.parent} does not exist; make it first", str(path))
     if _occupied(path) and not force:
-        raise InputError("is there already and not empty; give another --out, or --force to replace it", str(path))
+        raise InputError(
+            "is there already and not empty; give another --out, or --force to replace it",
+            str(path),
+        )
     if force and path.is_dir() and any(path.iterdir()) and not (path / "bundle.yaml").is_file():
-        raise InputError("is a directory that holds something else than a bundle; --force replaces bundles only", str(path))
+        raise InputError(
+            "is a directory that holds something else than a bundle; --force replaces bundles only",
+            str(path),
+        )
     return packed
 
 
@@ -99,7 +118,9 @@ def _occupied(path: Path) -> bool:
 
 
 def _replace(whole: Path, path: Path, part: Path) -> None:
-    """`path` is the new bundle: one rename where the old one is a file or empty, two where it is a directory that is replaced."""
+    """`path` is the new bundle: one rename where the old one is a file or empty, two where it is a
+    directory that is replaced.
+    """
     if path.is_dir() and not path.is_symlink() and any(path.iterdir()):
         old = part / "replaced"
         path.rename(old)
@@ -136,7 +157,9 @@ class _Directory:
 
 
 class _Archive:
-    """A bundle as a .tar.gz, for its owner only. Times and owners are left out: the same recording gives the same bytes."""
+    """A bundle as a .tar.gz, for its owner only. Times and owners are left out: the same recording
+    gives the same bytes.
+    """
 
     def __init__(self, path: Path, top: str) -> None:
         self._file = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: PTH123, SIM115 - closed in close()
@@ -165,7 +188,13 @@ def _contents(recording: Recording, logs: Logs) -> Iterator[tuple[str, str, Iter
     """Kind, name and redacted content of every file of the bundle."""
     names = _Names()
     entries = tuple(_entry(replica, names.of(replica.name)) for replica in recording.replicas)
-    written = manifest.Manifest(recording.engine, entries, clean(recording.target), recording.at, tuple(map(clean, recording.missing)))
+    written = manifest.Manifest(
+        recording.engine,
+        entries,
+        clean(recording.target),
+        recording.at,
+        tuple(map(clean, recording.missing)),
+    )
     yield "bundle.yaml", "bundle.yaml", [manifest.render(written).encode()]
     for replica in recording.replicas:
         name = names.of(replica.name)
@@ -177,7 +206,11 @@ def _contents(recording: Recording, logs: Logs) -> Iterator[tuple[str, str, Iter
             values = redact_kubernetes.document(dict(reading.values))
             yield "host readings", f"host/{name}/{_instant(reading.at)}.json", [_json(values)]
     for kind, document in recording.kubernetes.items():
-        yield "Kubernetes documents", f"kubernetes/{kind}.json", [_json(redact_kubernetes.document(document))]
+        yield (
+            "Kubernetes documents",
+            f"kubernetes/{kind}.json",
+            [_json(redact_kubernetes.document(document))],
+        )
     for files, ending, cleaned in (
         (logs.current, "log", log_lines),
         (logs.previous, "previous.log", log_lines),
@@ -196,7 +229,9 @@ def _entry(replica: ReplicaRecording, name: str) -> manifest.ReplicaEntry:
         replica.version,
         arguments(replica.args),
         environment(replica.env),
-        redact_kubernetes.document(dict(replica.config_file)) if replica.config_file is not None else None,
+        redact_kubernetes.document(dict(replica.config_file))
+        if replica.config_file is not None
+        else None,
         replica.gpu,
         replica.gpu_memory_gib,
         replica.node,
@@ -207,7 +242,9 @@ def _entry(replica: ReplicaRecording, name: str) -> manifest.ReplicaEntry:
 
 
 class _Names:
-    """File names for replicas and nodes: their own names wherever those can be file names and mean nothing else."""
+    """File names for replicas and nodes: their own names wherever those can be file names and mean
+    nothing else.
+    """
 
     def __init__(self) -> None:
         self._given: dict[str, str] = {}
@@ -215,7 +252,9 @@ class _Names:
     def of(self, name: str) -> str:
         """The same name for the same thing; a different one for a different thing."""
         if name not in self._given:
-            safe = "".join(char if char.isalnum() or char in "-_.:@" else "_" for char in name).lstrip(".")
+            safe = "".join(
+                char if char.isalnum() or char in "-_.:@" else "_" for char in name
+            ).lstrip(".")
             safe = safe.encode()[:180].decode("utf-8", "ignore") or "replica"
             for ending in (".previous", ".kernel", ".log"):
                 safe = safe.removesuffix(ending) if safe != ending else safe
@@ -228,7 +267,9 @@ class _Names:
 
 
 def _instant(at: float) -> str:
-    """Unix seconds as they stand in a file name: whole where they are, else as exact as the number is."""
+    """Unix seconds as they stand in a file name: whole where they are, else as exact as the number
+    is.
+    """
     return str(int(at)) if at == int(at) else f"{at:.6f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,5 @@
-"""What `kubectl describe pod` prints, as the objects that it is printed from: what tickets and chats hold of a pod that is gone.
+"""What `kubectl describe pod` prints, as the objects that it is printed from: what tickets and
+chats hold of a pod that is gone.
 
     Name:             vllm-0                 <- a line at the margin: of the pod; `Name:` begins the next one
     Containers:
@@ -6,8 +7,8 @@
         Last State:     Terminated           <- four: its fields
           Exit Code:    137                  <- six: what belongs to a field
 
-Not told by it, and so not made up: the ages of events (they count from a moment that is not printed), the environment, and whether /dev/shm
-is the host's.
+Not told by it, and so not made up: the ages of events (they count from a moment that is not
+printed), the environment, and whether /dev/shm is the host's.
 Source: kubectl describe, 1.27 to 1.34.
 """
 
@@ -30,7 +31,12 @@ _PRINTED = re.compile(
 """Fields that a log does not have."""
 _GAP = re.compile(r"\s{2,}")
 _TIMES = re.compile(r"\(x(\d{1,9}) over ")
-_PROBE = {"delay": "initialDelaySeconds", "timeout": "timeoutSeconds", "period": "periodSeconds", "#failure": "failureThreshold"}
+_PROBE = {
+    "delay": "initialDelaySeconds",
+    "timeout": "timeoutSeconds",
+    "period": "periodSeconds",
+    "#failure": "failureThreshold",
+}
 _PROBE_PART = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
 _MOUNT = re.compile(r"^(/\S*) from (\S+)")
 _NOTHING = ("", "<none>", "<unset>")
@@ -38,32 +44,72 @@ _OF_OTHERS = ("Roles:", "Replicas:", "Selector:")
 """Of a node, a Deployment, a Service."""
 _HOLD_CONTAINERS = ("Init Containers", "Containers", "Ephemeral Containers")
 _AFTER_CONTAINERS = frozenset(
-    (*_HOLD_CONTAINERS, "Readiness Gates", "Conditions", "Volumes", "QoS Class", "Node-Selectors", "Tolerations", "Events")
+    (
+        *_HOLD_CONTAINERS,
+        "Readiness Gates",
+        "Conditions",
+        "Volumes",
+        "QoS Class",
+        "Node-Selectors",
+        "Tolerations",
+        "Events",
+    )
 )
 _OF_CONTAINER = frozenset(
     (
-        *("Container ID", "Image", "Image ID", "Port", "Ports", "Host Port", "Host Ports", "SeccompProfile", "Command", "Args", "State"),
-        *("Last State", "Ready", "Restart Count", "Limits", "Requests", "Liveness", "Readiness", "Startup", "Environment"),
+        *(
+            "Container ID",
+            "Image",
+            "Image ID",
+            "Port",
+            "Ports",
+            "Host Port",
+            "Host Ports",
+            "SeccompProfile",
+            "Command",
+            "Args",
+            "State",
+        ),
+        *(
+            "Last State",
+            "Ready",
+            "Restart Count",
+            "Limits",
+            "Requests",
+            "Liveness",
+            "Readiness",
+            "Startup",
+            "Environment",
+        ),
         *("Environment Variables from", "Mounts", "Devices"),
     )
 )
-"""A container's last words are printed as they are, lines and all, and a traceback is indented, too: only these names are fields."""
+"""A container's last words are printed as they are, lines and all, and a traceback is indented,
+too: only these names are fields.
+"""
 _OWN, _WITHIN = 4, 6
 """Blanks before a container's fields, and before what belongs to one of these."""
 
 
 def is_described(text: str) -> bool:
     """True for what `kubectl describe pod` prints, whole or from its first lines on."""
-    return bool(re.search(r"^Name: +\S", text, re.MULTILINE) and re.search(r"^(?:Init )?Containers: *$", text, re.MULTILINE))
+    return bool(
+        re.search(r"^Name: +\S", text, re.MULTILINE)
+        and re.search(r"^(?:Init )?Containers: *$", text, re.MULTILINE)
+    )
 
 
 def is_log(text: str, line: re.Pattern[str]) -> bool:
-    """True where a log's `line` stands before what was described, or after all of it; everywhere, where nothing is.
+    """True where a log's `line` stands before what was described, or after all of it; everywhere,
+    where nothing is.
 
-    A container's last words are printed as they are, at the margin, with its other fields behind them.
+    A container's last words are printed as they are, at the margin, with its other fields behind
+    them.
     """
     fields = [found.start() for found in _PRINTED.finditer(text)] if is_described(text) else []
-    return any(not fields or not fields[0] < found.start() < fields[-1] for found in line.finditer(text))
+    return any(
+        not fields or not fields[0] < found.start() < fields[-1] for found in line.finditer(text)
+    )
 
 
 def documents(text: str) -> dict[str, list[Found]]:
@@ -98,14 +144,23 @@ def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
             top[part], parts[part] = field[3] or "", []
         elif line.strip() and part:
             parts[part].append(line)
-    name, namespace, node = top.get("Name", ""), top.get("Namespace", ""), top.get("Node", "").partition("/")[0]
-    containers, before = ([_container(*block) for block in _blocks(parts.get(part, []))] for part in ("Containers", "Init Containers"))
+    name, namespace, node = (
+        top.get("Name", ""),
+        top.get("Namespace", ""),
+        top.get("Node", "").partition("/")[0],
+    )
+    containers, before = (
+        [_container(*block) for block in _blocks(parts.get(part, []))]
+        for part in ("Containers", "Init Containers")
+    )
     status: Found = {
         "phase": top.get("Status", "").partition(" ")[0],
         "containerStatuses": [status for _, status in containers],
         "initContainerStatuses": [status for _, status in before],
         "conditions": [
-            {"type": words[0], "status": words[1]} for line in parts.get("Conditions", [])[1:] if len(words := line.split()) == 2
+            {"type": words[0], "status": words[1]}
+            for line in parts.get("Conditions", [])[1:]
+            if len(words := line.split()) == 2
         ],
     }
     status |= {key.lower(): top[key] for key in ("Reason", "Message") if top.get(key)}
@@ -116,11 +171,26 @@ def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
     }
     if node not in _NOTHING:
         spec["nodeName"] = node
-    if not any(mount["mountPath"] == "/dev/shm" for container, _ in containers for mount in container["volumeMounts"]):
-        spec["hostIPC"] = True  # it is not printed, and 64 MiB must not be claimed where it may be the host's
-    pod: Found = {"kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": status}
+    if not any(
+        mount["mountPath"] == "/dev/shm"
+        for container, _ in containers
+        for mount in container["volumeMounts"]
+    ):
+        spec["hostIPC"] = (
+            True  # it is not printed, and 64 MiB must not be claimed where it may be the host's
+        )
+    pod: Found = {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+        "status": status,
+    }
     about = {"kind": "Pod", "name": name, "namespace": namespace}
-    told = [{**event, "involvedObject": about} for line in parts.get("Events", []) if (event := _event(line))]
+    told = [
+        {**event, "involvedObject": about}
+        for line in parts.get("Events", [])
+        if (event := _event(line))
+    ]
     return pod, told if "Events" in parts else None
 
 
@@ -159,13 +229,23 @@ def _container(name: str, lines: Sequence[str]) -> tuple[Found, Found]:
         "command": under("Command"),
         "args": under("Args"),
         "resources": {"limits": _pairs(under("Limits")), "requests": _pairs(under("Requests"))},
-        "volumeMounts": [{"mountPath": mount[1], "name": mount[2]} for line in under("Mounts") if (mount := _MOUNT.match(line))],
+        "volumeMounts": [
+            {"mountPath": mount[1], "name": mount[2]}
+            for line in under("Mounts")
+            if (mount := _MOUNT.match(line))
+        ],
     }
     for kind in ("Liveness", "Readiness", "Startup"):
         if kind in fields:
-            spec[f"{kind.lower()}Probe"] = {_PROBE[part]: int(number) for part, number in _PROBE_PART.findall(said(kind))}
+            spec[f"{kind.lower()}Probe"] = {
+                _PROBE[part]: int(number) for part, number in _PROBE_PART.findall(said(kind))
+            }
     restarts = said("Restart Count")
-    status: Found = {"name": name, "image": said("Image"), "state": _state(*fields.get("State", ("", [])))}
+    status: Found = {
+        "name": name,
+        "image": said("Image"),
+        "state": _state(*fields.get("State", ("", []))),
+    }
     status["lastState"] = _state(*fields.get("Last State", ("", [])))
     if said("Ready") in ("True", "False"):
         status["ready"] = said("Ready") == "True"
@@ -199,7 +279,11 @@ def _rfc3339(written: str) -> str:
 
 
 def _pairs(lines: Sequence[str]) -> dict[str, str]:
-    return {field[2].strip(): field[3] for line in lines if (field := _FIELD.match(line)) and field[3] not in (None, *_NOTHING)}
+    return {
+        field[2].strip(): field[3]
+        for line in lines
+        if (field := _FIELD.match(line)) and field[3] not in (None, *_NOTHING)
+    }
 
 
 def _volumes(lines: Sequence[str]) -> list[Found]:
@@ -209,15 +293,25 @@ def _volumes(lines: Sequence[str]) -> list[Found]:
         told = _pairs([line.strip() for line in below])
         volume: Found = {"name": name}
         if told.get("Medium") == "Memory":
-            volume["emptyDir"] = {"medium": "Memory"} | ({"sizeLimit": told["SizeLimit"]} if "SizeLimit" in told else {})
+            volume["emptyDir"] = {"medium": "Memory"} | (
+                {"sizeLimit": told["SizeLimit"]} if "SizeLimit" in told else {}
+            )
         found.append(volume)
     return found
 
 
 def _event(line: str) -> Found | None:
-    """One row: type, reason, age, who says it, what. None for the head of the table and for what is no row."""
+    """One row: type, reason, age, who says it, what. None for the head of the table and for what is
+    no row.
+    """
     cells = _GAP.split(line.strip(), maxsplit=4)
     if len(cells) < 5 or cells[0] not in ("Normal", "Warning"):
         return None
     times = _TIMES.search(cells[2])
-    return {"kind": "Event", "type": cells[0], "reason": cells[1], "message": cells[4], "count": int(times[1]) if times else 1}
+    return {
+        "kind": "Event",
+        "type": cells[0],
+        "reason": cells[1],
+        "message": cells[4],
+        "count": int(times[1]) if times else 1,
+    }

@@ -18,7 +18,9 @@ MANIFESTS = ("bundle.yaml", "bundle.yml")
 
 
 def base(path: Path) -> Path:
-    """Where in the directory the bundle lies: itself, or the one subdirectory that is laid out as one."""
+    """Where in the directory the bundle lies: itself, or the one subdirectory that is laid out as
+    one.
+    """
 
     def laid_out(folder: Path) -> bool:
         return any((folder / name).exists() for name in (*FOLDERS, *MANIFESTS))
@@ -30,14 +32,19 @@ def base(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", str(path)) from None
     if len(inside) > 1:
-        raise InputError(f"holds several bundles ({', '.join(entry.name for entry in inside[:3])}); name one of them", str(path))
+        raise InputError(
+            f"holds several bundles ({', '.join(entry.name for entry in inside[:3])}); "
+            "name one of them",
+            str(path),
+        )
     return inside[0] if inside else path
 
 
 def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, BinaryIO]]:
     """Every file of the bundle directory, named as a member of an archive would be.
 
-    What is no regular file, cannot be opened, or is a link that leaves the directory is told to `note` and left out.
+    What is no regular file, cannot be opened, or is a link that leaves the directory is told to
+    `note` and left out.
     """
     root = path.resolve()
     count = 0
@@ -78,16 +85,26 @@ def _files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[Path, bool
         by_link = folder.is_symlink()
         entries = _entries(folder, path, note)
         if name in _PER_REPLICA and len(entries) > REPLICAS.most:
-            note(f"{name} has folders of more than {REPLICAS.most:,} replicas: {len(entries) - REPLICAS.most:,} were left out")
+            note(
+                f"{name} has folders of more than {REPLICAS.most:,} replicas: "
+                f"{len(entries) - REPLICAS.most:,} were left out"
+            )
             entries = entries[: REPLICAS.most]
         for entry in entries:
             inside = name in _PER_REPLICA
             if entry.is_dir() is not inside:
-                found, wanted = ("a file", "a directory named after the replica") if inside else ("a directory", "a file")
+                found, wanted = (
+                    ("a file", "a directory named after the replica")
+                    if inside
+                    else ("a directory", "a file")
+                )
                 note(f"{name}/{entry.name} is {found}, but should be {wanted}; left out")
             elif inside:
                 within, linked = folder / entry.name, by_link or entry.is_symlink()
-                yield from ((within / one.name, linked or one.is_symlink()) for one in _entries(within, path, note))
+                yield from (
+                    (within / one.name, linked or one.is_symlink())
+                    for one in _entries(within, path, note)
+                )
             else:
                 yield folder / entry.name, by_link or entry.is_symlink()
 
@@ -95,7 +112,10 @@ def _files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[Path, bool
 def _entries(folder: Path, path: Path, note: Callable[[str], None]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
+            return sorted(
+                (entry for entry in found if not entry.name.startswith(".")),
+                key=lambda entry: entry.name,
+            )
     except OSError as error:
         note(f"{folder.relative_to(path).as_posix()} cannot be read ({error.strerror}); left out")
         return []

@@ -18,7 +18,18 @@ from typing import Literal
 
 from barostat.io.bundles.folder import MANIFESTS
 
-Role = Literal["manifest", "scrape", "log", "previous-log", "kernel-log", "gpu", "host", "kubernetes", "gateway", "printed"]
+Role = Literal[
+    "manifest",
+    "scrape",
+    "log",
+    "previous-log",
+    "kernel-log",
+    "gpu",
+    "host",
+    "kubernetes",
+    "gateway",
+    "printed",
+]
 GPU_KINDS = ("nvidia-smi.csv", "nvidia-smi.txt", "amd-smi.json", "rocm-smi.json", "dcgm.prom")
 KINDS = {
     "Pod": "pods",
@@ -33,12 +44,15 @@ KINDS = {
 KUBERNETES_KINDS = tuple(KINDS.values())
 _INSTANT = re.compile(r"^(\d{1,16}(?:\.\d{1,9})?)\.(.+)$")
 _MILLISECONDS = 1e11
-"""A number from here on is a date in milliseconds: as seconds it would lie three thousand years ahead."""
+"""A number from here on is a date in milliseconds: as seconds it would lie three thousand years
+ahead.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one file of a bundle is. `owner`: replica, node or kind of object. `at`: unix seconds, 0 where the name has none.
+    """What one file of a bundle is. `owner`: replica, node or kind of object. `at`: unix seconds, 0
+    where the name has none.
 
     `printed` is a loose file of Kubernetes objects; `kind` says in which form.
     """
@@ -57,9 +71,11 @@ class Misplaced:
 
 
 def place(name: str) -> tuple[str, Place | Misplaced] | None:
-    """The folder that holds the bundle (`""` for the top) and what the file is in it; None for a file that is no part of a bundle.
+    """The folder that holds the bundle (`""` for the top) and what the file is in it; None for a
+    file that is no part of a bundle.
 
-    `name` is relative, with slashes. Hidden files (what an editor or a Mac leaves behind) are no part of it.
+    `name` is relative, with slashes. Hidden files (what an editor or a Mac leaves behind) are no
+    part of it.
     """
     parts = PurePosixPath(name).parts
     if not parts or any(part.startswith(".") for part in parts[-3:]):
@@ -86,7 +102,11 @@ def _timed(folder: str, replica: str, file: str) -> Place | Misplaced:
         return Place("host", replica, at)
     if folder == "gpu" and suffix in GPU_KINDS:
         return Place("gpu", replica, at, suffix)
-    wanted = {"metrics": ".prom", "host": ".json", "gpu": " or ".join(f".{kind}" for kind in GPU_KINDS)}[folder]
+    wanted = {
+        "metrics": ".prom",
+        "host": ".json",
+        "gpu": " or ".join(f".{kind}" for kind in GPU_KINDS),
+    }[folder]
     return Misplaced(f"its name should end in {wanted}")
 
 
@@ -95,7 +115,9 @@ def _flat(folder: str, file: str) -> Place | Misplaced:
         kind = file.removesuffix(".json")
         if kind in KUBERNETES_KINDS and kind != file:
             return Place("kubernetes", kind)
-        return Misplaced(f"only {', '.join(f'{kind}.json' for kind in KUBERNETES_KINDS)} are read there")
+        return Misplaced(
+            f"only {', '.join(f'{kind}.json' for kind in KUBERNETES_KINDS)} are read there"
+        )
     stem = file.removesuffix(".log")
     if stem == file or not stem:
         return Misplaced("its name should end in .log")

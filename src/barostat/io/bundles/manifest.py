@@ -38,7 +38,9 @@ class ReplicaEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The whole file. `at`: the instant to judge at, where it is not simply the newest file's. `missing`: as in a recording."""
+    """The whole file. `at`: the instant to judge at, where it is not simply the newest file's.
+    `missing`: as in a recording.
+    """
 
     engine: str = "vllm"
     replicas: tuple[ReplicaEntry, ...] = ()
@@ -50,20 +52,38 @@ class Manifest:
 def parse(text: str, where: str) -> Manifest:
     """The manifest, with every scalar read as it is written (`version: 0.10` is 0.10, not 0.1).
 
-    Errors: InputError with line and column for what is no YAML, another kind or version, an unknown key, or a value of the wrong shape.
+    Errors: InputError with line and column for what is no YAML, another kind or version, an unknown
+    key, or a value of the wrong shape.
     """
     root = composed(text, where)
     reader = _Reader(where)
     if root is None:
         raise InputError(f"empty; it needs `apiVersion: {API_VERSION}` and `kind: {KIND}`", where)
-    keys = reader.mapping(root, ("apiVersion", "kind", "metadata", "engine", "replicas", "target", "at", "missing"), "the bundle")
+    keys = reader.mapping(
+        root,
+        ("apiVersion", "kind", "metadata", "engine", "replicas", "target", "at", "missing"),
+        "the bundle",
+    )
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if key not in keys:
             raise reader.error(root, f"`{key}: {wanted}` is missing")
         if reader.text(keys[key]) != wanted:
-            raise reader.error(keys[key], f"{key} is {reader.text(keys[key])!r}, this version reads {wanted!r}")
-    replicas = tuple(_replica(reader, node) for node in reader.items(keys["replicas"])) if "replicas" in keys else ()
-    if twice := next((name for name, count in Counter(replica.name for replica in replicas).items() if count > 1), None):
+            raise reader.error(
+                keys[key], f"{key} is {reader.text(keys[key])!r}, this version reads {wanted!r}"
+            )
+    replicas = (
+        tuple(_replica(reader, node) for node in reader.items(keys["replicas"]))
+        if "replicas" in keys
+        else ()
+    )
+    if twice := next(
+        (
+            name
+            for name, count in Counter(replica.name for replica in replicas).items()
+            if count > 1
+        ),
+        None,
+    ):
         raise reader.error(keys["replicas"], f"two replicas are named {twice!r}")
     return Manifest(
         reader.optional(keys, "engine", reader.text) or "vllm",
@@ -77,7 +97,9 @@ def parse(text: str, where: str) -> Manifest:
 def render(manifest: Manifest) -> str:
     """The manifest as text that `parse` reads back equal."""
     document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "engine": manifest.engine}
-    document |= _given(target=manifest.target, at=manifest.at, missing=list(manifest.missing) or None)
+    document |= _given(
+        target=manifest.target, at=manifest.at, missing=list(manifest.missing) or None
+    )
     document["replicas"] = [_replica_document(replica) for replica in manifest.replicas]
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
     return text
@@ -98,7 +120,8 @@ def _replica_document(replica: ReplicaEntry) -> dict[str, Any]:
         gpuMemoryGiB=replica.gpu_memory_gib,
         node=replica.node,
         exitCode=replica.exit_code,
-        failedScrapes=[{"at": at, "because": because} for at, because in replica.failed_scrapes] or None,
+        failedScrapes=[{"at": at, "because": because} for at, because in replica.failed_scrapes]
+        or None,
         probe=None
         if probe is None
         else {"at": probe.at}
@@ -112,7 +135,19 @@ def _replica_document(replica: ReplicaEntry) -> dict[str, Any]:
     )
 
 
-_REPLICA_KEYS = ("name", "version", "args", "env", "configFile", "gpu", "gpuMemoryGiB", "node", "exitCode", "failedScrapes", "probe")
+_REPLICA_KEYS = (
+    "name",
+    "version",
+    "args",
+    "env",
+    "configFile",
+    "gpu",
+    "gpuMemoryGiB",
+    "node",
+    "exitCode",
+    "failedScrapes",
+    "probe",
+)
 
 
 def _replica(reader: _Reader, node: yaml.Node) -> ReplicaEntry:
@@ -124,26 +159,44 @@ def _replica(reader: _Reader, node: yaml.Node) -> ReplicaEntry:
     args: tuple[str, ...] | str | None = None
     if "args" in keys and not is_null(keys["args"]):
         given = keys["args"]
-        args = reader.text(given) if isinstance(given, yaml.ScalarNode) else tuple(reader.text(item) for item in reader.items(given))
-    failed = [reader.mapping(item, ("at", "because"), "a failed scrape") for item in reader.items(keys.get("failedScrapes"))]
+        args = (
+            reader.text(given)
+            if isinstance(given, yaml.ScalarNode)
+            else tuple(reader.text(item) for item in reader.items(given))
+        )
+    failed = [
+        reader.mapping(item, ("at", "because"), "a failed scrape")
+        for item in reader.items(keys.get("failedScrapes"))
+    ]
     exit_code = reader.optional(keys, "exitCode", reader.number)
     return ReplicaEntry(
         reader.text(keys["name"]),
         reader.optional(keys, "version", reader.text),
         args,
-        {name: reader.text(value) for name, value in reader.mapping(keys.get("env"), None, "env").items()},
-        reader.plain(keys["configFile"]) if "configFile" in keys and not is_null(keys["configFile"]) else None,
+        {
+            name: reader.text(value)
+            for name, value in reader.mapping(keys.get("env"), None, "env").items()
+        },
+        reader.plain(keys["configFile"])
+        if "configFile" in keys and not is_null(keys["configFile"])
+        else None,
         reader.optional(keys, "gpu", reader.text),
         reader.optional(keys, "gpuMemoryGiB", reader.number),
         reader.optional(keys, "node", reader.text),
         None if exit_code is None else int(exit_code),
-        tuple((reader.number(entry["at"]), reader.text(entry["because"])) for entry in failed if {"at", "because"} <= set(entry)),
+        tuple(
+            (reader.number(entry["at"]), reader.text(entry["because"]))
+            for entry in failed
+            if {"at", "because"} <= set(entry)
+        ),
         _probe(reader, keys["probe"]) if "probe" in keys and not is_null(keys["probe"]) else None,
     )
 
 
 def _probe(reader: _Reader, node: yaml.Node) -> ProbeResult:
-    keys = reader.mapping(node, ("at", "healthOk", "tokenOk", "tokenDetail", "maxModelLen", "version"), "a probe")
+    keys = reader.mapping(
+        node, ("at", "healthOk", "tokenOk", "tokenDetail", "maxModelLen", "version"), "a probe"
+    )
     length = reader.optional(keys, "maxModelLen", reader.number)
     return ProbeResult(
         reader.optional(keys, "at", reader.number) or 0.0,
@@ -157,7 +210,9 @@ def _probe(reader: _Reader, node: yaml.Node) -> ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads composed nodes by the shape that is wanted; what is not of that shape is an InputError at its line and column."""
+    """Reads composed nodes by the shape that is wanted; what is not of that shape is an InputError
+    at its line and column.
+    """
 
     where: str
 
@@ -165,7 +220,9 @@ class _Reader:
         """The error at the node's place."""
         return InputError(what, place(self.where, node.start_mark))
 
-    def mapping(self, node: yaml.Node | None, known: tuple[str, ...] | None, what: str) -> dict[str, yaml.Node]:
+    def mapping(
+        self, node: yaml.Node | None, known: tuple[str, ...] | None, what: str
+    ) -> dict[str, yaml.Node]:
         """The values by key; `known` None takes any key."""
         if node is None or is_null(node):
             return {}
@@ -175,7 +232,9 @@ class _Reader:
         for key, value in node.value:
             name = self.text(key)
             if known is not None and name not in known:
-                raise self.error(key, f"unknown key {name!r} in {what}; known are {', '.join(known)}")
+                raise self.error(
+                    key, f"unknown key {name!r} in {what}; known are {', '.join(known)}"
+                )
             if name in found:
                 raise self.error(key, f"{name!r} is there twice")
             found[name] = value
@@ -218,13 +277,24 @@ class _Reader:
             raise self.error(node, "this should be a mapping of keys to values")
         try:
             value = yaml.SafeLoader("").construct_document(node)
-        except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-            raise self.error(node, f"cannot be read: {(str(error).splitlines() or [''])[0][:120]}") from None
+        except (
+            yaml.YAMLError,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            OverflowError,
+        ) as error:
+            raise self.error(
+                node, f"cannot be read: {(str(error).splitlines() or [''])[0][:120]}"
+            ) from None
         if not isinstance(value, dict):  # a set is written as a mapping
             raise self.error(node, "this should be a mapping of keys to values")
         return {str(key): item for key, item in value.items()}
 
-    def optional(self, keys: Mapping[str, yaml.Node], key: str, read: Callable[[yaml.Node], _T]) -> _T | None:
+    def optional(
+        self, keys: Mapping[str, yaml.Node], key: str, read: Callable[[yaml.Node], _T]
+    ) -> _T | None:
         """The value of a key that may be absent or null."""
         node = keys.get(key)
         return None if node is None or is_null(node) else read(node)

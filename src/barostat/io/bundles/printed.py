@@ -1,4 +1,5 @@
-"""A loose file that holds what `kubectl` or `nvidia-smi` printed: told by its first bytes, whatever it is called, and read as what it is.
+"""A loose file that holds what `kubectl` or `nvidia-smi` printed: told by its first bytes, whatever
+it is called, and read as what it is.
 
 kubectl get ... -o json, -o yaml   objects, put together by their kind
 kubectl describe pod               the same, as far as it prints them
@@ -29,10 +30,14 @@ _JSON = re.compile(r"^\s*[\[{]")
 _JSON_KIND = re.compile(rf'"kind": ?"(?:{"|".join(KINDS)})(?:List)?"')
 _LIVE_JSON = re.compile(r'"(?:status|containerStatuses|involvedObject|regarding)": ?[{\[]')
 _LIVE_YAML = re.compile(r"^(?:  )?(?:status|involvedObject|regarding): *$", re.MULTILINE)
-_YAML_BEGINS = re.compile(r"(?:\s|---[^\n]*\n|#[^\n]*\n)*(?:- )?(?:apiVersion|kind|items|metadata|spec|status):")
+_YAML_BEGINS = re.compile(
+    r"(?:\s|---[^\n]*\n|#[^\n]*\n)*(?:- )?(?:apiVersion|kind|items|metadata|spec|status):"
+)
 _YAML_ENDS = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _YAML_KIND = re.compile(rf"^(?:- | *)kind: (?:{'|'.join(KINDS)}|List)(?:List)?\s*$", re.MULTILINE)
-_TABLE = re.compile(r"^(?:NAMESPACE +)?(NAME +READY +STATUS +RESTARTS|LAST SEEN +TYPE +REASON|NAME +STATUS +ROLES)")
+_TABLE = re.compile(
+    r"^(?:NAMESPACE +)?(NAME +READY +STATUS +RESTARTS|LAST SEEN +TYPE +REASON|NAME +STATUS +ROLES)"
+)
 _GET = {"NAME": "pods", "LAST": "events"}
 _QUERY = re.compile(r"^[a-z_.]+(?: \[[^\]]*\])?(?:, [a-z_.]+(?: \[[^\]]*\])?)+\s*$", re.MULTILINE)
 _LOG_LINE = re.compile(
@@ -63,7 +68,9 @@ def printed(head: str, name: str) -> Printed:
     if table := _TABLE.match(head):
         kind = "nodes" if "ROLES" in table[1] else _GET[table[1].split()[0]]
         raise InputError(
-            f"is the table of kubectl get, which leaves most out; kubectl get {kind} -n NS -o json > {kind}.json is read", name
+            f"is the table of kubectl get, which leaves most out; kubectl get {kind} -n NS "
+            f"-o json > {kind}.json is read",
+            name,
         )
     if "| NVIDIA-SMI" in head:
         return "nvidia-smi.txt"
@@ -78,7 +85,8 @@ def printed(head: str, name: str) -> Printed:
 
 
 def documents(kind: Printed, raw: bytes, source: str) -> dict[str, Any]:
-    """The objects by kind as a bundle has them (`pods`, `events`, ...); kinds that a bundle does not have are passed over.
+    """The objects by kind as a bundle has them (`pods`, `events`, ...); kinds that a bundle does
+    not have are passed over.
 
     Errors: InputError where it is cut off or none of its objects is of such a kind.
     """
@@ -103,15 +111,23 @@ def _decoded(text: str, source: str) -> Any:
     else:
         if why := too_much(text):
             raise InputError(f"no YAML that is read here: {why}", source)
-        roots = [root for part in _YAML_ENDS.split(text) if (root := composed(part, source)) is not None]
+        roots = [
+            root for part in _YAML_ENDS.split(text) if (root := composed(part, source)) is not None
+        ]
         found = [_values(plain_values(root, lambda *_: None)) for root in roots]
-        found = found[0] if len(found) == 1 else [item for one in found for item in items(_unlisted(one))]
+        found = (
+            found[0]
+            if len(found) == 1
+            else [item for one in found for item in items(_unlisted(one))]
+        )
     return _unlisted(found)
 
 
 def _unlisted(found: Any) -> Any:
     kind = str(found.get("kind", "")) if isinstance(found, dict) else ""
-    if kind.endswith("List") and kind != "List":  # the items of a PodList need not say what they are
+    if (
+        kind.endswith("List") and kind != "List"
+    ):  # the items of a PodList need not say what they are
         return [{"kind": kind.removesuffix("List"), **item} for item in items(found)]
     return found
 

@@ -11,13 +11,17 @@ from barostat.core.errors import InputError
 
 DEFAULT_PORT = 8000
 """Where `vllm serve` listens unless told otherwise."""
-_ENDPOINTS = re.compile(r"/(?:metrics|health|version|v1(?:/(?:models|completions|chat/completions))?|docs|ping)?/*$")
+_ENDPOINTS = re.compile(
+    r"/(?:metrics|health|version|v1(?:/(?:models|completions|chat/completions))?|docs|ping)?/*$"
+)
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one engine's HTTP server is. `base` has no slash at its end and no credentials; `name` is short and safe as a file name."""
+    """Where one engine's HTTP server is. `base` has no slash at its end and no credentials; `name`
+    is short and safe as a file name.
+    """
 
     base: str
     name: str
@@ -36,7 +40,8 @@ class Address:
 
 
 def address(text: str) -> Address:
-    """The address meant by `host`, `host:8000`, `:8000`, `8000`, `http://host:8000/` or `http://host:8000/metrics`.
+    """The address meant by `host`, `host:8000`, `:8000`, `8000`, `http://host:8000/` or
+    `http://host:8000/metrics`.
 
     Errors: InputError for what is no HTTP address.
     """
@@ -45,7 +50,11 @@ def address(text: str) -> Address:
         given = f"localhost:{given.lstrip(':')}"
     scheme = _SCHEME.match(given)
     if not scheme and given and (given.startswith((".", "/", "~")) or _is_there(given)):
-        raise InputError("a file, not an address; a recorded bundle or a log is read by `barostat diagnose FILE`, one at a time", text)
+        raise InputError(
+            "a file, not an address; a recorded bundle or a log is read by `barostat "
+            "diagnose FILE`, one at a time",
+            text,
+        )
     url = given if scheme else f"http://{given}"
     try:
         parts = urlsplit(url)
@@ -62,7 +71,11 @@ def address(text: str) -> Address:
     prefix = _ENDPOINTS.sub("", parts.path.rstrip("/") or "/")
     base = f"{parts.scheme.lower()}://{shown}:{port}{prefix}"
     name = re.sub(r"[^\w.:-]+", "_", f"{host}:{port}{prefix}").strip("._")
-    user = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username or parts.password else None
+    user = (
+        (unquote(parts.username or ""), unquote(parts.password or ""))
+        if parts.username or parts.password
+        else None
+    )
     return Address(base, name, host, port, user)
 
 

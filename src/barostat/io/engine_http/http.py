@@ -1,4 +1,6 @@
-"""One HTTP request, bounded in time and size, answered with what came or with a sentence that says why nothing did."""
+"""One HTTP request, bounded in time and size, answered with what came or with a sentence that says
+why nothing did.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,20 @@ MAX_BODY_BYTES = 32 << 20
 CONNECT_S = 3.0
 REDIRECTS = 3
 
-FailureKind = Literal["no-name", "refused", "unreachable", "tls", "no-http", "reset", "time-out", "redirect", "between"]
-"""`between`: what stands between here and the engine failed or forbids it (a cluster's API server): nothing is known of the engine."""
+FailureKind = Literal[
+    "no-name",
+    "refused",
+    "unreachable",
+    "tls",
+    "no-http",
+    "reset",
+    "time-out",
+    "redirect",
+    "between",
+]
+"""`between`: what stands between here and the engine failed or forbids it (a cluster's API server):
+nothing is known of the engine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Nothing came. `why` goes on from the address: "http://x:8000 " + why. `unsent`: nothing of the request has left this machine."""
+    """Nothing came. `why` goes on from the address: "http://x:8000 " + why. `unsent`: nothing of
+    the request has left this machine.
+    """
 
     kind: FailureKind
     why: str
@@ -55,50 +71,93 @@ class Failure:
 
 
 def client(where: Address) -> httpx.AsyncClient:
-    """A client for one engine: asked directly, never through a proxy; certificates are checked against the system's."""
-    secure: ssl.SSLContext | bool = ssl.create_default_context() if where.base.startswith("https:") else False
+    """A client for one engine: asked directly, never through a proxy; certificates are checked
+    against the system's.
+    """
+    secure: ssl.SSLContext | bool = (
+        ssl.create_default_context() if where.base.startswith("https:") else False
+    )
     limits = httpx.Limits(max_connections=8, max_keepalive_connections=4)
     timeout = httpx.Timeout(None, connect=CONNECT_S)
     auth = httpx.BasicAuth(*where.user) if where.user else None
-    return httpx.AsyncClient(verify=secure, limits=limits, timeout=timeout, trust_env=False, auth=auth, headers={"user-agent": "barostat"})
+    return httpx.AsyncClient(
+        verify=secure,
+        limits=limits,
+        timeout=timeout,
+        trust_env=False,
+        auth=auth,
+        headers={"user-agent": "barostat"},
+    )
 
 
 async def ask(
-    session: httpx.AsyncClient, url: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
+    session: httpx.AsyncClient,
+    url: str,
+    *,
+    within_s: float,
+    post: Any = None,
+    max_bytes: int = MAX_BODY_BYTES,
 ) -> Answer | Failure:
-    """The answer within the time, as much of it as came; redirects are followed on the same host only."""
+    """The answer within the time, as much of it as came; redirects are followed on the same host
+    only.
+    """
     received: list[bytes] = []
     head: list[httpx.Response] = []
     try:
         async with asyncio.timeout(within_s):
             for _ in range(REDIRECTS + 1):
                 head.clear()
-                async with session.stream("GET" if post is None else "POST", url, json=post) as response:
+                async with session.stream(
+                    "GET" if post is None else "POST", url, json=post
+                ) as response:
                     if not response.has_redirect_location:
                         head.append(response)
                         cut = await _receive(response, received, max_bytes)
-                        return Answer(response.status_code, response.headers.get("content-type", ""), b"".join(received), cut)
+                        return Answer(
+                            response.status_code,
+                            response.headers.get("content-type", ""),
+                            b"".join(received),
+                            cut,
+                        )
                     target = urljoin(url, response.headers["location"])
                 if post is not None or not _may_follow(session, url, target):
-                    return Failure("redirect", f"sends its callers on to {_without_query(target)}; give the address of the engine itself")
+                    return Failure(
+                        "redirect",
+                        f"sends its callers on to {_without_query(target)}; give the "
+                        "address of the engine itself",
+                    )
                 url = target
-            return Failure("redirect", "redirects in a circle; give the address of the engine itself")
+            return Failure(
+                "redirect", "redirects in a circle; give the address of the engine itself"
+            )
     except TimeoutError:
         why = f"the answer was not complete within {within_s:g} s"
         failure = Failure("time-out", f"did not answer within {within_s:g} s")
     except httpx.HTTPError as error:
         failure = failure_of(error)
-        why = "the connection broke off in the middle of the answer" if failure.kind == "reset" else f"the answer {failure.why}"
+        why = (
+            "the connection broke off in the middle of the answer"
+            if failure.kind == "reset"
+            else f"the answer {failure.why}"
+        )
     except (httpx.InvalidURL, ValueError) as error:
         return Failure("no-http", f"is no address that can be asked ({error})")
     if head and received:
-        return Answer(head[0].status_code, head[0].headers.get("content-type", ""), b"".join(received), why)
+        return Answer(
+            head[0].status_code, head[0].headers.get("content-type", ""), b"".join(received), why
+        )
     return failure
 
 
 def _may_follow(session: httpx.AsyncClient, url: str, target: str) -> bool:
-    """True for the same host; where credentials would go along, only for the same scheme and port too."""
-    return _origin(url) == _origin(target) if session.auth is not None else _origin(url)[1] == _origin(target)[1]
+    """True for the same host; where credentials would go along, only for the same scheme and port
+    too.
+    """
+    return (
+        _origin(url) == _origin(target)
+        if session.auth is not None
+        else _origin(url)[1] == _origin(target)[1]
+    )
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
@@ -124,44 +183,82 @@ UNTRUSTED = "set SSL_CERT_FILE to its authority, or ask the engine behind it ove
 
 
 def failure_of(error: httpx.HTTPError, untrusted: str = UNTRUSTED) -> Failure:
-    """What a broken exchange means, as a sentence that goes on from the address. `untrusted`: what to do about its certificate."""
+    """What a broken exchange means, as a sentence that goes on from the address. `untrusted`: what
+    to do about its certificate.
+    """
     causes = list(_chain(error))
-    # That the handshake waits for more bytes is no error of its own: it is in the chain of every one that takes too long.
-    refused = [cause for cause in causes if isinstance(cause, ssl.SSLError) and not isinstance(cause, _UNFINISHED)]
+    # That the handshake waits for more bytes is no error of its own: it is in the chain of every
+    # one that takes too long.
+    refused = [
+        cause
+        for cause in causes
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, _UNFINISHED)
+    ]
     if refused:
         return Failure("tls", _tls(refused[0], untrusted))
     if any(isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes):
         return Failure("reset", "closed the connection in the TLS handshake")
     if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return Failure("no-name", "has a host name that does not resolve; check the name, or the DNS of this machine")
+        return Failure(
+            "no-name",
+            "has a host name that does not resolve; check the name, or the DNS of this machine",
+        )
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return Failure("refused", "refuses the connection: nothing listens on that port (still starting, ended, or another port?)")
+        return Failure(
+            "refused",
+            "refuses the connection: nothing listens on that port (still starting, ended, "
+            "or another port?)",
+        )
     match error:
         case httpx.ConnectTimeout() | httpx.PoolTimeout():
             return Failure(
                 "time-out",
-                f"did not take the connection within {CONNECT_S:g} s (a firewall, or a network that is not reachable from here?)",
+                f"did not take the connection within {CONNECT_S:g} s (a firewall, or a "
+                "network that is not reachable from here?)",
             )
         case httpx.ConnectError():
-            detail = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), str(error) or "no route")
+            detail = next(
+                (
+                    cause.strerror
+                    for cause in causes
+                    if isinstance(cause, OSError) and cause.strerror
+                ),
+                str(error) or "no route",
+            )
             return Failure("unreachable", f"cannot be reached ({detail})")
         case httpx.UnsupportedProtocol():
-            return Failure("no-http", "is no address that can be asked; write it as http://host:8000", unsent=True)
+            return Failure(
+                "no-http",
+                "is no address that can be asked; write it as http://host:8000",
+                unsent=True,
+            )
         case httpx.LocalProtocolError():  # its own words quote the header, and so the token
-            return Failure("no-http", "cannot be asked so: a header holds what HTTP does not allow, such as a line break", unsent=True)
+            return Failure(
+                "no-http",
+                "cannot be asked so: a header holds what HTTP does not allow, such as a line break",
+                unsent=True,
+            )
         case httpx.DecodingError():
             return Failure("no-http", "is compressed in a way that cannot be undone")
-        case httpx.RemoteProtocolError() if "disconnected" in str(error) or "incomplete" in str(error) or "closed" in str(error):
+        case httpx.RemoteProtocolError() if (
+            "disconnected" in str(error) or "incomplete" in str(error) or "closed" in str(error)
+        ):
             return Failure("reset", "closed the connection without an answer (is it https?)")
         case httpx.RemoteProtocolError():
-            return Failure("no-http", "answers, but not in HTTP (is it https, gRPC, or another program's port?)")
+            return Failure(
+                "no-http",
+                "answers, but not in HTTP (is it https, gRPC, or another program's port?)",
+            )
         case _:
             return Failure("reset", "broke the connection off before it answered")
 
 
 def _tls(error: ssl.SSLError, untrusted: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"has a certificate that this machine does not trust ({error.verify_message}); {untrusted}"
+        return (
+            f"has a certificate that this machine does not trust ({error.verify_message}); "
+            f"{untrusted}"
+        )
     if "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error):
         return "does not speak TLS; try http:// instead of https://"
     return f"fails in the TLS handshake ({error.reason or error})"

@@ -17,7 +17,9 @@ class Looks:
     _tokens: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def take(self, scrapers: Iterable[tuple[str, Scraper]], within_s: float) -> None:
-        """Each is looked at, unless its last look still goes on; what takes longer than `within_s` goes on in the background."""
+        """Each is looked at, unless its last look still goes on; what takes longer than `within_s`
+        goes on in the background.
+        """
         for name, scraper in scrapers:
             if name not in self._busy or self._busy[name].done():
                 self._busy[name] = asyncio.create_task(scraper.look())
@@ -29,7 +31,9 @@ class Looks:
 
     def send_tokens(self, scrapers: Iterable[Scraper]) -> None:
         """Each that has answered is asked for a token, in the background."""
-        self._tokens = [asyncio.create_task(scraper.send_token()) for scraper in scrapers if scraper.answered]
+        self._tokens = [
+            asyncio.create_task(scraper.send_token()) for scraper in scrapers if scraper.answered
+        ]
 
     async def settle(self) -> None:
         """What was under way has come, or its time is over."""

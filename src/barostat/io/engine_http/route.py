@@ -1,4 +1,6 @@
-"""The way to one engine's HTTP server: directly, or through the API server of the cluster that it runs in."""
+"""The way to one engine's HTTP server: directly, or through the API server of the cluster that it
+runs in.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class EngineRoute(Protocol):
     def at(self, path: str) -> str:
         """What was read, as the source of a signal."""
 
-    async def ask(self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES) -> Answer | Failure:
+    async def ask(
+        self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
+    ) -> Answer | Failure:
         """The answer within the time, as much of it as came."""
 
     async def close(self) -> None:
@@ -53,13 +57,23 @@ class DirectRoute:
         """The URL of an endpoint."""
         return self.where.at(path)
 
-    async def ask(self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES) -> Answer | Failure:
+    async def ask(
+        self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
+    ) -> Answer | Failure:
         """The answer within the time, as much of it as came."""
         if self._session is None:
             self._session = client(self.where)
-        found = await ask(self._session, self.where.at(path), within_s=within_s, post=post, max_bytes=max_bytes)
+        found = await ask(
+            self._session, self.where.at(path), within_s=within_s, post=post, max_bytes=max_bytes
+        )
         if isinstance(found, Failure) and found.kind == "no-name" and "." not in self.where.host:
-            found = replace(found, why=f"{found.why}; in a cluster it may be pod/{self.where.host} or deploy/{self.where.host}")
+            found = replace(
+                found,
+                why=(
+                    f"{found.why}; in a cluster it may be pod/{self.where.host} or "
+                    f"deploy/{self.where.host}"
+                ),
+            )
         return found
 
     async def close(self) -> None:

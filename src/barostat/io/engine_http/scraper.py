@@ -1,4 +1,6 @@
-"""One engine's HTTP server: its metrics again and again, what it says about itself, and at most one request of one token."""
+"""One engine's HTTP server: its metrics again and again, what it says about itself, and at most one
+request of one token.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from barostat.io.engine_http.route import EngineRoute
 from barostat.judge.evidence.recording import ProbeResult, Scrape
 
 SCRAPE_S = 10.0
-"""Time for one scrape: what Prometheus gives by default. An API server at its CPU limit takes seconds, and that is when it matters."""
+"""Time for one scrape: what Prometheus gives by default. An API server at its CPU limit takes
+seconds, and that is when it matters.
+"""
 ASIDE_S = 5.0
 THRIFTY_S = 3.0
 """The same for one of hundreds: a few that hang must not hold up the answer about all."""
@@ -29,10 +33,10 @@ _HOPELESS = frozenset({"no-name", "refused", "unreachable", "tls", "no-http", "r
 class Scraper:
     """Asks one engine; keeps what it answered, in time order.
 
-    `answered`: something at the address spoke HTTP. `not_vllm`: a sentence if what answers is another program, for sure.
-    `thrifty`: one of hundreds, asked for its metrics, for its version if it is not `version_known`, and for its health only where these do
-    not come.
-    `hopeless`: why nothing will come within the window; `may_pass`: that may be otherwise in a minute.
+    `answered`: something at the address spoke HTTP. `not_vllm`: a sentence if what answers is
+    another program, for sure. `thrifty`: one of hundreds, asked for its metrics, for its version if
+    it is not `version_known`, and for its health only where these do not come. `hopeless`: why
+    nothing will come within the window; `may_pass`: that may be otherwise in a minute.
     """
 
     where: EngineRoute
@@ -63,17 +67,26 @@ class Scraper:
         if self.thrifty:
             page = await scrape
             aside = [] if isinstance(page, Answer) else [self._health()]
-            await asyncio.gather(*aside, *([self._version()] if first and not aside and not self.version_known else []))
+            await asyncio.gather(
+                *aside,
+                *([self._version()] if first and not aside and not self.version_known else []),
+            )
         else:
-            await asyncio.gather(self._health(), *([self._version(), self._models()] if first else []))
+            await asyncio.gather(
+                self._health(), *([self._version(), self._models()] if first else [])
+            )
             page = await scrape
         self._keep(page, started)
 
     async def _page(self) -> Answer | Failure:
-        return await self.where.ask("/metrics", within_s=THRIFTY_S if self.thrifty else SCRAPE_S, max_bytes=PAGE_BYTES.most)
+        return await self.where.ask(
+            "/metrics", within_s=THRIFTY_S if self.thrifty else SCRAPE_S, max_bytes=PAGE_BYTES.most
+        )
 
     async def send_token(self, within_s: float = PROBE_S) -> None:
-        """One request of one token was sent, the first time this is called and never again; the probe tells what came of it."""
+        """One request of one token was sent, the first time this is called and never again; the
+        probe tells what came of it.
+        """
         if self._token_sent:
             return
         self._token_sent = True
@@ -83,8 +96,13 @@ class Scraper:
             return
         request: dict[str, Any] = {"model": model, "max_tokens": 1, "temperature": 0}
         started = self.clock.now()
-        answer = await self.where.ask("/v1/completions", within_s=within_s, post={**request, "prompt": "Hello"})
-        if isinstance(answer, Answer) and answer.status in (404, 405):  # refused before it was a request: a server for chat only
+        answer = await self.where.ask(
+            "/v1/completions", within_s=within_s, post={**request, "prompt": "Hello"}
+        )
+        if isinstance(answer, Answer) and answer.status in (
+            404,
+            405,
+        ):  # refused before it was a request: a server for chat only
             chat = {**request, "messages": [{"role": "user", "content": "Hello"}]}
             answer = await self.where.ask("/v1/chat/completions", within_s=within_s, post=chat)
         took_s = self.clock.now() - started
@@ -109,7 +127,9 @@ class Scraper:
         await self.where.close()
 
     def forget_before(self, at: float) -> None:
-        """What is older than `at` is dropped, but for the newest scrape before it: rates need a left end."""
+        """What is older than `at` is dropped, but for the newest scrape before it: rates need a
+        left end.
+        """
         older = [scrape for scrape in self.scrapes if scrape.at < at]
         self.scrapes = [*older[-1:], *(scrape for scrape in self.scrapes if scrape.at >= at)]
         self.failed = [entry for entry in self.failed if entry[0] >= at]
@@ -119,12 +139,16 @@ class Scraper:
             self._remark(f"{self.where.base} {page.why}")
             return
         if isinstance(page, Failure):
-            self.hopeless, self.may_pass = (page.why if page.kind in _HOPELESS else ""), page.kind in _MAY_PASS
+            self.hopeless, self.may_pass = (
+                (page.why if page.kind in _HOPELESS else ""),
+                page.kind in _MAY_PASS,
+            )
             self.failed.append((started, f"{self.where.base} {page.why}"))
             return
         self.answered, self.hopeless, self.may_pass = True, "", False
         url = self.where.at("/metrics")
-        # The numbers are those of the moment at which the server made the page: nearer to the middle than to either end.
+        # The numbers are those of the moment at which the server made the page: nearer to the
+        # middle than to either end.
         scrape = Scrape(round((started + self.clock.now()) / 2, 3), page.text, url)
         if wrong := self._wrong(page, scrape):
             self.failed.append((started, wrong))
@@ -136,11 +160,14 @@ class Scraper:
             self.problems.append(f"{url}: {page.cut}; what came was used")
 
     def _wrong(self, page: Answer, scrape: Scrape) -> str:
-        """A sentence if this is no page of an engine's metrics; sets `not_vllm` where that is certain."""
+        """A sentence if this is no page of an engine's metrics; sets `not_vllm` where that is
+        certain.
+        """
         base = self.where.base
         if page.status in (401, 403):
             return (
-                f"{base}: /metrics answers HTTP {page.status}: what stands in front of the engine wants credentials; ask the engine itself"
+                f"{base}: /metrics answers HTTP {page.status}: what stands in front of the "
+                "engine wants credentials; ask the engine itself"
             )
         if page.status >= 500:
             return f"{base}: /metrics answers HTTP {page.status} ({_said(page)})"
@@ -150,11 +177,20 @@ class Scraper:
             kind = scrape.exposition.looks_like
             if kind == "vllm" or (page.cut and kind.startswith("prometheus")):
                 return ""
-            if kind.startswith("prometheus") and self.probe is not None and parse_version(self.probe.version):
-                self._remark(f"{base}: /metrics shows no engine's series: {scrape.exposition.problems[0]}")
+            if (
+                kind.startswith("prometheus")
+                and self.probe is not None
+                and parse_version(self.probe.version)
+            ):
+                self._remark(
+                    f"{base}: /metrics shows no engine's series: {scrape.exposition.problems[0]}"
+                )
                 return ""
             what = _KINDS.get(kind, "holds no metrics")
-        self.not_vllm = f"{base} answers, but it is not vLLM: /metrics {what}; give the address of the engine itself"
+        self.not_vllm = (
+            f"{base} answers, but it is not vLLM: /metrics {what}; give the address of the "
+            "engine itself"
+        )
         return self.not_vllm
 
     def _remark(self, problem: str) -> None:
@@ -162,7 +198,9 @@ class Scraper:
             self.problems.append(problem)
 
     async def _health(self) -> None:
-        answer = await self.where.ask("/health", within_s=THRIFTY_S / 2 if self.thrifty else ASIDE_S)
+        answer = await self.where.ask(
+            "/health", within_s=THRIFTY_S / 2 if self.thrifty else ASIDE_S
+        )
         if isinstance(answer, Answer):
             self.answered = True
             if answer.status in (200, 503) or answer.status >= 500:

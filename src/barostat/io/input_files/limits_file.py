@@ -1,4 +1,6 @@
-"""A limits file: read strictly (every complaint with line and column), written with its reasons, edited in place with its comments kept."""
+"""A limits file: read strictly (every complaint with line and column), written with its reasons,
+edited in place with its comments kept.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ _LARGEST_FILE_BYTES = 1_000_000
 def load(path: Path) -> ServingLimits:
     """The limits in this file.
 
-    Errors: InputError that lists every unknown key, wrong type and impossible value with line and column.
+    Errors: InputError that lists every unknown key, wrong type and impossible value with line and
+    column.
     """
     try:
         with path.open("rb") as opened:
@@ -65,11 +68,16 @@ def parse(text: str, source: str = "limits") -> ServingLimits:
 
     root = composed(text, source)
     if not isinstance(root, yaml.MappingNode):
-        raise InputError(f"a {KIND} document was expected (apiVersion: {API_VERSION}, kind: {KIND}, spec: ...)", source)
+        raise InputError(
+            f"a {KIND} document was expected (apiVersion: {API_VERSION}, kind: {KIND}, spec: ...)",
+            source,
+        )
     problems: list[tuple[int, str]] = []
 
     def say(mark: yaml.Mark, path: str, sentence: str) -> None:
-        problems.append((mark.index, f"{place(source, mark)}: {path + ': ' if path else ''}{sentence}"))
+        problems.append(
+            (mark.index, f"{place(source, mark)}: {path + ': ' if path else ''}{sentence}")
+        )
 
     limits = None
     try:
@@ -81,7 +89,9 @@ def parse(text: str, source: str = "limits") -> ServingLimits:
             for found in wrong:
                 say(*_complaint(root, found))
             with suppress(ValidationError):  # what is right may contradict itself all the same
-                limits = _limits(document().model_validate(_without(given, [found["loc"] for found in wrong])))
+                limits = _limits(
+                    document().model_validate(_without(given, [found["loc"] for found in wrong]))
+                )
     except RecursionError:
         raise InputError("no YAML: nested too deeply", source) from None
     for path, complaint in contradictions(limits) if limits is not None else ():
@@ -92,7 +102,9 @@ def parse(text: str, source: str = "limits") -> ServingLimits:
 
 
 def _without(given: Any, routes: Sequence[Sequence[str | int]]) -> Any:
-    """A copy of the document without what stands at these routes; an item of a list takes its list along."""
+    """A copy of the document without what stands at these routes; an item of a list takes its list
+    along.
+    """
     kept = copy.deepcopy(given)
     for route in routes:
         place: Any = kept
@@ -106,7 +118,11 @@ def _without(given: Any, routes: Sequence[Sequence[str | int]]) -> Any:
 
 def _limits(read: Any) -> ServingLimits:
     name = read.metadata.get("name")
-    return ServingLimits(_dataclass(LimitsSpec, read.spec), read.because, str(name) if isinstance(name, str) else None)
+    return ServingLimits(
+        _dataclass(LimitsSpec, read.spec),
+        read.because,
+        str(name) if isinstance(name, str) else None,
+    )
 
 
 def _dataclass(cls: Any, model: BaseModel) -> Any:
@@ -138,7 +154,9 @@ def _complaint(root: yaml.Node, found: ErrorDetails) -> tuple[yaml.Mark, str, st
     """What the library found, as we say it: where, of which field, and in a sentence."""
     kind, route = found["type"], [part for part in found["loc"] if isinstance(part, str | int)]
     key_mark, node = located(root, route)
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in route).lstrip(".")
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in route).lstrip(
+        "."
+    )
     if kind == "missing":
         return node.start_mark, path.rpartition(".")[0], f"{route[-1]} is missing"
     if kind == "extra_forbidden":
@@ -147,13 +165,28 @@ def _complaint(root: yaml.Node, found: ErrorDetails) -> tuple[yaml.Mark, str, st
     written = f"is {node.value!r}; " if isinstance(node, yaml.ScalarNode) else ""
     if kind == "literal_error":
         expected = str(found["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
-        return node.start_mark, path, f"{written}{'one of ' if ', ' in expected else ''}{expected} was expected"
+        return (
+            node.start_mark,
+            path,
+            f"{written}{'one of ' if ', ' in expected else ''}{expected} was expected",
+        )
     if kind in _SHAPES:
         return node.start_mark, path, written + _SHAPES[kind]
-    bound = next(((words, found["ctx"][name]) for name, words in _BOUND_WORDS.items() if name in found.get("ctx", {})), None)
+    bound = next(
+        (
+            (words, found["ctx"][name])
+            for name, words in _BOUND_WORDS.items()
+            if name in found.get("ctx", {})
+        ),
+        None,
+    )
     if bound is not None and isinstance(node, yaml.ScalarNode):
         return node.start_mark, path, f"is {node.value}; it must be {bound[0]} {bound[1]:g}"
-    return node.start_mark, path, written + (f"it must be {bound[0]} {bound[1]:g}" if bound else found["msg"])
+    return (
+        node.start_mark,
+        path,
+        written + (f"it must be {bound[0]} {bound[1]:g}" if bound else found["msg"]),
+    )
 
 
 def _keys_at(route: Sequence[str | int]) -> list[str]:
@@ -187,7 +220,10 @@ def as_document(limits: ServingLimits) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        made = {camel(field.name): _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        made = {
+            camel(field.name): _plain(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+        }
         return {key: item for key, item in made.items() if item not in (None, {}, [])}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -202,7 +238,8 @@ def render(limits: ServingLimits) -> str:
 
 
 def with_value(text: str, path: str, value: float | str | bool) -> str:
-    """The same file with one value changed or added; comments, order and everything else stay as they are.
+    """The same file with one value changed or added; comments, order and everything else stay as
+    they are.
 
     `path`: `spec.engine.maxNumSeqs`. Errors: InputError where the parent of the path is not there.
     """

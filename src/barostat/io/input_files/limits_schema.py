@@ -1,5 +1,7 @@
-"""The limits document for a schema library: one model made from the dataclasses of `core.limits`, and of it the checks of a file, the JSON
-Schema and the Kubernetes CRD. Nothing is described twice ([schema-library](docs/decisions/schema-library.md))."""
+"""The limits document for a schema library: one model made from the dataclasses of `core.limits`,
+and of it the checks of a file, the JSON Schema and the Kubernetes CRD. Nothing is described twice
+([schema-library](docs/decisions/schema-library.md)).
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,17 @@ class Document(BaseModel):
 @cache
 def model_of(cls: type) -> type[BaseModel]:
     """The model of one dataclass: the same fields, spelled as a file spells them, and no others."""
-    fields: dict[str, Any] = {name: (_kind(name, hint), ... if name in required(cls) else None) for name, hint in fields_of(cls).values()}
+    fields: dict[str, Any] = {
+        name: (_kind(name, hint), ... if name in required(cls) else None)
+        for name, hint in fields_of(cls).values()
+    }
     config = ConfigDict(extra="forbid", alias_generator=camel, title=cls.__name__)
-    return create_model(cls.__name__, __config__=config, __doc__=(cls.__doc__ or "").split("\n")[0], **fields)
+    return create_model(
+        cls.__name__,
+        __config__=config,
+        __doc__=" ".join((cls.__doc__ or "").split("\n\n")[0].split()),
+        **fields,
+    )
 
 
 @cache
@@ -56,8 +66,17 @@ def _kind(name: str, hint: Any) -> Any:
         return hint
     low, high, exclusive = bounds(name, hint)
     extra: Any = {"format": "int64"} if hint is int else None
-    field = Field(gt=low, le=high, json_schema_extra=extra) if exclusive else Field(ge=low, le=high, json_schema_extra=extra)
-    return Annotated[hint, field, Strict(), BeforeValidator(lambda given: given.value if isinstance(given, Written) else given)]
+    field = (
+        Field(gt=low, le=high, json_schema_extra=extra)
+        if exclusive
+        else Field(ge=low, le=high, json_schema_extra=extra)
+    )
+    return Annotated[
+        hint,
+        field,
+        Strict(),
+        BeforeValidator(lambda given: given.value if isinstance(given, Written) else given),
+    ]
 
 
 def schema_of(cls: type) -> dict[str, Any]:
@@ -72,8 +91,13 @@ def schema_of(cls: type) -> dict[str, Any]:
             return node
         if "$ref" in node:
             return resolved(definitions[node["$ref"].rsplit("/", 1)[-1]])
-        kept = {key: value for key, value in node.items() if names or key not in ("title", "default")}
-        return {key: resolved(value, names=key == "properties" and not names) for key, value in kept.items()}
+        kept = {
+            key: value for key, value in node.items() if names or key not in ("title", "default")
+        }
+        return {
+            key: resolved(value, names=key == "properties" and not names)
+            for key, value in kept.items()
+        }
 
     made: dict[str, Any] = resolved(whole)
     return made
@@ -131,13 +155,18 @@ def crd() -> dict[str, Any]:
 
 
 def _structural(schema: Any) -> Any:
-    """The schema as a CRD may state it: OpenAPI v3 has a flag for exclusive bounds, and unknown fields are refused by strict validation
-    instead."""
+    """The schema as a CRD may state it: OpenAPI v3 has a flag for exclusive bounds, and unknown
+    fields are refused by strict validation instead.
+    """
     if isinstance(schema, list):
         return [_structural(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _structural(value) for key, value in schema.items() if not (key == "additionalProperties" and value is False)}
+    made = {
+        key: _structural(value)
+        for key, value in schema.items()
+        if not (key == "additionalProperties" and value is False)
+    }
     if isinstance(low := made.get("exclusiveMinimum"), int | float):
         made["minimum"], made["exclusiveMinimum"] = low, True
     return made

@@ -10,7 +10,9 @@ from barostat.core.errors import InputError
 
 CHUNK_BYTES = 1 << 20
 MAX_LINE_CHARS = 64 * 1024
-"""A longer line is cut: no line that we know is longer, and a binary file may be one single line."""
+"""A longer line is cut: no line that we know is longer, and a binary file may be one single
+line.
+"""
 _SNIFF_BYTES = 8192
 _GZIP = b"\x1f\x8b"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -30,7 +32,8 @@ class NotText(InputError):
 def lines(file: Reads) -> Iterator[str]:
     """The lines of a text file without their ends, at most one chunk in memory.
 
-    Bytes that are no UTF-8 become U+FFFD; UTF-16 with its mark (a PowerShell redirection) is read as such; a line beyond the cap is cut.
+    Bytes that are no UTF-8 become U+FFFD; UTF-16 with its mark (a PowerShell redirection) is read
+    as such; a line beyond the cap is cut.
     Errors: NotText for compressed or binary content.
     """
     head = file.read(_SNIFF_BYTES)
@@ -67,5 +70,7 @@ def _binary(head: bytes) -> bool:
     if head.count(0) > len(head) // 64:
         return True
     text = head.decode("utf-8", errors="replace")
-    odd = sum(1 for char in text if char == "\ufffd" or (char < " " and char not in "\t\n\r\x1b\x08"))
+    odd = sum(
+        1 for char in text if char == "\ufffd" or (char < " " and char not in "\t\n\r\x1b\x08")
+    )
     return odd > len(text) // 4

@@ -28,7 +28,8 @@ def piped_in(where: str = STDIN) -> BinaryIO:
 
 @contextmanager
 def as_file(given: str) -> Iterator[Path]:
-    """The file; of `-` and of a pipe (process substitution) a copy of all that came, gone afterwards. Ctrl-C ends what goes on for ever.
+    """The file; of `-` and of a pipe (process substitution) a copy of all that came, gone
+    afterwards. Ctrl-C ends what goes on for ever.
 
     Errors: InputError where `-` is a terminal, or the copy cannot be written.
     """
@@ -36,7 +37,11 @@ def as_file(given: str) -> Iterator[Path]:
         yield Path(given)
         return
     if given == STDIN and (sys.stdin is None or sys.stdin.isatty()):
-        raise InputError("stands for what is piped in, and nothing is: kubectl logs --previous POD | barostat diagnose --log -", "--log -")
+        raise InputError(
+            "stands for what is piped in, and nothing is: kubectl logs --previous POD | "
+            "barostat diagnose --log -",
+            "--log -",
+        )
     import tempfile  # dear, and most runs know only how a pipe is written
 
     with tempfile.TemporaryDirectory(prefix="barostat-") as folder:

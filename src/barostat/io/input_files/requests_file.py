@@ -1,8 +1,11 @@
-"""A workload's rows from a file, with everything that a scheduler looks at: arrivals, lengths, priorities, shared prefixes.
+"""A workload's rows from a file, with everything that a scheduler looks at: arrivals, lengths,
+priorities, shared prefixes.
 
-Our own rows, as JSONL or CSV: {request_id?, arrival_s, input_tokens, output_tokens, priority?, prompt_token_ids? | hash_ids?}.
-A row of our own that is wrong is an error that names its line; arrivals are taken as they are written. Published traces (Mooncake
-with its block hashes, Azure, BurstGPT and what else io.traces knows) start at 0, and rows of theirs that say too little are left out.
+Our own rows, as JSONL or CSV: {request_id?, arrival_s, input_tokens, output_tokens, priority?,
+prompt_token_ids? | hash_ids?}. A row of our own that is wrong is an error that names its line;
+arrivals are taken as they are written. Published traces (Mooncake with its block hashes, Azure,
+BurstGPT and what else io.traces knows) start at 0, and rows of theirs that say too little are left
+out.
 """
 
 from __future__ import annotations
@@ -27,17 +30,24 @@ _LARGEST = 100_000_000
 _LATEST_S = 4_000_000_000  # unix seconds of this century; in nanoseconds it fits 64 bits
 
 
-def read_requests(path: Path, block_tokens: int, id_tokens: int | None = None) -> tuple[list[Row], list[str]]:
+def read_requests(
+    path: Path, block_tokens: int, id_tokens: int | None = None
+) -> tuple[list[Row], list[str]]:
     """The rows of the file, and what is worth saying about it.
 
-    `id_tokens`: tokens that one of hash_ids stands for; without it, the block size if the rows agree with it, else what they agree with.
+    `id_tokens`: tokens that one of hash_ids stands for; without it, the block size if the rows
+    agree with it, else what they agree with.
     Errors: InputError where the file cannot be read, or a row of our own is wrong (with its line).
     """
     return parse_requests(read_whole(path), str(path), block_tokens, id_tokens, path)
 
 
 def parse_requests(
-    text: str, source: str, block_tokens: int, id_tokens: int | None = None, path: Path | None = None
+    text: str,
+    source: str,
+    block_tokens: int,
+    id_tokens: int | None = None,
+    path: Path | None = None,
 ) -> tuple[list[Row], list[str]]:
     """The same for a text."""
     first = next((line for line in text.splitlines() if line.strip()), "")
@@ -75,7 +85,10 @@ def _lines(text: str, first: str, source: str) -> Iterator[tuple[int, Mapping[st
         reader = csv.DictReader(io.StringIO(text))
         try:
             for row in reader:
-                yield reader.line_num, {str(key): value for key, value in row.items() if value not in ("", None)}
+                yield (
+                    reader.line_num,
+                    {str(key): value for key, value in row.items() if value not in ("", None)},
+                )
         except csv.Error as error:
             raise InputError(f"no CSV: {error}", f"{source}:{reader.line_num}") from None
         return
@@ -98,7 +111,9 @@ def _owned(text: str, first: str, source: str, problems: list[str]) -> list[Row]
         else:
             empty += 1
     if empty:
-        problems.append(f"{source}: left out {many(empty, 'row')} with no output: an engine refuses them")
+        problems.append(
+            f"{source}: left out {many(empty, 'row')} with no output: an engine refuses them"
+        )
     return rows
 
 
@@ -109,7 +124,10 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
         raise InputError(f"arrival_s must not be negative, not {arrival_s:g}", where)
     if arrival_s > _LATEST_S:
         raise InputError(f"arrival_s must be at most {_LATEST_S:,} s, not {arrival_s:g}", where)
-    input_tokens, output_tokens = _whole(row, "input_tokens", where), _whole(row, "output_tokens", where)
+    input_tokens, output_tokens = (
+        _whole(row, "input_tokens", where),
+        _whole(row, "output_tokens", where),
+    )
     if input_tokens < 1 or output_tokens < 0:
         raise InputError("input_tokens must be at least 1, output_tokens not negative", where)
     prompt = _ids(row.get("prompt_token_ids"), "prompt_token_ids", where)
@@ -117,7 +135,9 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
     if prompt is not None and hashes is not None:
         raise InputError("a row has prompt_token_ids or hash_ids, not both", where)
     if prompt is not None and len(prompt) != input_tokens:
-        raise InputError(f"prompt_token_ids has {len(prompt)} tokens, input_tokens says {input_tokens}", where)
+        raise InputError(
+            f"prompt_token_ids has {len(prompt)} tokens, input_tokens says {input_tokens}", where
+        )
     priority = _whole(row, "priority", where) if row.get("priority") is not None else 0
     name, session = row.get("request_id"), row.get("session_id")
     return Row(
@@ -129,7 +149,11 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
 def _number(row: Mapping[str, Any], name: str, where: str) -> float:
     value = row.get(name)
     try:
-        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+        number = (
+            float(value)
+            if isinstance(value, int | float | str) and not isinstance(value, bool)
+            else math.nan
+        )
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
@@ -140,7 +164,9 @@ def _number(row: Mapping[str, Any], name: str, where: str) -> float:
 def _whole(row: Mapping[str, Any], name: str, where: str) -> int:
     number = _number(row, name, where)
     if number != int(number) or abs(number) > _LARGEST:
-        raise InputError(f"{name} must be a whole number of at most {_LARGEST:,}, not {row.get(name)!r}", where)
+        raise InputError(
+            f"{name} must be a whole number of at most {_LARGEST:,}, not {row.get(name)!r}", where
+        )
     return int(number)
 
 
@@ -159,7 +185,9 @@ def _ids(value: object, name: str, where: str) -> tuple[int, ...] | None:
                 found.extend(range(start, end + 1))
             return tuple(found)
         except ValueError:
-            raise InputError(f"{name} must be whole numbers and ranges such as 14-27", where) from None
+            raise InputError(
+                f"{name} must be whole numbers and ranges such as 14-27", where
+            ) from None
     if not isinstance(value, list) or any(type(item) is not int for item in value):
         raise InputError(f"{name} must be a list of whole numbers", where)
     return tuple(value)
@@ -182,7 +210,9 @@ def _mooncake(text: str, first: str, source: str, problems: list[str]) -> Iterat
             continue
         yield Row("", at_s, *tokens, hash_ids=hashes, id_tokens=512)
     if bad:
-        problems.append(f"{source}: left out {many(bad, 'row')} without a usable time, input or output")
+        problems.append(
+            f"{source}: left out {many(bad, 'row')} without a usable time, input or output"
+        )
 
 
 def _published(path: Path, problems: list[str]) -> list[Row]:
@@ -192,16 +222,26 @@ def _published(path: Path, problems: list[str]) -> list[Row]:
     problems.extend(said)
     usable = [row for row in arrivals if row.input_tokens >= 1 and row.output_tokens >= 1]
     if len(usable) < len(arrivals):
-        problems.append(f"{path}: left out {many(len(arrivals) - len(usable), 'row')} with no input or no output")
+        problems.append(
+            f"{path}: left out {many(len(arrivals) - len(usable), 'row')} with no input or "
+            "no output"
+        )
     return [Row("", row.arrival_s, row.input_tokens, row.output_tokens) for row in usable]
 
 
-def _with_id_tokens(rows: list[Row], source: str, block_tokens: int, id_tokens: int | None) -> list[Row]:
+def _with_id_tokens(
+    rows: list[Row], source: str, block_tokens: int, id_tokens: int | None
+) -> list[Row]:
     """Every row named and every id of known length."""
-    if id_tokens is None and any(row.hash_ids is not None and row.id_tokens is None for row in rows):
+    if id_tokens is None and any(
+        row.hash_ids is not None and row.id_tokens is None for row in rows
+    ):
         id_tokens = _agreed(rows, (block_tokens, *_ID_TOKENS))
         if id_tokens is None:
-            raise InputError("how many tokens one of hash_ids stands for is not clear: say --hash-block-size", source)
+            raise InputError(
+                "how many tokens one of hash_ids stands for is not clear: say --hash-block-size",
+                source,
+            )
     named = []
     seen: set[str] = set()
     for number, row in enumerate(rows):
@@ -227,9 +267,13 @@ def _with_id_tokens(rows: list[Row], source: str, block_tokens: int, id_tokens: 
 
 
 def _agreed(rows: Iterable[Row], sizes: Iterable[int]) -> int | None:
-    """The first size with which every row's number of ids agrees, a part-filled last block counted or not."""
+    """The first size with which every row's number of ids agrees, a part-filled last block counted
+    or not.
+    """
     pairs = {(row.input_tokens, len(row.hash_ids)) for row in rows if row.hash_ids is not None}
     for size in sizes:
-        if all(count == -(-tokens // size) for tokens, count in pairs) or all(count == tokens // size for tokens, count in pairs):
+        if all(count == -(-tokens // size) for tokens, count in pairs) or all(
+            count == tokens // size for tokens, count in pairs
+        ):
             return size
     return None

@@ -23,9 +23,15 @@ def secret_in(path: Path) -> str:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Everybody on this machine can read the file, and who runs this could change that: it is theirs. A mounted Secret is not."""
+    """Everybody on this machine can read the file, and who runs this could change that: it is
+    theirs. A mounted Secret is not.
+    """
     try:
         found = path.stat()
     except OSError:
         return False
-    return bool(found.st_mode & stat.S_IROTH) and found.st_uid == os.geteuid() and os.access(path, os.W_OK)
+    return (
+        bool(found.st_mode & stat.S_IROTH)
+        and found.st_uid == os.geteuid()
+        and os.access(path, os.W_OK)
+    )

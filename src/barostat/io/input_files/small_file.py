@@ -1,4 +1,6 @@
-"""A small file that somebody else's configuration names: a token, a certificate. A device or a pipe in its place holds nothing up."""
+"""A small file that somebody else's configuration names: a token, a certificate. A device or a pipe
+in its place holds nothing up.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from barostat.core.bounds import CREDENTIAL_BYTES
 def read_small(path: Path, most_bytes: int = CREDENTIAL_BYTES.most) -> bytes:
     """All of a regular file.
 
-    Errors: OSError, with a `strerror` that says why: also for what is no regular file, and for one that is larger.
+    Errors: OSError, with a `strerror` that says why: also for what is no regular file, and for one
+    that is larger.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

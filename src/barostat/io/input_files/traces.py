@@ -1,6 +1,8 @@
-"""Request traces as they are published -> arrivals: Azure, Mooncake, BurstGPT, ServeGen, and rows of our own.
+"""Request traces as they are published -> arrivals: Azure, Mooncake, BurstGPT, ServeGen, and rows
+of our own.
 
-A CSV or JSONL file, gzipped or not; the columns are known by their names, whatever their order and case.
+A CSV or JSONL file, gzipped or not; the columns are known by their names, whatever their order and
+case.
     Azure      TIMESTAMP, ContextTokens, GeneratedTokens            BurstGPT  Timestamp, Model, Request tokens, Response tokens, ...
     Mooncake   {"timestamp" (ms), "input_length", "output_length"}  ours      {"arrival_s", "input_tokens", "output_tokens"}
 """
@@ -52,9 +54,11 @@ _LARGEST_TOKENS = 100_000_000
 
 
 def read_trace(path: Path) -> tuple[list[Arrival], list[str]]:
-    """The arrivals of this file, ascending, and what was wrong with it (rows left out, a sentence each kind).
+    """The arrivals of this file, ascending, and what was wrong with it (rows left out, a sentence
+    each kind).
 
-    Errors: InputError where the file cannot be read or holds no usable row, or some of its rows have a time and some do not.
+    Errors: InputError where the file cannot be read or holds no usable row, or some of its rows
+    have a time and some do not.
     """
     try:
         found, problems = parse_trace(read_whole(path), str(path))
@@ -62,11 +66,15 @@ def read_trace(path: Path) -> tuple[list[Arrival], list[str]]:
         raise InputError(f"no CSV: {error}", str(path)) from None
     if not found:
         raise InputError(
-            "holds no request with input and output tokens; columns are known as input_tokens, ContextTokens, input_length, Request tokens",
+            "holds no request with input and output tokens; columns are known as "
+            "input_tokens, ContextTokens, input_length, Request tokens",
             str(path),
         )
     start = min(row.arrival_s for row in found)
-    moved = sorted((Arrival(row.arrival_s - start, row.input_tokens, row.output_tokens) for row in found), key=lambda row: row.arrival_s)
+    moved = sorted(
+        (Arrival(row.arrival_s - start, row.input_tokens, row.output_tokens) for row in found),
+        key=lambda row: row.arrival_s,
+    )
     return moved, problems
 
 
@@ -86,8 +94,11 @@ class _Lines:
         return self._rest
 
 
-def _rows(file: Iterable[str], source: str, broken: list[InputError]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The rows of a CSV, a JSONL or a JSON list, by their first character, and where each is. `broken` gets what is no JSON.
+def _rows(
+    file: Iterable[str], source: str, broken: list[InputError]
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The rows of a CSV, a JSONL or a JSON list, by their first character, and where each is.
+    `broken` gets what is no JSON.
 
     Errors: InputError for JSON that is nested too deeply.
     """
@@ -95,7 +106,11 @@ def _rows(file: Iterable[str], source: str, broken: list[InputError]) -> Iterato
     first = next(iter(lines), "")
     if first.lstrip().startswith("["):
         decoded = _decoded(first + "".join(lines), source, broken)
-        yield from ((f"{source}: row {number}", row) for number, row in enumerate(decoded or [], 1) if isinstance(row, dict))
+        yield from (
+            (f"{source}: row {number}", row)
+            for number, row in enumerate(decoded or [], 1)
+            if isinstance(row, dict)
+        )
     elif first.lstrip().startswith("{"):
         for line in chain([first], lines):
             where = f"{source}:{lines.number}"
@@ -116,7 +131,9 @@ def _decoded(text: str, where: str, broken: list[InputError]) -> Any:
         return None
 
 
-def _arrivals(rows: Iterable[tuple[str, Mapping[str, object]]], source: str) -> tuple[list[Arrival], list[str]]:
+def _arrivals(
+    rows: Iterable[tuple[str, Mapping[str, object]]], source: str
+) -> tuple[list[Arrival], list[str]]:
     found: list[Arrival] = []
     times = _Times()
     bad = 0
@@ -137,7 +154,9 @@ def _arrivals(rows: Iterable[tuple[str, Mapping[str, object]]], source: str) -> 
     if bad:
         problems.append(f"{source}: left out {many(bad, 'row')} without input or output tokens")
     if times.check():
-        problems.append(f"{source}: no time of arrival in {many(len(found), 'row')}: bursts cannot be told")
+        problems.append(
+            f"{source}: no time of arrival in {many(len(found), 'row')}: bursts cannot be told"
+        )
     return found, problems
 
 
@@ -150,8 +169,17 @@ class _Times:
         self._unread: InputError | None = None
 
     def read(self, named: Mapping[str, object], row: Mapping[str, object], where: str) -> float:
-        """The row's time in its own unit; 0 where it has none. What is wrong with it is told by `check`."""
-        name = next((name for name in _ARRIVAL_S if named.get(name) not in (None, "") and not isinstance(named[name], bool)), "")
+        """The row's time in its own unit; 0 where it has none. What is wrong with it is told by
+        `check`.
+        """
+        name = next(
+            (
+                name
+                for name in _ARRIVAL_S
+                if named.get(name) not in (None, "") and not isinstance(named[name], bool)
+            ),
+            "",
+        )
         number = _number(named.get(name))
         at_s = _date(str(named.get(name))) if number is None else number
         if at_s is None or not math.isfinite(at_s):
@@ -168,7 +196,8 @@ class _Times:
     def check(self) -> bool:
         """True where no row had a time.
 
-        Errors: InputError naming the first row that has none where others have one, or a number where others have dates.
+        Errors: InputError naming the first row that has none where others have one, or a number
+        where others have dates.
         """
         if self._unread is not None and self._dated is not None:
             raise self._unread
@@ -177,8 +206,16 @@ class _Times:
 
 def _no_time(row: Mapping[str, object]) -> str:
     """What the row has in place of a time, under the file's own name for it."""
-    found = [(str(key).strip(), value) for key, value in row.items() if key is not None and str(key).strip().lower() in _ARRIVAL_S]
-    name, value = min(found, key=lambda pair: (pair[1] in (None, ""), _ARRIVAL_S.index(pair[0].lower())), default=("", None))
+    found = [
+        (str(key).strip(), value)
+        for key, value in row.items()
+        if key is not None and str(key).strip().lower() in _ARRIVAL_S
+    ]
+    name, value = min(
+        found,
+        key=lambda pair: (pair[1] in (None, ""), _ARRIVAL_S.index(pair[0].lower())),
+        default=("", None),
+    )
     return f"{name} {value!r:.60} is no time" if name else "the row has no time, which others have"
 
 
@@ -203,7 +240,9 @@ def _number(value: object) -> float | None:
 
 
 def _date(text: str) -> float | None:
-    """`2023-11-16 18:15:46.6805900` in seconds, whatever the digits of its fraction; UTC unless it says otherwise, as in `+00:00`."""
+    """`2023-11-16 18:15:46.6805900` in seconds, whatever the digits of its fraction; UTC unless it
+    says otherwise, as in `+00:00`.
+    """
     text = text.strip()
     fraction = _FRACTION.search(text)
     if fraction is not None:
@@ -219,7 +258,8 @@ def _date(text: str) -> float | None:
 def parse_trace(text: str, source: str = "trace") -> tuple[list[Arrival], list[str]]:
     """The arrivals of a text, for tests and pipes.
 
-    Errors: InputError naming the line of what is no time among times, is nested too deeply, or is no JSON where no row is usable.
+    Errors: InputError naming the line of what is no time among times, is nested too deeply, or is
+    no JSON where no row is usable.
     """
     broken: list[InputError] = []
     found, problems = _arrivals(_rows(io.StringIO(text), source, broken), source)

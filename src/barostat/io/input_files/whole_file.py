@@ -15,7 +15,8 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_whole(path: Path) -> str:
-    """The file's text without its byte-order mark; bytes that are no UTF-8 become U+FFFD. By its first bytes, gzip is unpacked.
+    """The file's text without its byte-order mark; bytes that are no UTF-8 become U+FFFD. By its
+    first bytes, gzip is unpacked.
 
     Errors: InputError where it cannot be read or unpacked.
     """
@@ -33,5 +34,7 @@ def read_whole(path: Path) -> str:
 def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     data = file.read(WHOLE_FILE_BYTES.most + 1)
     if len(data) > WHOLE_FILE_BYTES.most:
-        raise InputError(f"larger than {WHOLE_FILE_BYTES.most >> 20} MiB; give a part of it", str(path))
+        raise InputError(
+            f"larger than {WHOLE_FILE_BYTES.most >> 20} MiB; give a part of it", str(path)
+        )
     return data

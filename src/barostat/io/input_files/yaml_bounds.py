@@ -8,13 +8,18 @@ from barostat.core.bounds import YAML_DEPTH, YAML_NODES
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where it is there: ten times as fast."""
-_STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+_STARTS, _ENDS = (
+    (yaml.MappingStartEvent, yaml.SequenceStartEvent),
+    (yaml.MappingEndEvent, yaml.SequenceEndEvent),
+)
 
 
 def too_much(text: str, *, spelled_out: bool = True) -> str:
-    """Why the text is not read: too many values with its aliases spelled out (billion laughs), or too deep; else empty.
+    """Why the text is not read: too many values with its aliases spelled out (billion laughs), or
+    too deep; else empty.
 
-    `spelled_out`: an alias is as much as what it stands for; not so where it stays one and the same value.
+    `spelled_out`: an alias is as much as what it stands for; not so where it stays one and the same
+    value.
     Errors: yaml.YAMLError for what is no YAML.
     """
     total = 0
@@ -22,7 +27,9 @@ def too_much(text: str, *, spelled_out: bool = True) -> str:
     open_at: list[tuple[str | None, int]] = []
     for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.AliasEvent):
-            total += sizes.get(event.anchor, YAML_NODES.most + 1) if spelled_out else 1  # unknown: within itself
+            total += (
+                sizes.get(event.anchor, YAML_NODES.most + 1) if spelled_out else 1
+            )  # unknown: within itself
         elif isinstance(event, _STARTS):
             open_at.append((event.anchor, total))
             total += 1

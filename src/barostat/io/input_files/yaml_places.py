@@ -25,8 +25,17 @@ class Written(str):
         """The scalar of this node. `value` is its text where it is neither a number nor a truth."""
         made = cls(node.value)
         try:
-            made.value = yaml.SafeLoader("").construct_object(node) if node.tag.rsplit(":", 1)[-1] in _KINDS else node.value
-        except (yaml.YAMLError, ValueError, LookupError, OverflowError):  # what its constructors raise, as for `!!float` of nothing
+            made.value = (
+                yaml.SafeLoader("").construct_object(node)
+                if node.tag.rsplit(":", 1)[-1] in _KINDS
+                else node.value
+            )
+        except (
+            yaml.YAMLError,
+            ValueError,
+            LookupError,
+            OverflowError,
+        ):  # what its constructors raise, as for `!!float` of nothing
             made.value = node.value
         return made
 
@@ -44,9 +53,15 @@ def composed(text: str, source: str) -> yaml.Node | None:
         raise InputError(f"no YAML: {str(error).splitlines()[0][:200]}", source) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputError(f"no YAML: {error.problem or error.context or 'cannot be parsed'}", place(source, mark)) from None
+        raise InputError(
+            f"no YAML: {error.problem or error.context or 'cannot be parsed'}", place(source, mark)
+        ) from None
     except (yaml.YAMLError, RecursionError) as error:
-        said = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
+        said = (
+            "nested too deeply"
+            if isinstance(error, RecursionError)
+            else str(error).splitlines()[0][:200]
+        )
         raise InputError(f"no YAML: {said}", source) from None
 
 
@@ -61,9 +76,11 @@ def is_null(node: yaml.Node) -> bool:
 
 
 def plain(root: yaml.Node, say: Callable[[yaml.Mark, str, str], None]) -> Any:
-    """Mappings and lists of `Written`; what is null is left out. `say(mark, path, sentence)`: keys that are no words or stand twice.
+    """Mappings and lists of `Written`; what is null is left out. `say(mark, path, sentence)`: keys
+    that are no words or stand twice.
 
-    A node that aliases repeat is converted once, so that a document of nested aliases stays as small as it is written.
+    A node that aliases repeat is converted once, so that a document of nested aliases stays as
+    small as it is written.
     """
     made: dict[int, Any] = {}
 
@@ -75,7 +92,9 @@ def plain(root: yaml.Node, say: Callable[[yaml.Mark, str, str], None]) -> Any:
         if isinstance(node, yaml.SequenceNode):
             items: list[Any] = []
             made[id(node)] = items
-            items += [of(item, f"{path}[{i}]") for i, item in enumerate(node.value) if not is_null(item)]
+            items += [
+                of(item, f"{path}[{i}]") for i, item in enumerate(node.value) if not is_null(item)
+            ]
             return items
         entries: dict[str, Any] = {}
         made[id(node)] = entries
@@ -97,13 +116,17 @@ def plain(root: yaml.Node, say: Callable[[yaml.Mark, str, str], None]) -> Any:
 
 
 def located(root: yaml.Node, route: Sequence[str | int]) -> tuple[yaml.Mark, yaml.Node]:
-    """Where the key (or the item) stands that this route leads to, and its value; the last that is there, where the route leads on."""
+    """Where the key (or the item) stands that this route leads to, and its value; the last that is
+    there, where the route leads on.
+    """
     mark, node = root.start_mark, root
     for part in route:
         if isinstance(part, int) and isinstance(node, yaml.SequenceNode):
             node = [item for item in node.value if not is_null(item)][part]
             mark = node.start_mark
-        elif isinstance(node, yaml.MappingNode) and (found := next(((k, v) for k, v in node.value if k.value == part), None)):
+        elif isinstance(node, yaml.MappingNode) and (
+            found := next(((k, v) for k, v in node.value if k.value == part), None)
+        ):
             mark, node = found[0].start_mark, found[1]
         else:
             break

@@ -1,1 +1,3 @@
-"""A Kubernetes cluster, read and written over its HTTP API: `client/` is the one seam, `recording/` looks through it."""
+"""A Kubernetes cluster, read and written over its HTTP API: `client/` is the one seam, `recording/`
+looks through it.
+"""

@@ -1,1 +1,3 @@
-"""What this machine shows of engines that run on it: processes, cgroups, listeners; and their recording."""
+"""What this machine shows of engines that run on it: processes, cgroups, listeners; and their
+recording.
+"""

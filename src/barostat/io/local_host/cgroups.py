@@ -14,7 +14,8 @@ _NO_LIMIT_BYTES = 1 << 60
 class Group:
     """One reading of the tightest group around a process. None: no such limit, or not told.
 
-    Units: `usage_s` is CPU time since the group was made; `memory_bytes` is the working set, as the kubelet counts it.
+    Units: `usage_s` is CPU time since the group was made; `memory_bytes` is the working set, as the
+    kubelet counts it.
     """
 
     cpu_limit_cores: float | None = None
@@ -38,12 +39,20 @@ def read(pid: int, proc: Path = Path("/proc"), mount: Path = Path("/sys/fs/cgrou
             paths[controller] = path
     if (mount / "cgroup.controllers").exists():
         return _v2(list(_upwards(mount, paths.get("", "/"))))
-    cpu = next((mount / name for name in ("cpu,cpuacct", "cpu", "cpuacct,cpu") if (mount / name).is_dir()), mount / "cpu")
-    return _v1(list(_upwards(cpu, paths.get("cpu", "/"))), list(_upwards(mount / "memory", paths.get("memory", "/"))))
+    cpu = next(
+        (mount / name for name in ("cpu,cpuacct", "cpu", "cpuacct,cpu") if (mount / name).is_dir()),
+        mount / "cpu",
+    )
+    return _v1(
+        list(_upwards(cpu, paths.get("cpu", "/"))),
+        list(_upwards(mount / "memory", paths.get("memory", "/"))),
+    )
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """The group's directory and those above it, as far as this mount shows them (inside a container the path may be the host's)."""
+    """The group's directory and those above it, as far as this mount shows them (inside a container
+    the path may be the host's).
+    """
     parts = [part for part in path.split("/") if part and part != ".."]
     while True:
         folder = mount.joinpath(*parts)
@@ -56,7 +65,9 @@ def _upwards(mount: Path, path: str) -> Iterator[Path]:
 
 def _v2(groups: list[Path]) -> Group:
     cpu = _tightest([(limit, group) for group in groups if (limit := _v2_cores(group)) is not None])
-    memory = _tightest([(limit, group) for group in groups if (limit := _number(group / "memory.max")) is not None])
+    memory = _tightest(
+        [(limit, group) for group in groups if (limit := _number(group / "memory.max")) is not None]
+    )
     counts = _table(cpu[1] / "cpu.stat") if cpu else {}
     usage_us = counts.get("usage_usec")
     used = _number(memory[1] / "memory.current") if memory else None
@@ -66,17 +77,22 @@ def _v2(groups: list[Path]) -> Group:
         counts.get("nr_periods"),
         counts.get("nr_throttled"),
         memory[0] if memory else None,
-        used - _table(memory[1] / "memory.stat").get("inactive_file", 0) if memory and used is not None else None,
+        used - _table(memory[1] / "memory.stat").get("inactive_file", 0)
+        if memory and used is not None
+        else None,
     )
 
 
 def _v1(cpu_groups: list[Path], memory_groups: list[Path]) -> Group:
-    cpu = _tightest([(limit, group) for group in cpu_groups if (limit := _v1_cores(group)) is not None])
+    cpu = _tightest(
+        [(limit, group) for group in cpu_groups if (limit := _v1_cores(group)) is not None]
+    )
     memory = _tightest(
         [
             (limit, group)
             for group in memory_groups
-            if (limit := _number(group / "memory.limit_in_bytes")) is not None and limit < _NO_LIMIT_BYTES
+            if (limit := _number(group / "memory.limit_in_bytes")) is not None
+            and limit < _NO_LIMIT_BYTES
         ]
     )
     counts = _table(cpu[1] / "cpu.stat") if cpu else {}
@@ -88,7 +104,9 @@ def _v1(cpu_groups: list[Path], memory_groups: list[Path]) -> Group:
         counts.get("nr_periods"),
         counts.get("nr_throttled"),
         memory[0] if memory else None,
-        used - _table(memory[1] / "memory.stat").get("total_inactive_file", 0) if memory and used is not None else None,
+        used - _table(memory[1] / "memory.stat").get("total_inactive_file", 0)
+        if memory and used is not None
+        else None,
     )
 
 
@@ -98,7 +116,11 @@ def _tightest(limits: list[tuple[float, Path]]) -> tuple[float, Path] | None:
 
 def _v2_cores(group: Path) -> float | None:
     quota, _, period = _text(group / "cpu.max").partition(" ")
-    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+    return (
+        int(quota) / int(period)
+        if quota.isdecimal() and period.isdecimal() and int(period)
+        else None
+    )
 
 
 def _v1_cores(group: Path) -> float | None:

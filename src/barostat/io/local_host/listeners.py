@@ -1,4 +1,6 @@
-"""Which local process listens on a port: so that `diagnose http://localhost:8000` sees the engine's processes unasked."""
+"""Which local process listens on a port: so that `diagnose http://localhost:8000` sees the engine's
+processes unasked.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,19 @@ _PROGRAM = re.compile(r"^vllm(?:$|[ .])|^api_server\.py")
 def engine_behind(port: int) -> int | None:
     """The engine process that listens on the port, the topmost where several do.
 
-    None if it cannot be told (also for want of rights), or if what listens is no vLLM (a tunnel, a proxy).
+    None if it cannot be told (also for want of rights), or if what listens is no vLLM (a tunnel, a
+    proxy).
     """
-    holders = {found.pid for found in _sockets() if found.status == "LISTEN" and found.laddr.port == port and found.pid}
-    tops = [pid for pid in holders if not any(pid in {entry.pid for entry in tree(other)} for other in holders - {pid})]
+    holders = {
+        found.pid
+        for found in _sockets()
+        if found.status == "LISTEN" and found.laddr.port == port and found.pid
+    }
+    tops = [
+        pid
+        for pid in holders
+        if not any(pid in {entry.pid for entry in tree(other)} for other in holders - {pid})
+    ]
     return tops[0] if len(tops) == 1 and _is_engine(tops[0]) else None
 
 
@@ -30,6 +41,10 @@ def _sockets() -> list[Any]:
 
 
 def _is_engine(pid: int) -> bool:
-    """True if the program is vLLM by name; `kubectl port-forward svc/vllm` and `ssh -L` only have it among their arguments."""
+    """True if the program is vLLM by name; `kubectl port-forward svc/vllm` and `ssh -L` only have
+    it among their arguments.
+    """
     found = tree(pid)
-    return any(entry.name.startswith("VLLM::") for entry in found) or bool(found and _PROGRAM.match(found[0].name))
+    return any(entry.name.startswith("VLLM::") for entry in found) or bool(
+        found and _PROGRAM.match(found[0].name)
+    )

@@ -1,4 +1,6 @@
-"""A local engine's processes: who they are, how much CPU each uses between two looks, and whether one is stopped or gone."""
+"""A local engine's processes: who they are, how much CPU each uses between two looks, and whether
+one is stopped or gone.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _SIGNAL_BITS = 0x7F
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process at one instant. `state`: R, S, D, T (stopped), t (traced), Z (ended, not collected). `born`: clock ticks after boot."""
+    """One process at one instant. `state`: R, S, D, T (stopped), t (traced), Z (ended, not
+    collected). `born`: clock ticks after boot.
+    """
 
     pid: int
     parent: int
@@ -60,7 +64,9 @@ def process(pid: int, proc: Path = Path("/proc")) -> Process | None:
 
 
 def command_line(pid: int, proc: Path = Path("/proc")) -> tuple[str, ...]:
-    """The arguments that the process was started with; nothing where it has changed its title or cannot be read."""
+    """The arguments that the process was started with; nothing where it has changed its title or
+    cannot be read.
+    """
     try:
         raw = (proc / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace")
     except OSError:
@@ -74,7 +80,11 @@ def variables(pid: int, proc: Path = Path("/proc")) -> dict[str, str]:
         raw = (proc / str(pid) / "environ").read_bytes().decode("utf-8", "replace")
     except OSError:
         return {}
-    return {name: value for name, equals, value in (entry.partition("=") for entry in raw.split("\0")) if equals}
+    return {
+        name: value
+        for name, equals, value in (entry.partition("=") for entry in raw.split("\0"))
+        if equals
+    }
 
 
 def tree(pid: int, proc: Path = Path("/proc")) -> list[Process]:
@@ -104,7 +114,9 @@ def _parent(folder: Path) -> int | None:
 
 
 def _name(command: bytes, short: str) -> str:
-    """What a person calls the process: the title that vLLM gives it, else the program and its verb, never its arguments."""
+    """What a person calls the process: the title that vLLM gives it, else the program and its verb,
+    never its arguments.
+    """
     line = command.decode("utf-8", "replace")
     if title := _TITLE.match(line.replace("\0", " ")):
         return title[0].strip()
@@ -130,7 +142,9 @@ def _name(command: bytes, short: str) -> str:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at one engine's process tree again and again. `args` and `env` are what it was started with."""
+    """Looks at one engine's process tree again and again. `args` and `env` are what it was started
+    with.
+    """
 
     pid: int
     proc: Path = Path("/proc")
@@ -144,7 +158,9 @@ class Observer:
     _born: int | None = None
 
     def look(self, at: float) -> None:
-        """One more reading is kept, from the second look on; an engine that ended is noticed, with its status where it can be read."""
+        """One more reading is kept, from the second look on; an engine that ended is noticed, with
+        its status where it can be read.
+        """
         found = tree(self.pid, self.proc)
         if self._born is None and found:
             self._born = found[0].born
@@ -154,14 +170,20 @@ class Observer:
                 self.ended_at = at
                 status = found[0].exit_status if found and found[0].born == self._born else None
                 if status is not None:
-                    self.exit_code = -(status & _SIGNAL_BITS) if status & _SIGNAL_BITS else status >> 8
+                    self.exit_code = (
+                        -(status & _SIGNAL_BITS) if status & _SIGNAL_BITS else status >> 8
+                    )
             return
         now = {entry.pid: entry for entry in found}
         group = cgroups.read(self.pid, self.proc, self.mount)
         if self._before is not None and at > self._before[0]:
-            self.readings.append(HostReading(round(at, 3), self._values(at, now, group), f"{self.proc}/{self.pid}"))
+            self.readings.append(
+                HostReading(round(at, 3), self._values(at, now, group), f"{self.proc}/{self.pid}")
+            )
         elif not self.readings:
-            self.readings.append(HostReading(round(at, 3), _standing(now, group), f"{self.proc}/{self.pid}"))
+            self.readings.append(
+                HostReading(round(at, 3), _standing(now, group), f"{self.proc}/{self.pid}")
+            )
         self._before = (at, now, group)
 
     def forget_before(self, at: float) -> None:
@@ -182,7 +204,9 @@ class Observer:
             item["cpu_cores"] = round(used[item["pid"]], 4)
         values["cpu_usage_cores"] = round(sum(used.values()), 4)
         if group.usage_s is not None and group_then.usage_s is not None:
-            values["cpu_usage_cores"] = round(max(0.0, group.usage_s - group_then.usage_s) / for_s, 4)
+            values["cpu_usage_cores"] = round(
+                max(0.0, group.usage_s - group_then.usage_s) / for_s, 4
+            )
         if None not in (group.periods, group_then.periods, group.throttled, group_then.throttled):
             periods = (group.periods or 0) - (group_then.periods or 0)
             throttled = (group.throttled or 0) - (group_then.throttled or 0)
@@ -194,8 +218,12 @@ class Observer:
 def _standing(now: dict[int, Process], group: cgroups.Group) -> dict[str, Any]:
     """What one look alone tells."""
     values: dict[str, Any] = {
-        "memory_bytes": group.memory_bytes if group.memory_bytes is not None else sum(entry.memory_bytes for entry in now.values()),
-        "processes": [{"name": entry.name, "pid": entry.pid, "state": entry.state} for entry in now.values()],
+        "memory_bytes": group.memory_bytes
+        if group.memory_bytes is not None
+        else sum(entry.memory_bytes for entry in now.values()),
+        "processes": [
+            {"name": entry.name, "pid": entry.pid, "state": entry.state} for entry in now.values()
+        ],
     }
     if group.cpu_limit_cores is not None:
         values["cpu_limit_cores"] = group.cpu_limit_cores

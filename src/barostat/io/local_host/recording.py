@@ -1,4 +1,6 @@
-"""A recording of running engines: their servers, their log and their processes, looked at every few seconds for a while."""
+"""A recording of running engines: their servers, their log and their processes, looked at every few
+seconds for a while.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to look at. `log` and `pid` belong to the first URL, or stand alone. `log_name`: what the log is called where it is a copy."""
+    """What to look at. `log` and `pid` belong to the first URL, or stand alone. `log_name`: what
+    the log is called where it is a copy.
+    """
 
     urls: tuple[str, ...] = ()
     log: Path | None = None
@@ -43,12 +47,19 @@ class Sources:
 
 
 def record_engines(
-    sources: Sources, for_s: float, interval_s: float, clock: Clock | None = None, on_progress: Progress | None = None
+    sources: Sources,
+    for_s: float,
+    interval_s: float,
+    clock: Clock | None = None,
+    on_progress: Progress | None = None,
 ) -> Recording:
-    """What the sources showed from now on for `for_s` seconds: the first look at once, the last at the end; 0 is a single look.
+    """What the sources showed from now on for `for_s` seconds: the first look at once, the last at
+    the end; 0 is a single look.
 
-    Ctrl-C ends it early with what there is. A replica that does not answer has failed scrapes and stops no other.
-    Errors: InputError for an address, a log or a process that cannot be; OutsideError where nothing at all can be had.
+    Ctrl-C ends it early with what there is. A replica that does not answer has failed scrapes and
+    stops no other.
+    Errors: InputError for an address, a log or a process that cannot be; OutsideError where nothing
+    at all can be had.
     """
     watcher = _EngineRecorder(sources, clock or SteadyClock(), on_progress or (lambda _: None))
     with asyncio.Runner() as runner:
@@ -61,10 +72,14 @@ def record_engines(
     return watcher.recording(final=True)
 
 
-def follow(sources: Sources, window_s: float, interval_s: float, clock: Clock | None = None) -> Iterator[Recording]:
-    """A recording after every interval, over the last `window_s` seconds, until the caller stops asking.
+def follow(
+    sources: Sources, window_s: float, interval_s: float, clock: Clock | None = None
+) -> Iterator[Recording]:
+    """A recording after every interval, over the last `window_s` seconds, until the caller stops
+    asking.
 
-    Errors: as `record`, at the first look only; later on an engine that is gone is part of what is shown.
+    Errors: as `record`, at the first look only; later on an engine that is gone is part of what is
+    shown.
     """
     watcher = _EngineRecorder(sources, clock or SteadyClock(), lambda _: None)
     with asyncio.Runner() as runner:
@@ -95,7 +110,11 @@ class _Log:
     def read(self, *, final: bool) -> None:
         """The digest is that of the file as it is, or (unless `final`) of a moment ago."""
         started = time.monotonic()
-        if not final and self.digest is not None and started - self._ended < self._took_s / LOG_SHARE:
+        if (
+            not final
+            and self.digest is not None
+            and started - self._ended < self._took_s / LOG_SHARE
+        ):
             return
         try:
             state = self.path.stat()
@@ -134,11 +153,15 @@ class _EngineRecorder:
             wheres.setdefault(where.base, where)
         self.scrapers = [Scraper(DirectRoute(where), self.clock) for where in wheres.values()]
         if self.sources.log is not None:
-            self.log = _Log(_readable(self.sources.log), self.sources.log_name or str(self.sources.log))
+            self.log = _Log(
+                _readable(self.sources.log), self.sources.log_name or str(self.sources.log)
+            )
         pid = self.sources.pid
         if pid is not None and processes.process(pid) is None:
             if not self.scrapers and self.log is None:
-                raise InputError(f"there is no process {pid}; give the one that started the engine", "--pid")
+                raise InputError(
+                    f"there is no process {pid}; give the one that started the engine", "--pid"
+                )
             self.problems.append(f"there is no process {pid} (any more)")
             pid = None
         elif pid is None and len(wheres) == 1 and (only := next(iter(wheres.values()))).is_local:
@@ -151,7 +174,11 @@ class _EngineRecorder:
         end = start + for_s
         turn = start
         while True:
-            await self.look(SCRAPE_S if turn >= end or self._looks == 0 else max(0.0, min(interval_s, end - turn)))
+            await self.look(
+                SCRAPE_S
+                if turn >= end or self._looks == 0
+                else max(0.0, min(interval_s, end - turn))
+            )
             if turn >= end or self._nothing_comes():
                 break
             turn = min(max(turn + interval_s, self.clock.now()), end)
@@ -159,13 +186,17 @@ class _EngineRecorder:
         await self._under_way.settle()
 
     async def look(self, within_s: float) -> None:
-        """One look at everything; a server that takes longer than `within_s` goes on with its answer in the background.
+        """One look at everything; a server that takes longer than `within_s` goes on with its
+        answer in the background.
 
-        Errors: OutsideError at the first look if no server can be had and there is nothing else to judge by.
+        Errors: OutsideError at the first look if no server can be had and there is nothing else to
+        judge by.
         """
         if self.observer is not None:
             self.observer.look(self.clock.now())
-        await self._under_way.take(((scraper.where.base, scraper) for scraper in self.scrapers), within_s)
+        await self._under_way.take(
+            ((scraper.where.base, scraper) for scraper in self.scrapers), within_s
+        )
         self._looks += 1
         if self._looks == 1:
             self._give_up_early()
@@ -179,19 +210,28 @@ class _EngineRecorder:
         if not self.scrapers or self.log is not None or self.observer is not None:
             return
         sentences = [
-            scraper.not_vllm or (f"{scraper.where.base} {scraper.hopeless}" if scraper.hopeless else "") for scraper in self.scrapers
+            scraper.not_vllm
+            or (f"{scraper.where.base} {scraper.hopeless}" if scraper.hopeless else "")
+            for scraper in self.scrapers
         ]
         if all(sentences):
-            raise OutsideError("; ".join(sentences), retryable=all(scraper.may_pass for scraper in self.scrapers))
+            raise OutsideError(
+                "; ".join(sentences), retryable=all(scraper.may_pass for scraper in self.scrapers)
+            )
 
     def _nothing_comes(self) -> bool:
-        """True if no server listens and no process of the engine runs: what is there already is all there will be."""
+        """True if no server listens and no process of the engine runs: what is there already is all
+        there will be.
+        """
         running = self.observer is not None and self.observer.ended_at is None
         return not running and all(scraper.hopeless for scraper in self.scrapers)
 
     def interrupted(self) -> None:
         """Ctrl-C came: what there is will be judged, if there is anything."""
-        if not any(scraper.scrapes or scraper.failed for scraper in self.scrapers) and self.log is None:
+        if (
+            not any(scraper.scrapes or scraper.failed for scraper in self.scrapers)
+            and self.log is None
+        ):
             raise KeyboardInterrupt
         self.problems.append("interrupted before the window was over")
 
@@ -220,20 +260,32 @@ class _EngineRecorder:
         if final and self.scrapers and self.log is None and self.observer is None:
             silent = [scraper for scraper in self.scrapers if not scraper.answered]
             if len(silent) == len(self.scrapers):
-                raise OutsideError("; ".join(scraper.failed[-1][1] for scraper in silent if scraper.failed), retryable=True)
+                raise OutsideError(
+                    "; ".join(scraper.failed[-1][1] for scraper in silent if scraper.failed),
+                    retryable=True,
+                )
         at = round(self.clock.now(), 3)
         problems = list(self.problems)
-        replicas = [self._replica(scraper, first=index == 0) for index, scraper in enumerate(self.scrapers)] or [
-            self._replica(None, first=True)
-        ]
+        replicas = [
+            self._replica(scraper, first=index == 0) for index, scraper in enumerate(self.scrapers)
+        ] or [self._replica(None, first=True)]
         problems += [problem for scraper in self.scrapers for problem in scraper.problems]
-        problems += [problem for problem in (self.clock.problem(), self.log.problem if self.log else "") if problem]
+        problems += [
+            problem
+            for problem in (self.clock.problem(), self.log.problem if self.log else "")
+            if problem
+        ]
         if self.observer is not None and self.observer.ended_at is not None:
-            problems.append(f"the process {self.observer.pid} ended {at - self.observer.ended_at:.0f} s before the end of the window")
+            problems.append(
+                f"the process {self.observer.pid} ended {at - self.observer.ended_at:.0f} "
+                "s before the end of the window"
+            )
         target = ", ".join(scraper.where.base for scraper in self.scrapers) or str(
             self.sources.log_name or self.sources.log or f"process {self.sources.pid}"
         )
-        return Recording(target=target, at=at, replicas=tuple(replicas), problems=tuple(dict.fromkeys(problems)))
+        return Recording(
+            target=target, at=at, replicas=tuple(replicas), problems=tuple(dict.fromkeys(problems))
+        )
 
     def _replica(self, scraper: Scraper | None, *, first: bool) -> ReplicaRecording:
         observer = self.observer if first else None
@@ -259,9 +311,13 @@ def _readable(path: Path) -> Path:
     """
     try:
         if not path.exists():
-            raise InputError("there is no such file; give the file that the engine's output goes to", str(path))
+            raise InputError(
+                "there is no such file; give the file that the engine's output goes to", str(path)
+            )
         if path.is_dir():
-            raise InputError("a directory, not a log; a recorded bundle is read with --bundle", str(path))
+            raise InputError(
+                "a directory, not a log; a recorded bundle is read with --bundle", str(path)
+            )
         if not path.is_file():
             raise InputError("neither a file nor a directory", str(path))
         with path.open("rb") as file:
@@ -271,5 +327,9 @@ def _readable(path: Path) -> Path:
     if re.match(rb"# (?:HELP|TYPE) |vllm:\w+[{ ]", head):
         raise InputError("a scrape of /metrics, not a log; it is read with --bundle", str(path))
     if re.match(rb'\{\s*"(?:apiVersion|kind|items)"\s*:', head):
-        raise InputError("what kubectl prints, not a log; it is read with --bundle, under the name pods.json, events.json, ...", str(path))
+        raise InputError(
+            "what kubectl prints, not a log; it is read with --bundle, under the name "
+            "pods.json, events.json, ...",
+            str(path),
+        )
     return path

@@ -1,1 +1,3 @@
-"""Files that a team keeps in its repository, read into documents with places: YAML, charts, overlays, what a change touched."""
+"""Files that a team keeps in its repository, read into documents with places: YAML, charts,
+overlays, what a change touched.
+"""

@@ -1,9 +1,12 @@
-"""ServingLimits -> a ValidatingAdmissionPolicy (CEL) and its binding: what starts vLLM beyond the limits is refused.
+"""ServingLimits -> a ValidatingAdmissionPolicy (CEL) and its binding: what starts vLLM beyond the
+limits is refused.
 
-An engine is a container, or a sidecar, whose command, arguments or image name vLLM's server. Each number of the limits becomes one
-validation: the argument must be there, as a plain number, and not beyond the limit. Workloads are asked when they are written, and what has
-no owner: a pod that a Deployment makes anew, after the policy came, is not refused in the night.
-Source: admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy (Kubernetes 1.30 and later); CEL's lists and regex libraries.
+An engine is a container, or a sidecar, whose command, arguments or image name vLLM's server. Each
+number of the limits becomes one validation: the argument must be there, as a plain number, and not
+beyond the limit. Workloads are asked when they are written, and what has no owner: a pod that a
+Deployment makes anew, after the policy came, is not refused in the night.
+Source: admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy (Kubernetes 1.30 and later); CEL's
+lists and regex libraries.
 """
 
 from __future__ import annotations
@@ -30,15 +33,25 @@ _WORDS = "((has(c.command) ? c.command : []) + (has(c.args) ? c.args : []))"
 _ENGINES = (
     "variables.containers.filter(c, "
     f"{_WORDS}.join(' ').matches('vllm +serve|vllm[.]entrypoints') || "
-    "(has(c.image) && c.image.matches('(^|/)vllm[^/]*(:|@|$)') && !c.image.contains('router') && (has(c.args) && !has(c.command))))"
+    "(has(c.image) && c.image.matches('(^|/)vllm[^/]*(:|@|$)') && "
+    "!c.image.contains('router') && (has(c.args) && !has(c.command))))"
 )
 _PODS = (
-    "object.kind == 'Pod' ? [object.spec] : object.kind == 'CronJob' ? [object.spec.jobTemplate.spec.template.spec] : "
-    "object.kind != 'LeaderWorkerSet' ? [object.spec.template.spec] : [object.spec.leaderWorkerTemplate.workerTemplate.spec] + "
-    "(has(object.spec.leaderWorkerTemplate.leaderTemplate) ? [object.spec.leaderWorkerTemplate.leaderTemplate.spec] : [])"
+    "object.kind == 'Pod' ? [object.spec] : object.kind == 'CronJob' ? "
+    "[object.spec.jobTemplate.spec.template.spec] : "
+    "object.kind != 'LeaderWorkerSet' ? [object.spec.template.spec] : "
+    "[object.spec.leaderWorkerTemplate.workerTemplate.spec] + "
+    "(has(object.spec.leaderWorkerTemplate.leaderTemplate) ? "
+    "[object.spec.leaderWorkerTemplate.leaderTemplate.spec] : [])"
 )
-_SIDECARS = "(has({0}.initContainers) ? {0}.initContainers.filter(c, has(c.restartPolicy) && c.restartPolicy == 'Always') : [])"
-_OF_FIRST, _OF_SECOND = (f"variables.pods[{at}].containers + {_SIDECARS.format(f'variables.pods[{at}]')}" for at in (0, 1))
+_SIDECARS = (
+    "(has({0}.initContainers) ? {0}.initContainers.filter(c, has(c.restartPolicy) && "
+    "c.restartPolicy == 'Always') : [])"
+)
+_OF_FIRST, _OF_SECOND = (
+    f"variables.pods[{at}].containers + {_SIDECARS.format(f'variables.pods[{at}]')}"
+    for at in (0, 1)
+)
 _CONTAINERS = f"{_OF_FIRST} + (variables.pods.size() > 1 ? {_OF_SECOND} : [])"
 _WRITTEN, _MADE = ("CREATE", "UPDATE"), ("CREATE",)
 _ASKED: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
@@ -48,23 +61,39 @@ _ASKED: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", "v1", _MADE, ("pods",)),
     ("leaderworkerset.x-k8s.io", "v1", _WRITTEN, ("leaderworkersets",)),
 )
-_KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod", "LeaderWorkerSet")
-_OF_ITS_OWN = "!(object.kind in ['Pod', 'ReplicaSet', 'Job']) || !has(object.metadata.ownerReferences)"
+_KINDS = (
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "Job",
+    "CronJob",
+    "Pod",
+    "LeaderWorkerSet",
+)
+_OF_ITS_OWN = (
+    "!(object.kind in ['Pod', 'ReplicaSet', 'Job']) || !has(object.metadata.ownerReferences)"
+)
 
 
 def policy_text(limits: ServingLimits, source: str) -> str:
     """Both objects as YAML. Errors: InputError where the limits hold no number of the engine."""
     validations = [
-        _validation(flag, field, value) for name, flag, field in _NUMBERS if (value := getattr(limits.spec.engine, name)) is not None
+        _validation(flag, field, value)
+        for name, flag, field in _NUMBERS
+        if (value := getattr(limits.spec.engine, name)) is not None
     ]
     if not validations:
         raise InputError(
-            "limits no number of the engine (spec.engine): there is nothing that the API server could hold a manifest to", source
+            "limits no number of the engine (spec.engine): there is nothing that the API "
+            "server could hold a manifest to",
+            source,
         )
     target = limits.spec.target_ref
     if target is not None and target.kind and target.kind not in _KINDS:
         raise InputError(
-            f"targetRef names a {target.kind}, which the policy cannot look into: name the workload that its controller makes, one of "
+            f"targetRef names a {target.kind}, which the policy cannot look into: name the "
+            "workload that its controller makes, one of "
             f"{', '.join(_KINDS)}",
             source,
         )
@@ -74,7 +103,12 @@ def policy_text(limits: ServingLimits, source: str) -> str:
         "failurePolicy": "Fail",
         "matchConstraints": {
             "resourceRules": [
-                {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": list(resources)}
+                {
+                    "apiGroups": [group],
+                    "apiVersions": [version],
+                    "operations": list(operations),
+                    "resources": list(resources),
+                }
                 for group, version, operations, resources in _ASKED
             ]
         },
@@ -87,9 +121,19 @@ def policy_text(limits: ServingLimits, source: str) -> str:
         "validations": validations,
     }
     if target is not None and target.name:
-        spec["matchConditions"].append({"name": "the-workload", "expression": f"object.metadata.name == '{_quoted(target.name)}'"})
+        spec["matchConditions"].append(
+            {
+                "name": "the-workload",
+                "expression": f"object.metadata.name == '{_quoted(target.name)}'",
+            }
+        )
     api = "admissionregistration.k8s.io/v1"
-    policy = {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+    policy = {
+        "apiVersion": api,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
     binding = {
         "apiVersion": api,
         "kind": "ValidatingAdmissionPolicyBinding",
@@ -97,10 +141,15 @@ def policy_text(limits: ServingLimits, source: str) -> str:
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
     every = "every vLLM workload of the cluster (targetRef in the limits makes it one)"
-    about = "workloads of the name in targetRef, in every namespace" if len(spec["matchConditions"]) > 1 else every
+    about = (
+        "workloads of the name in targetRef, in every namespace"
+        if len(spec["matchConditions"]) > 1
+        else every
+    )
     texts = [yaml.safe_dump(each, sort_keys=False, width=1000) for each in (policy, binding)]
     return (
-        f"# Made by `barostat check {_last(source)} --admission-policy`. The limits file is what is reviewed; this follows it.\n"
+        f"# Made by `barostat check {_last(source)} --admission-policy`. The limits file "
+        "is what is reviewed; this follows it.\n"
         f"# It is about {about}; matchResources in the binding narrows it.\n" + "---\n".join(texts)
     )
 
@@ -111,14 +160,22 @@ def _last(source: str) -> str:
 
 
 def _validation(flag: str, field: str, value: float) -> dict[str, str]:
-    """One number: the argument is there, and wherever it is, as a plain number of at most the limit."""
+    """One number: the argument is there, and wherever it is, as a plain number of at most the
+    limit.
+    """
     spelled = flag.replace("-", "[-_]")
     given = f"(' ' + {_WORDS}.join(' ')).findAll(r'\\s--{spelled}[=\\s]+[^\\s\"]+')"
     shown = f"{value:g}" if isinstance(value, float) and value != int(value) else str(int(value))
-    plain = f"m.matches(r'[=\\s][0-9]+([.][0-9]+)?$') && double(m.find(r'[0-9.]+$')) <= {float(value)!r}"
+    plain = (
+        "m.matches(r'[=\\s][0-9]+([.][0-9]+)?$') && double(m.find(r'[0-9.]+$')) <= "
+        f"{float(value)!r}"
+    )
     return {
         "expression": f"variables.engines.all(c, {given}.size() > 0 && {given}.all(m, {plain}))",
-        "message": f"vLLM must be started with --{flag} of at most {shown} (ServingLimits, engine.{field}), written as a plain number",
+        "message": (
+            f"vLLM must be started with --{flag} of at most {shown} (ServingLimits, "
+            f"engine.{field}), written as a plain number"
+        ),
         "reason": "Invalid",
     }
 

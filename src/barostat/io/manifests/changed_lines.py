@@ -16,16 +16,28 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
-    """By file, the lines that are there since `ref` and were not before; of a new file all. What git does not know yet counts as new.
+    """By file, the lines that are there since `ref` and were not before; of a new file all. What
+    git does not know yet counts as new.
 
-    An empty set stands for such a file, whose every line is new; one of which lines were only taken out has {0}, which is no line.
+    An empty set stands for such a file, whose every line is new; one of which lines were only taken
+    out has {0}, which is no line.
 
     Errors: InputError where that is no repository or no such revision.
     """
     root, base = root_and_base(ref, folder)
     found: dict[Path, set[int]] = {}
     current: Path | None = None
-    for line in _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--").splitlines():
+    for line in _git(
+        root,
+        "diff",
+        "-U0",
+        "--no-color",
+        "--no-ext-diff",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        base,
+        "--",
+    ).splitlines():
         if line.startswith("+++ "):
             name = line[4:].strip().strip('"')
             current = (root / name.removeprefix("b/")).resolve() if name != "/dev/null" else None
@@ -72,5 +84,7 @@ def _git(folder: Path, *arguments: str, fallback: str | None = None) -> str:
         return done.stdout
     if fallback is not None:
         return fallback
-    said = next((line for line in done.stderr.splitlines() if line.strip()), "git failed").removeprefix("fatal: ")
+    said = next(
+        (line for line in done.stderr.splitlines() if line.strip()), "git failed"
+    ).removeprefix("fatal: ")
     raise InputError(said[:200], "--since")

@@ -1,7 +1,9 @@
-"""A chart's values that stand as one text within another object -> a tree in place of that text, each value where a person edits it.
+"""A chart's values that stand as one text within another object -> a tree in place of that text,
+each value where a person edits it.
 
-So write Argo CD's `helm.values`, the ConfigMap that Flux takes values from, and k3s' `valuesContent`. The text is read where it stands,
-with all before it blank, so that lines, columns and offsets are those of the file.
+So write Argo CD's `helm.values`, the ConfigMap that Flux takes values from, and k3s'
+`valuesContent`. The text is read where it stands, with all before it blank, so that lines, columns
+and offsets are those of the file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ def with_embedded(document: Document) -> Document:
     left = MOST
     for parent in [node for root in document.roots for node in root.walk() if node.kind == "map"]:
         for key, node in parent.entries.items():
-            if left and node.kind == "scalar" and node.style == "|" and _VALUES.search(node.text) is not None:
+            if (
+                left
+                and node.kind == "scalar"
+                and node.style == "|"
+                and _VALUES.search(node.text) is not None
+            ):
                 left -= 1
                 parent.entries[key] = _read(document, node) or node
     return document
@@ -34,4 +41,8 @@ def _read(document: Document, node: Node) -> Node | None:
     first = document.text.find("\n", node.start) + 1
     blank = re.sub(r"[^\n]", " ", document.text[:first])
     read = read_yaml(blank + document.text[first : node.end], document.file)
-    return read.roots[0] if not read.problem and len(read.roots) == 1 and read.roots[0].kind == "map" else None
+    return (
+        read.roots[0]
+        if not read.problem and len(read.roots) == 1 and read.roots[0].kind == "map"
+        else None
+    )

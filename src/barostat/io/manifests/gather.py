@@ -1,11 +1,13 @@
-"""What a person names on the command line -> documents: files, folders, stdin; charts and overlays rendered where their tool is there.
+"""What a person names on the command line -> documents: files, folders, stdin; charts and overlays
+rendered where their tool is there.
 
     FILE            read as it is; of a chart's templates, its values.yaml, a kustomization or its patch: the chart or the overlay
     DIR             every manifest below it; a chart (Chart.yaml) and an overlay (kustomization.yaml) are rendered, and the files that they
                     are made of are not read a second time
     -               one document stream from stdin
 
-Values files of a chart are read beside it. What could not be rendered is said in `notes`, and its sources are read as far as they can be.
+Values files of a chart are read beside it. What could not be rendered is said in `notes`, and its
+sources are read as far as they can be.
 """
 
 from __future__ import annotations
@@ -18,14 +20,32 @@ from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
 from barostat.io.input_files.piped import piped_in
-from barostat.io.manifests.read import KUSTOMIZATIONS, TEXT_ENDINGS, YAML_ENDINGS, document_of, read_file
+from barostat.io.manifests.read import (
+    KUSTOMIZATIONS,
+    TEXT_ENDINGS,
+    YAML_ENDINGS,
+    document_of,
+    read_file,
+)
 from barostat.io.manifests.yaml_tree import LARGEST_BYTES
 from barostat.lint.document import Document, Place
 
 if TYPE_CHECKING:
     from barostat.io.manifests.rendered import Rendered
 
-_SKIPPED = frozenset({".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", ".terraform", ".tox", ".mypy_cache"})
+_SKIPPED = frozenset(
+    {
+        ".git",
+        ".hg",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".terraform",
+        ".tox",
+        ".mypy_cache",
+    }
+)
 _OURS = ("vllm", "servinglimits", "barostat")
 _WATCHING = ("horizontalpodautoscaler", "scaledobject", "huggingface")
 _SMALL_BYTES = 64 << 10
@@ -34,7 +54,9 @@ MOST_FILES = 20_000
 
 @dataclass(slots=True)
 class Gathered:
-    """What was read. `unreadable`: a sentence each; `notes`: what was not looked at, and why; `origins`: of rendered documents."""
+    """What was read. `unreadable`: a sentence each; `notes`: what was not looked at, and why;
+    `origins`: of rendered documents.
+    """
 
     documents: list[Document] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
@@ -50,13 +72,20 @@ class Gathered:
     def sources(self) -> list[Document]:
         """What was rendered to documents and is none itself."""
         read = {document.file for document in self.documents}
-        return [source for origin in self.origins.values() for source in origin.edited() if source.file not in read]
+        return [
+            source
+            for origin in self.origins.values()
+            for source in origin.edited()
+            if source.file not in read
+        ]
 
 
 def gather(named: Sequence[str], *, render: bool = True, lenient: bool = False) -> Gathered:
-    """Everything that was named: files by themselves before folders, in which they may lie and be passed over.
+    """Everything that was named: files by themselves before folders, in which they may lie and be
+    passed over.
 
-    `lenient`: a file that was named and cannot be read counts as one that was found. Errors: InputError for a path that is not there.
+    `lenient`: a file that was named and cannot be read counts as one that was found. Errors:
+    InputError for a path that is not there.
     """
     found = Gathered()
     seen: set[str] = set()
@@ -82,21 +111,32 @@ def gather(named: Sequence[str], *, render: bool = True, lenient: bool = False) 
 
 
 def _made_with(file: Path) -> Path | None:
-    """The chart or the overlay that has to be rendered for what stands in that file; None for one that stands for itself."""
-    charts = [folder for folder in file.parents if (folder / "Chart.yaml").is_file() and _is_of_chart(file, folder)]
+    """The chart or the overlay that has to be rendered for what stands in that file; None for one
+    that stands for itself.
+    """
+    charts = [
+        folder
+        for folder in file.parents
+        if (folder / "Chart.yaml").is_file() and _is_of_chart(file, folder)
+    ]
     if charts:
         return charts[-1]
     if not any((file.parent / name).is_file() for name in KUSTOMIZATIONS):
         return None
     from barostat.io.manifests.rendered import sources_of_overlay
 
-    own = file.name in KUSTOMIZATIONS or file.resolve() in sources_of_overlay(file.parent, patches_only=True)
+    own = file.name in KUSTOMIZATIONS or file.resolve() in sources_of_overlay(
+        file.parent, patches_only=True
+    )
     return file.parent if own else None
 
 
 def _is_of_chart(file: Path, folder: Path) -> bool:
     within = file.relative_to(folder)
-    return within.parts[0] in ("templates", "charts") or str(within) in ("values.yaml", "Chart.yaml")
+    return within.parts[0] in ("templates", "charts") or str(within) in (
+        "values.yaml",
+        "Chart.yaml",
+    )
 
 
 def _stdin() -> str:
@@ -110,7 +150,9 @@ def _stdin() -> str:
 
 
 def _take(found: Gathered, document: Document, *, asked: bool) -> None:
-    """Keeps the document, or says why not. What nobody named is passed over where it does not look like ours."""
+    """Keeps the document, or says why not. What nobody named is passed over where it does not look
+    like ours.
+    """
     found.files += 1
     if not document.problem:
         found.documents.append(document)
@@ -135,14 +177,25 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
             charts.append(directory)
         if any(name in names for name in KUSTOMIZATIONS):
             overlays.append(directory)
-        files += [directory / name for name in names if Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)]
+        files += [
+            directory / name
+            for name in names
+            if Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)
+        ]
         if len(files) > MOST_FILES:
-            raise InputError(f"holds more than {MOST_FILES:,} files to read: name the folders that matter", str(folder))
+            raise InputError(
+                f"holds more than {MOST_FILES:,} files to read: name the folders that matter",
+                str(folder),
+            )
     covered: set[Path] = set()
     for chart in charts:
         if any(other in chart.parents for other in charts):
             continue  # a dependency: rendered with the chart that it is of
-        covered |= {file for file in files if chart / "templates" in file.parents or chart / "charts" in file.parents}
+        covered |= {
+            file
+            for file in files
+            if chart / "templates" in file.parents or chart / "charts" in file.parents
+        }
         if render:
             _rendered(found, render_chart(chart), chart)
     resolved = {file: file.resolve() for file in files} if overlays else {}
@@ -154,10 +207,14 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
         own = next(overlay / name for name in KUSTOMIZATIONS if (overlay / name).is_file())
         kustomization = read_file(own)
         beside = [file for file in files if file.parent == overlay] if kustomization.problem else []
-        about_us = any(_mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file())
+        about_us = any(
+            _mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file()
+        )
         if kustomization.problem and about_us:
             found.unreadable.append(kustomization.problem)
-        made = render_overlay(overlay) if render and about_us and not kustomization.problem else None
+        made = (
+            render_overlay(overlay) if render and about_us and not kustomization.problem else None
+        )
         if made is not None and _rendered(found, made, overlay):
             made_of = closure
         else:
@@ -166,7 +223,11 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
                 _take(found, kustomization, asked=False)  # a chart's values within it
         covered |= {file for file, whole in resolved.items() if whole in made_of}
     for file in files:
-        if file in covered or str(file) in seen or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json"):
+        if (
+            file in covered
+            or str(file) in seen
+            or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json")
+        ):
             continue
         seen.add(str(file))
         if file.suffix.lower() == ".json" and not _is_ours(file):
@@ -175,7 +236,9 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
             found.files += 1  # a large file with none of our words in it: a CRD, a dashboard
             continue
         document = read_file(file)
-        if not (document.is_template and any(chart in file.parents for chart in charts)):  # the chart's own: rendered with it, or so said
+        if not (
+            document.is_template and any(chart in file.parents for chart in charts)
+        ):  # the chart's own: rendered with it, or so said
             _take(found, document, asked=False)
 
 
@@ -200,7 +263,10 @@ def _rendered(found: Gathered, made: Rendered, folder: Path) -> bool:
         found.notes.append(f"not rendered: {folder}: {made.why}")
         return False
     if made.without:
-        found.notes.append(f"rendered without {made.without}: {folder}: not in its charts folder (helm dependency build)")
+        found.notes.append(
+            f"rendered without {made.without}: {folder}: not in its charts folder (helm "
+            "dependency build)"
+        )
     found.files += 1
     if made.document.problem:
         found.unreadable.append(made.document.problem)
@@ -223,7 +289,9 @@ def _small(file: Path) -> bool:
 
 
 def _mentions(file: Path, words: Sequence[str]) -> bool:
-    """True for a file that has one of the words in it, in whatever case; and for one that cannot be read, so that this is said."""
+    """True for a file that has one of the words in it, in whatever case; and for one that cannot be
+    read, so that this is said.
+    """
     try:
         if file.stat().st_size > LARGEST_BYTES:
             return False

@@ -1,4 +1,5 @@
-"""A value of rendered text -> the place where a person edits it: in values, in the template, in a patch or its base.
+"""A value of rendered text -> the place where a person edits it: in values, in the template, in a
+patch or its base.
 
     way of a value      the keys down to it, and its text; of a key the keys alone
     in a tree           at the same key with the same text; of several the one whose keys before it are alike for longest
@@ -18,7 +19,9 @@ from barostat.lint.document import Node, Place
 
 Keys = tuple[str, ...]
 T = TypeVar("T")
-_LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<dash>-[ \t]+)?(?:(?P<key>[\w./-]+|\"[^\"]+\"|'[^']+')[ \t]*:(?:[ \t]|$))?(?P<rest>.*)$")
+_LINE = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<dash>-[ \t]+)?(?:(?P<key>[\w./-]+|\"[^\"]+\"|'[^']+')[ \t]*:(?:[ \t]|$))?(?P<rest>.*)$"
+)
 _DIRECTIVE = re.compile(r"^[ \t]*\{\{[^}]*\}\}[ \t]*$")
 _SHORTEST = 3
 """Characters: what is shorter than this is said by chance."""
@@ -26,7 +29,9 @@ _SHORTEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where something stands in a document. `text`: of the scalar, None for a key. `listed`: it is an item of a list."""
+    """Where something stands in a document. `text`: of the scalar, None for a key. `listed`: it is
+    an item of a list.
+    """
 
     keys: Keys
     text: str | None
@@ -42,10 +47,14 @@ def way_to(root: Node, place: Place) -> Way | None:
             if node.start <= place.start < max(node.end, node.start + 1):
                 return Way(keys, node.text, listed)
             continue
-        named = next((name for name, key in node.keys.items() if key.start <= place.start < key.end), None)
+        named = next(
+            (name for name, key in node.keys.items() if key.start <= place.start < key.end), None
+        )
         if named is not None:
             return Way((*keys, named), None)
-        stack += [(keys, True, item) for item in node.items] + [((*keys, key), False, item) for key, item in node.entries.items()]
+        stack += [(keys, True, item) for item in node.items] + [
+            ((*keys, key), False, item) for key, item in node.entries.items()
+        ]
     return None
 
 
@@ -58,32 +67,47 @@ def in_tree(source: Node, way: Way) -> Node | None:
 
 
 def _same(source: Node, way: Way, *, by_key: bool) -> Iterator[tuple[Keys, Node]]:
-    """Every scalar of that text (every key of that name), with the keys to it; without `by_key` any item of a list."""
+    """Every scalar of that text (every key of that name), with the keys to it; without `by_key` any
+    item of a list.
+    """
     stack: list[tuple[Keys, bool, Node]] = [((), False, source)]
     while stack:
         keys, listed, node = stack.pop()
         if node.kind == "scalar":
-            if way.text is not None and node.text == way.text and (keys[-1:] == way.keys[-1:] if by_key else listed):
+            if (
+                way.text is not None
+                and node.text == way.text
+                and (keys[-1:] == way.keys[-1:] if by_key else listed)
+            ):
                 yield keys, node
             continue
         if way.text is None and way.keys[-1] in node.keys:
             yield (*keys, way.keys[-1]), node.keys[way.keys[-1]]
-        stack += [(keys, True, item) for item in node.items] + [((*keys, key), False, item) for key, item in node.entries.items()]
+        stack += [(keys, True, item) for item in node.items] + [
+            ((*keys, key), False, item) for key, item in node.entries.items()
+        ]
 
 
 def tag_of(values: Node, image: str, workload: str) -> Node | None:
-    """The tag in values that say repository and tag apart; of several those of the one that the workload is named after."""
+    """The tag in values that say repository and tag apart; of several those of the one that the
+    workload is named after.
+    """
     found: list[tuple[int, Node]] = []
     for node in values.walk():
         tag = node.get("tag")
         name = node.word("repository") or node.word("name") or node.word("image")
-        if tag is not None and name and image in (f"{name}:{tag.text}", f"{node.word('registry')}/{name}:{tag.text}"):
+        if (
+            tag is not None
+            and name
+            and image in (f"{name}:{tag.text}", f"{node.word('registry')}/{name}:{tag.text}")
+        ):
             found.append((int(bool(node.word("name")) and node.word("name") in workload), tag))
     return _alone(found)
 
 
 def in_template(text: str, way: Way) -> tuple[int, int, bool] | None:
-    """Line and column in a template, and whether what stands there is the value or its own key; None where nothing of it does.
+    """Line and column in a template, and whether what stands there is the value or its own key;
+    None where nothing of it does.
 
     Of an item such as `--port={{ .Values.port }}` the line that gives the argument says it.
     """
@@ -100,7 +124,10 @@ def in_template(text: str, way: Way) -> tuple[int, int, bool] | None:
         keyed = [
             (_alike(keys, way.keys[:length]), (number, row.index(keys[-1]) + 1))
             for number, keys, row in lines
-            if keys and keys[-1] == way.keys[length - 1] and _LINE.match(row) is not None and keys[-1] in row.partition(":")[0]
+            if keys
+            and keys[-1] == way.keys[length - 1]
+            and _LINE.match(row) is not None
+            and keys[-1] in row.partition(":")[0]
         ]
         if (at := _alone(keyed)) is not None:
             return (*at, length == len(way.keys) and not way.listed)
@@ -118,11 +145,18 @@ def _sought(way: Way) -> Iterator[str]:
 
 
 def _rows(text: str) -> Iterator[tuple[int, Keys, str]]:
-    """Each line of a template that says something, with the keys that it stands under and its own, by indentation."""
+    """Each line of a template that says something, with the keys that it stands under and its own,
+    by indentation.
+    """
     above: list[tuple[int, str]] = []
     for number, row in enumerate(text.splitlines(), 1):
         match = _LINE.match(row)
-        if match is None or not row.strip() or _DIRECTIVE.match(row) or row.lstrip().startswith("#"):
+        if (
+            match is None
+            or not row.strip()
+            or _DIRECTIVE.match(row)
+            or row.lstrip().startswith("#")
+        ):
             continue
         indent, dash = len(match["indent"]), len(match["dash"] or "")
         # an item may stand as far left as the key of its list

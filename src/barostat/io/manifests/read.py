@@ -1,4 +1,6 @@
-"""A file of a team's repository -> a Document: YAML and JSON as a tree, scripts and unit files as text; and a limits file's complaints."""
+"""A file of a team's repository -> a Document: YAML and JSON as a tree, scripts and unit files as
+text; and a limits file's complaints.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from barostat.lint.document import Document, Place
 YAML_ENDINGS = (".yaml", ".yml", ".json")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 TEXT_ENDINGS = (".service", ".sh", ".bash", ".container")
-_TEMPLATE = re.compile(r"(?<!\$)\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)")
+_TEMPLATE = re.compile(
+    r"(?<!\$)\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)"
+)
 _OF_ALERTS = re.compile(r"\{\{-?\s*(?:\w+\s+)*\$(?:labels|value|externalLabels|externalURL)\b")
 """What Prometheus fills in itself, in the words of an alert."""
 _OF_HELM = re.compile(
@@ -23,7 +27,9 @@ _OF_HELM = re.compile(
     r"|\b(?:include|tpl|define|toYaml|template)\s)"
 )
 _COMPOSE = re.compile(r"^services[ \t]*:", re.MULTILINE)
-_VARIABLE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:[\"']([^\"'$]*)[\"']|([^\s#\"'$]*))\s*(?:#.*)?$")
+_VARIABLE = re.compile(
+    r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:[\"']([^\"'$]*)[\"']|([^\s#\"'$]*))\s*(?:#.*)?$"
+)
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _LARGEST_ENV = 64 << 10
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
@@ -37,24 +43,43 @@ def is_template(text: str) -> bool:
 
 
 def document_of(text: str, file: str) -> Document:
-    """The document of that text: by the file's ending; without one, or with another, by what it looks like."""
+    """The document of that text: by the file's ending; without one, or with another, by what it
+    looks like.
+    """
     text = text.removeprefix("\ufeff")
     ending = Path(file).suffix.lower()
     if ending in TEXT_ENDINGS or (ending not in YAML_ENDINGS and _is_command(text)):
         return plain_text(text, file)
     if is_template(text):
-        if _OF_HELM.search(text) is None and not (whole := read_yaml(text, file)).problem and _is_whole(whole):
-            return with_embedded(whole)  # KServe and Argo CD fill in such text themselves, within strings
-        if Path(file).name.lower().startswith("values") and not (values := read_yaml(text, file)).problem and not _has_kind(values):
-            return values  # Helm renders no values: what looks like a template there is text in a value or a comment
+        if (
+            _OF_HELM.search(text) is None
+            and not (whole := read_yaml(text, file)).problem
+            and _is_whole(whole)
+        ):
+            return with_embedded(
+                whole
+            )  # KServe and Argo CD fill in such text themselves, within strings
+        if (
+            Path(file).name.lower().startswith("values")
+            and not (values := read_yaml(text, file)).problem
+            and not _has_kind(values)
+        ):
+            # Helm renders no values: what looks like a template there is text in a value or a
+            # comment
+            return values
         found = Document(file, text, is_template=True)
-        found.problem = f"{file}: is a template: give the chart's folder (helm renders it), or the rendered output"
+        found.problem = (
+            f"{file}: is a template: give the chart's folder (helm renders it), or the "
+            "rendered output"
+        )
         return found
     return with_embedded(read_yaml(text, file))
 
 
 def _is_whole(document: Document) -> bool:
-    """True if no `{{...}}` stands outside of a string: there it reads as a key that is a mapping."""
+    """True if no `{{...}}` stands outside of a string: there it reads as a key that is a
+    mapping.
+    """
     return all("" not in node.entries for root in document.roots for node in root.walk())
 
 
@@ -67,7 +92,9 @@ def read_file(path: Path, shown: str | None = None) -> Document:
     name = shown or str(path)
     try:
         if path.stat().st_size > LARGEST_BYTES:
-            return Document(name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest")
+            return Document(
+                name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest"
+            )
         document = document_of(_text(path), name)
         if _COMPOSE.search(document.text) is not None and not document.problem:
             document.variables = _variables_beside(path)
@@ -79,13 +106,19 @@ def read_file(path: Path, shown: str | None = None) -> Document:
 
 
 def _variables_beside(path: Path) -> dict[str, str]:
-    """What compose takes from the `.env` of the folder, but no secret; nothing where there is none that can be read."""
+    """What compose takes from the `.env` of the folder, but no secret; nothing where there is none
+    that can be read.
+    """
     try:
         with (path.parent / ".env").open(encoding="utf-8", errors="replace") as opened:
             rows = opened.read(_LARGEST_ENV).splitlines()
     except OSError:
         return {}
-    matches = [match for row in rows if (match := _VARIABLE.match(row)) is not None and _SECRET.search(match[1]) is None]
+    matches = [
+        match
+        for row in rows
+        if (match := _VARIABLE.match(row)) is not None and _SECRET.search(match[1]) is None
+    ]
     found = {match[1]: match[2] if match[2] is not None else match[3] for match in matches}
     return {name: value for name, value in found.items() if not is_issued(value)}
 
@@ -94,8 +127,16 @@ def _of_another_encoding(path: Path, name: str) -> Document:
     """What is no UTF-8, its text as far as it can be told: by that one sees what it is about."""
     data = path.read_bytes()
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    said = "is UTF-16 text, as PowerShell's > writes it: save it as UTF-8" if wide else "is not UTF-8 text"
-    return Document(name, data.decode("utf-16" if wide else "latin-1", errors="replace"), problem=f"{name}: {said}")
+    said = (
+        "is UTF-16 text, as PowerShell's > writes it: save it as UTF-8"
+        if wide
+        else "is not UTF-8 text"
+    )
+    return Document(
+        name,
+        data.decode("utf-16" if wide else "latin-1", errors="replace"),
+        problem=f"{name}: {said}",
+    )
 
 
 def _text(path: Path) -> str:
@@ -106,17 +147,25 @@ def _text(path: Path) -> str:
 
 def _is_command(text: str) -> bool:
     """True for a shell text or a unit file rather than YAML."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [
+        line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")
+    ]
     if text.startswith("#!") or any(line.strip() == "[Service]" for line in lines):
         return True
     first = lines[0] if lines else ""
     return (
-        re.match(r"^\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:sudo\s+)?(?:vllm|python3?|docker|podman|nohup|exec|uv|export)\s", first) is not None
+        re.match(
+            r"^\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:sudo\s+)?(?:vllm|python3?|docker|podman|nohup|exec|uv|export)\s",
+            first,
+        )
+        is not None
     )
 
 
 def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
-    """What the strict reading of a limits file complains of. Of a file with several documents only the limits are read."""
+    """What the strict reading of a limits file complains of. Of a file with several documents only
+    the limits are read.
+    """
     from barostat.io.input_files import limits_file
 
     roots = [root for root in document.roots if root.word("kind") == "ServingLimits"]
@@ -125,14 +174,22 @@ def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
     root = roots[0]
     before = document.text[: root.start].count("\n")
     alone = len(document.roots) == 1 and not document.problem
-    text = document.text if alone else "\n" * before + " " * (root.column - 1) + document.text[root.start : root.end]
+    text = (
+        document.text
+        if alone
+        else "\n" * before + " " * (root.column - 1) + document.text[root.start : root.end]
+    )
     try:
         limits_file.parse(text, document.file)
     except InputError as error:
         found = []
         for line in str(error).splitlines():
             match = _COMPLAINT.match(line)
-            place = Place(document.file, int(match["line"]), int(match["column"])) if match else document.place(root)
+            place = (
+                Place(document.file, int(match["line"]), int(match["column"]))
+                if match
+                else document.place(root)
+            )
             found.append((place, match["said"] if match else line))
         return tuple(found)
     return ()

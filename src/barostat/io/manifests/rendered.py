@@ -1,9 +1,11 @@
-"""Charts and overlays rendered with their own tool, and each place of the output traced back to the file that a person edits.
+"""Charts and overlays rendered with their own tool, and each place of the output traced back to the
+file that a person edits.
 
-`helm template` and `kustomize build` (or `kubectl kustomize`) run with a time limit, without a cluster, in the folder's own place.
-A value of the output is looked for in the sources (`origins`): values first, then the template or patch that it came from. Where nothing
-there says the same, or several could be meant, the nearest key above it is named, and that it stands so in the output alone. An image that
-a kustomization or two values put together is traced to its tag there.
+`helm template` and `kustomize build` (or `kubectl kustomize`) run with a time limit, without a
+cluster, in the folder's own place. A value of the output is looked for in the sources (`origins`):
+values first, then the template or patch that it came from. Where nothing there says the same, or
+several could be meant, the nearest key above it is named, and that it stands so in the output
+alone. An image that a kustomization or two values put together is traced to its tag there.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _SOURCE = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A place that a person edits. `of`: the object of the output, where what was found stands there alone and the place is only near."""
+    """A place that a person edits. `of`: the object of the output, where what was found stands
+    there alone and the place is only near.
+    """
 
     place: Place
     of: str = ""
@@ -40,8 +44,9 @@ class Traced:
 
 @dataclass(slots=True)
 class Rendered:
-    """The output, or `why` there is none. `sources`: the files that it is made of, those that decide first; `without`: charts that were
-    not there to render."""
+    """The output, or `why` there is none. `sources`: the files that it is made of, those that
+    decide first; `without`: charts that were not there to render.
+    """
 
     document: Document
     folder: Path
@@ -53,14 +58,23 @@ class Rendered:
     def edited(self) -> list[Document]:
         """The files that a person edits, for the comments in them."""
         templates = [
-            path for path in sorted(self.folder.glob("templates/**/*")) if path.suffix in (".yaml", ".yml", ".tpl") and path.is_file()
+            path
+            for path in sorted(self.folder.glob("templates/**/*"))
+            if path.suffix in (".yaml", ".yml", ".tpl") and path.is_file()
         ]
-        texts = [Document(str(path), path.read_text(encoding="utf-8", errors="replace")) for path in templates]
+        texts = [
+            Document(str(path), path.read_text(encoding="utf-8", errors="replace"))
+            for path in templates
+        ]
         return [*self.sources, *self.kustomizations, *texts]
 
     def traced(self, place: Place) -> Traced:
-        """Where a person edits what stands at that place of the output; without offsets: nothing there is edited by us."""
-        root = next((one for one in self.document.roots if one.start <= place.start <= one.end), None)
+        """Where a person edits what stands at that place of the output; without offsets: nothing
+        there is edited by us.
+        """
+        root = next(
+            (one for one in self.document.roots if one.start <= place.start <= one.end), None
+        )
         way = way_to(root, place) if root is not None else None
         named: Place | None = None
         for source in self.sources if root is not None else ():
@@ -68,24 +82,37 @@ class Rendered:
                 if root is None or not _made_of(root, other):
                     continue
                 hit = in_tree(other, way) if way is not None else None
-                if hit is None and way is not None and way.keys[-1:] == ("image",) and other.get("kind") is None:
+                if (
+                    hit is None
+                    and way is not None
+                    and way.keys[-1:] == ("image",)
+                    and other.get("kind") is None
+                ):
                     hit = tag_of(other, way.text or "", root.word("metadata", "name"))
                 if hit is not None:
                     return Traced(Place(source.file, hit.line, hit.column))
                 if other.get("kind") is not None:
                     at = other.get("metadata", "name") or other
                     named = named or Place(source.file, at.line, at.column)
-        if way is not None and way.keys[-1:] == ("image",) and (tag := self._tag(way.text or "")) is not None:
+        if (
+            way is not None
+            and way.keys[-1:] == ("image",)
+            and (tag := self._tag(way.text or "")) is not None
+        ):
             return Traced(tag)
         if way is not None and (said := self._said(way.text or "")) is not None:
             return Traced(said)
         if root is not None and (found := self._in_template(place, way)) is not None:
             return found
         file = next((name for name in KUSTOMIZATIONS if (self.folder / name).is_file()), "")
-        return Traced(named or Place(str(self.folder / file) if file else str(self.folder), 1, 1), _what(root))
+        return Traced(
+            named or Place(str(self.folder / file) if file else str(self.folder), 1, 1), _what(root)
+        )
 
     def _said(self, text: str) -> Place | None:
-        """Where the kustomizations say that once, in whatever form: a patch that stands within one of them."""
+        """Where the kustomizations say that once, in whatever form: a patch that stands within one
+        of them.
+        """
         found = [
             Place(one.file, one.text.count("\n", 0, at) + 1, at - one.text.rfind("\n", 0, at))
             for one in self.kustomizations
@@ -95,15 +122,29 @@ class Rendered:
         return found[0] if len(found) == 1 else None
 
     def _in_template(self, place: Place, way: Way | None) -> Traced | None:
-        """The place in the template that the output names above it, or in one of the chart's helpers."""
-        above = [match for match in _SOURCE.finditer(self.document.text) if match.start() <= max(0, place.start)]
+        """The place in the template that the output names above it, or in one of the chart's
+        helpers.
+        """
+        above = [
+            match
+            for match in _SOURCE.finditer(self.document.text)
+            if match.start() <= max(0, place.start)
+        ]
         if not above:
             return None
         template = self.folder / above[-1][1].strip()
-        root = next((one for one in self.document.roots if one.start <= place.start <= one.end), None)
+        root = next(
+            (one for one in self.document.roots if one.start <= place.start <= one.end), None
+        )
         second: Traced | None = None
-        for file in [template, *sorted(self.folder.glob("templates/**/*.tpl"))] if way is not None else ():
-            hit = in_template(file.read_text(encoding="utf-8", errors="replace"), way) if way is not None and file.is_file() else None
+        for file in (
+            [template, *sorted(self.folder.glob("templates/**/*.tpl"))] if way is not None else ()
+        ):
+            hit = (
+                in_template(file.read_text(encoding="utf-8", errors="replace"), way)
+                if way is not None and file.is_file()
+                else None
+            )
             if hit is not None and hit[2]:
                 return Traced(Place(str(file), hit[0], hit[1]))
             if hit is not None and file == template:
@@ -116,22 +157,35 @@ class Rendered:
             for root in kustomization.roots:
                 for entry in root.maps_at("images"):
                     tag = entry.get("newTag")
-                    if tag is not None and image == f"{entry.word('newName') or entry.word('name')}:{tag.text}":
+                    if (
+                        tag is not None
+                        and image == f"{entry.word('newName') or entry.word('name')}:{tag.text}"
+                    ):
                         return Place(kustomization.file, tag.line, tag.column)
         return None
 
 
 def render_chart(folder: Path) -> Rendered:
-    """The chart with its own values; without the charts that it depends on where those were not fetched."""
+    """The chart with its own values; without the charts that it depends on where those were not
+    fetched.
+    """
     output, why = _run(["helm", "template", "check", "."], folder, "helm")
     missing = match[1].strip() if (match := _MISSING.search(why)) is not None else ""
     if missing:
         with TemporaryDirectory(prefix="barostat-") as made:
-            output, still = _run(["helm", "template", "check", "."], _without_dependencies(folder, Path(made)), "helm")
+            output, still = _run(
+                ["helm", "template", "check", "."],
+                _without_dependencies(folder, Path(made)),
+                "helm",
+            )
         missing, why = ("", why) if still else (missing, "")
     document = read_yaml(output, f"{folder} (rendered)")
     values = folder / "values.yaml"
-    sources = [read_yaml(values.read_text(encoding="utf-8", errors="replace"), str(values))] if values.is_file() else []
+    sources = (
+        [read_yaml(values.read_text(encoding="utf-8", errors="replace"), str(values))]
+        if values.is_file()
+        else []
+    )
     return Rendered(document, folder, why, sources, without=missing)
 
 
@@ -154,11 +208,15 @@ def render_overlay(folder: Path) -> Rendered:
         why = why.replace("kubectl is not there", "neither kustomize nor kubectl is there")
     document = read_yaml(output, f"{folder} (rendered)")
     sources = [_read(path, folder) for path in _ordered(folder)]
-    return Rendered(document, folder, why, sources, [_read(path, folder) for path in _kustomizations(folder)])
+    return Rendered(
+        document, folder, why, sources, [_read(path, folder) for path in _kustomizations(folder)]
+    )
 
 
 def _overlays(folder: Path) -> Iterator[Path]:
-    """The folder of the overlay, then those of its bases, each once: one that names itself, or is named by many, has an end."""
+    """The folder of the overlay, then those of its bases, each once: one that names itself, or is
+    named by many, has an end.
+    """
     seen, ahead = set[Path](), [folder]
     while ahead:
         each = ahead.pop(0)
@@ -181,7 +239,9 @@ def _kustomizations(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, folder: Path) -> Document:
-    return read_yaml(path.read_text(encoding="utf-8", errors="replace"), _shown(path.resolve(), folder))
+    return read_yaml(
+        path.read_text(encoding="utf-8", errors="replace"), _shown(path.resolve(), folder)
+    )
 
 
 def _shown(path: Path, folder: Path) -> str:
@@ -204,7 +264,13 @@ def _run(command: list[str], folder: Path, tool: str) -> tuple[str, str]:
         return "", f"{tool} is not there"
     try:
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, stdin=subprocess.DEVNULL
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
         return "", f"{tool} took longer than {TIME_LIMIT_S:.0f} s"
@@ -216,15 +282,22 @@ def _run(command: list[str], folder: Path, tool: str) -> tuple[str, str]:
 
 
 def _reason(stderr: str) -> str:
-    """The line of it that says why: helm's `Error:`, or the last one; of what kubectl writes between `err=<` and `>` the last within."""
+    """The line of it that says why: helm's `Error:`, or the last one; of what kubectl writes
+    between `err=<` and `>` the last within.
+    """
     lines = [line.strip() for line in stderr.splitlines() if line.strip(" \t>")]
-    said = next((line for line in reversed(lines) if line.startswith("Error:")), lines[-1] if lines else "no reason given")
+    said = next(
+        (line for line in reversed(lines) if line.startswith("Error:")),
+        lines[-1] if lines else "no reason given",
+    )
     return said.removeprefix("`: ")[:300]
 
 
 @cache  # asked for each file of a folder, and no kustomization changes while we read
 def sources_of_overlay(folder: Path, *, patches_only: bool = False) -> frozenset[Path]:
-    """The files and folders that a kustomization names and that are there. `patches_only`: those that are no objects of their own."""
+    """The files and folders that a kustomization names and that are there. `patches_only`: those
+    that are no objects of their own.
+    """
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
     if file is None:
         return frozenset()
@@ -232,16 +305,35 @@ def sources_of_overlay(folder: Path, *, patches_only: bool = False) -> frozenset
     root = document.roots[0] if document.roots else None
     if root is None or root.kind != "map":
         return frozenset()
-    named = [item.text for key in ("patchesStrategicMerge", "patchesJson6902") for item in root.list_at(key) if item.kind == "scalar"]
-    named += [item.word("path") for key in ("patches", "patchesJson6902", "replacements") for item in root.maps_at(key)]
+    named = [
+        item.text
+        for key in ("patchesStrategicMerge", "patchesJson6902")
+        for item in root.list_at(key)
+        if item.kind == "scalar"
+    ]
+    named += [
+        item.word("path")
+        for key in ("patches", "patchesJson6902", "replacements")
+        for item in root.maps_at(key)
+    ]
     if not patches_only:
-        named += [item.text for key in ("resources", "bases", "components", "configurations") for item in root.list_at(key)]
-    paths = ((folder / name).resolve() for name in named if name and "\n" not in name and "://" not in name and len(name) < 1000)
+        named += [
+            item.text
+            for key in ("resources", "bases", "components", "configurations")
+            for item in root.list_at(key)
+        ]
+    paths = (
+        (folder / name).resolve()
+        for name in named
+        if name and "\n" not in name and "://" not in name and len(name) < 1000
+    )
     return frozenset(path for path in paths if path.exists())
 
 
 def _made_of(root: Node, source: Node) -> bool:
-    """True if the rendered object can be made of that source: the same kind and a part of the name, or values, which have no kind."""
+    """True if the rendered object can be made of that source: the same kind and a part of the name,
+    or values, which have no kind.
+    """
     if source.get("kind") is None:
         return source.kind == "map"
     name, other = root.word("metadata", "name"), source.word("metadata", "name")
@@ -250,4 +342,6 @@ def _made_of(root: Node, source: Node) -> bool:
 
 def _what(root: Node | None) -> str:
     """The object's kind and name."""
-    return f"{root.word('kind')} {root.word('metadata', 'name')}".strip() if root is not None else ""
+    return (
+        f"{root.word('kind')} {root.word('metadata', 'name')}".strip() if root is not None else ""
+    )

@@ -1,6 +1,8 @@
-"""Charts and overlays as they rendered at an earlier revision, for what a change of theirs brings: a newer tag in values, a patch.
+"""Charts and overlays as they rendered at an earlier revision, for what a change of theirs brings:
+a newer tag in values, a patch.
 
-The files of that revision are written to a folder of their own, by an index of their own: repository and work tree stay as they are.
+The files of that revision are written to a folder of their own, by an index of their own:
+repository and work tree stay as they are.
 """
 
 from __future__ import annotations
@@ -24,31 +26,45 @@ TIME_LIMIT_S = 60.0
 
 @dataclass(slots=True)
 class Before:
-    """By the name of the rendered document, what was rendered then; in the folder `tree`, which stands for `root`."""
+    """By the name of the rendered document, what was rendered then; in the folder `tree`, which
+    stands for `root`.
+    """
 
     root: Path
     tree: Path
     origins: dict[str, Rendered] = field(default_factory=dict)
 
     def edited_at(self, place: Place) -> Path:
-        """The file, as it is called now, in which a person edited what stands at that place of what was rendered then."""
+        """The file, as it is called now, in which a person edited what stands at that place of what
+        was rendered then.
+        """
         traced = Path(self.origins[place.file].traced(place).place.file).resolve()
         return self.root / traced.relative_to(self.tree) if self.tree in traced.parents else traced
 
 
 @contextmanager
-def rendered_before(ref: str, folder: Path, origins: Mapping[str, Rendered], changed: Collection[Path]) -> Iterator[Before]:
-    """What those charts and overlays were of which a file has changed, or is new; none that was not there. Errors: as `changed_lines`."""
+def rendered_before(
+    ref: str, folder: Path, origins: Mapping[str, Rendered], changed: Collection[Path]
+) -> Iterator[Before]:
+    """What those charts and overlays were of which a file has changed, or is new; none that was not
+    there. Errors: as `changed_lines`.
+    """
     top, base = root_and_base(ref, folder)
     root = top.resolve()
-    asked = {name: origin for name, origin in origins.items() if _has_changed(origin, changed, root)}
+    asked = {
+        name: origin for name, origin in origins.items() if _has_changed(origin, changed, root)
+    }
     with TemporaryDirectory(prefix="barostat-") as made:
         before = Before(root, Path(made).resolve() / "tree")
         if asked and _written(root, base, before.tree, Path(made) / "index"):
             for name, origin in asked.items():
                 then = before.tree / origin.folder.resolve().relative_to(root)
                 if then.is_dir():
-                    rendered = render_chart(then) if (then / "Chart.yaml").is_file() else render_overlay(then)
+                    rendered = (
+                        render_chart(then)
+                        if (then / "Chart.yaml").is_file()
+                        else render_overlay(then)
+                    )
                     if not rendered.why:
                         rendered.document.file = name
                         before.origins[name] = rendered
@@ -64,7 +80,9 @@ def _has_changed(origin: Rendered, changed: Collection[Path], root: Path) -> boo
 
 
 def _written(root: Path, base: str, tree: Path, index: Path) -> bool:
-    """True once every file of that revision that a chart or an overlay may be made of lies below `tree`."""
+    """True once every file of that revision that a chart or an overlay may be made of lies below
+    `tree`.
+    """
     environment = {**os.environ, "GIT_INDEX_FILE": str(index)}
 
     def git(*words: str, stdin: str = "") -> str | None:
@@ -80,5 +98,12 @@ def _written(root: Path, base: str, tree: Path, index: Path) -> bool:
 
     if git("read-tree", base) is None or (listed := git("ls-files", "-z")) is None:
         return False
-    names = [name for name in listed.split("\0") if name.endswith(_OF_CHARTS) or name.rsplit("/", 1)[-1] == "Kustomization"]
-    return git("checkout-index", "-z", "--stdin", f"--prefix={tree}/", stdin="\0".join(names)) is not None
+    names = [
+        name
+        for name in listed.split("\0")
+        if name.endswith(_OF_CHARTS) or name.rsplit("/", 1)[-1] == "Kustomization"
+    ]
+    return (
+        git("checkout-index", "-z", "--stdin", f"--prefix={tree}/", stdin="\0".join(names))
+        is not None
+    )

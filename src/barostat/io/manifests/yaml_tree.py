@@ -1,7 +1,9 @@
-"""YAML and JSON text -> a Document with the place of every value. Bounded: hostile input is one sentence, never a hang.
+"""YAML and JSON text -> a Document with the place of every value. Bounded: hostile input is one
+sentence, never a hang.
 
-PyYAML's event stream is read, from libyaml where it is there (ten times as fast); no tag is ever constructed.
-An alias is the node it stands for; how large a document becomes with all of them spelled out is reckoned beforehand and bounded.
+PyYAML's event stream is read, from libyaml where it is there (ten times as fast); no tag is ever
+constructed. An alias is the node it stands for; how large a document becomes with all of them
+spelled out is reckoned beforehand and bounded.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class _TooMuch(Exception):
 
 
 class _Builder:
-    """Events -> nodes, with the size of each once its aliases are spelled out; `total`: of all documents of the text."""
+    """Events -> nodes, with the size of each once its aliases are spelled out; `total`: of all
+    documents of the text.
+    """
 
     def __init__(self) -> None:
         self.anchors: dict[str, Node] = {}
@@ -54,7 +58,15 @@ class _Builder:
         before = self.total
         mark = event.start_mark
         if isinstance(event, yaml.ScalarEvent):
-            node = Node("scalar", mark.line + 1, mark.column + 1, mark.index, _index(event.end_mark), event.value, event.style or "")
+            node = Node(
+                "scalar",
+                mark.line + 1,
+                mark.column + 1,
+                mark.index,
+                _index(event.end_mark),
+                event.value,
+                event.style or "",
+            )
             if event.anchor:
                 self.anchors[event.anchor] = node
             return node
@@ -69,7 +81,11 @@ class _Builder:
             if event.anchor:
                 self.anchors[event.anchor] = node
             while not isinstance(event := next(events), yaml.MappingEndEvent):
-                self.entry(node, self.value(events, event, depth + 1), self.value(events, next(events), depth + 1))
+                self.entry(
+                    node,
+                    self.value(events, event, depth + 1),
+                    self.value(events, next(events), depth + 1),
+                )
         node.end = event.end_mark.index
         if self.anchors:
             self.sizes[id(node)] = self.total - before + 1
@@ -77,7 +93,9 @@ class _Builder:
 
     @staticmethod
     def entry(node: Node, key: Node, value: Node) -> None:
-        """Puts the pair in; a key that is there already is noted and the later one holds, as parsers have it."""
+        """Puts the pair in; a key that is there already is noted and the later one holds, as
+        parsers have it.
+        """
         name = key.text if key.kind == "scalar" else ""
         if name == _MERGE and not key.style:
             for source in value.items if value.kind == "list" else [value]:
@@ -103,7 +121,9 @@ def read_yaml(text: str, file: str) -> Document:
         document.problem = f"{file}: is larger than {LARGEST_BYTES >> 20} MB: no manifest"
         return document
     try:
-        events = yaml.parse(_without_definitions(text), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        events = yaml.parse(
+            _without_definitions(text), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        )
         builder = _Builder()
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -114,21 +134,31 @@ def read_yaml(text: str, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark is not None else file
         said = " ".join(part for part in (error.problem, error.context) if part)
-        document.problem = f"{place}: is no YAML: {said or 'it cannot be parsed'}{_hint(text, mark)}"
+        document.problem = (
+            f"{place}: is no YAML: {said or 'it cannot be parsed'}{_hint(text, mark)}"
+        )
     except _TooMuch as error:
         document.problem = f"{file}: {error}"
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = "nested too deeply" if isinstance(error, RecursionError) else (str(error).splitlines() or [type(error).__name__])[0]
+        said = (
+            "nested too deeply"
+            if isinstance(error, RecursionError)
+            else (str(error).splitlines() or [type(error).__name__])[0]
+        )
         document.problem = f"{file}: is no YAML: {said[:200]}"
     return document
 
 
 def _without_definitions(text: str) -> str:
-    """A large text with the definitions of custom resources left blank, place for place: they are long, and none is a manifest of ours."""
+    """A large text with the definitions of custom resources left blank, place for place: they are
+    long, and none is a manifest of ours.
+    """
     if len(text) < LARGE_CHARS or "CustomResourceDefinition" not in text:
         return text
     parts = re.split(r"(?m)^(?=---)", text)
-    return "".join(re.sub(r"[^\n]", " ", part) if _DEFINITION.search(part) else part for part in parts)
+    return "".join(
+        re.sub(r"[^\n]", " ", part) if _DEFINITION.search(part) else part for part in parts
+    )
 
 
 def _index(mark: Any) -> int:

@@ -1,8 +1,8 @@
 """What every act stands on: whose change is in flight, and writes that fit only what was read.
 
-A write is sent only while the look at the claim before it is young, tells the server when to give up, and is waited for until the server
-must have: so `ActTiming.stray_s` after a claim nothing of an earlier run is on its way any more. What is written in the marks says
-`barostat.remedy.annotations`.
+A write is sent only while the look at the claim before it is young, tells the server when to give
+up, and is waited for until the server must have: so `ActTiming.stray_s` after a claim nothing of an
+earlier run is on its way any more. What is written in the marks says `barostat.remedy.annotations`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ TRIES = 8
 
 @dataclass(slots=True)
 class ActContext(TargetReader):
-    """The target as one plan sees it, and writes that its claim fences. `hold`: what is held at the gateways, where the plan has some."""
+    """The target as one plan sees it, and writes that its claim fences. `hold`: what is held at the
+    gateways, where the plan has some.
+    """
 
     hold: GatewayHold | None = None
     tell: Callable[[str], None] = lambda _: None
@@ -46,18 +48,25 @@ class ActContext(TargetReader):
         return home
 
     async def checked_home(self, do: Do) -> Object:
-        """Home, after its claim and template were found to be what the command expects. Errors: Denied."""
+        """Home, after its claim and template were found to be what the command expects. Errors:
+        Denied.
+        """
         home = await self.claimed_home(do)
         now = digest(mapping(home, "spec", "template"))
-        if do.home == "planned" and now != self.plan.template and not self.is_patched(home):  # ours already where an answer was lost
-            raise Denied(Conflict("home's template is not as the plan found it: somebody changed it"))
+        if (
+            do.home == "planned" and now != self.plan.template and not self.is_patched(home)
+        ):  # ours already where an answer was lost
+            raise Denied(
+                Conflict("home's template is not as the plan found it: somebody changed it")
+            )
         if do.home == "patched" and annotation(home, PATCHED) != written_patch(self.plan.id, now):
             raise Denied(Conflict("home's template is not as we wrote it: somebody changed it"))
         self._looked = time.monotonic(), time.time()
         return home
 
     async def look_again(self, do: Do, *, claim_only: bool = False) -> None:
-        """Home was checked a moment ago: again where it was longer, as on a machine that slept meanwhile. Errors: Denied.
+        """Home was checked a moment ago: again where it was longer, as on a machine that slept
+        meanwhile. Errors: Denied.
 
         `claim_only`: its template is no matter.
         """
@@ -69,8 +78,11 @@ class ActContext(TargetReader):
             self._looked = time.monotonic(), time.time()
         raise Denied(Lost("the cluster is too slow to be sure that the claim is still ours"))
 
-    async def merged(self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]) -> Object | None:
-        """The object with that merge patch and the act's key on it; None where it was no longer what was read (read it again).
+    async def merged(
+        self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]
+    ) -> Object | None:
+        """The object with that merge patch and the act's key on it; None where it was no longer
+        what was read (read it again).
 
         Errors: Denied.
         """
@@ -80,11 +92,15 @@ class ActContext(TargetReader):
         metadata.setdefault("annotations", {})[STEP] = do.key
         if not isinstance(do.act, ClaimHome | ReleaseHome):
             await self.look_again(do)
-        write = self.cluster.patch(resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s)
+        write = self.cluster.patch(
+            resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s
+        )
         return await self.written(write)
 
     async def written(self, write: Awaitable[Object | RequestFailed]) -> Object | None:
-        """What came of a write: the object; None where there is a conflict or nothing to write to: read it again. Errors: Denied."""
+        """What came of a write: the object; None where there is a conflict or nothing to write to:
+        read it again. Errors: Denied.
+        """
         found = await settled(write, self.pace)
         if not isinstance(found, RequestFailed):
             return found
@@ -93,26 +109,46 @@ class ActContext(TargetReader):
         raise Denied(await no(found))
 
     async def deleted(self, do: Do, resource: Resource, found: Object) -> bool:
-        """The deletion of that very object, as it was read, is on its way; False where it is not that any more: read it again.
+        """The deletion of that very object, as it was read, is on its way; False where it is not
+        that any more: read it again.
 
         Errors: Denied.
         """
         await self.look_again(do)
         uid, version = text(found, "metadata", "uid"), text(found, "metadata", "resourceVersion")
-        write = self.cluster.delete(resource, name_of(found), self.namespace, uid=uid, version=version, within_s=self.pace.write_s)
+        write = self.cluster.delete(
+            resource,
+            name_of(found),
+            self.namespace,
+            uid=uid,
+            version=version,
+            within_s=self.pace.write_s,
+        )
         return await self.written(write) is not None
 
-    async def config_map(self, do: Do, name: str, data: Mapping[str, str | None], labels: Mapping[str, str | None]) -> None:
-        """The ConfigMap has these entries and labels (None: not that one), and all else that somebody keeps there; without any it is gone.
+    async def config_map(
+        self, do: Do, name: str, data: Mapping[str, str | None], labels: Mapping[str, str | None]
+    ) -> None:
+        """The ConfigMap has these entries and labels (None: not that one), and all else that
+        somebody keeps there; without any it is gone.
 
         Errors: Denied.
         """
         for _ in range(TRIES):
             found = await self.got(CONFIG_MAPS, name)
-            metadata: dict[str, Any] = copy.deepcopy(found["metadata"]) if found is not None else {"name": name, "labels": dict(MANAGED)}
+            metadata: dict[str, Any] = (
+                copy.deepcopy(found["metadata"])
+                if found is not None
+                else {"name": name, "labels": dict(MANAGED)}
+            )
             metadata["labels"] = _with(mapping(metadata, "labels"), labels)
             metadata["annotations"] = _with(mapping(metadata, "annotations"), {STEP: do.key})
-            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", **(found or {}), "metadata": metadata}
+            body: Object = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                **(found or {}),
+                "metadata": metadata,
+            }
             body["data"] = _with(mapping(found, "data"), data)
             if not body["data"] and not mapping(found, "binaryData"):
                 if found is None or await self.deleted(do, CONFIG_MAPS, found):
@@ -120,9 +156,13 @@ class ActContext(TargetReader):
                 continue
             await self.look_again(do)
             if found is None:
-                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
+                write = self.cluster.create(
+                    CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s
+                )
             else:
-                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
+                write = self.cluster.replace(
+                    CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s
+                )
             if await self.written(write) is not None:
                 return
         raise Denied(Lost(f"configmap {name} changes all the time"))
@@ -133,8 +173,11 @@ def _with(held: Mapping[str, Any], entries: Mapping[str, str | None]) -> dict[st
     return {key: found for key, found in {**held, **entries}.items() if found is not None}
 
 
-async def settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> Object | RequestFailed:
-    """What came of a write. Where that is not known, it is told when the server's time for it is over: done by then, or never.
+async def settled(
+    write: Awaitable[Object | RequestFailed], pace: ActTiming
+) -> Object | RequestFailed:
+    """What came of a write. Where that is not known, it is told when the server's time for it is
+    over: done by then, or never.
 
     Whoever asks may be cancelled meanwhile, but not before that.
     """
@@ -146,7 +189,9 @@ async def settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> 
         raise
 
 
-async def _settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> Object | RequestFailed:
+async def _settled(
+    write: Awaitable[Object | RequestFailed], pace: ActTiming
+) -> Object | RequestFailed:
     began = time.monotonic()
     found = await write
     if isinstance(found, RequestFailed) and found.uncertain:

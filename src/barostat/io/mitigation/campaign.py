@@ -1,4 +1,5 @@
-"""One remedy from the first look to its end: prepared, carried out, resumed, taken back. What the command line and the operator call.
+"""One remedy from the first look to its end: prepared, carried out, resumed, taken back. What the
+command line and the operator call.
 
 mitigate   prepare -> (a person) -> carry_out          rollback   change_in_force -> prepare_rollback -> (a person) -> carry_out
 resume, abort   go_on                                  verify     change_in_force -> look
@@ -58,7 +59,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class GatewayAccess:
-    """How gateways are reached. `url`: of the admin page of the one before the target; empty: those that say so. `token`: to set limits."""
+    """How gateways are reached. `url`: of the admin page of the one before the target; empty: those
+    that say so. `token`: to set limits.
+    """
 
     url: str = ""
     token: str = field(default="", repr=False)
@@ -66,7 +69,9 @@ class GatewayAccess:
 
 @dataclass(slots=True)
 class Campaign:
-    """One target in one cluster. `limits`: those that were given; else those that the cluster holds count. `gateway`: how it is reached."""
+    """One target in one cluster. `limits`: those that were given; else those that the cluster holds
+    count. `gateway`: how it is reached.
+    """
 
     cluster: Cluster
     namespace: str
@@ -87,13 +92,22 @@ class Campaign:
     # --- looking and planning
 
     async def look(self) -> TargetSnapshot:
-        """The target and all around it. Errors: InputError, OutsideError, where it stays so for as long as a look is tried again."""
+        """The target and all around it. Errors: InputError, OutsideError, where it stays so for as
+        long as a look is tried again.
+        """
         began = self.clock.now()
         doors = self.doors()
         while True:
             try:
                 self._seen = await reading.see(
-                    self.cluster, self.namespace, self.name, self.options, self.clock, self.tell, self.pace, doors
+                    self.cluster,
+                    self.namespace,
+                    self.name,
+                    self.options,
+                    self.clock,
+                    self.tell,
+                    self.pace,
+                    doors,
                 )
                 return self._seen
             except OutsideError as error:
@@ -106,16 +120,24 @@ class Campaign:
 
     def doors(self) -> GatewayDoors:
         """The gateways before the target, to look at and to write to."""
-        return GatewayDoors(self.cluster, self.namespace, self.name, self.gateway.url, self.gateway.token)
+        return GatewayDoors(
+            self.cluster, self.namespace, self.name, self.gateway.url, self.gateway.token
+        )
 
     async def held_limits(self) -> ServingLimits | None:
-        """The limits that were given, or those that the cluster holds for the target. Errors: InputError, OutsideError."""
+        """The limits that were given, or those that the cluster holds for the target. Errors:
+        InputError, OutsideError.
+        """
         if self.limits is not None:
             return self.limits
         try:
-            return await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace, self.tell)
+            return await limits_in_cluster(
+                self.cluster, self.namespace, self.name, self.pace, self.tell
+            )
         except OutsideError as error:
-            raise await reading.with_rights(error, self.cluster, self.pace, self.namespace) from error
+            raise await reading.with_rights(
+                error, self.cluster, self.pace, self.namespace
+            ) from error
 
     async def incidents(self) -> Incidents:
         """Those of the target, as far as they can be read."""
@@ -124,38 +146,62 @@ class Campaign:
         except OutsideError as error:
             return None, str(error)
 
-    async def prepare(self, wish: Wish, held: ServingLimits | None, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
-        """A plan for the target with its facts, from one look. `held`: the limits to keep to. Nothing is written.
+    async def prepare(
+        self, wish: Wish, held: ServingLimits | None, *, pause_owners: bool = False
+    ) -> Prepared | NothingPrepared:
+        """A plan for the target with its facts, from one look. `held`: the limits to keep to.
+        Nothing is written.
 
         Errors: InputError, OutsideError.
         """
         incidents = await self.incidents()
         for state in filter(is_open, incidents[0] or ()):
             verb = f"{state.plan.id} -n {self.namespace}"
-            self.tell(f"note: incident {state.plan.id} is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}")
+            self.tell(
+                f"note: incident {state.plan.id} is not over ({state.phase}): barostat "
+                f"incident resume {verb}, or abort {verb}"
+            )
         seen = await self.look()
         for note in seen.recording.missing:
             self.tell(f"note: {note}")
         self.tell("planning")
         made = plan_for(seen, wish, held, incidents[0] or ())
         if isinstance(made, NoRemedy):
-            return NothingPrepared(made.why, "refused" if wish.lever else standing_of(seen), made.passed_over)
+            return NothingPrepared(
+                made.why, "refused" if wish.lever else standing_of(seen), made.passed_over
+            )
         found = self._judged(seen, made.plan, held, incidents, pause_owners=pause_owners)
-        written = limits_text(limits_after(made.plan, made.replica, seen.windows()[made.replica.name], held), held, made.plan)
+        written = limits_text(
+            limits_after(made.plan, made.replica, seen.windows()[made.replica.name], held),
+            held,
+            made.plan,
+        )
         return replace(found, replica=made.replica, limits=written, passed_over=made.passed_over)
 
-    async def prepare_rollback(self, done: RemedyPlan, wish: Wish, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
-        """The plan that takes a change back that is in force. Nothing is written. Errors: InputError, OutsideError."""
+    async def prepare_rollback(
+        self, done: RemedyPlan, wish: Wish, *, pause_owners: bool = False
+    ) -> Prepared | NothingPrepared:
+        """The plan that takes a change back that is in force. Nothing is written. Errors:
+        InputError, OutsideError.
+        """
         incidents, held, seen = await self.incidents(), await self.held_limits(), await self.look()
         made = rollback_plan(seen, done, wish)
         if isinstance(made, NoRemedy):
             return NothingPrepared(made.why, "refused", made.passed_over)
         _, written = await self.store.read(done.id)
         before = await limits_before(self.cluster, self.namespace, done, written, self.pace)
-        return replace(self._judged(seen, made, held, incidents, pause_owners=pause_owners), limits=before)
+        return replace(
+            self._judged(seen, made, held, incidents, pause_owners=pause_owners), limits=before
+        )
 
     def _judged(
-        self, seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents, *, pause_owners: bool
+        self,
+        seen: TargetSnapshot,
+        plan: RemedyPlan,
+        held: ServingLimits | None,
+        incidents: Incidents,
+        *,
+        pause_owners: bool,
     ) -> Prepared:
         found = hinderers(seen, plan.strategy)
         switches = [owner.switch for owner in found if owner.switch is not None]
@@ -164,13 +210,28 @@ class Campaign:
         return Prepared(seen, plan, self._facts(seen, plan, held, incidents), in_the_way=found)
 
     @staticmethod
-    def _facts(seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents) -> Facts:
-        return facts(seen, plan, incidents[0], held.spec.remedy if held is not None else RemedyLimits(), incidents[1])
+    def _facts(
+        seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents
+    ) -> Facts:
+        return facts(
+            seen,
+            plan,
+            incidents[0],
+            held.spec.remedy if held is not None else RemedyLimits(),
+            incidents[1],
+        )
 
     async def with_writes(self, prepared: Prepared) -> Prepared:
-        """The same with what the server would make of it: asked for as a dry run, nothing is written."""
+        """The same with what the server would make of it: asked for as a dry run, nothing is
+        written.
+        """
         self.tell("asking the server what it would make of it")
-        return replace(prepared, writes=tuple(await preview(ActContext(self.cluster, prepared.plan, self.clock, self.pace))))
+        return replace(
+            prepared,
+            writes=tuple(
+                await preview(ActContext(self.cluster, prepared.plan, self.clock, self.pace))
+            ),
+        )
 
     # --- carrying out
 
@@ -178,13 +239,23 @@ class Campaign:
         """The end of it. `ask`: None where the answer is yes already, or the plan needs none."""
         plan = prepared.plan
         approved = ask is None and plan.autonomy != "act"
-        return await self._drive(State(plan, approved=approved), prepared.limits, ask, Began(self.clock.now(), new_holder()))
+        return await self._drive(
+            State(plan, approved=approved),
+            prepared.limits,
+            ask,
+            Began(self.clock.now(), new_holder()),
+        )
 
     async def go_on(self, state: State, limits: str, *, abort: str = "") -> Ended:
-        """The same for an incident that another run began; `abort`: why it is taken back. One that is over only hands owners back."""
+        """The same for an incident that another run began; `abort`: why it is taken back. One that
+        is over only hands owners back.
+        """
         self.name = state.plan.target.name
         if not is_open(state):
-            return Ended(state, owners=HandedBack() if abort else await self.owners_back(state, everyone=True))
+            return Ended(
+                state,
+                owners=HandedBack() if abort else await self.owners_back(state, everyone=True),
+            )
         events: list[Event] = [Resumed(self.clock.now(), new_holder())]
         if abort:
             events.append(Aborted(self.clock.now(), abort))
@@ -198,7 +269,9 @@ class Campaign:
         before(context, self._seen)
 
         async def once() -> Facts:
-            found = self._facts(await self.look(), state.plan, await self.held_limits(), await self.incidents())
+            found = self._facts(
+                await self.look(), state.plan, await self.held_limits(), await self.incidents()
+            )
             before(context, self._seen)
             return found
 
@@ -212,12 +285,19 @@ class Campaign:
             if context.hold is not None:
                 await context.hold.close()
         stopped = driver.stopped and not ended.ended
-        return Ended(ended, stopped, HandedBack() if stopped and ended.revision else await self.owners_back(ended))
+        return Ended(
+            ended,
+            stopped,
+            HandedBack() if stopped and ended.revision else await self.owners_back(ended),
+        )
 
     # --- incidents that are there
 
-    async def change_in_force(self, wanted: str, deployment: str, *, rollbacks: bool = False) -> tuple[State | None, list[State]]:
-        """(the incident of that id, or of a Deployment the one that is open or in force; all of its target, the newest first).
+    async def change_in_force(
+        self, wanted: str, deployment: str, *, rollbacks: bool = False
+    ) -> tuple[State | None, list[State]]:
+        """(the incident of that id, or of a Deployment the one that is open or in force; all of its
+        target, the newest first).
 
         `deployment`: the name that `wanted` stands for; empty where it is an incident's id.
         Errors: InputError where there is no incident at all; OutsideError.
@@ -232,18 +312,27 @@ class Campaign:
         return latest(states, rollbacks=rollbacks), states
 
     async def owners_back(self, state: State, *, everyone: bool = False) -> HandedBack:
-        """Whom the incident, or the one that it has undone, paused has the workload again, as far as it is over.
+        """Whom the incident, or the one that it has undone, paused has the workload again, as far
+        as it is over.
 
-        Its plan has done so for its own: left are those whose change is in its source by now (`everyone`, a person says so), and those of
-        records of earlier versions.
+        Its plan has done so for its own: left are those whose change is in its source by now
+        (`everyone`, a person says so), and those of records of earlier versions.
         """
         undone = [state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []
         incidents = [state.plan.id, *undone, *([""] if everyone else [])]
         keep: Sequence[str] = () if everyone else still_paused(state)
-        return await hand_back(self.cluster, self.namespace, state.plan.target.name, incidents, keep)
+        return await hand_back(
+            self.cluster, self.namespace, state.plan.target.name, incidents, keep
+        )
 
     async def owners_back_without_record(self, incident: str) -> HandedBack | None:
-        """Whom a run of an earlier version paused before it left a record has the workload again; None where it paused nobody."""
+        """Whom a run of an earlier version paused before it left a record has the workload again;
+        None where it paused nobody.
+        """
         names = await noted_by(self.cluster, self.namespace, incident)
         back = [await hand_back(self.cluster, self.namespace, name, (incident,)) for name in names]
-        return HandedBack([line for one in back for line in one.told], any(one.failed for one in back)) if names else None
+        return (
+            HandedBack([line for one in back for line in one.told], any(one.failed for one in back))
+            if names
+            else None
+        )

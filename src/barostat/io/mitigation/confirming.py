@@ -1,4 +1,6 @@
-"""The cause is looked for once more before anything is changed, and for some time: pressure comes and goes with the traffic."""
+"""The cause is looked for once more before anything is changed, and for some time: pressure comes
+and goes with the traffic.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,16 @@ LOOKS = 4
 
 def with_patience(plan: RemedyPlan, look_s: float) -> RemedyPlan:
     """The plan with time for several looks of that length before its cause is said to be gone."""
-    return replace(plan, bounds=replace(plan.bounds, confirm_s=max(plan.bounds.confirm_s, LOOKS * look_s)))
+    return replace(
+        plan, bounds=replace(plan.bounds, confirm_s=max(plan.bounds.confirm_s, LOOKS * look_s))
+    )
 
 
-async def confirming(look: Gathering, plan: RemedyPlan, clock: Clock, tell: Callable[[str], None]) -> Facts:
-    """The facts of the first look that shows the cause, or anything else against the plan; of the last that there was time for, if none.
+async def confirming(
+    look: Gathering, plan: RemedyPlan, clock: Clock, tell: Callable[[str], None]
+) -> Facts:
+    """The facts of the first look that shows the cause, or anything else against the plan; of the
+    last that there was time for, if none.
 
     Errors: those of a look.
     """

@@ -1,7 +1,8 @@
-"""The loop: events to the machine, its commands to the cluster, until it has ended or a person wants it stopped.
+"""The loop: events to the machine, its commands to the cluster, until it has ended or a person
+wants it stopped.
 
-Ctrl-C or SIGTERM once: what is being written is finished, nothing new is begun, and it can be resumed. Twice: it leaves at once; the
-record is there.
+Ctrl-C or SIGTERM once: what is being written is finished, nothing new is begun, and it can be
+resumed. Twice: it leaves at once; the record is there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ from barostat.io.mitigation.performer import Gathering, perform
 from barostat.io.mitigation.store import Store
 from barostat.remedy.acts import READS, Lost, Refused
 from barostat.remedy.machine import current, step
-from barostat.remedy.state import Aborted, Answer, Answered, Approved, Declined, Do, Emit, Event, State, Tick, WriteRecord
+from barostat.remedy.state import (
+    Aborted,
+    Answer,
+    Answered,
+    Approved,
+    Declined,
+    Do,
+    Emit,
+    Event,
+    State,
+    Tick,
+    WriteRecord,
+)
 
 Tell = Callable[[str], None]
 Ask = Callable[[], Awaitable[bool]]
@@ -51,7 +64,9 @@ class Driver:
     _told: int = 0
 
     async def run(self, state: State, *first: Event) -> State:
-        """The state in which it ended, or was stopped. `first`: Began, or Resumed and perhaps Aborted."""
+        """The state in which it ended, or was stopped. `first`: Began, or Resumed and perhaps
+        Aborted.
+        """
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(signal.SIGINT, self._interrupted)
@@ -74,7 +89,12 @@ class Driver:
                         self._begin(command)
                 if state.ended or held is not None or (self.stopped and self._may_leave(state)):
                     return state
-                if state.waiting is not None and state.waiting.kind == "consent" and self.ask is not None and self._asking is None:
+                if (
+                    state.waiting is not None
+                    and state.waiting.kind == "consent"
+                    and self.ask is not None
+                    and self._asking is None
+                ):
                     self._asking = asyncio.create_task(self._consent(self.ask))
         finally:
             left = [task for task in (self._task, self._asking) if task is not None]
@@ -93,20 +113,26 @@ class Driver:
             return Tick(self.ground.clock.now())
 
     def _begin(self, command: Do | WriteRecord) -> None:
-        """A new command ends whatever is still waited for, but comes after a write that is on its way."""
+        """A new command ends whatever is still waited for, but comes after a write that is on its
+        way.
+        """
         if self._task is not None and not self._task.done():
             self._task.cancel()
             self._ending.add(self._task)
             self._task.add_done_callback(self._ending.discard)
         self._task = asyncio.create_task(self._carry_out(command, frozenset(self._ending)))
 
-    async def _carry_out(self, command: Do | WriteRecord, before: frozenset[asyncio.Task[None]]) -> None:
+    async def _carry_out(
+        self, command: Do | WriteRecord, before: frozenset[asyncio.Task[None]]
+    ) -> None:
         if before:
             await asyncio.wait(before)
         try:
             event: Event
             if isinstance(command, WriteRecord):
-                event = Answered(self.ground.clock.now(), command.key, await self._recorded(command))
+                event = Answered(
+                    self.ground.clock.now(), command.key, await self._recorded(command)
+                )
             else:
                 event = await perform(self.ground, command, self.gather, self.limits)
         except Exception as error:  # a bug of ours must not leave a remedy hanging in the middle

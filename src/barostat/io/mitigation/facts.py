@@ -1,4 +1,6 @@
-"""Everything that a plan is made from and judged by, read from the cluster in parallel. What cannot be read is None, with the reason."""
+"""Everything that a plan is made from and judged by, read from the cluster in parallel. What cannot
+be read is None, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,17 @@ async def see(
     cluster: Cluster, namespace: str, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
     doors: GatewayDoors | None = None,
 ) -> TargetSnapshot:  # fmt: skip
-    """The target as it is now, its engines (and the gateways before them, where there are `doors`) over `for_s` seconds.
+    """The target as it is now, its engines (and the gateways before them, where there are `doors`)
+    over `for_s` seconds.
 
-    What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s` before it counts as unread.
-    Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the Deployment cannot be read.
+    What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s`
+    before it counts as unread.
+    Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the Deployment
+    cannot be read.
     """
-    watcher = PodRecorder(cluster, Wanted((f"deploy/{name}",), namespace=namespace), options, clock, tell)
+    watcher = PodRecorder(
+        cluster, Wanted((f"deploy/{name}",), namespace=namespace), options, clock, tell
+    )
     listening = GatewayLook(doors, clock, options.interval_s) if doors is not None else None
     try:
         if listening is not None:
@@ -79,12 +86,24 @@ async def see(
     if listening is not None:
         recording = replace(recording, gateway_pages=tuple(listening.pages))
     seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording))
-    own = (SERVICES, ENDPOINT_SLICES, REPLICA_SETS, PODS, RESOURCE_QUOTAS, DISRUPTION_BUDGETS, AUTOSCALERS, CONFIG_MAPS)
+    own = (
+        SERVICES,
+        ENDPOINT_SLICES,
+        REPLICA_SETS,
+        PODS,
+        RESOURCE_QUOTAS,
+        DISRUPTION_BUDGETS,
+        AUTOSCALERS,
+        CONFIG_MAPS,
+    )
     absent = (SCALED_OBJECTS, ARGO_APPLICATIONS, FLUX_KUSTOMIZATIONS, FLUX_HELM_RELEASES)
     wide: tuple[tuple[str, Resource], ...] = (("nodes", NODES), (ALL_PODS, PODS))
     await asyncio.gather(
         *(_list(cluster, pace, resource, namespace, resource.plural, seen) for resource in own),
-        *(_list(cluster, pace, resource, None, resource.plural, seen, may_lack=True) for resource in absent),
+        *(
+            _list(cluster, pace, resource, None, resource.plural, seen, may_lack=True)
+            for resource in absent
+        ),
         *(_list(cluster, pace, resource, None, key, seen) for key, resource in wide),
         _rights(cluster, pace, namespace, seen),
     )
@@ -104,13 +123,21 @@ async def _gateways(doors: GatewayDoors, seen: TargetSnapshot) -> tuple[SeenGate
 
 
 async def _list(
-    cluster: Cluster, pace: ActTiming, resource: Resource, namespace: str | None, key: str, seen: TargetSnapshot, *, may_lack: bool = False
+    cluster: Cluster,
+    pace: ActTiming,
+    resource: Resource,
+    namespace: str | None,
+    key: str,
+    seen: TargetSnapshot,
+    *,
+    may_lack: bool = False,
 ) -> None:
     found = await patient(lambda: cluster.list(resource, namespace), pace)
     if not isinstance(found, RequestFailed):
         seen.lists[key] = list(found.items)
     elif found.kind == "not-found" or (may_lack and found.kind == "forbidden"):
-        # a kind that this cluster does not have; or one whose owners are told by the workload's own marks
+        # a kind that this cluster does not have; or one whose owners are told by the workload's own
+        # marks
         seen.lists[key] = []
     elif found.kind == "forbidden":
         seen.unread[key] = RIGHT_IS_MISSING
@@ -130,15 +157,26 @@ async def _lacking(cluster: Cluster, pace: ActTiming, namespace: str) -> tuple[s
     answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in NEEDED))
     if None in answers:
         return None
-    return tuple(_right(*right, namespace) for right, allowed in zip(NEEDED, answers, strict=True) if not allowed)
+    return tuple(
+        _right(*right, namespace)
+        for right, allowed in zip(NEEDED, answers, strict=True)
+        if not allowed
+    )
 
 
-async def with_rights(error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str) -> OutsideError:
-    """The error; where rights are missing, with all that are: who gives the one that it names meets the next."""
+async def with_rights(
+    error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str
+) -> OutsideError:
+    """The error; where rights are missing, with all that are: who gives the one that it names meets
+    the next.
+    """
     lacking = None if error.retryable else await _lacking(cluster, pace, namespace)
     if not lacking:
         return error
-    return OutsideError(f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}", retryable=False)
+    return OutsideError(
+        f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}",
+        retryable=False,
+    )
 
 
 async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapshot) -> None:
@@ -146,14 +184,25 @@ async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapsh
     for switch in (owner.switch for owner in seen.writers() if owner.switch is not None):
         kind = OWNERS[switch.kind]
         if await _may(cluster, pace, switch.namespace, "patch", kind.group, kind.plural) is False:
-            seen.cannot_pause[switch.kind, switch.namespace, switch.name] = _right("patch", kind.group, kind.plural, switch.namespace)
+            seen.cannot_pause[switch.kind, switch.namespace, switch.name] = _right(
+                "patch", kind.group, kind.plural, switch.namespace
+            )
 
 
-async def _may(cluster: Cluster, pace: ActTiming, namespace: str, verb: str, group: str, resource: str) -> bool | None:
+async def _may(
+    cluster: Cluster, pace: ActTiming, namespace: str, verb: str, group: str, resource: str
+) -> bool | None:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {"namespace": namespace, "verb": verb, "group": group, "resource": resource}},
+        "spec": {
+            "resourceAttributes": {
+                "namespace": namespace,
+                "verb": verb,
+                "group": group,
+                "resource": resource,
+            }
+        },
     }
     found = await patient(lambda: cluster.create(ACCESS_REVIEWS, review, harmless=True), pace)
     return None if isinstance(found, RequestFailed) else value(found, "status", "allowed") is True

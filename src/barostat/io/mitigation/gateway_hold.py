@@ -1,4 +1,6 @@
-"""What one run holds at gateways: put, renewed while this program lives and the claim is its own, and taken back."""
+"""What one run holds at gateways: put, renewed while this program lives and the claim is its own,
+and taken back.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from functools import partial
 from typing import Any
 
 from barostat.core.errors import OutsideError
-from barostat.io.kubernetes.recording.gateway_door import GatewayDoors, Said, limits_path, until_answered
+from barostat.io.kubernetes.recording.gateway_door import (
+    GatewayDoors,
+    Said,
+    limits_path,
+    until_answered,
+)
 from barostat.io.mitigation.target_reader import Denied
 from barostat.judge.mitigation.gateways import FIELDS
 from barostat.remedy.acts import Conflict, Lost, Refused
@@ -29,9 +36,11 @@ _STATUS_TAKEN, _STATUS_NO = 409, (400, 401, 403, 404, 405)
 
 @dataclass(slots=True)
 class GatewayHold:
-    """What this run holds at the gateways. `put_at`: when one of them last took it, by time.monotonic().
+    """What this run holds at the gateways. `put_at`: when one of them last took it, by
+    time.monotonic().
 
-    `asked_at`: when it was last over that one of them was asked to: one whose answer was lost may have taken it until then.
+    `asked_at`: when it was last over that one of them was asked to: one whose answer was lost may
+    have taken it until then.
     """
 
     doors: GatewayDoors
@@ -40,7 +49,9 @@ class GatewayHold:
     _keeper: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """Nothing is renewed any more, and no connection is open. What is held runs out by itself."""
+        """Nothing is renewed any more, and no connection is open. What is held runs out by
+        itself.
+        """
         await self.stop()
         await self.doors.close()
 
@@ -52,7 +63,9 @@ class GatewayHold:
             self._keeper = None
 
     async def ensure(self, plan: RemedyPlan, claim: str, still_ours: StillOurs) -> str:
-        """The limit is in force at every gateway and will be renewed as long as the claim is ours; where, and how fast. Errors: Denied."""
+        """The limit is in force at every gateway and will be renewed as long as the claim is ours;
+        where, and how fast. Errors: Denied.
+        """
         if self._keeper is not None and not self._keeper.done():
             return ""
         edge = edge_of(plan)
@@ -66,7 +79,10 @@ class GatewayHold:
             places = await self._places(edge)
         body = _asked(plan, claim, edge)
         said = await self._put(
-            until_answered(partial(self.doors.ask, ref, pod, "PUT", "/limits", body, within_s=PUT_S), PUT_S) for ref, pod in places
+            until_answered(
+                partial(self.doors.ask, ref, pod, "PUT", "/limits", body, within_s=PUT_S), PUT_S
+            )
+            for ref, pod in places
         )
         _all_took(said)
         self.put_at = time.monotonic()
@@ -86,7 +102,9 @@ class GatewayHold:
             raise Denied(Lost(str(error)) if error.retryable else Refused(str(error))) from None
 
     async def _keep(self, edge: LiveEdge, body: dict[str, Any], still_ours: StillOurs) -> None:
-        """Renewed until the claim is another's: also on gateways that came, or started anew, meanwhile."""
+        """Renewed until the claim is another's: also on gateways that came, or started anew,
+        meanwhile.
+        """
         while True:
             await asyncio.sleep(edge.lease_s / RENEWALS)
             try:
@@ -98,14 +116,17 @@ class GatewayHold:
                 continue
             except OutsideError:
                 continue
-            said = await self._put(self.doors.ask(ref, pod, "PUT", "/limits", body) for ref, pod in places)
+            said = await self._put(
+                self.doors.ask(ref, pod, "PUT", "/limits", body) for ref, pod in places
+            )
             if any(one.status == 200 for one in said):
                 self.put_at = time.monotonic()
             if any(one.status == _STATUS_TAKEN for one in said):
                 return
 
     async def take_back(self, plan: RemedyPlan, claim: str) -> str:
-        """No limit of the incident is in force at any gateway. Where one does not answer it is waited for until the lease must be over.
+        """No limit of the incident is in force at any gateway. Where one does not answer it is
+        waited for until the lease must be over.
 
         Errors: Denied, where a later run of the incident holds it.
         """
@@ -119,7 +140,9 @@ class GatewayHold:
             try:
                 places = await self.doors.places(edge.gateways)
                 asks = (partial(self.doors.ask, ref, pod, "DELETE", path) for ref, pod in places)
-                said = await asyncio.gather(*(until_answered(ask, min(left_s, PUT_S)) for ask in asks))
+                said = await asyncio.gather(
+                    *(until_answered(ask, min(left_s, PUT_S)) for ask in asks)
+                )
             except OutsideError as error:
                 trouble = str(error)
             else:
@@ -145,7 +168,13 @@ def _asked(plan: RemedyPlan, claim: str, edge: LiveEdge) -> dict[str, Any]:
     change = plan.change
     limit = {FIELDS[change.name][1]: int(float(change.value or 0))}
     epoch = read_claim(claim).epoch
-    return {"holder": plan.id, "epoch": epoch, "leaseSeconds": edge.lease_s, "limits": limit, "enforce": edge.enforces}
+    return {
+        "holder": plan.id,
+        "epoch": epoch,
+        "leaseSeconds": edge.lease_s,
+        "limits": limit,
+        "enforce": edge.enforces,
+    }
 
 
 def _all_took(said: Iterable[Said]) -> None:

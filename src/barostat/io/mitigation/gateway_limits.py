@@ -30,7 +30,9 @@ def _hold(ground: ActContext) -> GatewayHold:
 
 
 async def held(ground: ActContext, do: Do) -> None:
-    """The limit is in force while something is watched: put anew where another run has put it. Errors: Denied."""
+    """The limit is in force while something is watched: put anew where another run has put it.
+    Errors: Denied.
+    """
     if ground.plan.edge is not None:
         hold = _hold(ground)
         try:
@@ -51,7 +53,9 @@ async def tighten(ground: ActContext, do: Do, act: TightenGateway) -> Done:
 
 
 async def pages(ground: ActContext, at: float) -> tuple[GatewayPage, ...]:
-    """What the plan's gateways say of their requests now; nothing where there are none, or none answers."""
+    """What the plan's gateways say of their requests now; nothing where there are none, or none
+    answers.
+    """
     if ground.hold is None or ground.plan.edge is None:
         return ()
     try:
@@ -61,7 +65,9 @@ async def pages(ground: ActContext, at: float) -> tuple[GatewayPage, ...]:
 
 
 async def await_calm(ground: ActContext, do: Do) -> Done:
-    """AwaitCalm: watches home's engines and the gateways until they have been calm for long enough. Errors: Denied."""
+    """AwaitCalm: watches home's engines and the gateways until they have been calm for long enough.
+    Errors: Denied.
+    """
     edge, pace = edge_of(ground.plan), ground.pace
     began = ground.clock.now()
     eye = of_home(ground)
@@ -95,6 +101,9 @@ async def await_calm(ground: ActContext, do: Do) -> Done:
 
 def _windows(eye: PodRecorder, seen: list[GatewayPage], at: float) -> list[Window]:
     """Of every engine, from its scrapes and the gateways' pages alone: this goes on for hours."""
-    replicas = tuple(ReplicaRecording(name, scrapes=tuple(scraper.scrapes)) for name, scraper in eye.scrapers.items())
+    replicas = tuple(
+        ReplicaRecording(name, scrapes=tuple(scraper.scrapes))
+        for name, scraper in eye.scrapers.items()
+    )
     recording = Recording("", at, replicas, gateway_pages=tuple(seen))
     return [window for replica in replicas for window in windows(recording, replica)[0].values()]

@@ -1,4 +1,6 @@
-"""The limits of a target: those that the cluster holds, and the file that will hold once a change is in force."""
+"""The limits of a target: those that the cluster holds, and the file that will hold once a change
+is in force.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,38 @@ KNOWN = frozenset(
 
 
 async def limits_in_cluster(
-    cluster: Cluster, namespace: str, name: str, pace: ActTiming, tell: Callable[[str], None] | None = None
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    pace: ActTiming,
+    tell: Callable[[str], None] | None = None,
 ) -> ServingLimits | None:
-    """The limits that the cluster holds for that Deployment. `tell`: is told where the API server has to be asked again.
+    """The limits that the cluster holds for that Deployment. `tell`: is told where the API server
+    has to be asked again.
 
-    Errors: InputError for a ConfigMap that cannot be read as limits; OutsideError where it is not known whether there is one.
+    Errors: InputError for a ConfigMap that cannot be read as limits; OutsideError where it is not
+    known whether there is one.
     """
-    found = await patient(lambda: cluster.get(CONFIG_MAPS, limits_name(name), namespace), pace, tell)
+    found = await patient(
+        lambda: cluster.get(CONFIG_MAPS, limits_name(name), namespace), pace, tell
+    )
     if isinstance(found, RequestFailed) and found.kind != "not-found":
         raise found.error()
     held = "" if isinstance(found, RequestFailed) else text(found, "data", LIMITS_KEY)
     return limits_file.parse(held, f"configmap {limits_name(name)}") if held else None
 
 
-async def limits_before(cluster: Cluster, namespace: str, plan: RemedyPlan, written: str, pace: ActTiming) -> str:
-    """The limits file that held before that plan's; what is held now where it is not any more what the plan has `written`.
+async def limits_before(
+    cluster: Cluster, namespace: str, plan: RemedyPlan, written: str, pace: ActTiming
+) -> str:
+    """The limits file that held before that plan's; what is held now where it is not any more what
+    the plan has `written`.
 
     Errors: OutsideError.
     """
-    found = await patient(lambda: cluster.get(CONFIG_MAPS, limits_name(plan.target.name), namespace), pace)
+    found = await patient(
+        lambda: cluster.get(CONFIG_MAPS, limits_name(plan.target.name), namespace), pace
+    )
     if isinstance(found, RequestFailed):
         if found.kind == "not-found":
             return ""
@@ -58,14 +73,24 @@ async def limits_before(cluster: Cluster, namespace: str, plan: RemedyPlan, writ
     return text(found, "data", FORMER_LIMITS_KEY) if own else now
 
 
-def limits_text(found: Mapping[str, tuple[str, str]], held: ServingLimits | None, plan: RemedyPlan) -> str:
-    """The limits file with these numbers, each with its reason; what was held stays. Empty where there is no number for it."""
+def limits_text(
+    found: Mapping[str, tuple[str, str]], held: ServingLimits | None, plan: RemedyPlan
+) -> str:
+    """The limits file with these numbers, each with its reason; what was held stays. Empty where
+    there is no number for it.
+    """
     known = {path: entry for path, entry in found.items() if path.removeprefix("spec.") in KNOWN}
     if not known:
         return ""
-    document: dict[str, Any] = limits_file.as_document(held) if held is not None else {"apiVersion": API_VERSION, "kind": KIND, "spec": {}}
+    document: dict[str, Any] = (
+        limits_file.as_document(held)
+        if held is not None
+        else {"apiVersion": API_VERSION, "kind": KIND, "spec": {}}
+    )
     spec = document["spec"]
-    spec.setdefault("targetRef", {"apiVersion": "apps/v1", "kind": "Deployment", "name": plan.target.name})
+    spec.setdefault(
+        "targetRef", {"apiVersion": "apps/v1", "kind": "Deployment", "name": plan.target.name}
+    )
     because = document.setdefault("because", {})
     for path, (value, why) in known.items():
         parts = path.split(".")[1:]

@@ -1,4 +1,6 @@
-"""What a remedy measures anyway, kept for its post-mortem. Only drawn, never judged by: whatever goes wrong here, the remedy goes on."""
+"""What a remedy measures anyway, kept for its post-mortem. Only drawn, never judged by: whatever
+goes wrong here, the remedy goes on.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def before(ground: ActContext, seen: TargetSnapshot | None) -> None:
 
 @dataclass(slots=True)
 class Following:
-    """The engines of one verification, from its first scrape on: what was seen is on the ground's looks, also of one that is broken off."""
+    """The engines of one verification, from its first scrape on: what was seen is on the ground's
+    looks, also of one that is broken off.
+    """
 
     ground: ActContext
     eye: PodRecorder
@@ -57,10 +61,19 @@ class Following:
             _note(self.ground, [self._looks[pod, found.engine]])
 
 
-def _looks(when: When, recording: Recording, replica: ReplicaRecording, names: Iterable[str] = (*OVER_TIME, *OF_ALL)) -> Iterator[Look]:
+def _looks(
+    when: When,
+    recording: Recording,
+    replica: ReplicaRecording,
+    names: Iterable[str] = (*OVER_TIME, *OF_ALL),
+) -> Iterator[Look]:
     made = windows(recording, replica)[0]
     for engine, window in made.items():
-        if (found := look(when, replica.name, engine if len(made) > 1 else "", window.signals, names)) is not None:
+        if (
+            found := look(
+                when, replica.name, engine if len(made) > 1 else "", window.signals, names
+            )
+        ) is not None:
             yield found
 
 

@@ -1,4 +1,6 @@
-"""Observe: the replicas with the change under load, for as long as the plan says, held against its baseline."""
+"""Observe: the replicas with the change under load, for as long as the plan says, held against its
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,18 @@ from barostat.remedy.verify import verify
 TELL_EVERY_S = 30.0
 """How often a person is told why it is not clear yet."""
 TO_THE_FIRST_RATE = 2
-"""Intervals from an instant until a rate is known: up to one to the next look, and one to the look after it."""
+"""Intervals from an instant until a rate is known: up to one to the next look, and one to the look
+after it.
+"""
 
 
 async def observe(ground: ActContext, do: Do) -> Judged:
-    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time.
+    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in
+    time.
 
-    Replicas that were there before have a queue to work off: of those the last stretch counts, and it is not worse before the time is over.
-    Whether home is still ours may be unknown for a while: nothing is changed here. Errors: Denied.
+    Replicas that were there before have a queue to work off: of those the last stretch counts, and
+    it is not worse before the time is over. Whether home is still ours may be unknown for a while:
+    nothing is changed here. Errors: Denied.
     """
     plan, pace = ground.plan, ground.pace
     anew = plan.strategy in ("spare", "in-place")
@@ -57,19 +63,30 @@ async def observe(ground: ActContext, do: Do) -> Judged:
             now = ground.clock.now()
             said += await pages(ground, now)
             if not anew:
-                since = max(since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s)
+                since = max(
+                    since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s
+                )
             for scraper in eye.scrapers.values():
                 scraper.forget_before(since)
             if now >= since + plan.expectation.sustained_s:
-                recording = replace((await eye.recording()).recording, gateway_pages=tuple(page for page in said if page.at >= since))
-                found = [verify(plan.expectation, former, window, since) for window in _windows(recording)]
+                recording = replace(
+                    (await eye.recording()).recording,
+                    gateway_pages=tuple(page for page in said if page.at >= since),
+                )
+                found = [
+                    verify(plan.expectation, former, window, since)
+                    for window in _windows(recording)
+                ]
                 judged = _together(found)
                 clear = judged.outcome == "better" or (anew and judged.outcome == "worse")
                 if clear or now >= until - pace.interval_s:
                     return judged
                 if now - told >= TELL_EVERY_S:
                     told = now
-                    ground.tell(f"not clear after {now - began:.0f} s, {until - now:.0f} s left: {'; '.join(judged.reasons)}")
+                    ground.tell(
+                        f"not clear after {now - began:.0f} s, {until - now:.0f} s left: "
+                        f"{'; '.join(judged.reasons)}"
+                    )
                 turn = max(turn, now + pace.interval_s)
             turn = max(turn + pace.interval_s, ground.clock.now())
             await asyncio.sleep(turn - ground.clock.now())
@@ -99,7 +116,11 @@ def _windows(recording: object) -> list[Window]:
     from barostat.judge.evidence.recording import Recording
 
     assert isinstance(recording, Recording)
-    return [window for replica in recording.replicas for window in windows(recording, replica)[0].values()]
+    return [
+        window
+        for replica in recording.replicas
+        for window in windows(recording, replica)[0].values()
+    ]
 
 
 def _together(found: list[Judged]) -> Judged:

@@ -1,11 +1,14 @@
-"""Owners that have a switch leave a workload alone for the length of an incident, and take it up again after it.
+"""Owners that have a switch leave a workload alone for the length of an incident, and take it up
+again after it.
 
-What gives it back is written on the workload (barostat.dev/paused) before anything is paused, so that any machine can do it. One that would
-take the change in force back stays paused until a person has put the change into its source: it would replace all replicas at once.
-An owner is noted once, with what it was before anybody of ours paused it, and by whom.
+What gives it back is written on the workload (barostat.dev/paused) before anything is paused, so
+that any machine can do it. One that would take the change in force back stays paused until a person
+has put the change into its source: it would replace all replicas at once. An owner is noted once,
+with what it was before anybody of ours paused it, and by whom.
 
-A plan's own owners are paused and resumed by its acts; `hand_back` is for a person who says that the change is in its source, and for
-incidents of earlier versions, whose plans do not name their owners.
+A plan's own owners are paused and resumed by its acts; `hand_back` is for a person who says that
+the change is in its source, and for incidents of earlier versions, whose plans do not name their
+owners.
 """
 
 from __future__ import annotations
@@ -30,7 +33,17 @@ from barostat.io.kubernetes.client.resources import (
 )
 from barostat.io.mitigation.act_context import TRIES, ActContext, settled
 from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
-from barostat.judge.mitigation.paused_mark import KINDS, Entry, Who, entry_of, incident_of, is_entry, read_mark, who, with_entries
+from barostat.judge.mitigation.paused_mark import (
+    KINDS,
+    Entry,
+    Who,
+    entry_of,
+    incident_of,
+    is_entry,
+    read_mark,
+    who,
+    with_entries,
+)
 from barostat.platform.objects import name_of, text
 from barostat.platform.owner import Switch
 from barostat.remedy.acts import Done, Lost, PauseOwner, Refused, ResumeOwner
@@ -41,7 +54,14 @@ from barostat.remedy.state import Do, State
 Fence = Callable[[], Awaitable[None]]
 """What is asked just before a write: whether the change is still ours. Errors: Denied."""
 OWNERS: dict[str, Resource] = {
-    found.kind: found for found in (ARGO_APPLICATIONS, AUTOSCALERS, FLUX_HELM_RELEASES, FLUX_KUSTOMIZATIONS, SCALED_OBJECTS)
+    found.kind: found
+    for found in (
+        ARGO_APPLICATIONS,
+        AUTOSCALERS,
+        FLUX_HELM_RELEASES,
+        FLUX_KUSTOMIZATIONS,
+        SCALED_OBJECTS,
+    )
 }
 """Owners that have a switch, by kind."""
 
@@ -51,12 +71,19 @@ async def unfenced() -> None:
 
 
 async def pause(
-    cluster: Cluster, namespace: str, name: str, switches: Sequence[Switch], incident: str, fence: Fence = unfenced
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    switches: Sequence[Switch],
+    incident: str,
+    fence: Fence = unfenced,
 ) -> list[str]:
-    """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays noted as its own, as it was then.
+    """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays
+    noted as its own, as it was then.
 
-    Errors: InputError where the workload's mark cannot be read: nothing is paused then. OutsideError, with the right that is missing; who
-    of these was paused by then has it again first. Those of the `fence`, which every write is behind.
+    Errors: InputError where the workload's mark cannot be read: nothing is paused then.
+    OutsideError, with the right that is missing; who of these was paused by then has it again
+    first. Those of the `fence`, which every write is behind.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, RequestFailed):
@@ -68,7 +95,11 @@ async def pause(
     paused, stale = await _as_they_are(cluster, found, switches)
     own = [entry for entry in found if is_entry(entry) and incident_of(entry) == incident]
     noted = await _remarked(
-        cluster, namespace, name, lambda now: with_entries([entry for entry in now if entry not in stale], entries), fence
+        cluster,
+        namespace,
+        name,
+        lambda now: with_entries([entry for entry in now if entry not in stale], entries),
+        fence,
     )
     if isinstance(noted, RequestFailed):
         raise noted.error()
@@ -79,7 +110,13 @@ async def pause(
             told.append(f"{switch} is paused already{'' if ours else ', by an earlier incident'}")
             continue
         await fence()
-        write = cluster.patch(OWNERS[switch.kind], switch.name, dict(switch.pause), switch.namespace or None, how="merge")
+        write = cluster.patch(
+            OWNERS[switch.kind],
+            switch.name,
+            dict(switch.pause),
+            switch.namespace or None,
+            how="merge",
+        )
         done = await settled(write, ActTiming())
         if isinstance(done, RequestFailed):
             back = await _undone(cluster, namespace, name, incident, entries, place, done, fence)
@@ -89,23 +126,38 @@ async def pause(
 
 
 async def _undone(
-    cluster: Cluster, namespace: str, name: str, incident: str, entries: Sequence[Entry], place: int, done: RequestFailed, fence: Fence
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    incident: str,
+    entries: Sequence[Entry],
+    place: int,
+    done: RequestFailed,
+    fence: Fence,
 ) -> list[str]:
-    """Who was paused of these has it again: all before the one at that place, which could not be, and that one where it may have been.
+    """Who was paused of these has it again: all before the one at that place, which could not be,
+    and that one where it may have been.
 
     Whom another act of the incident has paused stays so: that act has its own undo.
     """
     first_not = place + 1 if done.uncertain else place
     tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
-    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest], fence)
+    unmarked = await _remarked(
+        cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest], fence
+    )
     told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
-    return [*told, *(await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)).told]
+    return [
+        *told,
+        *(await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)).told,
+    ]
 
 
 def still_paused(state: State) -> tuple[str, ...]:
-    """The kinds that stay paused as the incident is now: all while it is not over, who would take it back while it is in force.
+    """The kinds that stay paused as the incident is now: all while it is not over, who would take
+    it back while it is in force.
 
-    All where another run goes on with it. Nobody where it has no record: nothing was begun, and it cannot be resumed.
+    All where another run goes on with it. Nobody where it has no record: nothing was begun, and it
+    cannot be resumed.
     """
     if state.superseded:
         return KINDS
@@ -118,7 +170,9 @@ def still_paused(state: State) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A sentence for each owner that is noted. `failed`: one that was to have the workload again may not have it."""
+    """A sentence for each owner that is noted. `failed`: one that was to have the workload again
+    may not have it.
+    """
 
     told: list[str] = field(default_factory=list)
     failed: bool = False
@@ -130,13 +184,15 @@ async def hand_back(
 ) -> HandedBack:  # fmt: skip
     """Whom these incidents paused for the workload has it again, but for the kinds to `keep`.
 
-    `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at. What fails, or cannot be read, is told
-    and stays marked.
+    `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at.
+    What fails, or cannot be read, is told and stays marked.
     Law: L8, nobody has it again while the change of another incident is in flight on it.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, RequestFailed):
-        return HandedBack([f"whether an owner is paused could not be read: {home.why}"], failed=True)
+        return HandedBack(
+            [f"whether an owner is paused could not be read: {home.why}"], failed=True
+        )
     found, wrong = read_mark(home)
     failed = bool(wrong)
     told = [f"deploy/{name} in {namespace}: {wrong}"] if wrong else []
@@ -148,11 +204,16 @@ async def hand_back(
         owner = f"{entry['kind']} {entry['name']}"
         if (by := incident_of(entry)) not in incidents:
             paused = f"incident {by} paused it" if by else "an earlier incident paused it"
-            told.append(f"{owner} stays paused: {paused}; back: barostat incident resume {by or 'ID'} -n {namespace}")
+            told.append(
+                f"{owner} stays paused: {paused}; back: barostat incident resume "
+                f"{by or 'ID'} -n {namespace}"
+            )
             continue
         if flying and flying not in incidents:
             back = f"once it is over: barostat incident resume {by or 'ID'} -n {namespace}"
-            told.append(f"{owner} stays paused: the change of incident {flying} is in flight; {back}")
+            told.append(
+                f"{owner} stays paused: the change of incident {flying} is in flight; {back}"
+            )
             continue
         if entry["kind"] in keep:
             told.append(f"{owner} stays paused")
@@ -162,9 +223,21 @@ async def hand_back(
             told.append(f"{owner} is still paused: {done.why}")
             failed = True
             continue
-        told.append(f"{owner} is no more" if isinstance(done, RequestFailed) else f"{owner} has it again")
+        told.append(
+            f"{owner} is no more" if isinstance(done, RequestFailed) else f"{owner} has it again"
+        )
         over.append(entry)
-    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in over], fence) if over else []
+    unmarked = (
+        await _remarked(
+            cluster,
+            namespace,
+            name,
+            lambda now: [entry for entry in now if entry not in over],
+            fence,
+        )
+        if over
+        else []
+    )
     if isinstance(unmarked, RequestFailed):
         return HandedBack([*told, unmarked.why], failed=True)
     return HandedBack(told, failed)
@@ -172,7 +245,13 @@ async def hand_back(
 
 async def _resumed(cluster: Cluster, entry: Entry, fence: Fence) -> Object | RequestFailed:
     await fence()
-    write = cluster.patch(OWNERS[entry["kind"]], entry["name"], entry["resume"], entry["namespace"] or None, how="merge")
+    write = cluster.patch(
+        OWNERS[entry["kind"]],
+        entry["name"],
+        entry["resume"],
+        entry["namespace"] or None,
+        how="merge",
+    )
     return await settled(write, ActTiming())
 
 
@@ -190,12 +269,15 @@ async def pause_owner(context: ActContext, do: Do, act: PauseOwner) -> Done:
     switch = Switch("", owner.kind, owner.namespace, owner.name, pause_by, resume_by, owner.note)
     target = context.plan.target
     fence = partial(context.look_again, do)
-    (told,) = await pause(context.cluster, target.namespace, target.name, [switch], context.plan.id, fence)
+    (told,) = await pause(
+        context.cluster, target.namespace, target.name, [switch], context.plan.id, fence
+    )
     return Done(note=told)
 
 
 async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
-    """ResumeOwner: it has the workload again as the mark says, and is noted no more. One whom another incident paused is left to that.
+    """ResumeOwner: it has the workload again as the mark says, and is noted no more. One whom
+    another incident paused is left to that.
 
     Errors: Denied.
     """
@@ -211,7 +293,12 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
     if not entries:
         return Done(note="it was not paused")
     if incident_of(entries[0]) not in incidents:
-        return Done(note=f"it stays paused: incident {incident_of(entries[0]) or 'of an earlier version'} paused it")
+        return Done(
+            note=(
+                "it stays paused: incident "
+                f"{incident_of(entries[0]) or 'of an earlier version'} paused it"
+            )
+        )
     fence = partial(context.look_again, do, claim_only=True)
     done = await _resumed(context.cluster, entries[0], fence)
     if isinstance(done, RequestFailed) and done.kind != "not-found":
@@ -226,9 +313,15 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
 
 
 async def _remarked(
-    cluster: Cluster, namespace: str, name: str, change: Callable[[list[Any]], list[Any]], fence: Fence
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    change: Callable[[list[Any]], list[Any]],
+    fence: Fence,
 ) -> list[Any] | RequestFailed:
-    """The mark after that change of what it was at the moment of writing, or why it was not written. One that is no list is left alone."""
+    """The mark after that change of what it was at the moment of writing, or why it was not
+    written. One that is no list is left alone.
+    """
     failed = RequestFailed("conflict", f"deploy/{name} in {namespace} changes all the time")
     for _ in range(TRIES):
         home = await cluster.get(DEPLOYMENTS, name, namespace)
@@ -241,9 +334,16 @@ async def _remarked(
         if after == now:
             return after
         annotations = {PAUSED: json.dumps(after) if after else None}
-        patch = {"metadata": {"resourceVersion": text(home, "metadata", "resourceVersion"), "annotations": annotations}}
+        patch = {
+            "metadata": {
+                "resourceVersion": text(home, "metadata", "resourceVersion"),
+                "annotations": annotations,
+            }
+        }
         await fence()
-        written = await settled(cluster.patch(DEPLOYMENTS, name, patch, namespace, how="merge"), ActTiming())
+        written = await settled(
+            cluster.patch(DEPLOYMENTS, name, patch, namespace, how="merge"), ActTiming()
+        )
         if not isinstance(written, RequestFailed):
             return after
         if written.kind != "conflict" and not written.uncertain:
@@ -255,12 +355,27 @@ async def _remarked(
 # --- the owners
 
 
-async def _as_they_are(cluster: Cluster, noted: Sequence[Entry], switches: Sequence[Switch]) -> tuple[list[Switch], list[Entry]]:
-    """Of those who are noted already: (who is paused as it would be now, the notes of those of whose pause nothing is left)."""
+async def _as_they_are(
+    cluster: Cluster, noted: Sequence[Entry], switches: Sequence[Switch]
+) -> tuple[list[Switch], list[Entry]]:
+    """Of those who are noted already: (who is paused as it would be now, the notes of those of
+    whose pause nothing is left).
+    """
     paused, stale = [], []
     for switch in switches:
-        entry = next((entry for entry in noted if who(entry) == (switch.kind, switch.namespace, switch.name)), None)
-        found = None if entry is None else await cluster.get(OWNERS[switch.kind], switch.name, switch.namespace or None)
+        entry = next(
+            (
+                entry
+                for entry in noted
+                if who(entry) == (switch.kind, switch.namespace, switch.name)
+            ),
+            None,
+        )
+        found = (
+            None
+            if entry is None
+            else await cluster.get(OWNERS[switch.kind], switch.name, switch.namespace or None)
+        )
         if entry is None or found is None or isinstance(found, RequestFailed):
             continue
         if _holds(found, switch.pause):
@@ -284,7 +399,9 @@ async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[str]
     if isinstance(found, RequestFailed):
         raise found.error()
     return [
-        name_of(item) for item in found.items if any(is_entry(entry) and incident_of(entry) == incident for entry in read_mark(item)[0])
+        name_of(item)
+        for item in found.items
+        if any(is_entry(entry) and incident_of(entry) == incident for entry in read_mark(item)[0])
     ]
 
 

@@ -1,4 +1,6 @@
-"""One command of the machine, performed: an act in, its answer out. Every failure of the world becomes an answer."""
+"""One command of the machine, performed: an act in, its answer out. Every failure of the world
+becomes an answer.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ from barostat.remedy.state import Answer, Answered, Do, Gathered
 Gathering = Callable[[], Awaitable[Facts]]
 
 
-async def perform(ground: ActContext, do: Do, gather: Gathering, limits: str) -> Answered | Gathered:
+async def perform(
+    ground: ActContext, do: Do, gather: Gathering, limits: str
+) -> Answered | Gathered:
     """What the world answers to the command."""
     try:
         if isinstance(do.act, Gather):

@@ -1,4 +1,6 @@
-"""Looking at single pods while a plan is carried out: what their engines resolved, what runs in them, how they do for a while."""
+"""Looking at single pods while a plan is carried out: what their engines resolved, what runs in
+them, how they do for a while.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ BY_ITSELF = -1
 """What `auto` of a length reads as: the engine finds a number of its own."""
 AUTO = "auto"
 _ALSO_CALLED = {"half": "float16", "float": "float32", "fp8": "fp8_e4m3"}
-"""What the engine's log calls a value that has two names. Source: vLLM 0.32.0 _STR_DTYPE_TO_TORCH_DTYPE, CacheDType."""
+"""What the engine's log calls a value that has two names. Source: vLLM 0.32.0
+_STR_DTYPE_TO_TORCH_DTYPE, CacheDType.
+"""
 UNDER_WAY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
 
 
@@ -42,7 +46,9 @@ def of_home(ground: ActContext) -> PodRecorder:
 
 
 async def requests_in(ground: ActContext, pod: Object) -> float | None:
-    """Requests that run or wait in the pod's engine by its own metrics, or None where it does not tell."""
+    """Requests that run or wait in the pod's engine by its own metrics, or None where it does not
+    tell.
+    """
     door = PodRoute(ground.cluster, ground.namespace, name_of(pod), name_of(pod), endpoints(pod))
     try:
         answer = await door.ask("/metrics", within_s=ASK_S)
@@ -56,7 +62,8 @@ async def requests_in(ground: ActContext, pod: Object) -> float | None:
 
 
 async def requests_cut(ground: ActContext, pod: Object) -> str:
-    """How many requests the pod's end may cut, for the timeline: those under way just before it. Empty for none.
+    """How many requests the pod's end may cut, for the timeline: those under way just before it.
+    Empty for none.
 
     Some of them end well in the second or two until the engine is told to stop.
     """
@@ -65,11 +72,16 @@ async def requests_cut(ground: ActContext, pod: Object) -> str:
     found = await requests_in(ground, pod)
     if found is None:
         return "whether requests were cut is not known: its metrics did not answer"
-    return f"at most {found:.0f} {'request was' if found == 1 else 'requests were'} cut" if found else ""
+    return (
+        f"at most {found:.0f} {'request was' if found == 1 else 'requests were'} cut"
+        if found
+        else ""
+    )
 
 
 async def resolved(ground: ActContext, pod: Object) -> str | None:
-    """None if the pod's engine holds the plan's new value, by its metrics, log or arguments; else what it holds.
+    """None if the pod's engine holds the plan's new value, by its metrics, log or arguments; else
+    what it holds.
 
     Errors: Denied, where the engine could not be asked.
     """
@@ -86,7 +98,12 @@ async def resolved(ground: ActContext, pod: Object) -> str | None:
     found = window.config.get(canonical_name(change.name)) if window is not None else None
     asked = any(replica.scrapes for replica in recording.replicas)
     if window is None or (found is None and change.value is not None and not asked):
-        raise Denied(Lost(f"the engine of {name_of(pod)} could not be asked: {'; '.join(recording.problems)[:200]}"))
+        raise Denied(
+            Lost(
+                f"the engine of {name_of(pod)} could not be asked: "
+                f"{'; '.join(recording.problems)[:200]}"
+            )
+        )
     if change.value is None:
         given = found is not None and found.provenance in ("flag", "config-file", "log")
         return f"{change.name} is still {found.value}" if given and found is not None else None
@@ -94,7 +111,11 @@ async def resolved(ground: ActContext, pod: Object) -> str | None:
         return f"{change.name} is not among what it resolved"
     if change.value == AUTO or read_value(canonical_name(change.name), change.value) == BY_ITSELF:
         return None
-    return None if _same(str(found.value), change.value) else f"{change.name} is {found.value} ({found.source})"
+    return (
+        None
+        if _same(str(found.value), change.value)
+        else f"{change.name} is {found.value} ({found.source})"
+    )
 
 
 async def named(ground: ActContext, pod: Object) -> str:
@@ -106,7 +127,12 @@ async def named(ground: ActContext, pod: Object) -> str:
     finally:
         await eye.rest()
     return next(
-        (f"{found.diagnosis.cause}. {found.diagnosis.summary}" for found in report.replicas if found.diagnosis.cause != "unknown"), ""
+        (
+            f"{found.diagnosis.cause}. {found.diagnosis.summary}"
+            for found in report.replicas
+            if found.diagnosis.cause != "unknown"
+        ),
+        "",
     )
 
 
@@ -131,6 +157,8 @@ def _same(one: str, other: str) -> bool:
 
 
 def _plain(value: str) -> str:
-    """As an argument has it: `torch.float16` and `half` are one, `awq_marlin` is how awq is computed."""
+    """As an argument has it: `torch.float16` and `half` are one, `awq_marlin` is how awq is
+    computed.
+    """
     name = value.lower().removeprefix("torch.").removesuffix("_marlin")
     return _ALSO_CALLED.get(name, name)

@@ -1,4 +1,6 @@
-"""What the server would make of a plan: a dry run of the spare and of home's new template. Nothing is written."""
+"""What the server would make of a plan: a dry run of the spare and of home's new template. Nothing
+is written.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from barostat.platform.objects import mapping
 
 
 async def preview(context: ActContext) -> list[str]:
-    """Lines for a person: the server-side diff of the template, and whether it would take the spare."""
+    """Lines for a person: the server-side diff of the template, and whether it would take the
+    spare.
+    """
     plan, cluster = context.plan, context.cluster
     if plan.edge is not None:
         return []  # what would be written stands in the plan
@@ -28,20 +32,33 @@ async def preview(context: ActContext) -> list[str]:
         new: dict[str, Any] = json.loads(json.dumps(home))
         new["spec"]["template"] = await context.new_template(home)
         new.pop("status", None)
-        tried = await cluster.replace(DEPLOYMENTS, plan.target.name, new, plan.target.namespace, dry_run=True)
+        tried = await cluster.replace(
+            DEPLOYMENTS, plan.target.name, new, plan.target.namespace, dry_run=True
+        )
         if isinstance(tried, RequestFailed):
             return [f"dry run of the template: {tried.why}"]
-        lines = ["dry run, as the server would store it:", *_diff(mapping(home, "spec", "template"), mapping(tried, "spec", "template"))]
+        lines = [
+            "dry run, as the server would store it:",
+            *_diff(mapping(home, "spec", "template"), mapping(tried, "spec", "template")),
+        ]
         if plan.strategy == "stuck-rollout":
             return lines
         spare = await spare_document(context, home, 0, "dry-run")
         made = await cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)
-        lines.append(f"spare {spare['metadata']['name']}: {made.why if isinstance(made, RequestFailed) else 'the server takes it'}")
+        lines.append(
+            f"spare {spare['metadata']['name']}: "
+            f"{made.why if isinstance(made, RequestFailed) else 'the server takes it'}"
+        )
         return lines
     except Denied as denied:
         return [f"dry run: {denied}"]
 
 
 def _diff(old: Any, new: Any) -> list[str]:
-    before, after = (yaml.safe_dump(json.loads(json.dumps(found)), sort_keys=True).splitlines() for found in (old, new))
-    return list(difflib.unified_diff(before, after, "home's template", "with the change", lineterm="", n=2))
+    before, after = (
+        yaml.safe_dump(json.loads(json.dumps(found)), sort_keys=True).splitlines()
+        for found in (old, new)
+    )
+    return list(
+        difflib.unified_diff(before, after, "home's template", "with the change", lineterm="", n=2)
+    )

@@ -1,4 +1,6 @@
-"""Acts on single pods: in and out of rotation by labels, seen in the EndpointSlices; drained by their own metrics; deleted."""
+"""Acts on single pods: in and out of rotation by labels, seen in the EndpointSlices; drained by
+their own metrics; deleted.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,17 @@ DRAINED_TWICE = 2
 
 
 async def _pod(ground: ActContext, ref: PodRef | None) -> Object | None:
-    """The very pod that the slot names, or None where it is gone or on its way out. Errors: Denied."""
+    """The very pod that the slot names, or None where it is gone or on its way out. Errors:
+    Denied.
+    """
     if ref is None:
         return None
     found = await ground.got(PODS, ref.name)
-    return found if found is not None and text(found, "metadata", "uid") == ref.uid and not is_going(found) else None
+    return (
+        found
+        if found is not None and text(found, "metadata", "uid") == ref.uid and not is_going(found)
+        else None
+    )
 
 
 async def join(ground: ActContext, do: Do, act: JoinRotation) -> Done:
@@ -63,7 +71,9 @@ async def join(ground: ActContext, do: Do, act: JoinRotation) -> Done:
 
 
 async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done:
-    """LeaveRotation and Detach: labels off, seen to be gone from the EndpointSlices, and (home's) released. Errors: Denied."""
+    """LeaveRotation and Detach: labels off, seen to be gone from the EndpointSlices, and (home's)
+    released. Errors: Denied.
+    """
     homes = isinstance(act, Detach)
     for _ in range(TRIES):
         home = await ground.checked_home(do)
@@ -73,16 +83,27 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
                 raise Denied(Refused(f"the pod of {act.slot} is gone"))
             return Done(note="it is gone")
         off = await ground.rotation_labels(home)
-        held = {key: found for key, found in mapping(pod, "metadata", "labels").items() if key in off}
+        held = {
+            key: found for key, found in mapping(pod, "metadata", "labels").items() if key in off
+        }
         patch: dict[str, Any] = {}
         if held:
             uid = text(pod, "metadata", "uid")
-            if homes and uid not in {text(own, "metadata", "uid") for own in await ground.home_pods()}:
+            if homes and uid not in {
+                text(own, "metadata", "uid") for own in await ground.home_pods()
+            }:
                 raise Denied(Refused(f"{name_of(pod)} is not home's"))
             ready, _ = await ground.in_rotation(home)
             if len(ready - {uid}) < act.serving:
-                raise Denied(Refused(f"{len(ready - {uid})} others would serve, {act.serving} are needed"))
-            patch = {"metadata": {"labels": dict.fromkeys(held), "annotations": {LABELS: json.dumps(held, sort_keys=True)}}}
+                raise Denied(
+                    Refused(f"{len(ready - {uid})} others would serve, {act.serving} are needed")
+                )
+            patch = {
+                "metadata": {
+                    "labels": dict.fromkeys(held),
+                    "annotations": {LABELS: json.dumps(held, sort_keys=True)},
+                }
+            }
         elif annotation(pod, STEP) == do.key:
             break
         if await ground.merged(do, PODS, pod, patch) is not None:
@@ -111,24 +132,35 @@ async def pick_replica(ground: ActContext, do: Do) -> Done:
     if down:
         return Done(_ref(min(down, key=name_of)), "it does not serve")
     busy = await asyncio.gather(*(requests_in(ground, pod) for pod in pods))
-    chosen, found = min(zip(pods, busy, strict=True), key=lambda entry: (entry[1] if entry[1] is not None else 1e9, name_of(entry[0])))
+    chosen, found = min(
+        zip(pods, busy, strict=True),
+        key=lambda entry: (entry[1] if entry[1] is not None else 1e9, name_of(entry[0])),
+    )
     return Done(_ref(chosen), f"{found:.0f} requests" if found is not None else "")
 
 
 async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
-    """PickSurplus: one that does not serve, else the newest; none where there are no more than `over`. Errors: Denied."""
+    """PickSurplus: one that does not serve, else the newest; none where there are no more than
+    `over`. Errors: Denied.
+    """
     home = await ground.checked_home(do)
     pods = await ground.home_pods()
     if len(pods) <= act.over:
         return Done()
     ready, _ = await ground.in_rotation(home)
-    by_age = sorted(pods, key=lambda pod: (text(pod, "metadata", "creationTimestamp"), name_of(pod)), reverse=True)
+    by_age = sorted(
+        pods,
+        key=lambda pod: (text(pod, "metadata", "creationTimestamp"), name_of(pod)),
+        reverse=True,
+    )
     down = [pod for pod in by_age if text(pod, "metadata", "uid") not in ready]
     return Done(_ref((down or by_age)[0]))
 
 
 async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
-    """PutBack: adopted and in rotation again where it is missed, drained and deleted where home is whole without it. Errors: Denied."""
+    """PutBack: adopted and in rotation again where it is missed, drained and deleted where home is
+    whole without it. Errors: Denied.
+    """
     bounds = ground.plan.bounds
     drain = Drain(ground, do.until - bounds.answer_s - bounds.end_s)
     while True:
@@ -146,29 +178,48 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
             ready, _ = await ground.in_rotation(home)
             if controller(pod) or uid in ready:
                 return Done()
-            raise Denied(Refused(f"{name_of(pod)} belongs to nobody, and what it was labelled with is not known"))
-        elif any(mapping(pod, "metadata", "labels").get(key) != found for key, found in json.loads(former).items()):
+            raise Denied(
+                Refused(
+                    f"{name_of(pod)} belongs to nobody, and what it was labelled with is not known"
+                )
+            )
+        elif any(
+            mapping(pod, "metadata", "labels").get(key) != found
+            for key, found in json.loads(former).items()
+        ):
             if sum(map(is_ready, own)) < act.replicas:
                 await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
             elif await drain.over(pod):
                 cut = await requests_cut(ground, pod)
                 if await ground.deleted(do, PODS, pod):
-                    return Done(note=f"home is whole without it: deleted{'; ' + cut if cut else ''}")
+                    return Done(
+                        note=f"home is whole without it: deleted{'; ' + cut if cut else ''}"
+                    )
         await asyncio.sleep(ground.pace.poll_s)
 
 
 async def _kept(ground: ActContext, do: Do, pod: Object, own: list[Object]) -> bool:
-    """The pod carries the act's key, and none of home's pods a mark of ours; False where one was no longer what was read."""
-    was_first = annotation(next((other for other in own if name_of(other) == name_of(pod)), {}), COST) == LEAST
+    """The pod carries the act's key, and none of home's pods a mark of ours; False where one was no
+    longer what was read.
+    """
+    was_first = (
+        annotation(next((other for other in own if name_of(other) == name_of(pod)), {}), COST)
+        == LEAST
+    )
     if not await marked(ground, do, own, None) or was_first:
         return False
     if annotation(pod, STEP) == do.key and not annotation(pod, LABELS):
         return True
-    return await ground.merged(do, PODS, pod, {"metadata": {"annotations": {LABELS: None}}}) is not None
+    return (
+        await ground.merged(do, PODS, pod, {"metadata": {"annotations": {LABELS: None}}})
+        is not None
+    )
 
 
 class Drain:
-    """Looks at a pod that is out of rotation until none of its requests is left, or the time is over."""
+    """Looks at a pod that is out of rotation until none of its requests is left, or the time is
+    over.
+    """
 
     def __init__(self, ground: ActContext, until: float) -> None:
         self._ground = ground
@@ -178,17 +229,25 @@ class Drain:
         self.note = ""
 
     async def over(self, pod: Object) -> bool:
-        """One more look: twice no request by the pod's own metrics, or twice no answer of one that is not Ready anyway."""
+        """One more look: twice no request by the pod's own metrics, or twice no answer of one that
+        is not Ready anyway.
+        """
         found = await requests_in(self._ground, pod)
         now = self._ground.clock.now()
         self._empty = self._empty + 1 if found == 0 else 0
         self._silent = self._silent + 1 if found is None and not is_ready(pod) else 0
         self.note = "it does not serve" if self._silent else ""
-        return self._silent >= DRAINED_TWICE or (self._empty >= DRAINED_TWICE and now >= self._routed_until) or now >= self._until
+        return (
+            self._silent >= DRAINED_TWICE
+            or (self._empty >= DRAINED_TWICE and now >= self._routed_until)
+            or now >= self._until
+        )
 
 
 async def await_drained(ground: ActContext, do: Do) -> Done:
-    """AwaitDrained: no request by the pod's own metrics, twice; its deadline is the machine's. Errors: Denied."""
+    """AwaitDrained: no request by the pod's own metrics, twice; its deadline is the machine's.
+    Errors: Denied.
+    """
     drain = Drain(ground, math.inf)
     while True:
         await ground.checked_home(do)

@@ -1,4 +1,6 @@
-"""Spares: Deployments of one replica that we make beside home, with the new template, outside every Service until they join."""
+"""Spares: Deployments of one replica that we make beside home, with the new template, outside every
+Service until they join.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from barostat.io.mitigation.target_reader import Denied, is_going, is_ready
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
 from barostat.platform.pods import engine_container
-from barostat.remedy.acts import AwaitSpare, Conflict, CreateSpare, DeleteSpare, Done, Failed, Lost, PodRef, Refused
+from barostat.remedy.acts import (
+    AwaitSpare,
+    Conflict,
+    CreateSpare,
+    DeleteSpare,
+    Done,
+    Failed,
+    Lost,
+    PodRef,
+    Refused,
+)
 from barostat.remedy.annotations import INCIDENT, MANAGED, SPARE, STEP
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import Do
@@ -23,7 +35,9 @@ UNSCHEDULABLE_S = 60.0
 """A spare that no node takes for so long does not get one in time."""
 MOST_RESTARTS = 2
 LAST_LOOK_S = 5.0
-"""So long before a spare is not waited for any longer it is looked at what else of it does not run."""
+"""So long before a spare is not waited for any longer it is looked at what else of it does not
+run.
+"""
 _NO_IMAGE = (
     "ErrImagePull",
     "ImagePullBackOff",
@@ -50,16 +64,29 @@ async def spare_document(ground: ActContext, home: Object, index: int, key: str)
     own = spare_labels(ground.plan, index)
     off = await ground.rotation_labels(home)
     metadata = template.setdefault("metadata", {})
-    kept = {label: found for label, found in mapping(template, "metadata", "labels").items() if label not in off}
+    kept = {
+        label: found
+        for label, found in mapping(template, "metadata", "labels").items()
+        if label not in off
+    }
     metadata["labels"] = {**kept, **own}
-    spec: dict[str, Any] = {"replicas": 1, "selector": {"matchLabels": own}, "template": template, "revisionHistoryLimit": 1}
+    spec: dict[str, Any] = {
+        "replicas": 1,
+        "selector": {"matchLabels": own},
+        "template": template,
+        "revisionHistoryLimit": 1,
+    }
     spec["strategy"] = {"type": "Recreate"}
     if (deadline_s := count(home, "spec", "progressDeadlineSeconds")) is not None:
         spec["progressDeadlineSeconds"] = deadline_s
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": spare_name(ground.plan, index), "labels": {**MANAGED, **own}, "annotations": {STEP: key}},
+        "metadata": {
+            "name": spare_name(ground.plan, index),
+            "labels": {**MANAGED, **own},
+            "annotations": {STEP: key},
+        },
         "spec": spec,
     }
 
@@ -78,13 +105,22 @@ async def create(ground: ActContext, do: Do, act: CreateSpare) -> Done:
             continue
         body = await spare_document(ground, home, act.index, do.key)
         await ground.look_again(do)
-        if await ground.written(ground.cluster.create(DEPLOYMENTS, body, ground.namespace, within_s=ground.pace.write_s)) is not None:
+        if (
+            await ground.written(
+                ground.cluster.create(
+                    DEPLOYMENTS, body, ground.namespace, within_s=ground.pace.write_s
+                )
+            )
+            is not None
+        ):
             return Done()
     raise Denied(Lost("the spare's Deployment is neither there nor can it be made"))
 
 
 async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
-    """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, Failed where it will not come."""
+    """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, Failed
+    where it will not come.
+    """
     waiting_since = ground.clock.now()
     while True:
         container = engine_container(mapping(await ground.checked_home(do), "spec", "template"))
@@ -93,7 +129,12 @@ async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
         for pod in pods:
             if is_ready(pod):
                 if (other := await resolved(ground, pod)) is not None:
-                    raise Denied(Failed(f"the engine of {name_of(pod)} did not take the change: {other}", by_change=True))
+                    raise Denied(
+                        Failed(
+                            f"the engine of {name_of(pod)} did not take the change: {other}",
+                            by_change=True,
+                        )
+                    )
                 return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), _said(ground))
             if (why := _no_image(pod)) is not None:
                 raise Denied(Failed(why))
@@ -102,19 +143,29 @@ async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
                 raise Denied(Failed(f"{why}: {told}" if told else why, by_change=True))
             if (why := _ends(pod, "initContainerStatuses")) is not None:
                 raise Denied(Failed(why))
-            if ground.clock.now() > do.until - LAST_LOOK_S and (why := _ends(pod, "containerStatuses")) is not None:
+            if (
+                ground.clock.now() > do.until - LAST_LOOK_S
+                and (why := _ends(pod, "containerStatuses")) is not None
+            ):
                 raise Denied(Failed(why))  # a companion may end until the engine is there
             if not unschedulable(pod):
                 waiting_since = ground.clock.now()
             elif ground.clock.now() - waiting_since > UNSCHEDULABLE_S:
-                raise Denied(Failed(f"{name_of(pod)} stays Pending: {text(condition(pod, 'PodScheduled'), 'message')[:200]}"))
+                raise Denied(
+                    Failed(
+                        f"{name_of(pod)} stays Pending: "
+                        f"{text(condition(pod, 'PodScheduled'), 'message')[:200]}"
+                    )
+                )
         if not pods and (why := await _not_made(ground, act.index)):
             raise Denied(Failed(why))
         await asyncio.sleep(ground.pace.poll_s)
 
 
 async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
-    """DeleteSpare: Done when its Deployment and pod are gone, with the requests that it cut. Errors: Denied."""
+    """DeleteSpare: Done when its Deployment and pod are gone, with the requests that it cut.
+    Errors: Denied.
+    """
     cut = ""
     while True:
         home = await ground.checked_home(do)
@@ -148,7 +199,10 @@ def _carries(pod: Object, labels: dict[str, str]) -> bool:
 
 def _no_image(pod: Object) -> str | None:
     """Why one of its containers cannot be made."""
-    for status in (*objects(pod, "status", "initContainerStatuses"), *objects(pod, "status", "containerStatuses")):
+    for status in (
+        *objects(pod, "status", "initContainerStatuses"),
+        *objects(pod, "status", "containerStatuses"),
+    ):
         waits = text(status, "state", "waiting", "reason")
         if waits in _NO_IMAGE:
             return f"{name_of(pod)}: {waits} {text(status, 'state', 'waiting', 'message')[:200]}".strip()
@@ -160,10 +214,17 @@ def _ends(pod: Object, statuses: str, container: str = "") -> str | None:
     for status in objects(pod, "status", statuses):
         looping = text(status, "state", "waiting", "reason") == "CrashLoopBackOff"
         name = text(status, "name")
-        if looping and (count(status, "restartCount") or 0) >= MOST_RESTARTS and container in ("", name):
+        if (
+            looping
+            and (count(status, "restartCount") or 0) >= MOST_RESTARTS
+            and container in ("", name)
+        ):
             ended = mapping(status, "lastState", "terminated")
             which = "" if container else f", container {name},"
-            return f"{name_of(pod)}{which} ends again and again ({text(ended, 'reason')}, exit code {count(ended, 'exitCode')})"
+            return (
+                f"{name_of(pod)}{which} ends again and again ({text(ended, 'reason')}, exit "
+                f"code {count(ended, 'exitCode')})"
+            )
     return None
 
 
@@ -173,7 +234,11 @@ async def _not_made(ground: ActContext, index: int) -> str:
     if found is None:
         return "the spare's Deployment is gone"
     failing = condition(found, "ReplicaFailure")
-    return f"no pod of the spare is made: {text(failing, 'message')[:200]}" if failing.get("status") == "True" else ""
+    return (
+        f"no pod of the spare is made: {text(failing, 'message')[:200]}"
+        if failing.get("status") == "True"
+        else ""
+    )
 
 
 def _said(ground: ActContext) -> str:

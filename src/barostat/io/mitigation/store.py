@@ -1,4 +1,6 @@
-"""The record of an incident, one ConfigMap each, fenced by epoch, holder and revision; and the Events on home."""
+"""The record of an incident, one ConfigMap each, fenced by epoch, holder and revision; and the
+Events on home.
+"""
 
 from __future__ import annotations
 
@@ -37,34 +39,56 @@ class Store:
     namespace: str
     pace: ActTiming = field(default_factory=ActTiming)
 
-    async def write(self, command: WriteRecord, limits: str, looks: Iterable[Look] = ()) -> Done | Refused | Conflict | Lost:
-        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision.
+    async def write(
+        self, command: WriteRecord, limits: str, looks: Iterable[Look] = ()
+    ) -> Done | Refused | Conflict | Lost:
+        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of
+        this run with no higher revision.
 
-        `looks`: what was measured goes with it in the same write, beside what is there already; where that is refused it goes alone.
+        `looks`: what was measured goes with it in the same write, beside what is there already;
+        where that is refused it goes alone.
         """
         state, name = command.state, record_name(command.state.plan.id)
         bare = False
         for _ in range(TRIES):
-            found = await patient(lambda: self.cluster.get(CONFIG_MAPS, name, self.namespace), self.pace)
+            found = await patient(
+                lambda: self.cluster.get(CONFIG_MAPS, name, self.namespace), self.pace
+            )
             if isinstance(found, RequestFailed) and found.kind != "not-found":
                 return await no(found)
             metadata = {
                 "name": name,
-                "labels": {**MANAGED, INCIDENT: state.plan.id, TARGET: state.plan.target.name[:63], RECORD: "true"},
+                "labels": {
+                    **MANAGED,
+                    INCIDENT: state.plan.id,
+                    TARGET: state.plan.target.name[:63],
+                    RECORD: "true",
+                },
             }
             data = {KEY: to_json(state), LIMITS: limits} | ({} if bare else _measured(found, looks))
-            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            body: Object = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": metadata,
+                "data": data,
+            }
             if isinstance(found, RequestFailed):
-                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
+                write = self.cluster.create(
+                    CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s
+                )
             else:
                 try:
                     held = from_json(text(found, "data", KEY), name)
                 except InputError as error:
                     return Conflict(f"the record is not one that can be read: {error}")
                 if not _fits(held, state, command.revision):
-                    return Conflict(f"run {held.epoch} of {held.holder or 'another program'} goes on with it")
+                    return Conflict(
+                        f"run {held.epoch} of {held.holder or 'another program'} goes on with it"
+                    )
                 metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
-                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
+                write = self.cluster.replace(
+                    CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s
+                )
             written = await settled(write, self.pace)
             if not isinstance(written, RequestFailed):
                 return Done()
@@ -84,22 +108,37 @@ class Store:
         return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
 
     async def post_mortem(self, incident: str) -> tuple[State, tuple[Look, ...], str]:
-        """(the state, what was measured, why nothing of that is there as a sentence). Errors: as `read`."""
+        """(the state, what was measured, why nothing of that is there as a sentence). Errors: as
+        `read`.
+        """
         found = await self._held(incident)
         state, seen = from_json(text(found, "data", KEY), name_of(found)), text(found, "data", SEEN)
         if not seen:
-            return state, (), "Nothing that was measured is kept with it: it ended before anything was, or an earlier version wrote it."
+            return (
+                state,
+                (),
+                (
+                    "Nothing that was measured is kept with it: it ended before anything was, "
+                    "or an earlier version wrote it."
+                ),
+            )
         try:
             return state, measured(seen, SEEN), ""
         except InputError as error:
             return state, (), f"What was measured cannot be read: {error}."
 
     async def _held(self, incident: str) -> Object:
-        found = await patient(lambda: self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace), self.pace)
+        found = await patient(
+            lambda: self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace), self.pace
+        )
         if isinstance(found, RequestFailed):
             if found.kind == "not-found":
                 listing = f"`barostat incident list -n {self.namespace}` shows them"
-                raise InputError(f"there is no such incident in namespace {self.namespace} (-n names another); {listing}", incident)
+                raise InputError(
+                    f"there is no such incident in namespace {self.namespace} (-n names "
+                    f"another); {listing}",
+                    incident,
+                )
             raise found.error()
         return found
 
@@ -109,7 +148,9 @@ class Store:
         Errors: OutsideError.
         """
         labels = f"{RECORD}=true" + (f",{TARGET}={target[:63]}" if target else "")
-        found = await patient(lambda: self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels), self.pace)
+        found = await patient(
+            lambda: self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels), self.pace
+        )
         if isinstance(found, RequestFailed):
             raise found.error()
         states, odd = [], []
@@ -153,8 +194,8 @@ class Store:
 def _fits(held: State, state: State, revision: int) -> bool:
     """Whether the new record may take that one's place.
 
-    A later run goes on from what it read: where the earlier one has written since, the new record would lack the undo of what it is about
-    to do.
+    A later run goes on from what it read: where the earlier one has written since, the new record
+    would lack the undo of what it is about to do.
     """
     if held.epoch == state.epoch:
         return held.holder == state.holder and held.revision <= revision

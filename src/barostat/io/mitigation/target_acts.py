@@ -1,4 +1,6 @@
-"""Acts on home, the Deployment that the plan is for: claim, number of replicas, template; and its limits."""
+"""Acts on home, the Deployment that the plan is for: claim, number of replicas, template; and its
+limits.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,18 @@ from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.mitigation.target_objects import revisions
 from barostat.platform.objects import count, mapping, name_of, text
 from barostat.platform.pod_status import unschedulable
-from barostat.remedy.acts import AwaitHome, Conflict, Done, Failed, Lost, PatchTemplate, Refused, ScaleHome, UndoRollout, WriteLimits
+from barostat.remedy.acts import (
+    AwaitHome,
+    Conflict,
+    Done,
+    Failed,
+    Lost,
+    PatchTemplate,
+    Refused,
+    ScaleHome,
+    UndoRollout,
+    WriteLimits,
+)
 from barostat.remedy.annotations import (
     CLAIM,
     COST,
@@ -41,16 +54,23 @@ def limits_name(home: str) -> str:
 
 
 async def claim(ground: ActContext, do: Do) -> Done:
-    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more. Errors: Denied.
+    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more.
+    Errors: Denied.
 
-    Where an earlier one has released home, it has come to its end: nothing of it can claim again, and nothing is left to do.
+    Where an earlier one has released home, it has come to its end: nothing of it can claim again,
+    and nothing is left to do.
     """
     epoch = read_claim(do.claim).epoch
     if not await _claim(ground, do, epoch):
         return Done(note="the run before it has released home")
     if epoch > 1:
         await asyncio.sleep(ground.pace.stray_s)
-        return Done(note=f"waited {ground.pace.stray_s:.0f} s for what the run before it may have had on its way")
+        return Done(
+            note=(
+                f"waited {ground.pace.stray_s:.0f} s for what the run before it may have had "
+                "on its way"
+            )
+        )
     return Done()
 
 
@@ -74,7 +94,12 @@ async def _claim(ground: ActContext, do: Do, epoch: int) -> bool:
             or annotation(home, ENDED) != plan.parent
         ):
             raise Denied(Conflict("home is not as the plan found it"))
-        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}) is not None:
+        if (
+            await ground.merged(
+                do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}
+            )
+            is not None
+        ):
             return True
     raise Denied(Lost("home changes all the time"))
 
@@ -90,27 +115,44 @@ async def release(ground: ActContext, do: Do) -> Done:
         if not await marked(ground, do, await ground.home_pods(), None):
             continue
         gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
-        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}}) is not None:
+        if (
+            await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}})
+            is not None
+        ):
             return Done()
     raise Denied(Lost("home changes all the time"))
 
 
 async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
-    """ScaleHome: the number is written; before that what is to go is marked as the first to go. Errors: Denied."""
+    """ScaleHome: the number is written; before that what is to go is marked as the first to go.
+    Errors: Denied.
+    """
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         now = count(home, "spec", "replicas")
         if now == act.to and annotation(home, STEP) == do.key:
             return Done()
         if now not in (act.former, act.to):
-            back = f"kubectl scale deploy/{name_of(home)} -n {ground.namespace} --replicas={max(act.former, act.to)}"
-            raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it, and {back} takes that back"))
+            back = (
+                f"kubectl scale deploy/{name_of(home)} -n {ground.namespace} "
+                f"--replicas={max(act.former, act.to)}"
+            )
+            raise Denied(
+                Conflict(
+                    f"home asks for {now} replicas, not {act.former}: somebody scaled it, "
+                    f"and {back} takes that back"
+                )
+            )
         if act.to < (now or 0):
             pods = await ground.home_pods()
             ready = sum(map(is_ready, pods))
             if ready > act.to:
-                raise Denied(Refused(f"{ready} replicas are Ready: one that serves would be deleted"))
-            newest = sorted(pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True)
+                raise Denied(
+                    Refused(f"{ready} replicas are Ready: one that serves would be deleted")
+                )
+            newest = sorted(
+                pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True
+            )
             newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
             if not await marked(ground, do, newborn, LEAST):
                 continue
@@ -120,32 +162,47 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
 
 
 async def marked(ground: ActContext, do: Do, pods: list[Object], cost: str | None) -> bool:
-    """The ReplicaSet deletes these first, whatever becomes of them meanwhile (`cost`: LEAST), or no more than others (None).
+    """The ReplicaSet deletes these first, whatever becomes of them meanwhile (`cost`: LEAST), or no
+    more than others (None).
 
     False where one was no longer what was read. Errors: Denied.
     """
     for pod in pods:
         is_first = annotation(pod, COST) == LEAST
-        if is_first is (cost is None) and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: cost}}}) is None:
+        if (
+            is_first is (cost is None)
+            and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: cost}}})
+            is None
+        ):
             return False
     return True
 
 
 async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
-    """AwaitHome: waits until so many of home's pods stand ready behind the Services. Errors: Denied."""
+    """AwaitHome: waits until so many of home's pods stand ready behind the Services. Errors:
+    Denied.
+    """
     while True:
         home = await ground.checked_home(do)
         ready, _ = await ground.in_rotation(home)
         pods = await ground.home_pods()
-        if sum(text(pod, "metadata", "uid") in ready and is_ready(pod) for pod in pods) >= act.ready:
+        if (
+            sum(text(pod, "metadata", "uid") in ready and is_ready(pod) for pod in pods)
+            >= act.ready
+        ):
             return Done()
-        if act.ready and not any(not unschedulable(pod) for pod in pods) and ground.clock.now() > do.until - 1.0:
+        if (
+            act.ready
+            and not any(not unschedulable(pod) for pod in pods)
+            and ground.clock.now() > do.until - 1.0
+        ):
             raise Denied(Failed("no node takes home's pods"))
         await asyncio.sleep(ground.pace.poll_s)
 
 
 async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRollout) -> Done:
-    """PatchTemplate, UndoRollout: the new template, the digest of what the server made of it, and the former one, in one write.
+    """PatchTemplate, UndoRollout: the new template, the digest of what the server made of it, and
+    the former one, in one write.
 
     Errors: Denied.
     """
@@ -157,7 +214,9 @@ async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRo
         if isinstance(act, UndoRollout):
             await _nobody_serves_less(ground, home, act)
         elif (count(home, "spec", "replicas") or 0) or await ground.home_pods():
-            raise Denied(Refused("home owns a pod or asks for one: its template is not written now"))
+            raise Denied(
+                Refused("home owns a pod or asks for one: its template is not written now")
+            )
         new: dict[str, Any] = json.loads(json.dumps(home))
         marks = new["metadata"].setdefault("annotations", {})
         marks[STEP] = do.key
@@ -170,13 +229,25 @@ async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRo
             marks[FORMER] = json.dumps(mapping(home, "spec", "template"))
             new["spec"]["template"] = await ground.new_template(home)
             name, within_s = ground.plan.target.name, ground.pace.write_s
-            tried = await ground.written(ground.cluster.replace(DEPLOYMENTS, name, new, ground.namespace, dry_run=True, within_s=within_s))
+            tried = await ground.written(
+                ground.cluster.replace(
+                    DEPLOYMENTS, name, new, ground.namespace, dry_run=True, within_s=within_s
+                )
+            )
             if tried is None:
                 continue
             new["spec"]["template"] = tried["spec"]["template"]
-            marks[PATCHED] = written_patch(ground.plan.id, digest(mapping(tried, "spec", "template")))
+            marks[PATCHED] = written_patch(
+                ground.plan.id, digest(mapping(tried, "spec", "template"))
+            )
         new.pop("status", None)
-        write = ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, within_s=ground.pace.write_s)
+        write = ground.cluster.replace(
+            DEPLOYMENTS,
+            ground.plan.target.name,
+            new,
+            ground.namespace,
+            within_s=ground.pace.write_s,
+        )
         if await ground.written(write) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
@@ -187,21 +258,33 @@ async def _nobody_serves_less(ground: ActContext, home: Object, act: UndoRollout
     if act.back:
         rolling = mapping(home, "spec", "strategy", "rollingUpdate")
         if rolling.get("maxUnavailable") not in (0, "0%"):
-            raise Denied(Refused("home's rollouts may take away replicas that serve, so the one that was stuck is not begun again"))
+            raise Denied(
+                Refused(
+                    "home's rollouts may take away replicas that serve, so the one that "
+                    "was stuck is not begun again"
+                )
+            )
         return
     owned = [
-        (number, text(item, "metadata", "uid")) for number, item in revisions(ground.plan.target.uid, await ground.listed(REPLICA_SETS))
+        (number, text(item, "metadata", "uid"))
+        for number, item in revisions(ground.plan.target.uid, await ground.listed(REPLICA_SETS))
     ]
     newest = owned[-1][1] if owned else ""
-    ready = [name_of(pod) for pod in await ground.home_pods() if controller(pod) == newest and is_ready(pod)]
+    ready = [
+        name_of(pod)
+        for pod in await ground.home_pods()
+        if controller(pod) == newest and is_ready(pod)
+    ]
     if ready:
         raise Denied(Refused(f"the rollout is not stuck any more: {', '.join(ready)} of it serves"))
 
 
 async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str) -> Done:
-    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the next change. Errors: Denied.
+    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the
+    next change. Errors: Denied.
 
-    A plan that takes an incident back puts there what held before that, unless somebody has changed it since.
+    A plan that takes an incident back puts there what held before that, unless somebody has changed
+    it since.
     """
     await ground.checked_home(do)
     plan = ground.plan
@@ -219,10 +302,20 @@ async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str
         return Done()
     if plan.undoes and by != plan.id and (by != plan.undoes or before != limits):
         if plan.at_edge:
-            raise Denied(Refused(f"configmap {name} is not as {plan.undoes} has left it: somebody changed the limits"))
-        return Done(note=f"{plan.undoes} wrote no limits, or somebody has changed them since: they stay")
+            raise Denied(
+                Refused(
+                    f"configmap {name} is not as {plan.undoes} has left it: somebody "
+                    "changed the limits"
+                )
+            )
+        return Done(
+            note=f"{plan.undoes} wrote no limits, or somebody has changed them since: they stay"
+        )
     if not limits and not plan.undoes:
         return Done(note="the plan holds no limits")
-    new = {LIMITS_KEY: limits or None, FORMER_LIMITS_KEY: (before if by == plan.id else now) or None}
+    new = {
+        LIMITS_KEY: limits or None,
+        FORMER_LIMITS_KEY: (before if by == plan.id else now) or None,
+    }
     await ground.config_map(do, name, new, {TARGET: target, INCIDENT: plan.id})
     return Done(note=f"configmap {name}")

@@ -1,4 +1,6 @@
-"""The target of one plan as the cluster holds it now: every look is patient, and what cannot be had becomes the act's answer."""
+"""The target of one plan as the cluster holds it now: every look is patient, and what cannot be had
+becomes the act's answer.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,20 @@ from barostat.catalog.looks import INTERVAL_S
 from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import TRY_S, WRITE_S, Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, ENDPOINT_SLICES, PODS, REPLICA_SETS, SERVICES, Resource
-from barostat.judge.manifest_edit.config_change import changed_template, digest, selecting, service_labels
+from barostat.io.kubernetes.client.resources import (
+    DEPLOYMENTS,
+    ENDPOINT_SLICES,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+    Resource,
+)
+from barostat.judge.manifest_edit.config_change import (
+    changed_template,
+    digest,
+    selecting,
+    service_labels,
+)
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.judge.mitigation.measurements import Key, Look
 from barostat.judge.mitigation.target_objects import behind, own_pods, revisions
@@ -32,13 +46,16 @@ MOST_ASKED_S = 30.0
 class ActTiming:
     """How long is waited for what. Units: seconds.
 
-    `poll_s`: between two looks. `write_s`: the server's own time for a write; `late_s`: beyond it, it may take this long to give one up.
-    `look_s`: what an answer says may be so old when it comes; `fresh_s`: and so much older when a write is sent. `routed_s`: every
-    kube-proxy hears of the EndpointSlices by itself, and for so long a new connection may still come to a pod that has left them.
-    `settle_s`: what was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company.
-    `interval_s`: between two scrapes of it. `patience_s`: for so long a look is tried again where the API server is away, which changes
-    nothing and harms nobody. `stray_s`: after it nothing is on its way any more of a run that looked at the claim before,
-    as it is the look, the pause after it, the write, and how late a server may be with it.
+    `poll_s`: between two looks. `write_s`: the server's own time for a write; `late_s`: beyond it,
+    it may take this long to give one up. `look_s`: what an answer says may be so old when it comes;
+    `fresh_s`: and so much older when a write is sent. `routed_s`: every kube-proxy hears of the
+    EndpointSlices by itself, and for so long a new connection may still come to a pod that has left
+    them. `settle_s`: what was asked of a replica before it took part counts for nothing: its first
+    requests find an empty cache and no company. `interval_s`: between two scrapes of it.
+    `patience_s`: for so long a look is tried again where the API server is away, which changes
+    nothing and harms nobody. `stray_s`: after it nothing is on its way any more of a run that
+    looked at the claim before, as it is the look, the pause after it, the write, and how late a
+    server may be with it.
     """
 
     poll_s: float = 1.0
@@ -87,13 +104,17 @@ class TargetReader:
 
     async def listed(self, resource: Resource, labels: str = "") -> list[Object]:
         """The objects of the target's namespace. Errors: Denied."""
-        found = await patient(lambda: self.cluster.list(resource, self.namespace, labels=labels), self.pace)
+        found = await patient(
+            lambda: self.cluster.list(resource, self.namespace, labels=labels), self.pace
+        )
         if isinstance(found, RequestFailed):
             raise Denied(await no(found))
         return list(found.items)
 
     async def home(self) -> Object:
-        """The Deployment that the plan is for. Errors: Denied, where it is gone or another one of that name."""
+        """The Deployment that the plan is for. Errors: Denied, where it is gone or another one of
+        that name.
+        """
         found = await self.got(DEPLOYMENTS, self.plan.target.name)
         if found is None or text(found, "metadata", "uid") != self.plan.target.uid:
             raise Denied(Conflict(f"{self.plan.target} is not the one that the plan is for"))
@@ -101,23 +122,34 @@ class TargetReader:
 
     def is_patched(self, home: Object) -> bool:
         """True where home's template is the plan's already."""
-        return annotation(home, PATCHED) == written_patch(self.plan.id, digest(mapping(home, "spec", "template")))
+        return annotation(home, PATCHED) == written_patch(
+            self.plan.id, digest(mapping(home, "spec", "template"))
+        )
 
     async def new_template(self, home: Object) -> dict[str, Any]:
         """Home's template with the plan's change. Errors: Denied."""
         template = mapping(home, "spec", "template")
         if self.is_patched(home):
             return dict(template)
-        revision = await self.revision(self.plan.change.value) if self.plan.change.kind == "revision" else None
+        revision = (
+            await self.revision(self.plan.change.value)
+            if self.plan.change.kind == "revision"
+            else None
+        )
         found = changed_template(self.plan.change, template, revision=revision)
         if isinstance(found, NotChanged):
             raise Denied(Refused(found.why))
         return dict(found)
 
     async def revision(self, number: str | None) -> Mapping[str, Any] | None:
-        """The template of home's revision of that number, or None where it is not kept. Errors: Denied."""
+        """The template of home's revision of that number, or None where it is not kept. Errors:
+        Denied.
+        """
         kept = revisions(self.plan.target.uid, await self.listed(REPLICA_SETS))
-        return next((mapping(item, "spec", "template") for found, item in kept if str(found) == number), None)
+        return next(
+            (mapping(item, "spec", "template") for found, item in kept if str(found) == number),
+            None,
+        )
 
     async def services(self, home: Object) -> list[Mapping[str, Any]]:
         """The Services that home's pods are behind. Errors: Denied."""
@@ -125,15 +157,25 @@ class TargetReader:
 
     async def rotation_labels(self, home: Object) -> dict[str, str]:
         """The labels that take a pod in and out of rotation. Errors: Denied."""
-        return service_labels(mapping(home, "spec", "template"), mapping(home, "spec", "selector"), await self.services(home))
+        return service_labels(
+            mapping(home, "spec", "template"),
+            mapping(home, "spec", "selector"),
+            await self.services(home),
+        )
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
-        """(uids of pods that stand ready behind every one of the Services, uids that stand behind any in any state). Errors: Denied."""
+        """(uids of pods that stand ready behind every one of the Services, uids that stand behind
+        any in any state). Errors: Denied.
+        """
         return behind(await self.services(home), await self.listed(ENDPOINT_SLICES))
 
     async def home_pods(self) -> list[Object]:
-        """The pods whose controller is a ReplicaSet of home; those that have ended or are on their way out left aside. Errors: Denied."""
-        return own_pods(self.plan.target.uid, await self.listed(REPLICA_SETS), await self.listed(PODS))
+        """The pods whose controller is a ReplicaSet of home; those that have ended or are on their
+        way out left aside. Errors: Denied.
+        """
+        return own_pods(
+            self.plan.target.uid, await self.listed(REPLICA_SETS), await self.listed(PODS)
+        )
 
 
 def annotation(item: Object, key: str) -> str:
@@ -144,7 +186,14 @@ def annotation(item: Object, key: str) -> str:
 
 def controller(pod: Object) -> str:
     """The uid of the pod's controller, empty where it has none."""
-    return next((text(owner, "uid") for owner in objects(pod, "metadata", "ownerReferences") if owner.get("controller") is True), "")
+    return next(
+        (
+            text(owner, "uid")
+            for owner in objects(pod, "metadata", "ownerReferences")
+            if owner.get("controller") is True
+        ),
+        "",
+    )
 
 
 def is_going(item: Object) -> bool:
@@ -158,13 +207,21 @@ def is_ready(pod: Object) -> bool:
 
 
 async def patient(
-    look: Callable[[], Awaitable[Read | RequestFailed]], pace: ActTiming, tell: Callable[[str], None] | None = None
+    look: Callable[[], Awaitable[Read | RequestFailed]],
+    pace: ActTiming,
+    tell: Callable[[str], None] | None = None,
 ) -> Read | RequestFailed:
-    """What a look says; where the API server is away it is taken again for a while. `tell`: told so, once."""
+    """What a look says; where the API server is away it is taken again for a while. `tell`: told
+    so, once.
+    """
     began = time.monotonic()
     while True:
         found = await look()
-        if not isinstance(found, RequestFailed) or not may_come(found) or time.monotonic() - began > pace.patience_s:
+        if (
+            not isinstance(found, RequestFailed)
+            or not may_come(found)
+            or time.monotonic() - began > pace.patience_s
+        ):
             return found
         if tell is not None:
             tell(f"asked again for up to {pace.patience_s:.0f} s: {found.why}")
@@ -178,7 +235,9 @@ def may_come(found: RequestFailed) -> bool:
 
 
 async def no(found: RequestFailed) -> Refused | Lost:
-    """The failure as an answer: one that may be otherwise in a moment is no refusal. A busy server is left alone for as long as it asks."""
+    """The failure as an answer: one that may be otherwise in a moment is no refusal. A busy server
+    is left alone for as long as it asks.
+    """
     if found.retry_after_s is not None:
         await asyncio.sleep(min(found.retry_after_s, MOST_ASKED_S))
     return Lost(found.why) if may_come(found) else Refused(found.why)

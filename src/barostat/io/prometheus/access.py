@@ -1,4 +1,6 @@
-"""Where a Prometheus is and how one gets in: its address with a prefix, credentials from a file, the authority of its certificate."""
+"""Where a Prometheus is and how one gets in: its address with a prefix, credentials from a file,
+the authority of its certificate.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _LONGEST_SECRET = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`base`: address with its prefix, no slash at its end, no credentials. `headers` and `user` hold secrets and are never shown."""
+    """`base`: address with its prefix, no slash at its end, no credentials. `headers` and `user`
+    hold secrets and are never shown.
+    """
 
     base: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
@@ -29,28 +33,44 @@ class Access:
     ca_file: Path | None = None
 
     def session(self) -> httpx.AsyncClient:
-        """A client: asked directly, certificates checked against the given authority, else the system's.
+        """A client: asked directly, certificates checked against the given authority, else the
+        system's.
 
         Errors: InputError for a file of authorities that cannot be read.
         """
         secure: ssl.SSLContext | bool = False
         if self.base.startswith("https:"):
             try:
-                secure = ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
+                secure = ssl.create_default_context(
+                    cafile=str(self.ca_file) if self.ca_file else None
+                )
             except (OSError, ssl.SSLError) as error:
-                raise InputError(f"holds no certificates that can be read ({error})", str(self.ca_file)) from None
+                raise InputError(
+                    f"holds no certificates that can be read ({error})", str(self.ca_file)
+                ) from None
         auth = httpx.BasicAuth(*self.user) if self.user else None
         limits = httpx.Limits(max_connections=8, max_keepalive_connections=8)
         headers = {"user-agent": "barostat", "accept": "application/json", **self.headers}
         timeout = httpx.Timeout(None, connect=CONNECT_S)
-        return httpx.AsyncClient(verify=secure, limits=limits, timeout=timeout, trust_env=False, auth=auth, headers=headers)
+        return httpx.AsyncClient(
+            verify=secure,
+            limits=limits,
+            timeout=timeout,
+            trust_env=False,
+            auth=auth,
+            headers=headers,
+        )
 
 
-def access(url: str, auth_file: Path | None = None, ca_file: Path | None = None, tenant: str = "") -> Access:
-    """The access that a person means by `prometheus:9090`, `https://thanos.example/prefix`, or an address copied out of the browser.
+def access(
+    url: str, auth_file: Path | None = None, ca_file: Path | None = None, tenant: str = ""
+) -> Access:
+    """The access that a person means by `prometheus:9090`, `https://thanos.example/prefix`, or an
+    address copied out of the browser.
 
-    `auth_file`: one line, `user:password` for basic authentication, else a bearer token; or the header itself, `Bearer ...`, `Basic ...`.
-    `tenant`: as Mimir asks for it (X-Scope-OrgID) and as Thanos does (THANOS-TENANT).
+    `auth_file`: one line, `user:password` for basic authentication, else a bearer token; or the
+    header itself, `Bearer ...`, `Basic ...`. `tenant`: as Mimir asks for it (X-Scope-OrgID) and as
+    Thanos does (THANOS-TENANT).
     Errors: InputError for what is no address, or a file that holds no credentials.
     """
     given = url.strip()
@@ -59,13 +79,23 @@ def access(url: str, auth_file: Path | None = None, ca_file: Path | None = None,
         parts = urlsplit(given)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InputError(f"no address: {error}; write it as http://prometheus:9090", "--prometheus") from None
+        raise InputError(
+            f"no address: {error}; write it as http://prometheus:9090", "--prometheus"
+        ) from None
     if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[\w.:%-]+", host):
-        raise InputError(f"{url!r} is no address; write it as http://prometheus:9090, with its prefix if it has one", "--prometheus")
+        raise InputError(
+            f"{url!r} is no address; write it as http://prometheus:9090, with its prefix "
+            "if it has one",
+            "--prometheus",
+        )
     shown = f"[{host}]" if ":" in host else host
     prefix = _API.sub("", parts.path.rstrip("/") or "/").rstrip("/")
     base = f"{parts.scheme.lower()}://{shown}{f':{port}' if port else ''}{prefix}"
-    user = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username or parts.password else None
+    user = (
+        (unquote(parts.username or ""), unquote(parts.password or ""))
+        if parts.username or parts.password
+        else None
+    )
     headers = dict.fromkeys(_TENANT_HEADERS, tenant) if tenant else {}
     if auth_file is not None:
         scheme, secret = _secret(auth_file)
@@ -83,9 +113,14 @@ def _secret(path: Path) -> tuple[str, str]:
         with path.open("rb") as file:
             text = file.read(_LONGEST_SECRET).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or 'it is no text'})", str(path)) from None
+        raise InputError(
+            f"cannot be read ({getattr(error, 'strerror', None) or 'it is no text'})", str(path)
+        ) from None
     said = re.match(r"(?:authorization:\s*)?(bearer|basic)\s+", text, flags=re.IGNORECASE)
     scheme, text = (said[1].capitalize(), text[said.end() :]) if said else ("", text)
     if not text or "\n" in text or not text.isprintable():
-        raise InputError("holds no credentials; write one line into it, user:password or a bearer token", str(path))
+        raise InputError(
+            "holds no credentials; write one line into it, user:password or a bearer token",
+            str(path),
+        )
     return scheme, text

@@ -1,6 +1,8 @@
-"""Queries to Prometheus' HTTP API, bounded in time, size and number; whatever goes wrong is one sentence.
+"""Queries to Prometheus' HTTP API, bounded in time, size and number; whatever goes wrong is one
+sentence.
 
-Source: Prometheus 2.45 to 3.x, docs/querying/api.md; Thanos Query, Grafana Mimir and VictoriaMetrics answer the same endpoints.
+Source: Prometheus 2.45 to 3.x, docs/querying/api.md; Thanos Query, Grafana Mimir and
+VictoriaMetrics answer the same endpoints.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from barostat.io.prometheus.access import Access
 from barostat.judge.history.series import Series
 
 QUERY_S = 60.0
-"""Time for one query: half of what Prometheus allows itself by default, and more than a person waits without a word."""
+"""Time for one query: half of what Prometheus allows itself by default, and more than a person
+waits without a word.
+"""
 MAX_BYTES = 96 << 20
 MOST_POINTS = 10_000
 """Points of one series in one range query: Prometheus refuses more than 11,000."""
@@ -53,7 +57,9 @@ async def together(*asked: Coroutine[Any, Any, Answered]) -> list[Answered]:
 
 @dataclass(slots=True)
 class Prometheus:
-    """One server that is asked. `warnings`: what it said beside its answers (a store that did not answer), once each."""
+    """One server that is asked. `warnings`: what it said beside its answers (a store that did not
+    answer), once each.
+    """
 
     access: Access
     warnings: list[str] = field(default_factory=list)
@@ -61,19 +67,24 @@ class Prometheus:
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def at(self, query: str, at: float) -> list[Series]:
-        """The query at one instant: a selector with a range gives the samples as they were scraped, anything else one point a series.
+        """The query at one instant: a selector with a range gives the samples as they were scraped,
+        anything else one point a series.
 
         Errors: OutsideError.
         """
         return await self._asked("query", {"query": query, "time": f"{at:.3f}"})
 
     async def over(self, query: str, start: float, end: float, step_s: float) -> list[Series]:
-        """The query evaluated at every step from start to end, both included; what comes of another time is left out.
+        """The query evaluated at every step from start to end, both included; what comes of another
+        time is left out.
 
         Errors: OutsideError.
         """
         assert (end - start) / step_s <= MOST_POINTS
-        found = await self._asked("query_range", {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:.3f}"})
+        found = await self._asked(
+            "query_range",
+            {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:.3f}"},
+        )
         return _within(found, start - 1, end + 1)
 
     async def close(self) -> None:
@@ -89,7 +100,12 @@ class Prometheus:
                 self._session = self.access.session()
             for left in reversed(range(TRIES)):
                 answer = await ask(self._session, url, within_s=QUERY_S, max_bytes=MAX_BYTES)
-                if left == 0 or not isinstance(answer, Answer) or answer.status not in (429, 503) or _took_too_long(answer.text):
+                if (
+                    left == 0
+                    or not isinstance(answer, Answer)
+                    or answer.status not in (429, 503)
+                    or _took_too_long(answer.text)
+                ):
                     break
                 await asyncio.sleep(min(LONGEST_PAUSE_S, 1.0 * 2 ** (TRIES - 1 - left)))
         return self._read(answer)
@@ -97,9 +113,14 @@ class Prometheus:
     def _read(self, answer: Answer | Failure) -> list[Series]:
         where = f"Prometheus at {self.access.base}"
         if isinstance(answer, Failure):
-            why = answer.why.replace("give the address of the engine itself", "give the address it sends them to")
+            why = answer.why.replace(
+                "give the address of the engine itself", "give the address it sends them to"
+            )
             why = why if answer.kind != "tls" else f"{why.partition(';')[0]}; {_UNTRUSTED}"
-            raise OutsideError(f"{where} {why}", retryable=answer.kind in ("refused", "unreachable", "time-out", "reset"))
+            raise OutsideError(
+                f"{where} {why}",
+                retryable=answer.kind in ("refused", "unreachable", "time-out", "reset"),
+            )
         if answer.cut:
             hint = _LESS if len(answer.body) >= MAX_BYTES else ""
             raise OutsideError(f"{where}: {answer.cut}{hint}", retryable=not hint)
@@ -109,19 +130,26 @@ class Prometheus:
             said = None
         if not isinstance(said, dict) or said.get("status") != "success":
             raise _refusal(where, answer, said)
-        partial = ["a part of its storage did not answer"] if said.get("isPartial") is True else []  # VictoriaMetrics has no warnings
+        partial = (
+            ["a part of its storage did not answer"] if said.get("isPartial") is True else []
+        )  # VictoriaMetrics has no warnings
         for warning in (*_listed(said.get("warnings")), *partial):
             if (sentence := f"{where} says: {clean(str(warning)[:200])}") not in self.warnings:
                 self.warnings.append(sentence)
         data = said.get("data")
         result = data.get("result") if isinstance(data, dict) else None
         if not isinstance(result, list):
-            raise OutsideError(f"{where} answers in a form that is not understood (is a proxy in between?)", retryable=False)
+            raise OutsideError(
+                f"{where} answers in a form that is not understood (is a proxy in between?)",
+                retryable=False,
+            )
         return [found for one in result if (found := _series(one)) is not None]
 
 
 def _took_too_long(told: str) -> bool:
-    """True for a query that the server itself gave up after its own time limit: asked again, it would only cost as much again."""
+    """True for a query that the server itself gave up after its own time limit: asked again, it
+    would only cost as much again.
+    """
     return "query timed out" in told or "context deadline exceeded" in told
 
 
@@ -133,32 +161,46 @@ def _refusal(where: str, answer: Answer, said: Any) -> OutsideError:
     match answer.status:
         case 401 if "no org id" in answer.text[:200]:  # Mimir, without JSON
             return OutsideError(
-                f"{where} wants to know whose series (no org id): name the tenant with --prometheus-tenant ID", retryable=False
+                f"{where} wants to know whose series (no org id): name the tenant with "
+                "--prometheus-tenant ID",
+                retryable=False,
             )
         case 401 | 403:
             return OutsideError(
-                f"{where} answers HTTP {answer.status}{because}: it wants credentials; give them with --prometheus-auth FILE "
+                f"{where} answers HTTP {answer.status}{because}: it wants credentials; "
+                "give them with --prometheus-auth FILE "
                 "(user:password or a token)",
                 retryable=False,
             )
         case 404:
             return OutsideError(
-                f"{where} has no query API there (HTTP 404): Thanos, Mimir and many proxies keep it under a prefix, as in "
+                f"{where} has no query API there (HTTP 404): Thanos, Mimir and many "
+                "proxies keep it under a prefix, as in "
                 "http://host/prometheus",
                 retryable=False,
             )
         case 429:
-            return OutsideError(f"{where} answers HTTP 429{because}: it is asked too much; ask again later, or for less", retryable=True)
+            return OutsideError(
+                f"{where} answers HTTP 429{because}: it is asked too much; ask again "
+                "later, or for less",
+                retryable=True,
+            )
         case 400 | 422:
             hint = _LESS if "many samples" in told or "limit" in told else ""
-            return OutsideError(f"{where} refuses the query (HTTP {answer.status}){because}{hint}", retryable=False)
+            return OutsideError(
+                f"{where} refuses the query (HTTP {answer.status}){because}{hint}", retryable=False
+            )
         case status if status >= 500 and _took_too_long(told):
             return OutsideError(f"{where} answers HTTP {status}{because}{_LESS}", retryable=True)
         case status if status >= 500:
             return OutsideError(f"{where} answers HTTP {status}{because}", retryable=True)
         case 200:
             what = "a web page" if answer.text.lstrip()[:1] == "<" else "something else"
-            return OutsideError(f"{where} answers with {what} instead of JSON: a login in front of it, or another program", retryable=False)
+            return OutsideError(
+                f"{where} answers with {what} instead of JSON: a login in front of it, or "
+                "another program",
+                retryable=False,
+            )
         case status:
             return OutsideError(f"{where} answers HTTP {status}{because}", retryable=False)
 
@@ -169,7 +211,10 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _within(found: list[Series], start: float, end: float) -> list[Series]:
-    kept = (Series(one.labels, tuple(point for point in one.points if start <= point.at <= end)) for one in found)
+    kept = (
+        Series(one.labels, tuple(point for point in one.points if start <= point.at <= end))
+        for one in found
+    )
     return [one for one in kept if one.points]
 
 
@@ -186,4 +231,8 @@ def _series(one: Any) -> Series | None:
             continue
         if math.isfinite(at):
             points.append(Point(at, value))
-    return Series({str(name): str(text) for name, text in one["metric"].items()}, tuple(points)) if points else None
+    return (
+        Series({str(name): str(text) for name, text in one["metric"].items()}, tuple(points))
+        if points
+        else None
+    )

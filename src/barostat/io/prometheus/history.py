@@ -1,4 +1,6 @@
-"""Weeks of a fleet, step by step: sums over its replicas, which Prometheus works out, so that little is sent."""
+"""Weeks of a fleet, step by step: sums over its replicas, which Prometheus works out, so that
+little is sent.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,48 @@ from barostat.catalog import metric_names as names
 from barostat.core.errors import OutsideError
 from barostat.core.signal import Point
 from barostat.io.prometheus.client import Prometheus, together
-from barostat.judge.history.replicas import CLUSTER_LABELS, NAMESPACE_LABELS, OWN_LABELS, POD_LABELS, RAY_LABELS
+from barostat.judge.history.replicas import (
+    CLUSTER_LABELS,
+    NAMESPACE_LABELS,
+    OWN_LABELS,
+    POD_LABELS,
+    RAY_LABELS,
+)
 from barostat.judge.history.review import Kept
 from barostat.judge.history.series import Series
 
 PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
-"""What stands before the metrics' names: vLLM's own, where a collector allows no colon, Ray's. The first that is there counts."""
+"""What stands before the metrics' names: vLLM's own, where a collector allows no colon, Ray's. The
+first that is there counts.
+"""
 STEPS = 720
-_ROUND_STEPS_S = (300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0)
+_ROUND_STEPS_S = (
+    300.0,
+    600.0,
+    900.0,
+    1800.0,
+    3600.0,
+    7200.0,
+    14_400.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+)
 PARTS = 12
 """Instants within a step at which its peak is looked for."""
-_TELLS_APART = ("pod", "namespace", "instance", *CLUSTER_LABELS, *RAY_LABELS, *sorted(OWN_LABELS - {"__name__"}), "finished_reason", "le")
-"""Labels by which two series of one metric are two: those of the engine's place, and the engine's own."""
+_TELLS_APART = (
+    "pod",
+    "namespace",
+    "instance",
+    *CLUSTER_LABELS,
+    *RAY_LABELS,
+    *sorted(OWN_LABELS - {"__name__"}),
+    "finished_reason",
+    "le",
+)
+"""Labels by which two series of one metric are two: those of the engine's place, and the engine's
+own.
+"""
 
 
 def step_for(since_s: float) -> float:
@@ -39,18 +71,34 @@ async def kept(server: Prometheus, matchers: str, since_s: float, now: float) ->
     replicas: tuple[Point, ...] = ()
     for prefix in PREFIXES:
         wanted, buckets = lines(matchers, step_s, prefix), _buckets(matchers, step_s, prefix)
-        # Alone, before the others: what is wrong with the server or the selector is wrong with all of them.
+        # Alone, before the others: what is wrong with the server or the selector is wrong with all
+        # of them.
         there = await server.over(wanted.pop("replicas"), start, end, step_s)
         if replicas := _finite(there[0]) if there else ():
             break
     if not replicas:
         chosen = f" {{{matchers}}}" if matchers else ""
-        raise OutsideError(f"Prometheus at {server.access.base} keeps no series of vLLM{chosen} in that time", retryable=False)
-    answers = await together(*(server.over(query, start, end, step_s) for query in (*wanted.values(), *buckets.values())))
+        raise OutsideError(
+            f"Prometheus at {server.access.base} keeps no series of vLLM{chosen} in that time",
+            retryable=False,
+        )
+    answers = await together(
+        *(server.over(query, start, end, step_s) for query in (*wanted.values(), *buckets.values()))
+    )
     found = dict(zip([*wanted, *buckets], answers, strict=True))
-    points = {"replicas": replicas} | {name: _finite(found[name][0]) for name in wanted if found[name]}
+    points = {"replicas": replicas} | {
+        name: _finite(found[name][0]) for name in wanted if found[name]
+    }
     problems = [*server.warnings, *_about_time(points["replicas"], start, end, step_s)]
-    return Kept(start, end, step_s, points, {name: found[name] for name in buckets if found[name]}, tuple(problems), prefix)
+    return Kept(
+        start,
+        end,
+        step_s,
+        points,
+        {name: found[name] for name in buckets if found[name]},
+        tuple(problems),
+        prefix,
+    )
 
 
 def _finite(series: Series) -> tuple[Point, ...]:
@@ -61,17 +109,25 @@ def _about_time(there: tuple[Point, ...], start: float, end: float, step_s: floa
     """What is missing of the time that was asked for."""
     found = []
     if there[0].at - start > 2 * step_s:
-        found.append(f"nothing is kept of the first {(there[0].at - start) / 86_400:.1f} days that were asked for")
+        found.append(
+            f"nothing is kept of the first {(there[0].at - start) / 86_400:.1f} days that "
+            "were asked for"
+        )
     expected = round((there[-1].at - there[0].at) / step_s) + 1
     if len(there) < 0.98 * expected:
-        found.append(f"{expected - len(there)} of {expected} steps have no sample: gaps in what was scraped, or nothing ran")
+        found.append(
+            f"{expected - len(there)} of {expected} steps have no sample: gaps in what was "
+            "scraped, or nothing ran"
+        )
     if end - there[-1].at > 2 * step_s:
         found.append(f"the newest sample is {(end - there[-1].at) / 3600:.1f} h older than the end")
     return found
 
 
 def _any_name(family: tuple[str, ...], query: str, prefix: str) -> str:
-    """The query for every name that the metric has had, the newest first: of one series only the first that is there."""
+    """The query for every name that the metric has had, the newest first: of one series only the
+    first that is there.
+    """
     return " or ".join(_called(query, name.replace(PREFIXES[0], prefix)) for name in family)
 
 
@@ -83,11 +139,16 @@ def _called(query: str, name: str) -> str:
 
 
 def _once(query: str, matchers: str) -> str:
-    """The query with each `CHOSEN` engine once, scraped in however many ways. Without an address nothing tells that two are one.
+    """The query with each `CHOSEN` engine once, scraped in however many ways. Without an address
+    nothing tells that two are one.
 
-    An engine is told by what `judge.history.replicas` tells it by: pod, namespace (whatever these labels are called), address, cluster.
+    An engine is told by what `judge.history.replicas` tells it by: pod, namespace (whatever these
+    labels are called), address, cluster.
     """
-    with_address, without = (query.replace("CHOSEN", f'{{instance{sign}""{"," if matchers else ""}{matchers}}}') for sign in ("!=", "="))
+    with_address, without = (
+        query.replace("CHOSEN", f'{{instance{sign}""{"," if matchers else ""}{matchers}}}')
+        for sign in ("!=", "=")
+    )
     alike = with_address
     for kept, labels in (("pod", POD_LABELS), ("namespace", NAMESPACE_LABELS)):
         named = ",".join(f'"{label}"' for label in labels)
@@ -96,19 +157,25 @@ def _once(query: str, matchers: str) -> str:
 
 
 def lines(matchers: str, step_s: float, prefix: str = PREFIXES[0]) -> dict[str, str]:
-    """What is summed over the fleet at every step: a query by the name of its line. `prefix`: what stands before the metrics' names."""
+    """What is summed over the fleet at every step: a query by the name of its line. `prefix`: what
+    stands before the metrics' names.
+    """
     within = f"[{step_s:.0f}s]"
     parts = f"[{step_s:.0f}s:{max(60.0, step_s / PARTS):.0f}s]"
 
     def each(family: tuple[str, ...], query: str) -> str:
         return _any_name(family, _once(query, matchers), prefix)
 
-    running, waiting, usage = (each(family, "NAMECHOSEN") for family in (names.RUNNING[:1], names.WAITING[:1], names.KV_USAGE))
+    running, waiting, usage = (
+        each(family, "NAMECHOSEN")
+        for family in (names.RUNNING[:1], names.WAITING[:1], names.KV_USAGE)
+    )
     demand = f"(sum({usage}) * (1 + sum({waiting}) / clamp_min(sum({running}), 1)))"
     mean, most = (f"{over}_over_time(NAMECHOSEN{within})" for over in ("avg", "max"))
     rate, increase = (f"{gained}(NAME_totalCHOSEN{within})" for gained in ("rate", "increase"))
     return {
-        "replicas": f"max_over_time(count({running}){parts})",  # at one instant: of a rollout's pods never all are
+        # at one instant: of a rollout's pods never all are
+        "replicas": f"max_over_time(count({running}){parts})",
         "running": f"sum({each(names.RUNNING[:1], mean)})",
         "waiting": f"sum({each(names.WAITING[:1], mean)})",
         "kv_mean_ratio": f"avg({each(names.KV_USAGE, mean)})",
@@ -124,11 +191,21 @@ def lines(matchers: str, step_s: float, prefix: str = PREFIXES[0]) -> dict[str, 
 def _buckets(matchers: str, step_s: float, prefix: str) -> dict[str, str]:
     """Histograms: what each bucket gained at every step."""
     increase = _once(f"increase(NAME_bucketCHOSEN[{step_s:.0f}s])", matchers)
-    families = {"prompt_tokens": names.PROMPT_LENGTH, "output_tokens": names.OUTPUT_LENGTH, "ttft_s": names.TTFT, "itl_s": names.ITL}
-    return {name: f"sum by (le) ({_any_name(family, increase, prefix)})" for name, family in families.items()}
+    families = {
+        "prompt_tokens": names.PROMPT_LENGTH,
+        "output_tokens": names.OUTPUT_LENGTH,
+        "ttft_s": names.TTFT,
+        "itl_s": names.ITL,
+    }
+    return {
+        name: f"sum by (le) ({_any_name(family, increase, prefix)})"
+        for name, family in families.items()
+    }
 
 
-async def worst_instant(server: Prometheus, matchers: str, at: float, step_s: float, prefix: str = PREFIXES[0]) -> float:
+async def worst_instant(
+    server: Prometheus, matchers: str, at: float, step_s: float, prefix: str = PREFIXES[0]
+) -> float:
     """Within the step that ended at `at`: when most was preempted, else when most waited.
 
     Errors: OutsideError.

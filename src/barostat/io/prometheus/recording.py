@@ -1,7 +1,9 @@
-"""The past as a recording: what Prometheus kept of every replica before one instant, in the form that a live look has.
+"""The past as a recording: what Prometheus kept of every replica before one instant, in the form
+that a live look has.
 
-Raw samples are asked for (a selector with a range, at one instant), never values at steps in between: they have the instants of the
-scrapes, so that what a server said at once is one page again, and rates are those that a live look would have found.
+Raw samples are asked for (a selector with a range, at one instant), never values at steps in
+between: they have the instants of the scrapes, so that what a server said at once is one page
+again, and rates are those that a live look would have found.
 """
 
 from __future__ import annotations
@@ -16,12 +18,20 @@ from barostat.io.prometheus.client import Prometheus, together
 from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecording
 from barostat.judge.history import pods
 from barostat.judge.history.pages import pages, pairs, text_of
-from barostat.judge.history.replicas import CLUSTER_LABELS, OWN_LABELS, RememberedReplica, first_of, remembered_replicas
+from barostat.judge.history.replicas import (
+    CLUSTER_LABELS,
+    OWN_LABELS,
+    RememberedReplica,
+    first_of,
+    remembered_replicas,
+)
 from barostat.judge.history.series import Series, named, of_now
 
 MOST_REPLICAS = 400
 MOST_SCRAPES = 1_000
-"""Scrapes of one replica in one window: more is hours of pages, which `barostat report --from --to` looks at step by step."""
+"""Scrapes of one replica in one window: more is hours of pages, which `barostat report --from --to`
+looks at step by step.
+"""
 EARLIER_S = 3_600.0
 """Replicas that were there within this time before the window and are gone from it are named."""
 STATUS_S = 300.0
@@ -33,14 +43,18 @@ _PAGE = (
     "|http_request_duration_highr_seconds_count"
 )
 _POD_AND_SPACE = (("pod", "namespace"), ("exported_pod", "exported_namespace"))
-"""What an exporter calls the pod that it speaks of, and what Prometheus makes of it where the exporter's own pod has these labels."""
+"""What an exporter calls the pod that it speaks of, and what Prometheus makes of it where the
+exporter's own pod has these labels.
+"""
 
 Progress = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Moment:
-    """What is asked for. `at`: the instant to judge at, unix seconds; `for_s`: how long before it; `matchers`: of PromQL, or empty."""
+    """What is asked for. `at`: the instant to judge at, unix seconds; `for_s`: how long before it;
+    `matchers`: of PromQL, or empty.
+    """
 
     at: float
     for_s: float
@@ -52,10 +66,13 @@ class Moment:
         return f"{{{inner}}}[{max(1, round(within_s))}s]"
 
 
-async def remembered(server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None) -> Recording:
+async def remembered(
+    server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None
+) -> Recording:
     """What the server remembers of the replicas that match.
 
-    Errors: OutsideError where it cannot be asked or holds no series of vLLM there; InputError where the window is too much to ask for.
+    Errors: OutsideError where it cannot be asked or holds no series of vLLM there; InputError where
+    the window is too much to ask for.
     """
     found = await remembered_if_any(server, moment, on_progress)
     if isinstance(found, str):
@@ -63,8 +80,11 @@ async def remembered(server: Prometheus, moment: Moment, on_progress: Progress =
     return found
 
 
-async def remembered_if_any(server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None) -> Recording | str:
-    """The same; where the server answers and holds no series of vLLM there, a sentence that says so.
+async def remembered_if_any(
+    server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None
+) -> Recording | str:
+    """The same; where the server answers and holds no series of vLLM there, a sentence that says
+    so.
 
     Errors: OutsideError, InputError.
     """
@@ -74,10 +94,17 @@ async def remembered_if_any(server: Prometheus, moment: Moment, on_progress: Pro
     if not replicas:
         return await _nothing_there(server, moment)
     if len(replicas) > MOST_REPLICAS:
-        raise InputError(f"{len(replicas)} replicas are too many at once (at most {MOST_REPLICAS}); choose some", "--selector")
+        raise InputError(
+            f"{len(replicas)} replicas are too many at once (at most {MOST_REPLICAS}); choose some",
+            "--selector",
+        )
     scrapes = max(sum(at >= start for at in one.at) for one in replicas)
     if scrapes > MOST_SCRAPES:
-        raise InputError(f"the window holds {scrapes:,} scrapes of a replica (at most {MOST_SCRAPES:,}); look at less of it", "--for")
+        raise InputError(
+            f"the window holds {scrapes:,} scrapes of a replica (at most "
+            f"{MOST_SCRAPES:,}); look at less of it",
+            "--for",
+        )
     done = 0
 
     async def one(replica: RememberedReplica) -> _Remembered | None:
@@ -91,14 +118,23 @@ async def remembered_if_any(server: Prometheus, moment: Moment, on_progress: Pro
     kept = [found for found in read if found is not None]
     gone = [replica.name for replica, found in zip(replicas, read, strict=True) if found is None]
     if gone:
-        problems.append(f"seen in the hour before the window and not in it: {', '.join(gone[:5])}{' and more' if len(gone) > 5 else ''}")
+        problems.append(
+            "seen in the hour before the window and not in it: "
+            f"{', '.join(gone[:5])}{' and more' if len(gone) > 5 else ''}"
+        )
     if not kept:
         return await _nothing_there(server, moment)
     newest = max(found.newest for found in kept)
     at = moment.at if moment.at - newest <= FRESH_S else newest
     problems += [sentence for found in kept for sentence in found.problems]
     problems += _about_time(moment, at, replicas)
-    documents = _documents([(replica, found.pod) for replica, found in zip(replicas, read, strict=True) if found is not None])
+    documents = _documents(
+        [
+            (replica, found.pod)
+            for replica, found in zip(replicas, read, strict=True)
+            if found is not None
+        ]
+    )
     return Recording(
         target=f"{', '.join(found.recording.name for found in kept[:3])}{f' and {len(kept) - 3} more' if len(kept) > 3 else ''}"
         f" as {server.access.base} remembers",
@@ -109,12 +145,17 @@ async def remembered_if_any(server: Prometheus, moment: Moment, on_progress: Pro
     )
 
 
-def _documents(read: Sequence[tuple[RememberedReplica, dict[str, object] | None]]) -> list[dict[str, object]]:
-    """The pods' documents, each once, and where there is any also one for each pod of which nothing is told."""
+def _documents(
+    read: Sequence[tuple[RememberedReplica, dict[str, object] | None]],
+) -> list[dict[str, object]]:
+    """The pods' documents, each once, and where there is any also one for each pod of which nothing
+    is told.
+    """
     if not any(document for _, document in read):
         return []
     found = {
-        (one.cluster, one.namespace, one.pod): document or pods.untold(one.pod, one.namespace, one.cluster)
+        (one.cluster, one.namespace, one.pod): document
+        or pods.untold(one.pod, one.namespace, one.cluster)
         for one, document in read
         if one.pod
     }
@@ -129,50 +170,80 @@ class _Remembered:
     problems: list[str] = field(default_factory=list)
 
 
-async def _replica(server: Prometheus, moment: Moment, replica: RememberedReplica) -> _Remembered | None:
+async def _replica(
+    server: Prometheus, moment: Moment, replica: RememberedReplica
+) -> _Remembered | None:
     """One replica's scrapes, failures, pod and cards; None where nothing of it is in the window."""
     mine = pairs(replica.labels) or moment.matchers
     target = pairs(replica.target) or mine
     series, ups = await asyncio.gather(
-        server.at(moment.selector(_PAGE, moment.for_s, mine), moment.at), server.at(moment.selector("up", moment.for_s, target), moment.at)
+        server.at(moment.selector(_PAGE, moment.for_s, mine), moment.at),
+        server.at(moment.selector("up", moment.for_s, target), moment.at),
     )
     source = f"{server.access.base} {{{mine}}}"
-    scrapes, problems = pages([one for one in series if _is_target(one, replica)], set(replica.labels) - OWN_LABELS, source)
+    scrapes, problems = pages(
+        [one for one in series if _is_target(one, replica)],
+        set(replica.labels) - OWN_LABELS,
+        source,
+    )
     failed = [
-        (point.at, "Prometheus could not scrape it (up is 0)") for one in named(ups, "up")[:1] for point in one.points if point.value == 0
+        (point.at, "Prometheus could not scrape it (up is 0)")
+        for one in named(ups, "up")[:1]
+        for point in one.points
+        if point.value == 0
     ]
     if not scrapes and not failed:
         return None
     pod, card = None, ""
     if replica.pod:
-        pod, card = await asyncio.gather(_pod(server, moment, replica), _cards(server, moment, replica))
+        pod, card = await asyncio.gather(
+            _pod(server, moment, replica), _cards(server, moment, replica)
+        )
     texts = (GpuText(moment.at, "dcgm.prom", card, f"{server.access.base} DCGM"),) if card else ()
     node = str(pod["spec"].get("nodeName", "")) if pod is not None else ""  # type: ignore[attr-defined]
     newest = max([scrape.at for scrape in scrapes[-1:]] + [at for at, _ in failed[-1:]])
     recording = ReplicaRecording(
-        name=replica.name, node=node or None, scrapes=tuple(scrapes), failed_scrapes=tuple(failed), gpu_texts=texts
+        name=replica.name,
+        node=node or None,
+        scrapes=tuple(scrapes),
+        failed_scrapes=tuple(failed),
+        gpu_texts=texts,
     )
     return _Remembered(recording, newest, pod, problems)
 
 
 def _is_target(one: Series, replica: RememberedReplica) -> bool:
-    """True for series of exactly this target: a matcher does not see that a series has a label more."""
+    """True for series of exactly this target: a matcher does not see that a series has a label
+    more.
+    """
     return not any(one.labels.get(name) for name in replica.others)
 
 
-async def _pod(server: Prometheus, moment: Moment, replica: RememberedReplica) -> dict[str, object] | None:
-    """The pod's document, from kube-state-metrics where it is there; Prometheus may have renamed its labels, as any target's."""
+async def _pod(
+    server: Prometheus, moment: Moment, replica: RememberedReplica
+) -> dict[str, object] | None:
+    """The pod's document, from kube-state-metrics where it is there; Prometheus may have renamed
+    its labels, as any target's.
+    """
     names = "|".join(pods.NAMES)
     for pod_label, space_label in _POD_AND_SPACE:
         asked = moment.selector(names, STATUS_S, pairs({pod_label: replica.pod}))
         if found := _only_of(await server.at(asked, moment.at), replica, space_label):
-            original = [Series({name.removeprefix("exported_"): text for name, text in _renamed_last(one)}, one.points) for one in found]
+            original = [
+                Series(
+                    {name.removeprefix("exported_"): text for name, text in _renamed_last(one)},
+                    one.points,
+                )
+                for one in found
+            ]
             return pods.pod_of(original, replica.pod, replica.namespace, replica.cluster)
     return None
 
 
 def _only_of(found: Sequence[Series], replica: RememberedReplica, space_label: str) -> list[Series]:
-    """Those of this pod and of none that has its name in another namespace or cluster; none where that cannot be told."""
+    """Those of this pod and of none that has its name in another namespace or cluster; none where
+    that cannot be told.
+    """
     kept = list(found)
     for wanted, labels in ((replica.namespace, (space_label,)), (replica.cluster, CLUSTER_LABELS)):
         if wanted:
@@ -188,7 +259,9 @@ def _renamed_last(one: Series) -> list[tuple[str, str]]:
 
 
 async def _cards(server: Prometheus, moment: Moment, replica: RememberedReplica) -> str:
-    """The DCGM exporter's last word on the pod's cards, as its own text; empty where there is none."""
+    """The DCGM exporter's last word on the pod's cards, as its own text; empty where there is
+    none.
+    """
     for pod_label, space_label in _POD_AND_SPACE:
         asked = moment.selector("DCGM_FI_.+|DCGM_EXP_.+", STATUS_S, pairs({pod_label: replica.pod}))
         if found := _only_of(await server.at(asked, moment.at), replica, space_label):
@@ -201,35 +274,59 @@ async def _nothing_there(server: Prometheus, moment: Moment) -> str:
     chosen = f" {{{moment.matchers}}}" if moment.matchers else ""
     told = f"Prometheus at {server.access.base} holds no series of vLLM{chosen} in that time"
     if moment.matchers:
-        others = await server.at(f'count by (namespace, job, model_name) ({{__name__=~"{_RUNNING}"}})', moment.at)
-        known = [pairs({name: text for name, text in one.labels.items() if name != "__name__"}) for one in others]
+        others = await server.at(
+            f'count by (namespace, job, model_name) ({{__name__=~"{_RUNNING}"}})', moment.at
+        )
+        known = [
+            pairs({name: text for name, text in one.labels.items() if name != "__name__"})
+            for one in others
+        ]
         if known:
-            return f"{told}; it has {'; '.join(known[:4])}{f' and {len(known) - 4} more' if len(known) > 4 else ''}"
+            return (
+                f"{told}; it has "
+                f"{'; '.join(known[:4])}{f' and {len(known) - 4} more' if len(known) > 4 else ''}"
+            )
     oldest = await server.at(f'count({{__name__=~"{_RUNNING}"}})', moment.at + EARLIER_S)
     if oldest:
         return f"{told}, but some an hour later: was it there already?"
-    return f"{told}: is the time right (--at, with its zone), does it scrape vLLM, and is what is that old still kept?"
+    return (
+        f"{told}: is the time right (--at, with its zone), does it scrape vLLM, and is what is "
+        "that old still kept?"
+    )
 
 
 def _about_time(moment: Moment, at: float, replicas: Sequence[RememberedReplica]) -> list[str]:
-    """What is to be known of gaps and resolution: the newest sample's age, and scrapes too far apart for the window."""
+    """What is to be known of gaps and resolution: the newest sample's age, and scrapes too far
+    apart for the window.
+    """
     found = []
     if at < moment.at:
-        found.append(f"the newest sample is {moment.at - at:.0f} s older than the instant that was asked for: judged as of that sample")
+        found.append(
+            f"the newest sample is {moment.at - at:.0f} s older than the instant that was "
+            "asked for: judged as of that sample"
+        )
     start = moment.at - moment.for_s
     paces = [one.interval_s for one in replicas if one.interval_s is not None]
     if paces and (slowest := max(paces)) * 2 > moment.for_s:
         found.append(
-            f"scrapes are {slowest:.0f} s apart and the window is {moment.for_s:.0f} s: at most one step between two of them is seen; "
+            f"scrapes are {slowest:.0f} s apart and the window is {moment.for_s:.0f} s: at "
+            "most one step between two of them is seen; "
             "look at more with --for"
         )
     elif paces and (slowest := max(paces)) > 60:
         found.append(
-            f"scrapes are {slowest:.0f} s apart: what comes and goes faster is not seen, and what is older than 90 s counts as stale"
+            f"scrapes are {slowest:.0f} s apart: what comes and goes faster is not seen, "
+            "and what is older than 90 s counts as stale"
         )
-    lone = [one.name for one in replicas if sum(start <= instant <= moment.at for instant in one.at) == 1]
+    lone = [
+        one.name
+        for one in replicas
+        if sum(start <= instant <= moment.at for instant in one.at) == 1
+    ]
     if lone:
         found.append(
-            f"only one sample within the window: {', '.join(lone[:5])}{' and more' if len(lone) > 5 else ''}; nothing is known of rates"
+            "only one sample within the window: "
+            f"{', '.join(lone[:5])}{' and more' if len(lone) > 5 else ''}; nothing is "
+            "known of rates"
         )
     return found

@@ -1,4 +1,6 @@
-"""What a person writes to choose series (`namespace="x"`, `app=vllm`, deploy/NAME), as the matchers of PromQL."""
+"""What a person writes to choose series (`namespace="x"`, `app=vllm`, deploy/NAME), as the matchers
+of PromQL.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from collections.abc import Sequence
 from barostat.core.errors import InputError
 from barostat.judge.history.pages import pairs
 
-_MATCHER = re.compile(r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)""")
+_MATCHER = re.compile(
+    r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)"""
+)
 _WORKLOADS = {
     **dict.fromkeys(("deploy", "deployment", "deployments"), "-[0-9a-z]+-[0-9a-z]{5}"),
     **dict.fromkeys(("sts", "statefulset", "statefulsets"), "-[0-9]+"),
@@ -22,8 +26,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) -> str:
     """The matchers without their braces; empty for everything.
 
-    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: deploy/NAME, sts/NAME, lws/NAME, pod/NAME: by
-    the names that their pods have.
+    `selector` may stand in braces; a value without quotes is taken as it is. `targets`:
+    deploy/NAME, sts/NAME, lws/NAME, pod/NAME: by the names that their pods have.
     Errors: InputError for what is no matcher, and for a target of another kind.
     """
     text = selector.strip()
@@ -33,7 +37,10 @@ def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) ->
     while place < len(text.rstrip()):
         one = _MATCHER.match(text, place)
         if one is None:
-            raise InputError(f'{text[place:].strip()!r} is no matcher; write it as namespace="x",pod=~"vllm-.*"', "--selector")
+            raise InputError(
+                f'{text[place:].strip()!r} is no matcher; write it as namespace="x",pod=~"vllm-.*"',
+                "--selector",
+            )
         name, sign, value = one.groups()
         value = _ESCAPED.sub(r"\1", value[1:-1]) if value[:1] in "\"'" else value
         found.append(pairs({name: value}).replace("=", "=" if sign == "==" else sign, 1))
@@ -49,6 +56,8 @@ def _pods_of(target: str) -> str:
     kind, slash, name = target.partition("/")
     if not slash or kind not in _WORKLOADS or not _NAME.fullmatch(name):
         raise InputError(
-            "in Prometheus' memory a target is deploy/NAME, sts/NAME, lws/NAME or pod/NAME; anything else is chosen with --selector", target
+            "in Prometheus' memory a target is deploy/NAME, sts/NAME, lws/NAME or "
+            "pod/NAME; anything else is chosen with --selector",
+            target,
         )
     return re.escape(name).replace(r"\-", "-") + _WORKLOADS[kind]

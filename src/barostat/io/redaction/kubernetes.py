@@ -1,4 +1,6 @@
-"""Kubernetes objects as far as a diagnosis needs them: no values of foreign variables, no copies of the manifest, no bookkeeping."""
+"""Kubernetes objects as far as a diagnosis needs them: no values of foreign variables, no copies of
+the manifest, no bookkeeping.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from barostat.core.redaction.credentials import REDACTED, allowed_variable, arguments, clean, secret_name
+from barostat.core.redaction.credentials import (
+    REDACTED,
+    allowed_variable,
+    arguments,
+    clean,
+    secret_name,
+)
 from barostat.io.redaction.text import log_lines
 
 _KEPT_ANNOTATIONS = re.compile(
@@ -19,7 +27,16 @@ _COMMANDS = frozenset({"args", "command"})
 _KEY = re.compile(r"(?:^|[-_])(?:api[-_]?key|pass(?:word|wd)?|token|secret)$", re.IGNORECASE)
 """A number under such a name is a key of digits, and no amount."""
 _REFERENCES = frozenset(
-    {"secretName", "secretKeyRef", "secretRef", "secret", "imagePullSecrets", "serviceAccountToken", "key", "topologyKey"}
+    {
+        "secretName",
+        "secretKeyRef",
+        "secretRef",
+        "secret",
+        "imagePullSecrets",
+        "serviceAccountToken",
+        "key",
+        "topologyKey",
+    }
 )
 
 
@@ -31,11 +48,19 @@ def document(value: Any) -> Any:
 def _walk(value: Any, key: str) -> Any:
     match value:
         case Mapping():
-            return {str(name): _entry(str(name), item) for name, item in value.items() if name not in _DROPPED}
+            return {
+                str(name): _entry(str(name), item)
+                for name, item in value.items()
+                if name not in _DROPPED
+            }
         case list():
             return [_walk(item, key) for item in value]
         case str():
-            return "\n".join(log_lines(clean(value).split("\n"))) if key in ("message", "note") else clean(value)
+            return (
+                "\n".join(log_lines(clean(value).split("\n")))
+                if key in ("message", "note")
+                else clean(value)
+            )
         case _:
             return value
 
@@ -43,16 +68,26 @@ def _walk(value: Any, key: str) -> Any:
 def _entry(name: str, value: Any) -> Any:
     match value:
         case Mapping() if name == "annotations":
-            return {str(key): _walk(item, "") for key, item in value.items() if _KEPT_ANNOTATIONS.match(str(key))}
+            return {
+                str(key): _walk(item, "")
+                for key, item in value.items()
+                if _KEPT_ANNOTATIONS.match(str(key))
+            }
         case list() if name == "env":
             return [_variable(item) for item in value]
         case list() if name == "httpHeaders":
-            return [{**item, "value": REDACTED} if isinstance(item, Mapping) else item for item in value]
+            return [
+                {**item, "value": REDACTED} if isinstance(item, Mapping) else item for item in value
+            ]
         case list() if name in _COMMANDS and all(isinstance(item, str) for item in value):
             return list(arguments(tuple(value)) or ())
         case str() if secret_name(name) and name not in _REFERENCES:
             return REDACTED
-        case list() if secret_name(name) and name not in _REFERENCES and all(isinstance(item, str | int) for item in value):
+        case list() if (
+            secret_name(name)
+            and name not in _REFERENCES
+            and all(isinstance(item, str | int) for item in value)
+        ):
             return [REDACTED] * len(value)
         case int() if _KEY.search(name) and not isinstance(value, bool):
             return REDACTED
@@ -61,10 +96,14 @@ def _entry(name: str, value: Any) -> Any:
 
 
 def _variable(item: Any) -> Any:
-    """One entry of `env`: the value only where the name is known to be harmless; where it comes from stays, by name."""
+    """One entry of `env`: the value only where the name is known to be harmless; where it comes
+    from stays, by name.
+    """
     if not isinstance(item, Mapping):
         return _walk(item, "")
     found = {str(key): _walk(value, str(key)) for key, value in item.items() if key != "value"}
     if "value" in item:
-        found["value"] = clean(str(item["value"])) if allowed_variable(str(item.get("name", ""))) else REDACTED
+        found["value"] = (
+            clean(str(item["value"])) if allowed_variable(str(item.get("name", ""))) else REDACTED
+        )
     return found

@@ -1,4 +1,6 @@
-"""What may leave a machine in a bundle: logs without prompts, access logs without people, texts without credentials."""
+"""What may leave a machine in a bundle: logs without prompts, access logs without people, texts
+without credentials.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ _STARTS_RECORD = re.compile(
     r"^(?:(?:\x1b\[[0-9;]*m)*\([^)]{1,60}\)\s*){0,3}(?:\x1b\[[0-9;]*m)*"
     r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|TRACE)\b|\d{4}-\d\d-\d\d|\[?\d\d:\d\d|\{\"|Traceback \(|[\w.]+(?:Error|Exception)\b)"
 )
-_REQUEST = re.compile(r"(?P<head>.*?\b(?:Received|Added|Generated|Finished) (?:request|response) [\w./-]{1,120})(?P<rest>.*)$", re.DOTALL)
+_REQUEST = re.compile(
+    r"(?P<head>.*?\b(?:Received|Added|Generated|Finished) (?:request|response) [\w./-]{1,120})(?P<rest>.*)$",
+    re.DOTALL,
+)
 _REQUEST_NUMBERS = re.compile(r"\b(?:n|max_tokens|min_tokens|max_completion_tokens)=(?:\d+|None)\b")
 _CONTENT_KEY = (
     r"prompts?|content|contents|messages?_content|messages|text|texts|input|inputs|input_value|input_text|query|documents|output|outputs|output_text"
@@ -31,8 +36,13 @@ _QUOTES = re.compile(
     r"[=:]\s*(?:\w+\()?\\*[bfru]{0,2}[\"'\[{(\u201c\u00ab]"
     r"|<\||\[INST\]|<start_of_turn>|\b[Pp]rompt ['\"]|fields were present|compile (?:regex|grammar) '|tool call"
 )
-_CONTENT_HINT = re.compile(rf"(?:{_CONTENT_KEY})\\*[\"']?\s*[=:]\s*(?:\w+\(|\\*[bfru]{{0,2}}[\"']|[\[{{(\u201c\u00ab])", re.IGNORECASE)
-_TEMPLATED = re.compile(r"(?:<\|(?:im_start|begin_of_text|start_header_id|user|system)\|>|\[INST\]|<start_of_turn>)(?![\"',\])}])")
+_CONTENT_HINT = re.compile(
+    rf"(?:{_CONTENT_KEY})\\*[\"']?\s*[=:]\s*(?:\w+\(|\\*[bfru]{{0,2}}[\"']|[\[{{(\u201c\u00ab])",
+    re.IGNORECASE,
+)
+_TEMPLATED = re.compile(
+    r"(?:<\|(?:im_start|begin_of_text|start_header_id|user|system)\|>|\[INST\]|<start_of_turn>)(?![\"',\])}])"
+)
 """A prompt as the model sees it, behind the marks of a chat template."""
 _SAID = re.compile(
     rf"(?P<head>\bprompt |present in the request but ignored: |compile (?:regex|grammar) |JSON schema: "
@@ -53,7 +63,9 @@ _OPENS_SECRET = re.compile(
     rf"(?:(?<![\w.-]){_SECRET_WORD}[\"']?\s*:\s*(?:[|>][+-]?)?|(?<![\w-])--{_SECRET_WORD}|\bname[\"']?:\s*[\"']?{_SECRET_WORD}[\"']?,?)\s*$",
     re.IGNORECASE,
 )
-"""A line that ends where a secret begins: a YAML key, a block's mark, an argument's name, the name of a variable."""
+"""A line that ends where a secret begins: a YAML key, a block's mark, an argument's name, the name
+of a variable.
+"""
 _MAY_OPEN = frozenset(":|>+-\"',yneds")
 """Signs that such a line ends with."""
 _UNQUOTED = re.compile(
@@ -62,13 +74,17 @@ _UNQUOTED = re.compile(
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b)(?P<value>\w+ \w.*)$",
     re.IGNORECASE,
 )
-"""A prompt as somebody's own logger prints it: several words after its name, to the end of the line."""
+"""A prompt as somebody's own logger prints it: several words after its name, to the end of the
+line.
+"""
 _UVICORN = re.compile(
     r"(?P<head>\bINFO:?\s+)(?:\[?[0-9A-Fa-f:.]+\]?:\d+)(?P<between> - )"
     r"\"(?P<method>[A-Z]+) (?P<path>[^\s?\"]*)[^\s\"]*(?P<rest> HTTP/[\d.]+\")"
 )
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\.\d)(?!\w)")
-_IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:)(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:)(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"
+)
 _CLOCK_TIME = re.compile(r"^\d{1,4}(?::\d\d){2,3}$")
 _QUERY = re.compile(r"(?<=[\w/.*~-])[?#;][^\s\"'<>]*")
 _PERSONAL = re.compile(
@@ -84,7 +100,8 @@ _NOT_PERSONAL = re.compile(
 def log_lines(lines: Iterable[str]) -> Iterator[str]:
     """The lines of an engine's log without prompts, answers, callers or credentials.
 
-    A quotation that goes over several lines goes as a whole, up to the next line that starts as a log line does.
+    A quotation that goes over several lines goes as a whole, up to the next line that starts as a
+    log line does.
     """
     quoting = in_key = awaited = False
     for line in lines:
@@ -101,7 +118,10 @@ def log_lines(lines: Iterable[str]) -> Iterator[str]:
             awaited = False
             yield REDACTED
             continue
-        awaited = line.rstrip()[-1:].lower() in _MAY_OPEN and _OPENS_SECRET.search(line[-160:]) is not None
+        awaited = (
+            line.rstrip()[-1:].lower() in _MAY_OPEN
+            and _OPENS_SECRET.search(line[-160:]) is not None
+        )
         if quoting and not _STARTS_RECORD.match(line):
             continue
         cleaned, quoting = _log_line(line)
@@ -115,8 +135,12 @@ def _log_line(line: str) -> tuple[str, bool]:
         if found and (":" in found["rest"][:80] or "'" in found["rest"] or '"' in found["rest"]):
             rest = found["rest"]
             numbers = ", ".join(_REQUEST_NUMBERS.findall(rest))
-            kept = f"{clean(found['head'])}: {REDACTED}{f', params: SamplingParams({numbers})' if numbers else ''}"
-            # A logger of somebody's own may print the prompt's further lines bare: nothing is believed until the next record begins.
+            kept = (
+                f"{clean(found['head'])}: "
+                f"{REDACTED}{f', params: SamplingParams({numbers})' if numbers else ''}"
+            )
+            # A logger of somebody's own may print the prompt's further lines bare: nothing is
+            # believed until the next record begins.
             return kept + ('"}' if line.startswith("{") and line.endswith("}") else ""), True
     if ' - "' in line:
         line = _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
@@ -136,7 +160,9 @@ def _log_line(line: str) -> tuple[str, bool]:
     if (templated := _TEMPLATED.search(line)) is not None:
         line, open_end = f"{line[: templated.start()]}{REDACTED}", True
     line = _SAID.sub(rf"\g<head>{REDACTED}", line)
-    line = _SPOKEN.sub(lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line)
+    line = _SPOKEN.sub(
+        lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line
+    )
     return clean(line), open_end
 
 
@@ -164,15 +190,23 @@ def access_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 _COMMON = re.compile(r"^(?P<who>\S+ \S+ .*?)(?P<when> \[[^\]]{8,40}\] )(?P<rest>.*)$")
-_TAIL = re.compile(r"(?P<request>\"(?:[^\"\\]|\\.)*\" \d{3} \S+)(?P<people>(?: \"(?:[^\"\\]|\\.)*\"){1,2})(?P<rest>.*)$")
+_TAIL = re.compile(
+    r"(?P<request>\"(?:[^\"\\]|\\.)*\" \d{3} \S+)(?P<people>(?: \"(?:[^\"\\]|\\.)*\"){1,2})(?P<rest>.*)$"
+)
 
 
 def _common(line: str) -> str:
-    """A line of the common or combined form with the caller, the user, the referrer and the agent taken out."""
+    """A line of the common or combined form with the caller, the user, the referrer and the agent
+    taken out.
+    """
     found = _COMMON.match(line)
     if not found:
         return line
-    rest = _TAIL.sub(r'\g<request> "-" "-"\g<rest>', found["rest"]) if _TAIL.match(found["rest"]) else found["rest"]
+    rest = (
+        _TAIL.sub(r'\g<request> "-" "-"\g<rest>', found["rest"])
+        if _TAIL.match(found["rest"])
+        else found["rest"]
+    )
     return f"0.0.0.0 - -{found['when']}{rest}"
 
 
@@ -189,7 +223,9 @@ def _access_value(value: Any, key: str) -> Any:
             return {str(name): _access_value(item, str(name)) for name, item in value.items()}
         case list():
             return [_access_value(item, key) for item in value]
-        case str() if key and (secret_name(key) or (_PERSONAL.search(key) and not _NOT_PERSONAL.search(key))):
+        case str() if key and (
+            secret_name(key) or (_PERSONAL.search(key) and not _NOT_PERSONAL.search(key))
+        ):
             return REDACTED if value not in ("", "-") else value
         case str():
             return _access_text(value)

@@ -5,8 +5,9 @@
     {ns}:of:GATEWAY  hash   reservation -> {budget: tokens}
     {ns}:clock       hash   wall, steady: milliseconds
 
-The steady clock is Redis's own, counted in steps of at most one beat: a clock that is set forward ends no lease, one that is set back holds
-none for ever, and while no gateway is there time stands still. The braces keep all keys in one slot of a cluster.
+The steady clock is Redis's own, counted in steps of at most one beat: a clock that is set forward
+ends no lease, one that is set back holds none for ever, and while no gateway is there time stands
+still. The braces keep all keys in one slot of a cluster.
 """
 
 from __future__ import annotations
@@ -94,10 +95,11 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class BudgetScripts:
-    """The texts. `take`: all claims or none. `beat`: the lease goes on, and what Redis holds for this gateway is what lives there.
+    """The texts. `take`: all claims or none. `beat`: the lease goes on, and what Redis holds for
+    this gateway is what lives there.
 
-    A reservation above `highest` is newer than the beat and is left alone; one whose amounts are not a table is under way, and neither
-    taken away nor restored.
+    A reservation above `highest` is newer than the beat and is left alone; one whose amounts are
+    not a table is under way, and neither taken away nor restored.
     """
 
     take: str

@@ -1,11 +1,13 @@
-"""Budgets that several gateways share: together they never hold more than each budget's limit, and what one held comes back if it dies.
+"""Budgets that several gateways share: together they never hold more than each budget's limit, and
+what one held comes back if it dies.
 
     take --Taken--> give_back          a beat every third of a lease says what lives: what is lost on the way is put right by the next one
       |---Full                         a gateway that does not beat for a lease: all that it held is returned
       +---Unreachable | Taken(accounted=False)     Redis is gone: as the failure policy says, closed or open
 
-What was admitted while Redis was gone (open), or outlived a lease that ended, is entered by the next beat though the budget be full: it
-runs, and nothing more is admitted until there is room again.
+What was admitted while Redis was gone (open), or outlived a lease that ended, is entered by the
+next beat though the budget be full: it runs, and nothing more is admitted until there is room
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Held until `give_back(number)`. `accounted`: false where Redis is gone and the policy lets requests pass."""
+    """Held until `give_back(number)`. `accounted`: false where Redis is gone and the policy lets
+    requests pass.
+    """
 
     number: int
     accounted: bool = True
@@ -43,7 +47,9 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """Nothing is held: this budget has no room for the claim. `held_tokens`: what all gateways hold of it."""
+    """Nothing is held: this budget has no room for the claim. `held_tokens`: what all gateways hold
+    of it.
+    """
 
     budget: str
     held_tokens: int
@@ -58,7 +64,9 @@ Outcome = Taken | Full | Unreachable
 
 
 class SharedBudget:
-    """One gateway's part in the budgets of a namespace. `live`: what it holds; None for what is being taken. `reachable`: as last seen."""
+    """One gateway's part in the budgets of a namespace. `live`: what it holds; None for what is
+    being taken. `reachable`: as last seen.
+    """
 
     def __init__(
         self,
@@ -71,11 +79,21 @@ class SharedBudget:
         within_s: float = _WITHIN_S,
         texts: BudgetScripts | None = None,
     ) -> None:
-        """`gateway`: unique to this process, never used again. `opens`: requests pass without Redis. `within_s`: longest wait for it."""
-        self._client = redis.asyncio.Redis.from_url(url, socket_timeout=within_s, socket_connect_timeout=within_s, retry=None)
+        """`gateway`: unique to this process, never used again. `opens`: requests pass without
+        Redis. `within_s`: longest wait for it.
+        """
+        self._client = redis.asyncio.Redis.from_url(
+            url, socket_timeout=within_s, socket_connect_timeout=within_s, retry=None
+        )
         texts = texts or scripts()
-        self._take, self._give_back = self._client.register_script(texts.take), self._client.register_script(texts.give_back)
-        self._beat, self._leave = self._client.register_script(texts.beat), self._client.register_script(texts.leave)
+        self._take, self._give_back = (
+            self._client.register_script(texts.take),
+            self._client.register_script(texts.give_back),
+        )
+        self._beat, self._leave = (
+            self._client.register_script(texts.beat),
+            self._client.register_script(texts.leave),
+        )
         self._namespace = "{" + namespace + "}"
         self._own = [gateway, round(lease_s * 1000), round(lease_s * 1000 / 3)]
         self._beat_s = lease_s / 3
@@ -100,8 +118,13 @@ class SharedBudget:
             await self.beat()
 
     async def beat(self) -> bool:
-        """The lease goes on, and Redis holds for this gateway what lives in it. False if Redis is gone."""
-        live = {str(number): amounts if amounts is not None else 0 for number, amounts in self.live.items()}
+        """The lease goes on, and Redis holds for this gateway what lives in it. False if Redis is
+        gone.
+        """
+        live = {
+            str(number): amounts if amounts is not None else 0
+            for number, amounts in self.live.items()
+        }
         done = await self._call(self._beat, self._last, json.dumps(live))
         self.reachable = done is not None
         self.restored += int(done or 0)
@@ -127,7 +150,9 @@ class SharedBudget:
             return self._without(number, claims)
         if said[0] == b"full":
             return Full(said[1].decode(), int(said[2]))
-        self.live[number] = {budget: claim.tokens for budget, claim in claims.items() if claim.tokens > 0}
+        self.live[number] = {
+            budget: claim.tokens for budget, claim in claims.items() if claim.tokens > 0
+        }
         return Taken(number)
 
     def _ask(self, number: int, claims: Mapping[str, Claim]) -> Awaitable[Any]:
@@ -136,11 +161,15 @@ class SharedBudget:
     def _without(self, number: int, claims: Mapping[str, Claim]) -> Outcome:
         if not self._opens:
             return Unreachable()
-        self.live[number] = {budget: claim.tokens for budget, claim in claims.items() if claim.tokens > 0}
+        self.live[number] = {
+            budget: claim.tokens for budget, claim in claims.items() if claim.tokens > 0
+        }
         return Taken(number, accounted=False)
 
     async def give_back(self, number: int) -> None:
-        """Nothing is held under this number any more; a second time changes nothing. What Redis misses now the next beat tells."""
+        """Nothing is held under this number any more; a second time changes nothing. What Redis
+        misses now the next beat tells.
+        """
         if self.live.pop(number, None) is not None and self.reachable:
             await self._call(self._give_back, number)
 
@@ -164,6 +193,8 @@ class SharedBudget:
         """What the script says, None where Redis does not answer in time."""
         try:
             async with asyncio.timeout(self._within_s):
-                return await cast(Awaitable[Any], script(keys=[self._namespace], args=[*self._own, *arguments]))
+                return await cast(
+                    Awaitable[Any], script(keys=[self._namespace], args=[*self._own, *arguments])
+                )
         except (RedisError, OSError, TimeoutError):
             return None

@@ -1,11 +1,14 @@
-"""The next steps of a report in the order, and at the values, that trials on the twin of its engine give them.
+"""The next steps of a report in the order, and at the values, that trials on the twin of its engine
+give them.
 
-    proposals -> a few values each -> one short run each -> the best value of each lever -> more dice and every pace that may be -> order
+    proposals -> a few values each -> one short run each -> the best value of each lever -> more
+    dice and every pace that may be -> order
 
-First what helps, then what was not tried, what helps at a price, what takes more cards, what helps or harms by what the window does not
-tell (between.py), what makes no difference; what costs more than it brings at every value goes to what is not advised, with its figures.
-Traffic, settings and pace are those that the engine was seen with: where one is missing, the order stays and that is said, with the
-command that would make it known.
+First what helps, then what was not tried, what helps at a price, what takes more cards, what helps
+or harms by what the window does not tell (between.py), what makes no difference; what costs more
+than it brings at every value goes to what is not advised, with its figures. Traffic, settings and
+pace are those that the engine was seen with: where one is missing, the order stays and that is
+said, with the command that would make it known.
 
 Bounded in steps of the twin, not by a clock: WORK in all, some two seconds of one core.
 """
@@ -40,7 +43,9 @@ from barostat.twin.pace import Pace
 from barostat.twin.summary import Slo
 
 WORK = 400_000
-"""Steps of an engine with one request that all trials of a report may take together: one with twelve counts twice, behind a gate more."""
+"""Steps of an engine with one request that all trials of a report may take together: one with
+twelve counts twice, behind a gate more.
+"""
 TRIED_FOR: tuple[CauseName, ...] = (
     "kv-preemption-thrash", "kv-admission-queueing", "slot-bound", "prefill-bound", "compute-bound",
 )  # fmt: skip
@@ -73,13 +78,19 @@ class Bench:
 
 
 def advised(recording: Recording) -> Examination:
-    """The examination with the next steps of its worst replica tried. Pure: the same recording gives the same report."""
+    """The examination with the next steps of its worst replica tried. Pure: the same recording
+    gives the same report.
+    """
     return with_trials(examine(recording), recording)
 
 
 def with_trials(found: Examination, recording: Recording) -> Examination:
     """The same with the next steps of its worst replica in the order of their trials."""
-    sick = [replica for replica in found.report.replicas if replica.diagnosis.cause in TRIED_FOR and replica.next]
+    sick = [
+        replica
+        for replica in found.report.replicas
+        if replica.diagnosis.cause in TRIED_FOR and replica.next
+    ]
     if not sick:
         return found
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
@@ -87,36 +98,61 @@ def with_trials(found: Examination, recording: Recording) -> Examination:
     window = found.shown[worst.name]
     index = next((index for index, one in found.windows[worst.name].items() if one is window), "")
     bench = bench_of(recording, replica, window, index)
-    after = replace(worst, trials=Trials(why_not=bench)) if isinstance(bench, str) else tried(worst, window, bench)
+    after = (
+        replace(worst, trials=Trials(why_not=bench))
+        if isinstance(bench, str)
+        else tried(worst, window, bench)
+    )
     replicas = tuple(after if one is worst else one for one in found.report.replicas)
     return replace(found, report=replace(found.report, replicas=replicas))
 
 
-def bench_of(recording: Recording, replica: ReplicaRecording, window: Window, index: str) -> Bench | str:
-    """The twin of that engine, or in one sentence what is not known for it and what would make it known."""
+def bench_of(
+    recording: Recording, replica: ReplicaRecording, window: Window, index: str
+) -> Bench | str:
+    """The twin of that engine, or in one sentence what is not known for it and what would make it
+    known.
+    """
     scrapes = engine_scrapes(replica, index)
     settings = twin_settings(window)
     if settings is None:
         return "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
     traffic = observed_traffic(window, scrapes)
     if isinstance(traffic, NotObserved):
-        return traffic.why.replace("say --workload SPEC or --trace FILE", "`what-if --from ... --workload SPEC` tries them with another")
+        return traffic.why.replace(
+            "say --workload SPEC or --trace FILE",
+            "`what-if --from ... --workload SPEC` tries them with another",
+        )
     pace = measured_step_times(replica.log, index, scrapes, settings, traffic)
     if pace is None or scrapes is None or not pace.samples:
         return (
-            "how long a step takes was not seen (hardly a step in the time looked at): look longer (--for 1m) while there is load, or "
+            "how long a step takes was not seen (hardly a step in the time looked at): "
+            "look longer (--for 1m) while there is load, or "
             "`what-if --from ... --latency MODEL` tries them"
         )
     engines = window.fresh("data_parallel_engines")
     today = Today(settings, sizing_of(window, replica.gpu), len(recording.replicas))
     mean = mean_load(pace.samples)
-    return Bench(today, traffic, pace, mean.duration_s, mean.decodes, 1 if engines is None else max(1, int(engines.last)))
+    return Bench(
+        today,
+        traffic,
+        pace,
+        mean.duration_s,
+        mean.decodes,
+        1 if engines is None else max(1, int(engines.last)),
+    )
 
 
 def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK) -> ReplicaReport:
     """The report with its next steps tried and put in order."""
-    asked = [(step, [(one, _candidate(one, bench)) for one in at_values(step, window)]) for step in report.next]
-    can = [(step, [(one, found) for one, found in those if isinstance(found, Candidate)]) for step, those in asked]
+    asked = [
+        (step, [(one, _candidate(one, bench)) for one in at_values(step, window)])
+        for step in report.next
+    ]
+    can = [
+        (step, [(one, found) for one, found in those if isinstance(found, Candidate)])
+        for step, those in asked
+    ]
     paces: tuple[Pace, ...] = (bench.pace.pace, *bench.pace.others)
     duration_s = _duration_s(bench, can, len(paces), work)
     if duration_s is None:  # fewer values each, then at the expected pace alone
@@ -127,48 +163,89 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
         duration_s = _duration_s(bench, can, 1, work)
     if duration_s is None or not any(those for _, those in can):
         why = (
-            "trials of requests that stay so long take more than a diagnosis may: `what-if --from ...` takes its time for them"
+            (
+                "trials of requests that stay so long take more than a diagnosis may: `what-if "
+                "--from ...` takes its time for them"
+            )
             if duration_s is None
             else "none of the next steps is one that the twin can try"
         )
         return replace(report, trials=Trials(why_not=why))
     settings = bench.today.settings
-    load = MadeOnce(LikeSeen(bench.traffic, duration_s, settings.hash_tokens, settings.max_model_len))
+    load = MadeOnce(
+        LikeSeen(bench.traffic, duration_s, settings.hash_tokens, settings.max_model_len)
+    )
     now = Candidate("today", settings)
     today = compare(now, load, Slo(), paces, _VERSIONS)
     if today.stuck:
-        return replace(report, trials=Trials(why_not=f"the twin of today's engine never goes on: {today.stuck}"))
+        return replace(
+            report,
+            trials=Trials(why_not=f"the twin of today's engine never goes on: {today.stuck}"),
+        )
     good: list[tuple[NextStep, float]] = []
     untried: list[NextStep] = []
     harmful: list[NextStep] = []
     for step, values in can:
         if not values:
             first = next(found for one, those in asked if one is step for _, found in those)
-            untried.append(replace(step, untried=f"{first}; what-if takes what is missing" if "--" in str(first) else str(first)))
+            untried.append(
+                replace(
+                    step,
+                    untried=f"{first}; what-if takes what is missing"
+                    if "--" in str(first)
+                    else str(first),
+                )
+            )
             continue
         after, value = _best(step, values, today, load, paces)
         if after.effect == "harms":
-            harmful.append(replace(after, because=f"{after.change} is forecast to cost more than it brings: {after.told}"))
+            harmful.append(
+                replace(
+                    after,
+                    because=f"{after.change} is forecast to cost more than it brings: {after.told}",
+                )
+            )
         elif after.expected is not None:
             good.append((after, value))
-    off = far_off(today, {name: window.signals[signal].mean for name, signal in _SEEN.items() if signal in window.signals})
-    trust = f"; today's twin is far from what was measured in {', '.join(off)}: trust the figures less than their order" if off else ""
+    off = far_off(
+        today,
+        {
+            name: window.signals[signal].mean
+            for name, signal in _SEEN.items()
+            if signal in window.signals
+        },
+    )
+    trust = (
+        (
+            f"; today's twin is far from what was measured in {', '.join(off)}: trust the "
+            "figures less than their order"
+        )
+        if off
+        else ""
+    )
     divided = told_of_division(bench.pace)
     if divided and len(paces) == 1:
         divided += ": tried with what is usual alone"
     guessed = "".join(f"; {one}" for one in assumed(window))
     said = (
-        f"tried on the twin of this engine, on traffic like that of the last {bench.traffic.span_s:.0f} s, {_VERSIONS} runs of "
-        f"{duration_s:.0f} s each; a step's time may be off by {bench.pace.pace.error_ratio:.0%} either way"
+        "tried on the twin of this engine, on traffic like that of the last "
+        f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of "
+        f"{duration_s:.0f} s each; a step's time may be off by "
+        f"{bench.pace.pace.error_ratio:.0%} either way"
         f"{divided}{guessed}{trust}"
     )
     return replace(
-        report, next=_ordered(good, untried), not_advised=(*harmful, *report.not_advised), trials=Trials(expected_of(today), said)
+        report,
+        next=_ordered(good, untried),
+        not_advised=(*harmful, *report.not_advised),
+        trials=Trials(expected_of(today), said),
     )
 
 
 def _candidate(step: NextStep, bench: Bench) -> Candidate | str:
-    """The step as a candidate; a sentence where the twin has nothing of it, or something is not known."""
+    """The step as a candidate; a sentence where the twin has nothing of it, or something is not
+    known.
+    """
     try:
         asked = asked_in(step.change)
         found = candidate(set_words(asked), asked, bench.today)
@@ -179,8 +256,15 @@ def _candidate(step: NextStep, bench: Bench) -> Candidate | str:
     return found
 
 
-def _duration_s(bench: Bench, can: Sequence[tuple[NextStep, Sequence[tuple[NextStep, Candidate]]]], paces: int, work: int) -> float | None:
-    """How long each run is: as many stays as the work allows; None where that is too few to tell anything."""
+def _duration_s(
+    bench: Bench,
+    can: Sequence[tuple[NextStep, Sequence[tuple[NextStep, Candidate]]]],
+    paces: int,
+    work: int,
+) -> float | None:
+    """How long each run is: as many stays as the work allows; None where that is too few to tell
+    anything.
+    """
     runs = _VERSIONS + paces - 1
     cost = float(runs)
     for _, values in can:
@@ -188,15 +272,23 @@ def _duration_s(bench: Bench, can: Sequence[tuple[NextStep, Sequence[tuple[NextS
             gated = any(found.kv_budget is not None for _, found in values)
             cost += _GATED_COSTS * _VERSIONS if gated else len(values) + runs - 1
     stay = stay_s(bench.traffic)
-    wanted = min(fitting_duration_s(bench.traffic), max(_STAYS * stay, 100 / bench.traffic.rate_per_s))
+    wanted = min(
+        fitting_duration_s(bench.traffic), max(_STAYS * stay, 100 / bench.traffic.rate_per_s)
+    )
     allowed = work / cost / (1 + bench.running / _REQUESTS_LIKE_A_STEP) * bench.step_s
     return None if allowed < _FEWEST_STAYS * stay else min(wanted, allowed)
 
 
 def _best(
-    step: NextStep, values: Sequence[tuple[NextStep, Candidate]], today: Compared, load: Load, paces: Sequence[Pace]
+    step: NextStep,
+    values: Sequence[tuple[NextStep, Candidate]],
+    today: Compared,
+    load: Load,
+    paces: Sequence[Pace],
 ) -> tuple[NextStep, float]:
-    """The step at the value that is worth most, with its forecast, and what that is worth; of two alike the proposal's own value."""
+    """The step at the value that is worth most, with its forecast, and what that is worth; of two
+    alike the proposal's own value.
+    """
     one_run = replace(today, runs=today.runs[:1], central=1)
     chosen, found = values[0]
     if len(values) > 1:
@@ -207,29 +299,53 @@ def _best(
                 scored.append((worth(expected_of(one_run), expected_of(short)), one, found))
         if scored:
             _, chosen, found = max(scored, key=lambda entry: entry[0])
-    if found.kv_budget is not None:  # a gate's decisions cost much more than a scheduler's: the expected pace alone
+    if (
+        found.kv_budget is not None
+    ):  # a gate's decisions cost much more than a scheduler's: the expected pace alone
         paces, today = paces[:1], replace(today, runs=today.runs[:_VERSIONS])
     then = compare(found, load, Slo(), paces, _VERSIONS)
     # without a service level every finished request is a good one: that says nothing
     differences = [one for one in changes(today, then) if one.field != "good_per_s"]
     before, expected = expected_of(today), expected_of(then)
     value = worth(before, as_told(before, expected, differences), restarts=step.restarts)
-    because = step.because if len(values) == 1 else f"{step.because}; {len(values)} values were tried"
+    because = (
+        step.because if len(values) == 1 else f"{step.because}; {len(values)} values were tried"
+    )
     effect: Effect
     if then.stuck:
         effect, sentence = "harms", f"the engine would be stuck: {then.stuck}"
     elif is_open(today, then, restarts=step.restarts):
         effect, sentence = "unsure", between_words(today, then)
     else:
-        effect, sentence = effect_of(differences, expected.refused_ratio, value), told([one for one in differences if one.told])
-    after = replace(chosen, because=because, set_words=found.name, expected=expected, effect=effect, told=sentence, between=ends(then))
+        effect, sentence = (
+            effect_of(differences, expected.refused_ratio, value),
+            told([one for one in differences if one.told]),
+        )
+    after = replace(
+        chosen,
+        because=because,
+        set_words=found.name,
+        expected=expected,
+        effect=effect,
+        told=sentence,
+        between=ends(then),
+    )
     return after, value
 
 
-def _ordered(good: Sequence[tuple[NextStep, float]], untried: Sequence[NextStep]) -> tuple[NextStep, ...]:
+def _ordered(
+    good: Sequence[tuple[NextStep, float]], untried: Sequence[NextStep]
+) -> tuple[NextStep, ...]:
     ranked = [step for step, _ in sorted(good, key=lambda entry: -entry[1])]
     nothing = [step for step in ranked if step.effect == "nothing"]
     unsure = [step for step in ranked if step.effect == "unsure"]
-    cards = [step for step in ranked if step.lever in _TAKES_CARDS and step not in nothing and step not in unsure]
-    helps, prices = ([step for step in ranked if step.effect == effect and step not in cards] for effect in ("helps", "trade-off"))
+    cards = [
+        step
+        for step in ranked
+        if step.lever in _TAKES_CARDS and step not in nothing and step not in unsure
+    ]
+    helps, prices = (
+        [step for step in ranked if step.effect == effect and step not in cards]
+        for effect in ("helps", "trade-off")
+    )
     return (*helps, *untried, *prices, *cards, *unsure, *nothing)

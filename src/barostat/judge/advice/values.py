@@ -1,4 +1,6 @@
-"""The values at which a proposal is tried: its own, and a few around it where its lever has degrees."""
+"""The values at which a proposal is tried: its own, and a few around it where its lever has
+degrees.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def at_values(step: NextStep, window: Window) -> list[NextStep]:
     values = [written]
     if flag == "--watermark":
         values += _WATERMARKS
-    elif flag == "--max-num-active-seqs" or (flag == "--max-num-seqs" and step.lever == "max-num-seqs"):
+    elif flag == "--max-num-active-seqs" or (
+        flag == "--max-num-seqs" and step.lever == "max-num-seqs"
+    ):
         running = window.fresh("running_requests")
         most = max(running.values) if running is not None else 0.0
         values += [float(max(1, round(share * most))) for share in _RUNNING_SHARES if most]
@@ -34,4 +38,7 @@ def at_values(step: NextStep, window: Window) -> list[NextStep]:
         values += [float(round(written * factor)) for factor in _AROUND[flag]]
     if flag == "--max-num-batched-tokens":
         values = [value for value in values if value <= _MOST_BUDGET]
-    return [replace(step, change=f"{flag} {value:g}" if value < 1 else f"{flag} {value:.0f}") for value in dict.fromkeys(values)]
+    return [
+        replace(step, change=f"{flag} {value:g}" if value < 1 else f"{flag} {value:.0f}")
+        for value in dict.fromkeys(values)
+    ]

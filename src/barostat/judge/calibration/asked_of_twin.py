@@ -1,18 +1,22 @@
-"""What an engine's metrics do not tell of its steps, asked of its twin: what a preemption makes to compute again, and what is computed
-until a request has its first token.
+"""What an engine's metrics do not tell of its steps, asked of its twin: what a preemption makes to
+compute again, and what is computed until a request has its first token.
 
-Both are decided by the scheduler, the pool and the lengths, and hardly by how long a step takes. So the twin is held as full as the engine
-was, takes its traffic at the pace found so far, and says for the mean request
+Both are decided by the scheduler, the pool and the lengths, and hardly by how long a step takes. So
+the twin is held as full as the engine was, takes its traffic at the pace found so far, and says for
+the mean request
 
-    first run |--- step: its prompt, prompts beside it, what resumed requests compute again ---| first token
+    first run |--- step: its prompt, prompts beside it, what resumed requests compute again ---|
+    first token
 
-    vllm:request_prefill_time_seconds = steps x base + tokens computed x prefill + requests x decode + cached tokens x kv
+    vllm:request_prefill_time_seconds = steps x base + tokens computed x prefill + requests x decode
+    + cached tokens x kv
 
-which is a sample with many prompt tokens in it, exact in its sums and counted by every version: the one that tells a prompt token's cost
-from a step's at any load, in the midst of a thrash too.
+which is a sample with many prompt tokens in it, exact in its sums and counted by every version: the
+one that tells a prompt token's cost from a step's at any load, in the midst of a thrash too.
 
-Source: vLLM 0.32.0, IterationStats.update_from_finished_request (first SCHEDULED to first NEW_TOKEN, preemptions in between included);
-with asynchronous scheduling a request is scheduled while the step before its own is under way (EngineCore.step_with_batch_queue).
+Source: vLLM 0.32.0, IterationStats.update_from_finished_request (first SCHEDULED to first
+NEW_TOKEN, preemptions in between included); with asynchronous scheduling a request is scheduled
+while the step before its own is under way (EngineCore.step_with_batch_queue).
 """
 
 from __future__ import annotations
@@ -26,8 +30,22 @@ from itertools import accumulate
 from barostat.catalog import metric_names as names
 from barostat.engines.vllm.metrics.quantiles import Histogram
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes
-from barostat.judge.calibration.mean_steps import front_s, mean_load, mean_of, preemptions_seen, stretches_seen
-from barostat.judge.calibration.step_times import FittedStepTimes, Prompts, fitted, hidden_prompts, source_of, told, told_of_hidden
+from barostat.judge.calibration.mean_steps import (
+    front_s,
+    mean_load,
+    mean_of,
+    preemptions_seen,
+    stretches_seen,
+)
+from barostat.judge.calibration.step_times import (
+    FittedStepTimes,
+    Prompts,
+    fitted,
+    hidden_prompts,
+    source_of,
+    told,
+    told_of_hidden,
+)
 from barostat.judge.experiments.trials import stay_s
 from barostat.judge.observed.traffic import ObservedTraffic, buckets
 from barostat.judge.observed.workload import rows_like
@@ -43,13 +61,16 @@ _SEED = 101
 _REQUESTS = 150
 _LONGEST_S = 900.0
 _FEWEST = 10
-# A request that was thrown out before its first token waited: what takes longer than this many medians is left out on both sides.
+# A request that was thrown out before its first token waited: what takes longer than this many
+# medians is left out on both sides.
 _FAR = 3.0
-# Of the time seen, at most this share may be of those left out: how long they took is known to a bucket only.
+# Of the time seen, at most this share may be of those left out: how long they took is known to a
+# bucket only.
 _LEFT_OUT_RATIO = 0.5
 # Behind a longer queue, what the twin's queue is off by is more than a step.
 _SHORT_QUEUE_S = 0.1
-# Steps with prompts tell what these cost where they compute so many times what the mean step computes.
+# Steps with prompts tell what these cost where they compute so many times what the mean step
+# computes.
 _APART = 1.5
 _MOST_RATIO = 0.9
 _WORTH_TELLING_RATIO = 0.1
@@ -59,8 +80,9 @@ _WORTH_TELLING_RATIO = 0.1
 class _Way:
     """The mean request's way to its first token in the twin.
 
-    `steps`: how many; `mean`: what one of them did; `spread_ratio`: one deviation of its time over the mean, of so many `requests`, those
-    that took longer than `bound_s` left out. `again_tokens`: computed again after a preemption, None without one.
+    `steps`: how many; `mean`: what one of them did; `spread_ratio`: one deviation of its time over
+    the mean, of so many `requests`, those that took longer than `bound_s` left out. `again_tokens`:
+    computed again after a preemption, None without one.
     """
 
     steps: float
@@ -72,9 +94,14 @@ class _Way:
 
 
 def asked_of_twin(
-    found: FittedStepTimes, engine: EngineScrapes, settings: Settings, traffic: ObservedTraffic, expected: LinearPace | None = None
+    found: FittedStepTimes,
+    engine: EngineScrapes,
+    settings: Settings,
+    traffic: ObservedTraffic,
+    expected: LinearPace | None = None,
 ) -> FittedStepTimes:
-    """The pace with what the twin of this engine at this traffic says of prompts and of preemptions; as it was where the twin says nothing.
+    """The pace with what the twin of this engine at this traffic says of prompts and of
+    preemptions; as it was where the twin says nothing.
 
     `expected`: the pace from the card's figures, for what neither metrics nor twin tell.
     """
@@ -89,7 +116,10 @@ def asked_of_twin(
         if way is None:
             break
         refined = _refined(found, engine, way, settings, expected)
-        if abs(refined.pace.prefill_token_s - before.prefill_token_s) <= _SETTLED_RATIO * before.prefill_token_s:
+        if (
+            abs(refined.pace.prefill_token_s - before.prefill_token_s)
+            <= _SETTLED_RATIO * before.prefill_token_s
+        ):
             break
     if not settings.async_scheduling:
         return refined
@@ -98,11 +128,15 @@ def asked_of_twin(
     return replace(refined, pace=replace(refined.pace, front_s=front), others=others)
 
 
-def _front_of_async(engine: EngineScrapes, settings: Settings, traffic: ObservedTraffic, pace: LinearPace) -> float:
-    """What a first token takes beyond the twin's steps: with asynchronous scheduling the next step is made up when this one begins, so
-    that who comes in between waits for one step more than in the twin. It is counted as prefill, so that no counter tells it apart.
+def _front_of_async(
+    engine: EngineScrapes, settings: Settings, traffic: ObservedTraffic, pace: LinearPace
+) -> float:
+    """What a first token takes beyond the twin's steps: with asynchronous scheduling the next step
+    is made up when this one begins, so that who comes in between waits for one step more than in
+    the twin. It is counted as prefill, so that no counter tells it apart.
 
-    What the engine's first tokens take on average less what the twin's do; as it was where a queue or few requests hide it.
+    What the engine's first tokens take on average less what the twin's do; as it was where a queue
+    or few requests hide it.
     """
     ttft_s, count = mean_of(engine, names.TTFT)
     queue_s, _ = mean_of(engine, names.QUEUE_TIME)
@@ -110,14 +144,26 @@ def _front_of_async(engine: EngineScrapes, settings: Settings, traffic: Observed
         return pace.front_s
     stay = stay_s(traffic)
     duration_s = min(_LONGEST_S, 2 * _REQUESTS / traffic.rate_per_s + 2 * stay)
-    outcome = simulate(settings, rows_like(traffic, _SEED, duration_s, settings.hash_tokens, settings.max_model_len), pace)
+    outcome = simulate(
+        settings,
+        rows_like(traffic, _SEED, duration_s, settings.hash_tokens, settings.max_model_len),
+        pace,
+    )
     firsts = [
-        life.first_token_ns - life.arrival_ns for life in outcome.lives if life.first_token_ns is not None and life.arrival_ns >= 2e9 * stay
+        life.first_token_ns - life.arrival_ns
+        for life in outcome.lives
+        if life.first_token_ns is not None and life.arrival_ns >= 2e9 * stay
     ]
     return max(pace.front_s, ttft_s - sum(firsts) / len(firsts) / 1e9) if firsts else pace.front_s
 
 
-def _refined(found: FittedStepTimes, engine: EngineScrapes, way: _Way, settings: Settings, expected: LinearPace | None) -> FittedStepTimes:
+def _refined(
+    found: FittedStepTimes,
+    engine: EngineScrapes,
+    way: _Way,
+    settings: Settings,
+    expected: LinearPace | None,
+) -> FittedStepTimes:
     """The pace by what the twin says."""
     preempted = preemptions_seen(engine)
     samples = stretches_seen(engine, way.again_tokens, settings.max_num_batched_tokens)
@@ -127,13 +173,16 @@ def _refined(found: FittedStepTimes, engine: EngineScrapes, way: _Way, settings:
     note = told(engine, samples)
     if preempted and way.again_tokens is not None:
         note += (
-            f"; {preempted:.0f} preemptions, of which no counter tells what was computed again: {way.again_tokens:.0f} tokens each in "
+            f"; {preempted:.0f} preemptions, of which no counter tells what was computed "
+            f"again: {way.again_tokens:.0f} tokens each in "
             "the twin"
         )
     if prompts is None:
         prompts = hidden_prompts(expected, samples)
         note += told_of_hidden(expected)
-    elif (unsure := prompts.ratios[2] - prompts.ratios[0]) > _WORTH_TELLING_RATIO * prompts.ratios[0]:
+    elif (unsure := prompts.ratios[2] - prompts.ratios[0]) > _WORTH_TELLING_RATIO * prompts.ratios[
+        0
+    ]:
         note += f"; what a prompt token costs is known to {unsure / prompts.ratios[0]:.0%}"
     paces = fitted(samples, expected, source_of(engine, samples), prompts)
     front = front_s(engine)
@@ -141,8 +190,12 @@ def _refined(found: FittedStepTimes, engine: EngineScrapes, way: _Way, settings:
     return FittedStepTimes(pace, tuple(others), samples, note)
 
 
-def _prompts(engine: EngineScrapes, way: _Way, samples: Sequence[StepSample], settings: Settings) -> Prompts | None:
-    """What prompts cost by the time that requests took to their first token; None where too few had one, or it tells nothing of prompts."""
+def _prompts(
+    engine: EngineScrapes, way: _Way, samples: Sequence[StepSample], settings: Settings
+) -> Prompts | None:
+    """What prompts cost by the time that requests took to their first token; None where too few had
+    one, or it tells nothing of prompts.
+    """
     observed = engine.observed(names.PREFILL_TIME)
     mean_s, _ = mean_of(engine, names.PREFILL_TIME)
     if observed is None or observed.total <= 0:
@@ -153,19 +206,27 @@ def _prompts(engine: EngineScrapes, way: _Way, samples: Sequence[StepSample], se
         span_s = engine.scrapes[-1].at - engine.scrapes[0].at
         took_s -= every.duration_s * min(1.0, every.steps * every.duration_s / span_s)
     duration_s = took_s / way.steps
-    if count < _FEWEST or duration_s <= every.duration_s or one.prefill_tokens < _APART * every.prefill_tokens:
+    if (
+        count < _FEWEST
+        or duration_s <= every.duration_s
+        or one.prefill_tokens < _APART * every.prefill_tokens
+    ):
         return None
     error = 2 * way.spread_ratio * math.sqrt(1 / count + 1 / way.requests)
     ratios, besides = [], []
     for factor in (1.0, max(0.0, 1 - error), 1 + error):
-        token_s = max(0.0, factor * duration_s - every.duration_s) / (one.prefill_tokens - every.prefill_tokens)
+        token_s = max(0.0, factor * duration_s - every.duration_s) / (
+            one.prefill_tokens - every.prefill_tokens
+        )
         ratios.append(min(_MOST_RATIO, token_s * every.prefill_tokens / every.duration_s))
         besides.append((replace(one, duration_s=factor * duration_s, steps=every.steps),))
     return Prompts((ratios[0], ratios[1], ratios[2]), tuple(besides))
 
 
 def _below(observed: Histogram, mean_s: float, bound_s: float) -> tuple[float, float]:
-    """(mean, number) of what was observed up to the bound; (0, 0) where the rest is most of the time."""
+    """(mean, number) of what was observed up to the bound; (0, 0) where the rest is most of the
+    time.
+    """
     left_s = left = 0.0
     for low, high, count in buckets(observed):
         if low >= bound_s:
@@ -199,8 +260,15 @@ class _Noted:
         return self._pace.empty_ns
 
 
-def _way(settings: Settings, traffic: ObservedTraffic, pace: LinearPace, turn: int, bounds: Sequence[float]) -> _Way | None:
-    """What the twin says at that pace, with other dice each turn; None where hardly a request gets its first token.
+def _way(
+    settings: Settings,
+    traffic: ObservedTraffic,
+    pace: LinearPace,
+    turn: int,
+    bounds: Sequence[float],
+) -> _Way | None:
+    """What the twin says at that pace, with other dice each turn; None where hardly a request gets
+    its first token.
 
     `bounds`: those of the engine's own histogram, in seconds, the last one endless.
     """
@@ -209,22 +277,37 @@ def _way(settings: Settings, traffic: ObservedTraffic, pace: LinearPace, turn: i
     stay = stay_s(traffic)
     duration_s = min(_LONGEST_S, _REQUESTS / traffic.rate_per_s + 2 * stay)
     noted = _Noted(pace)
-    outcome = simulate(settings, rows_like(full, _SEED + turn, duration_s, settings.hash_tokens, settings.max_model_len), noted)
+    outcome = simulate(
+        settings,
+        rows_like(full, _SEED + turn, duration_s, settings.hash_tokens, settings.max_model_len),
+        noted,
+    )
     from_ns = round(min(2 * stay, duration_s / 2) * 1e9)
     ways = [
         (life.first_token_ns - life.admitted_ns, life.admitted_ns, life.first_token_ns)
         for life in outcome.lives
-        if life.first_token_ns is not None and life.admitted_ns is not None and life.admitted_ns >= from_ns
+        if life.first_token_ns is not None
+        and life.admitted_ns is not None
+        and life.admitted_ns >= from_ns
     ]
     if len(ways) < _FEWEST or outcome.stuck:
         return None
     median_ns = sorted(took for took, _, _ in ways)[len(ways) // 2]
     bound_s = next(bound for bound in bounds if bound >= _FAR * median_ns / 1e9)
-    return _mean_way([way for way in ways if way[0] <= bound_s * 1e9], bound_s, outcome, noted.steps)
+    return _mean_way(
+        [way for way in ways if way[0] <= bound_s * 1e9], bound_s, outcome, noted.steps
+    )
 
 
-def _mean_way(ways: Sequence[tuple[int, int, int]], bound_s: float, outcome: Outcome, steps: Sequence[tuple[int, int, int]]) -> _Way:
-    """`ways`: what each took, its begin and its end, in ns; `steps`: what each step of the outcome computed and read."""
+def _mean_way(
+    ways: Sequence[tuple[int, int, int]],
+    bound_s: float,
+    outcome: Outcome,
+    steps: Sequence[tuple[int, int, int]],
+) -> _Way:
+    """`ways`: what each took, its begin and its end, in ns; `steps`: what each step of the outcome
+    computed and read.
+    """
     begins = [at for at, *_ in outcome.load]
     sums = [[0, *accumulate(step[part] for step in steps)] for part in range(3)]
     taken = 0

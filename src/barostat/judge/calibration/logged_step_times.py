@@ -1,8 +1,11 @@
-"""How long a running engine's steps take, calibrated from its log: every step is a line that tells its load.
+"""How long a running engine's steps take, calibrated from its log: every step is a line that tells
+its load.
 
-What a step takes is how far apart the lines of a busy stretch are stamped. The seconds that a line itself tells are not used: what they
-span differs by executor and by version, and never spans what passes between two steps. A clock of whole seconds will do (the steps between
-two of its ticks took so many seconds), one of milliseconds is much sharper: a container's log has it with `kubectl logs --timestamps`.
+What a step takes is how far apart the lines of a busy stretch are stamped. The seconds that a line
+itself tells are not used: what they span differs by executor and by version, and never spans what
+passes between two steps. A clock of whole seconds will do (the steps between two of its ticks took
+so many seconds), one of milliseconds is much sharper: a container's log has it with `kubectl logs
+--timestamps`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from barostat.engines.vllm.logs.lines import LoggedStep
 from barostat.twin.linear_pace import LinearPace, StepSample, fit
 
 _FEWEST_STEPS = 50
-# A sample spans at least this much, so that the lateness of single lines, and the coarseness of the clock, count for little.
+# A sample spans at least this much, so that the lateness of single lines, and the coarseness of the
+# clock, count for little.
 _SHARP_SPAN_S = 0.2
 _COARSE_SPAN_S = 1.0
 _COARSE_STEPS = 20
@@ -25,23 +29,31 @@ Part = tuple[float, Sequence[int]]
 """Seconds that passed, and the places of the steps that took them."""
 
 
-def pace_of_steps(steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int, source: str) -> LinearPace:
+def pace_of_steps(
+    steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int, source: str
+) -> LinearPace:
     """The pace of an engine with such a pool, from the lines of its steps.
 
     Errors: InputError where there are too few, or none of them in a busy stretch.
     """
     if len(steps) < _FEWEST_STEPS:
         raise InputError(
-            f"{len(steps)} steps are told of, {_FEWEST_STEPS} are needed: the engine prints them with --enable-logging-iteration-details",
+            f"{len(steps)} steps are told of, {_FEWEST_STEPS} are needed: the engine "
+            "prints them with --enable-logging-iteration-details",
             source,
         )
     samples = step_samples(steps, pool_tokens, block_tokens)
-    # Every stretch counts as much as another, not every step: prompts are computed in few and long ones.
+    # Every stretch counts as much as another, not every step: prompts are computed in few and long
+    # ones.
     found = fit([replace(sample, steps=1.0) for sample in samples], source)
-    return replace(found, source=f"{sum(sample.steps for sample in samples):,.0f} steps in {source}")
+    return replace(
+        found, source=f"{sum(sample.steps for sample in samples):,.0f} steps in {source}"
+    )
 
 
-def step_samples(steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int) -> list[StepSample]:
+def step_samples(
+    steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int
+) -> list[StepSample]:
     """What stretches of busy steps took, with their mean load."""
     samples = []
     pairs = _pairs(steps)
@@ -50,13 +62,24 @@ def step_samples(steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: in
         prefill = sum(_prefill(steps[place]) for place in places) / count
         decodes = sum(steps[place].generation_requests for place in places) / count
         cached = sum(_cached(steps, place, pool_tokens, block_tokens) for place in places) / count
-        samples.append(StepSample(prefill, decodes, cached, wall_s / count, count, sum(pairs[place] for place in places) / count))
+        samples.append(
+            StepSample(
+                prefill,
+                decodes,
+                cached,
+                wall_s / count,
+                count,
+                sum(pairs[place] for place in places) / count,
+            )
+        )
     return samples
 
 
 def _pairs(steps: Sequence[LoggedStep]) -> list[float]:
-    """Pairs of a prompt token and one up to it in each step, as far as lines of sums tell: the step's prompts are taken to be of one
-    length. A step that uses up the budget leaves its last prompt to be gone on with in the next one."""
+    """Pairs of a prompt token and one up to it in each step, as far as lines of sums tell: the
+    step's prompts are taken to be of one length. A step that uses up the budget leaves its last
+    prompt to be gone on with in the next one.
+    """
     budget = max(step.context_tokens + step.generation_tokens for step in steps)
     found = []
     behind = 0.0
@@ -71,24 +94,32 @@ def _pairs(steps: Sequence[LoggedStep]) -> list[float]:
 
 
 def _prefill(step: LoggedStep) -> int:
-    """Prompt tokens, and what resumed requests compute again: they count as generating, with more tokens than one each."""
+    """Prompt tokens, and what resumed requests compute again: they count as generating, with more
+    tokens than one each.
+    """
     return step.context_tokens + max(0, step.generation_tokens - step.generation_requests)
 
 
 def _cached(steps: Sequence[LoggedStep], place: int, pool_tokens: int, block_tokens: int) -> float:
-    """Cached tokens that the step reads: those of the blocks held, less half a block for each request.
+    """Cached tokens that the step reads: those of the blocks held, less half a block for each
+    request.
 
-    Usage is told once the output is taken in: what ended in this step holds nothing any more, but still did the step before.
+    Usage is told once the output is taken in: what ended in this step holds nothing any more, but
+    still did the step before.
     """
     step = steps[place]
-    held = max(near.usage_ratio or 0.0 for near in steps[max(0, place - 1) : place + 1]) * pool_tokens
+    held = (
+        max(near.usage_ratio or 0.0 for near in steps[max(0, place - 1) : place + 1]) * pool_tokens
+    )
     requests = step.context_requests + step.generation_requests
     return max(float(requests), held - requests * block_tokens / 2)
 
 
 def _parts(steps: Sequence[LoggedStep]) -> list[Part]:
-    """Busy stretches cut into parts. A step that leaves blocks in use is followed by the next one at once; where lines are missing (a log
-    that was kept in two parts), nothing is known of what passed."""
+    """Busy stretches cut into parts. A step that leaves blocks in use is followed by the next one
+    at once; where lines are missing (a log that was kept in two parts), nothing is known of what
+    passed.
+    """
     found: list[Part] = []
     begin = 0
     sharp = any(step.at % 1 for step in steps)
@@ -116,8 +147,14 @@ def _sharp(steps: Sequence[LoggedStep], first: int, last: int) -> list[Part]:
 
 
 def _coarse(steps: Sequence[LoggedStep], first: int, last: int) -> list[Part]:
-    """Between two ticks of the clock lie the steps that were stamped in between, give or take one."""
-    ticks = [later for earlier, later in pairwise(range(first, last + 1)) if steps[later].at > steps[earlier].at]
+    """Between two ticks of the clock lie the steps that were stamped in between, give or take
+    one.
+    """
+    ticks = [
+        later
+        for earlier, later in pairwise(range(first, last + 1))
+        if steps[later].at > steps[earlier].at
+    ]
     found: list[Part] = []
     begin = 0
     for end in range(1, len(ticks)):

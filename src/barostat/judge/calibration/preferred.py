@@ -1,4 +1,5 @@
-"""How long a running engine's steps take, from the best source that it has. The order of preference stands here and nowhere else.
+"""How long a running engine's steps take, from the best source that it has. The order of preference
+stands here and nowhere else.
 
 1. the log's step lines            what each step computed, and how long it took
 2. its metrics between scrapes     with what these do not tell asked of the twin
@@ -11,7 +12,12 @@ from __future__ import annotations
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes
 from barostat.judge.calibration.asked_of_twin import asked_of_twin
-from barostat.judge.calibration.step_times import FittedStepTimes, fitted_step_times, pace_of_latency, pace_of_log
+from barostat.judge.calibration.step_times import (
+    FittedStepTimes,
+    fitted_step_times,
+    pace_of_latency,
+    pace_of_log,
+)
 from barostat.judge.observed.engine import ObservedEngine
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.twin.linear_pace import LinearPace
@@ -27,14 +33,23 @@ def preferred_step_times(
 ) -> FittedStepTimes | None:
     """The step times by the best source that tells any; None where none does.
 
-    `settings`: the twin's, None where they are not known: then neither log nor twin is asked. `card`: a step as its figures have it.
+    `settings`: the twin's, None where they are not known: then neither log nor twin is asked.
+    `card`: a step as its figures have it.
     """
-    if (measured := measured_step_times(engine.log, engine.index, engine.scrapes, settings, traffic, card, budget_tokens)) is not None:
+    if (
+        measured := measured_step_times(
+            engine.log, engine.index, engine.scrapes, settings, traffic, card, budget_tokens
+        )
+    ) is not None:
         return measured
     itl = engine.window.signals.get("itl_p50_s") or engine.window.signals.get("tpot_p50_s")
     if itl is not None and itl.last > 0:
         return pace_of_latency(itl.last, itl.source, card)
-    return None if card is None else FittedStepTimes(card, (), (), f"steps are reckoned from {card.source}")
+    return (
+        None
+        if card is None
+        else FittedStepTimes(card, (), (), f"steps are reckoned from {card.source}")
+    )
 
 
 def measured_step_times(
@@ -46,7 +61,9 @@ def measured_step_times(
     card: LinearPace | None = None,
     budget_tokens: int | None = None,
 ) -> FittedStepTimes | None:
-    """The step times of the first two sources: those in which steps of more than one kind were measured."""
+    """The step times of the first two sources: those in which steps of more than one kind were
+    measured.
+    """
     if settings is not None and (logged := pace_of_log(log, index, settings, scrapes)) is not None:
         return logged
     if scrapes is None:

@@ -1,1 +1,3 @@
-"""Windows in, one diagnosis out: cause, scope, trigger, forecast, next steps, and what is missing."""
+"""Windows in, one diagnosis out: cause, scope, trigger, forecast, next steps, and what is
+missing.
+"""

@@ -1,4 +1,6 @@
-"""Where a gateway of ours stands before the engine: its limits are levers that work at once, and the command that pulls them is known."""
+"""Where a gateway of ours stands before the engine: its limits are levers that work at once, and
+the command that pulls them is known.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def is_seen(window: Window) -> bool:
 
 
 def live_steps(steps: Sequence[NextStep], window: Window, target: str) -> tuple[NextStep, ...]:
-    """The steps, those at the gateway with the command that takes them there. `target`: as the recording names it."""
+    """The steps, those at the gateway with the command that takes them there. `target`: as the
+    recording names it.
+    """
     found = _DEPLOYMENT.search(target)
     if found is None or not is_seen(window):
         return tuple(steps)

@@ -12,9 +12,11 @@ from barostat.core.window import Window
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a cause may look at. Names are symptom names; a name that was never judged counts as Unknown.
+    """What a cause may look at. Names are symptom names; a name that was never judged counts as
+    Unknown.
 
-    `elsewhere`: another replica behind the same gateway that is sick by itself, and with what; empty where none is known.
+    `elsewhere`: another replica behind the same gateway that is sick by itself, and with what;
+    empty where none is known.
     """
 
     window: Window
@@ -35,16 +37,32 @@ class Case:
 
     def because(self, *names: str) -> str:
         """The sentences of those that are Present or Absent, joined."""
-        said = [verdict.because for name in names if isinstance(verdict := self.verdict(name), Present | Absent)]
+        said = [
+            verdict.because
+            for name in names
+            if isinstance(verdict := self.verdict(name), Present | Absent)
+        ]
         return "; ".join(dict.fromkeys(said))
 
     def confidence(self, *names: str) -> float:
         """Highest confidence among those that are Present, else 0."""
-        return max((verdict.confidence for name in names if isinstance(verdict := self.verdict(name), Present)), default=0.0)
+        return max(
+            (
+                verdict.confidence
+                for name in names
+                if isinstance(verdict := self.verdict(name), Present)
+            ),
+            default=0.0,
+        )
 
     def missing(self, *names: str) -> tuple[str, ...]:
         """Signals that the Unknown ones among the names lack."""
-        lacking = [signal for name in names if isinstance(verdict := self.verdict(name), Unknown) for signal in verdict.missing]
+        lacking = [
+            signal
+            for name in names
+            if isinstance(verdict := self.verdict(name), Unknown)
+            for signal in verdict.missing
+        ]
         return tuple(dict.fromkeys(lacking))
 
 
@@ -63,7 +81,9 @@ class Claim:
     kills: bool = False
     """True where this kind of load ends the engine, which load otherwise never does."""
     only_contributes: bool = False
-    """True where this makes another cause worse and would explain nothing alone: it is never the diagnosis."""
+    """True where this makes another cause worse and would explain nothing alone: it is never the
+    diagnosis.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +108,8 @@ Judgement = Claim | Cleared | Open
 class Cause:
     """A rule over symptoms.
 
-    `rank`: of two causes that both claim, the one with the lower rank explains the other (a dead card explains a hang).
+    `rank`: of two causes that both claim, the one with the lower rank explains the other (a dead
+    card explains a hang).
     """
 
     name: CauseName

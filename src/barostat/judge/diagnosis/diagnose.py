@@ -36,7 +36,15 @@ SURE_ENOUGH = 0.45
 """A claim below this names a suspicion, not a cause."""
 
 
-DEATHS = ("engine-died", "unclassified-error", "gpu-program-error", "process-ended", "health-failing", "crash-looping", "endpoint-silent")
+DEATHS = (
+    "engine-died",
+    "unclassified-error",
+    "gpu-program-error",
+    "process-ended",
+    "health-failing",
+    "crash-looping",
+    "endpoint-silent",
+)
 HARMS = (
     "start-cut-short",
     "timeouts-and-5xx",
@@ -60,7 +68,9 @@ ENDS = ("log_engine_dead", "log_gpu_program_error")
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The report with what it rests on. `windows`: by replica, then by engine. `shown`: each replica's window that its report is about."""
+    """The report with what it rests on. `windows`: by replica, then by engine. `shown`: each
+    replica's window that its report is about.
+    """
 
     report: ShownReport
     windows: Mapping[str, Mapping[str, Window]]
@@ -68,7 +78,9 @@ class Examination:
 
 
 def diagnose(recording: Recording) -> ShownReport:
-    """The report on every replica of a recording, and on the fleet. Pure: the same recording gives the same report."""
+    """The report on every replica of a recording, and on the fleet. Pure: the same recording gives
+    the same report.
+    """
     return examine(recording).report
 
 
@@ -77,7 +89,8 @@ def examine(recording: Recording) -> Examination:
     made = {replica.name: windows(recording, replica) for replica in recording.replicas}
     judged = [_replica(recording, replica, *made[replica.name]) for replica in recording.replicas]
     if elsewhere := _sick(report for report, _ in judged):
-        # A gateway's figures are of all replicas: once one of them explains them, they blame nothing before the others.
+        # A gateway's figures are of all replicas: once one of them explains them, they blame
+        # nothing before the others.
         judged = [
             _replica(recording, replica, *made[replica.name], elsewhere)
             if report.diagnosis.cause == "network-or-gateway"
@@ -93,7 +106,9 @@ def examine(recording: Recording) -> Examination:
         problems=recording.problems,
     )
     told = shown_report(report)
-    shown = {replica.name: window for replica, (_, window) in zip(told.replicas, judged, strict=True)}
+    shown = {
+        replica.name: window for replica, (_, window) in zip(told.replicas, judged, strict=True)
+    }
     return Examination(told, {name: by_engine for name, (by_engine, _) in made.items()}, shown)
 
 
@@ -103,25 +118,42 @@ def _sick(reports: Iterable[ReplicaReport]) -> str:
         report
         for report in reports
         if report.diagnosis.severity == "critical"
-        or (report.diagnosis.severity == "warning" and report.diagnosis.cause not in ("network-or-gateway", *NOTHING_WRONG))
+        or (
+            report.diagnosis.severity == "warning"
+            and report.diagnosis.cause not in ("network-or-gateway", *NOTHING_WRONG)
+        )
     ]
     worst = max(ill, key=lambda report: badness(report.diagnosis), default=None)
     if worst is None:
         return ""
-    return f"{worst.name} ({'not well, cause unknown' if worst.diagnosis.cause == 'unknown' else worst.diagnosis.cause})"
+    return (
+        f"{worst.name} "
+        f"({'not well, cause unknown' if worst.diagnosis.cause == 'unknown' else worst.diagnosis.cause})"
+    )
 
 
 def _replica(
-    recording: Recording, replica: ReplicaRecording, by_engine: Mapping[str, Window], problems: tuple[str, ...], elsewhere: str = ""
+    recording: Recording,
+    replica: ReplicaRecording,
+    by_engine: Mapping[str, Window],
+    problems: tuple[str, ...],
+    elsewhere: str = "",
 ) -> tuple[ReplicaReport, Window]:
-    """The replica's report and its window: those of its worst engine, where it has several. `elsewhere`: as in a Case."""
+    """The replica's report and its window: those of its worst engine, where it has several.
+    `elsewhere`: as in a Case.
+    """
     reports = [(engine, judge_window(window, elsewhere)) for engine, window in by_engine.items()]
     engine, worst = max(reports, key=lambda entry: badness(entry[1].diagnosis))
     same = [name for name, report in reports if report.diagnosis.cause == worst.diagnosis.cause]
     summary = worst.diagnosis.summary
     if len(reports) > 1:
-        summary = f"{summary.rstrip('.')} (engine {engine}; {len(same)} of {len(reports)} data-parallel engines say so)."
-    silent = bool(replica.failed_scrapes or replica.scrapes) and not any("kv_usage_ratio" in w.signals for w in by_engine.values())
+        summary = (
+            f"{summary.rstrip('.')} (engine {engine}; {len(same)} of {len(reports)} "
+            "data-parallel engines say so)."
+        )
+    silent = bool(replica.failed_scrapes or replica.scrapes) and not any(
+        "kv_usage_ratio" in w.signals for w in by_engine.values()
+    )
     report = replace(
         worst,
         diagnosis=replace(worst.diagnosis, summary=summary),
@@ -141,20 +173,30 @@ def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
     diagnosis, rests_on = choose(judged, case)
     coming = forecast(window)
     if coming.exhaustion_in_s is not None and diagnosis.cause in ("healthy-busy", "healthy-idle"):
-        diagnosis = replace(diagnosis, severity="warning", summary=f"{diagnosis.summary} {_coming(coming)}")
+        diagnosis = replace(
+            diagnosis, severity="warning", summary=f"{diagnosis.summary} {_coming(coming)}"
+        )
     diagnosis = replace(diagnosis, trigger=trigger(case, diagnosis.cause))
     steps, refused, crashed = next_steps(diagnosis.cause, diagnosis.variant, window)
     open_causes = [judgement for _, judgement in judged.values() if isinstance(judgement, Open)]
     had_log = any(name.startswith("log_") for name in window.signals)
     told = (("log_",) if had_log else ()) + (("gateway_",) if is_seen(window) else ())
-    lacking = [name for judgement in open_causes for name in judgement.missing if not name.startswith(told)]
-    broken = [f"symptom {name}: {v.why}" for name, v in verdicts.items() if isinstance(v, Unknown) and v.crashed]
+    lacking = [
+        name for judgement in open_causes for name in judgement.missing if not name.startswith(told)
+    ]
+    broken = [
+        f"symptom {name}: {v.why}"
+        for name, v in verdicts.items()
+        if isinstance(v, Unknown) and v.crashed
+    ]
     return ReplicaReport(
         name=window.replica,
         engine_version=str(window.version) if window.version is not None else "",
         diagnosis=diagnosis,
         forecast=coming,
-        symptoms=tuple(SymptomFinding(name, verdicts[name]) for name in _reading_order(verdicts, rests_on)),
+        symptoms=tuple(
+            SymptomFinding(name, verdicts[name]) for name in _reading_order(verdicts, rests_on)
+        ),
         rests_on=tuple(dict.fromkeys(rests_on)),
         contributing=_contributing(judged, diagnosis.cause),
         ruled_out=_ruled_out(judged, diagnosis.cause),
@@ -166,19 +208,36 @@ def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
     )
 
 
-def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tuple[Diagnosis, tuple[str, ...]]:
-    """The sure claim with the lowest rank, with the symptoms it rests on; unknown where there is none.
+def choose(
+    judged: Mapping[CauseName, tuple[int, Judgement]], case: Case
+) -> tuple[Diagnosis, tuple[str, ...]]:
+    """The sure claim with the lowest rank, with the symptoms it rests on; unknown where there is
+    none.
 
     Unknown still says what is plain to see: an engine that died is critical, whatever killed it.
     """
-    claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim) and not claim.only_contributes]
+    claims = [
+        (rank, name, claim)
+        for name, (rank, claim) in judged.items()
+        if isinstance(claim, Claim) and not claim.only_contributes
+    ]
     if any((found := case.window.fresh(name)) is not None and found.last > 0 for name in ENDS):
-        # load hardly ever ends the core: what the last statistics showed is not what killed it, and nothing is healthy
+        # load hardly ever ends the core: what the last statistics showed is not what killed it, and
+        # nothing is healthy
         claims = [entry for entry in claims if entry[0] < FIRST_LOAD_RANK or entry[2].kills]
-    sure = sorted((entry for entry in claims if entry[2].confidence >= SURE_ENOUGH), key=lambda entry: (entry[0], -entry[2].confidence))
+    sure = sorted(
+        (entry for entry in claims if entry[2].confidence >= SURE_ENOUGH),
+        key=lambda entry: (entry[0], -entry[2].confidence),
+    )
     if sure:
         _, name, claim = sure[0]
-        return Diagnosis(name, claim.severity, round(claim.confidence, 2), _sentence(claim.summary), claim.variant), claim.rests_on
+        return Diagnosis(
+            name,
+            claim.severity,
+            round(claim.confidence, 2),
+            _sentence(claim.summary),
+            claim.variant,
+        ), claim.rests_on
     seen = case.present(*DEATHS, *HARMS)
     if seen:
         seen = (*case.present("engine-asleep"), *seen)
@@ -186,13 +245,30 @@ def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tup
     if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]
         return Diagnosis(
-            "unknown", severity, 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {_sentence(claim.summary)}"
+            "unknown",
+            severity,
+            0.0,
+            f"Cannot tell. The nearest is {name}, on weak evidence: {_sentence(claim.summary)}",
         ), claim.rests_on
     if seen:
-        return Diagnosis("unknown", severity, 0.0, f"Cannot tell why, but this is plain: {case.because(*seen[:2])}."), seen
-    if any(isinstance(judgement, Open) for name, (_, judgement) in judged.items() if name != "unknown"):
-        return Diagnosis("unknown", severity, 0.0, "Cannot tell: what was measured carries no cause, and much was not measured."), ()
-    return Diagnosis("unknown", severity, 0.0, "Cannot tell: everything was looked at and nothing explains it."), ()
+        return Diagnosis(
+            "unknown",
+            severity,
+            0.0,
+            f"Cannot tell why, but this is plain: {case.because(*seen[:2])}.",
+        ), seen
+    if any(
+        isinstance(judgement, Open) for name, (_, judgement) in judged.items() if name != "unknown"
+    ):
+        return Diagnosis(
+            "unknown",
+            severity,
+            0.0,
+            "Cannot tell: what was measured carries no cause, and much was not measured.",
+        ), ()
+    return Diagnosis(
+        "unknown", severity, 0.0, "Cannot tell: everything was looked at and nothing explains it."
+    ), ()
 
 
 def _sentence(text: str) -> str:
@@ -201,35 +277,59 @@ def _sentence(text: str) -> str:
     return bare if bare.endswith("…") else f"{bare}."
 
 
-def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[str, ...]:
+def _contributing(
+    judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
+) -> tuple[str, ...]:
     """Other causes that claim as well, lowest rank first; being healthy contributes nothing."""
     others = [
         (rank, name, claim)
         for name, (rank, claim) in judged.items()
         if isinstance(claim, Claim) and name != chosen and not name.startswith("healthy")
     ]
-    return tuple(f"{name}: {_sentence(claim.summary)}" for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1])))
+    return tuple(
+        f"{name}: {_sentence(claim.summary)}"
+        for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1]))
+    )
 
 
-def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[OtherCause, ...]:
+def _ruled_out(
+    judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
+) -> tuple[OtherCause, ...]:
     """Every cause that the evidence clears, in the order in which one would think of them."""
     cleared = [
         (rank, name, judgement.because)
         for name, (rank, judgement) in judged.items()
-        if isinstance(judgement, Cleared) and name != chosen and not (chosen.startswith("healthy") and name.startswith("healthy"))
+        if isinstance(judgement, Cleared)
+        and name != chosen
+        and not (chosen.startswith("healthy") and name.startswith("healthy"))
     ]
-    # Beside a failure one thinks of other failures first, beside pressure of other pressure; a sick card looks like pressure.
+    # Beside a failure one thinks of other failures first, beside pressure of other pressure; a sick
+    # card looks like pressure.
     failed = chosen in judged and judged[chosen][0] < FIRST_LOAD_RANK and chosen != "node-fault"
-    plausible = sorted(cleared, key=lambda entry: ((entry[0] < FIRST_LOAD_RANK) is not failed, entry[0], entry[1]))
+    plausible = sorted(
+        cleared, key=lambda entry: ((entry[0] < FIRST_LOAD_RANK) is not failed, entry[0], entry[1])
+    )
     return tuple(OtherCause(name, because) for _, name, because in plausible if because)
 
 
-def _not_ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[OtherCause, ...]:
-    """Kinds of load that come before the chosen one and that nothing clears; nothing where none is chosen, or all is well."""
+def _not_ruled_out(
+    judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
+) -> tuple[OtherCause, ...]:
+    """Kinds of load that come before the chosen one and that nothing clears; nothing where none is
+    chosen, or all is well.
+    """
     if chosen == "unknown" or chosen.startswith("healthy"):
         return ()
-    found = sorted((rank, name, judgement.why) for name, (rank, judgement) in judged.items() if isinstance(judgement, Open))
-    return tuple(OtherCause(name, why) for rank, name, why in found if FIRST_LOAD_RANK <= rank < judged[chosen][0])
+    found = sorted(
+        (rank, name, judgement.why)
+        for name, (rank, judgement) in judged.items()
+        if isinstance(judgement, Open)
+    )
+    return tuple(
+        OtherCause(name, why)
+        for rank, name, why in found
+        if FIRST_LOAD_RANK <= rank < judged[chosen][0]
+    )
 
 
 def _reading_order(verdicts: Mapping[str, Verdict], rests_on: tuple[str, ...]) -> list[str]:

@@ -28,12 +28,18 @@ def with_scope(replicas: tuple[ReplicaReport, ...]) -> tuple[ReplicaReport, ...]
     if len(replicas) < 2:
         return replicas
     return tuple(
-        replace(replica, diagnosis=replace(replica.diagnosis, scope=scope_of(replica.diagnosis.cause, replicas))) for replica in replicas
+        replace(
+            replica,
+            diagnosis=replace(replica.diagnosis, scope=scope_of(replica.diagnosis.cause, replicas)),
+        )
+        for replica in replicas
     )
 
 
 def fleet(replicas: tuple[ReplicaReport, ...]) -> Diagnosis:
-    """The worst diagnosis, said for all replicas together; of healthy ones a fleet is busy where any of them is."""
+    """The worst diagnosis, said for all replicas together; of healthy ones a fleet is busy where
+    any of them is.
+    """
     if not replicas:
         return Diagnosis("unknown", "info", 0.0, "Cannot tell: there is no replica to look at.")
     found = [replica.diagnosis for replica in replicas]
@@ -46,5 +52,9 @@ def fleet(replicas: tuple[ReplicaReport, ...]) -> Diagnosis:
     named = ", ".join(alike[:5]) + (f" and {len(alike) - 5} more" if len(alike) > 5 else "")
     mix = ", ".join(f"{count} {cause}" for cause, count in counts.most_common())
     scope = scope_of(worst.cause, replicas)
-    where = "every replica" if scope == "fleet" else f"{len(alike)} of {len(replicas)} replicas ({named})"
+    where = (
+        "every replica"
+        if scope == "fleet"
+        else f"{len(alike)} of {len(replicas)} replicas ({named})"
+    )
     return replace(worst, scope=scope, summary=f"{worst.cause} on {where}. All replicas: {mix}.")

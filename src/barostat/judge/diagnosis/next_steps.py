@@ -11,8 +11,11 @@ DANGER = ("gpu-memory-utilization-down", "swap-space", "max-num-batched-tokens",
 """Classic advice that does harm comes before classic advice that does nothing."""
 
 
-def next_steps(cause: CauseName, variant: str, window: Window) -> tuple[tuple[NextStep, ...], tuple[NextStep, ...], tuple[str, ...]]:
-    """(what to do in order, classic advice that is wrong here with the reason, levers that crashed).
+def next_steps(
+    cause: CauseName, variant: str, window: Window
+) -> tuple[tuple[NextStep, ...], tuple[NextStep, ...], tuple[str, ...]]:
+    """(what to do in order, classic advice that is wrong here with the reason, levers that
+    crashed).
 
     Law: unknown proposes no change.
     """
@@ -28,7 +31,10 @@ def next_steps(cause: CauseName, variant: str, window: Window) -> tuple[tuple[Ne
         try:
             answer = lever.propose(situation)
         except Exception as error:
-            crashed.append(f"the lever {lever.name} itself failed ({type(error).__name__}: {error}); please report it")
+            crashed.append(
+                f"the lever {lever.name} itself failed ({type(error).__name__}: {error}); "
+                "please report it"
+            )
             continue
         match answer:
             case Proposal():
@@ -38,6 +44,11 @@ def next_steps(cause: CauseName, variant: str, window: Window) -> tuple[tuple[Ne
             case NotApplicable():
                 pass
     proposals.sort(key=lambda proposal: (proposal.rank, proposal.lever))
-    refused.sort(key=lambda step: (DANGER.index(step.lever) if step.lever in DANGER else len(DANGER), step.lever))
+    refused.sort(
+        key=lambda step: (
+            DANGER.index(step.lever) if step.lever in DANGER else len(DANGER),
+            step.lever,
+        )
+    )
     steps = tuple(NextStep(p.lever, p.change, p.because, p.restarts) for p in proposals)
     return steps, tuple(refused), tuple(crashed)

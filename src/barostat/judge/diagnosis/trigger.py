@@ -32,7 +32,14 @@ def trigger(case: Case, cause: CauseName) -> Trigger | None:
     if cause in NOTHING_WRONG:
         return None
     if cause == "node-fault":
-        return Trigger("node", case.because(*case.present("gpu-ecc", "gpu-xid", "gpu-lost", "gpu-throttled", "node-unhealthy")[:1]))
+        return Trigger(
+            "node",
+            case.because(
+                *case.present("gpu-ecc", "gpu-xid", "gpu-lost", "gpu-throttled", "node-unhealthy")[
+                    :1
+                ]
+            ),
+        )
     for symptom, kind in ORDER:
         if case.present(symptom) and (kind == "deploy" or cause in LOAD):
             return Trigger(kind, case.because(symptom))

@@ -1,4 +1,6 @@
-"""From a recording to windows: every reader is asked, and each signal is taken from the best source that has it."""
+"""From a recording to windows: every reader is asked, and each signal is taken from the best source
+that has it.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,14 @@ _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "
 """Kinds of log lines that end no start."""
 
 
-def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, Window], tuple[str, ...]]:
-    """One window per engine index of the replica (one named "" where there is a single engine), and what was wrong with the input.
+def windows(
+    recording: Recording, replica: ReplicaRecording
+) -> tuple[dict[str, Window], tuple[str, ...]]:
+    """One window per engine index of the replica (one named "" where there is a single engine), and
+    what was wrong with the input.
 
-    Precedence of sources for one signal: metrics, the log's statistics lines, the resolved configuration.
+    Precedence of sources for one signal: metrics, the log's statistics lines, the resolved
+    configuration.
     """
     at = recording.at
     expositions = sorted((scrape.dated() for scrape in replica.scrapes), key=lambda entry: entry[0])
@@ -39,7 +45,12 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     by_metrics = digest.signals
     vllm = [exposition for _, exposition, _ in expositions if exposition.is_vllm]
     log, previous_log = _logs(replica, answers=bool(vllm))
-    problems += [f"{one.source}: {said}" for one in (log, previous_log) if one is not None for said in one.problems]
+    problems += [
+        f"{one.source}: {said}"
+        for one in (log, previous_log)
+        if one is not None
+        for said in one.problems
+    ]
     works = bool(vllm) or (log is not None and bool(log.ready or log.stats))
     by_log = log.signals(at) if log is not None else {}
     before = previous_log.signals(at, previous=True) if previous_log is not None else {}
@@ -99,10 +110,13 @@ def _first_of(*sources: Iterable[Signal]) -> dict[str, Signal]:
 def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None, LogDigest | None]:
     """The log to judge by, and the one before the restart; one without a line is none.
 
-    An engine that fails to start fails again in the same way: while its newest start has neither failed nor come up, the log of the start
-    before is the one that tells why it does not run.
+    An engine that fails to start fails again in the same way: while its newest start has neither
+    failed nor come up, the log of the start before is the one that tells why it does not run.
     """
-    log, before = (found if found is not None and found.lines else None for found in (replica.log, replica.previous_log))
+    log, before = (
+        found if found is not None and found.lines else None
+        for found in (replica.log, replica.previous_log)
+    )
     undecided = not answers and (log is None or not (log.ready or log.stats or _failed(log)))
     if undecided and before is not None and _failed(before) and not (before.ready or before.stats):
         return before, before
@@ -110,9 +124,15 @@ def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None
 
 
 def _not_outlived(made: Mapping[str, list[Signal]], at: float) -> dict[str, list[Signal]]:
-    """The signals without those of a life before that ended long ago: as a pod's status tells an old restart and does not count it."""
+    """The signals without those of a life before that ended long ago: as a pod's status tells an
+    old restart and does not count it.
+    """
     return {
-        engine: [one for one in found if not (one.name.startswith("previous_log_") and at - one.at > HISTORY_S)]
+        engine: [
+            one
+            for one in found
+            if not (one.name.startswith("previous_log_") and at - one.at > HISTORY_S)
+        ]
         for engine, found in made.items()
     }
 
@@ -121,9 +141,18 @@ def _failed(log: LogDigest) -> bool:
     return any(event.kind not in _NO_FAILURE for event in log.events)
 
 
-def _version(replica: ReplicaRecording, log: LogDigest | None, tag: str | None) -> EngineVersion | None:
-    """The version as declared, as the server says, as the log prints, or as the image's tag; metrics' names only bound it and say none."""
-    said = [replica.version, replica.probe.version if replica.probe is not None else None, _printed_version(log), tag]
+def _version(
+    replica: ReplicaRecording, log: LogDigest | None, tag: str | None
+) -> EngineVersion | None:
+    """The version as declared, as the server says, as the log prints, or as the image's tag;
+    metrics' names only bound it and say none.
+    """
+    said = [
+        replica.version,
+        replica.probe.version if replica.probe is not None else None,
+        _printed_version(log),
+        tag,
+    ]
     return next((found for text in said if (found := parse_version(text)) is not None), None)
 
 
@@ -132,36 +161,64 @@ def _printed_version(log: LogDigest | None) -> str | None:
     return str(printed.value) if printed is not None else None
 
 
-def _version_problems(replica: ReplicaRecording, version: EngineVersion | None, log: LogDigest | None) -> list[str]:
-    """What is odd about the version: not one, newer than any that was read, or not the one that the engine itself tells."""
+def _version_problems(
+    replica: ReplicaRecording, version: EngineVersion | None, log: LogDigest | None
+) -> list[str]:
+    """What is odd about the version: not one, newer than any that was read, or not the one that the
+    engine itself tells.
+    """
     found: list[str] = []
     if replica.version and parse_version(replica.version) is None:
         found.append(
-            f"{replica.version!r} is no version of vLLM; " + (f"{version} is taken, as the engine says" if version else "left out")
+            f"{replica.version!r} is no version of vLLM; "
+            + (f"{version} is taken, as the engine says" if version else "left out")
         )
     if version is not None and version.release[:2] > NEWEST_READ:
         newest = ".".join(map(str, NEWEST_READ))
-        found.append(f"vLLM {version} is newer than the newest that is known here ({newest}): it is taken to be like that one")
-    told = parse_version(replica.probe.version if replica.probe is not None else None) or parse_version(_printed_version(log))
+        found.append(
+            f"vLLM {version} is newer than the newest that is known here ({newest}): it is "
+            "taken to be like that one"
+        )
+    told = parse_version(
+        replica.probe.version if replica.probe is not None else None
+    ) or parse_version(_printed_version(log))
     if version is not None and told is not None and told.release != version.release:
-        found.append(f"the version is given as {version}, and the engine itself says {told}: one of them is of another engine")
+        found.append(
+            f"the version is given as {version}, and the engine itself says {told}: one of "
+            "them is of another engine"
+        )
     return found
 
 
-def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list[Signal], list[str]]:
-    """Signals of what is around the engine: cards, host, kernel, Kubernetes, gateway, and whether it answered at all."""
+def _surroundings(
+    recording: Recording, replica: ReplicaRecording
+) -> tuple[list[Signal], list[str]]:
+    """Signals of what is around the engine: cards, host, kernel, Kubernetes, gateway, and whether
+    it answered at all.
+    """
     found: list[Signal | None] = []
     problems: list[str] = []
-    answered = [(scrape.at, 1.0) for scrape in replica.scrapes] + [(at, 0.0) for at, _ in replica.failed_scrapes]
+    answered = [(scrape.at, 1.0) for scrape in replica.scrapes] + [
+        (at, 0.0) for at, _ in replica.failed_scrapes
+    ]
     why = replica.failed_scrapes[-1][1] if replica.failed_scrapes else ""
     found.append(signal("scrape_ok", answered, "/metrics", detail=why))
     if (probe := replica.probe) is not None:
         if probe.health_ok is not None:
             found.append(signal("health_ok", [(probe.at, float(probe.health_ok))], "/health"))
         if probe.token_ok is not None:
-            found.append(signal("probe_token_ok", [(probe.at, float(probe.token_ok))], "one request of one token", probe.token_detail))
+            found.append(
+                signal(
+                    "probe_token_ok",
+                    [(probe.at, float(probe.token_ok))],
+                    "one request of one token",
+                    probe.token_detail,
+                )
+            )
     if replica.exit_code is not None:
-        found.append(signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process"))
+        found.append(
+            signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process")
+        )
     readings = []
     pod = find_pod(recording.kubernetes, replica.name) if recording.kubernetes else None
     for one in replica.gpu_texts:
@@ -187,7 +244,9 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
 
 
 def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
-    """The pod as an exporter's labels have it, `namespace/name`; where it was not read, as much of that as the replica's name tells."""
+    """The pod as an exporter's labels have it, `namespace/name`; where it was not read, as much of
+    that as the replica's name tells.
+    """
     if pod is not None:
         return f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}".removeprefix("/")
     place, bare = pod_place(replica.name)
@@ -196,15 +255,32 @@ def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
 
 def _card_name(replica: ReplicaRecording, pod_name: str) -> str | None:
     """The card as the vendor's tool or the exporter calls it, None where neither was read."""
-    seen = (card.name for one in replica.gpu_texts for card in read_gpu(one.kind, one.text, pod_name).cards)
+    seen = (
+        card.name
+        for one in replica.gpu_texts
+        for card in read_gpu(one.kind, one.text, pod_name).cards
+    )
     return next((name for name in seen if name), None)
 
 
 def _own_pids(replica: ReplicaRecording) -> frozenset[int] | None:
     """Process ids of the engine as its host readings list them, or None where they list none."""
-    listed = [reading.values.get("processes") for reading in replica.host if isinstance(reading.values, Mapping)]
-    processes = [process for entry in listed if isinstance(entry, list) for process in entry if isinstance(process, Mapping)]
-    return frozenset(pid for process in processes if isinstance(pid := process.get("pid"), int)) or None
+    listed = [
+        reading.values.get("processes")
+        for reading in replica.host
+        if isinstance(reading.values, Mapping)
+    ]
+    processes = [
+        process
+        for entry in listed
+        if isinstance(entry, list)
+        for process in entry
+        if isinstance(process, Mapping)
+    ]
+    return (
+        frozenset(pid for process in processes if isinstance(pid := process.get("pid"), int))
+        or None
+    )
 
 
 def _limits(documents: Mapping[str, Any], name: str, at: float) -> list[Signal | None]:
@@ -213,5 +289,12 @@ def _limits(documents: Mapping[str, Any], name: str, at: float) -> list[Signal |
     container = engine_container(pod) if pod is not None else None
     if container is None:
         return []
-    stated = (("cpu_limit_cores", container.cpu_limit_cores), ("host_memory_limit_bytes", container.memory_limit_bytes))
-    return [signal(kind, [(at, value)], f"limits of container {container.name}") for kind, value in stated if value is not None]
+    stated = (
+        ("cpu_limit_cores", container.cpu_limit_cores),
+        ("host_memory_limit_bytes", container.memory_limit_bytes),
+    )
+    return [
+        signal(kind, [(at, value)], f"limits of container {container.name}")
+        for kind, value in stated
+        if value is not None
+    ]

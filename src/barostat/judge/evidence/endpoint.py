@@ -1,4 +1,6 @@
-"""Where a pod's engine answers: the port and scheme of its HTTP server, from its command line, probes and ports."""
+"""Where a pod's engine answers: the port and scheme of its HTTP server, from its command line,
+probes and ports.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,22 @@ from barostat.platform.pods import Container, container_named, engine_container,
 
 DEFAULT_PORT = 8000
 """Where `vllm serve` listens unless told otherwise."""
-_WORKER = re.compile(r"\bray\s+start\b(?!.*(?:--head\b|vllm\s+serve))|multi-node-serving\.sh\s+worker|(?:^|\s)--headless\b", re.DOTALL)
-_SERVER_PORTS = ("http", "api", "server", "vllm", "openai", "metrics", "http1", "h2c", "user-port", "container-port")
+_WORKER = re.compile(
+    r"\bray\s+start\b(?!.*(?:--head\b|vllm\s+serve))|multi-node-serving\.sh\s+worker|(?:^|\s)--headless\b",
+    re.DOTALL,
+)
+_SERVER_PORTS = (
+    "http",
+    "api",
+    "server",
+    "vllm",
+    "openai",
+    "metrics",
+    "http1",
+    "h2c",
+    "user-port",
+    "container-port",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +41,9 @@ class Endpoint:
 
 
 def serves(pod: Object) -> bool:
-    """False for the workers of an engine that spans several pods: only its head has an HTTP server."""
+    """False for the workers of an engine that spans several pods: only its head has an HTTP
+    server.
+    """
     container = engine_container(pod)
     return container is None or not _WORKER.search(" ".join(container.args))
 
@@ -33,7 +51,8 @@ def serves(pod: Object) -> bool:
 def endpoints(pod: Object) -> tuple[Endpoint, ...]:
     """Where to ask, the likeliest place first; never empty.
 
-    Source: vLLM's --port and --ssl-keyfile; prometheus.io annotations; httpGet probes; containerPort names.
+    Source: vLLM's --port and --ssl-keyfile; prometheus.io annotations; httpGet probes;
+    containerPort names.
     """
     container = engine_container(pod)
     if container is None:
@@ -49,12 +68,22 @@ def endpoints(pod: Object) -> tuple[Endpoint, ...]:
     for kind in ("readiness", "startup", "liveness"):
         get = mapping(container.probes.get(kind), "httpGet")
         if (number := _probe_port(get, pod, container)) is not None:
-            found.append(Endpoint(number, "https" if text(get, "scheme").upper() == "HTTPS" else secure, f"the {kind} probe"))
+            found.append(
+                Endpoint(
+                    number,
+                    "https" if text(get, "scheme").upper() == "HTTPS" else secure,
+                    f"the {kind} probe",
+                )
+            )
     annotated = _number(text(pod, "metadata", "annotations", "prometheus.io/port"))
     if annotated is not None:
         found.append(Endpoint(annotated, secure, "the annotation prometheus.io/port"))
     named = _named(pod, container.name)
-    found += [Endpoint(number, secure, f"containerPort {name}") for name, number in named if name in _SERVER_PORTS]
+    found += [
+        Endpoint(number, secure, f"containerPort {name}")
+        for name, number in named
+        if name in _SERVER_PORTS
+    ]
     found += [Endpoint(number, secure, "containerPort") for _, number in named]
     found.append(Endpoint(DEFAULT_PORT, secure, "vLLM's default"))
     first: dict[int, Endpoint] = {}
@@ -64,7 +93,9 @@ def endpoints(pod: Object) -> tuple[Endpoint, ...]:
 
 
 def _is_vllms(pod: Object, container: Container) -> bool:
-    """True for vLLM's own command line, and not that of a script around it, which may pass another port."""
+    """True for vLLM's own command line, and not that of a script around it, which may pass another
+    port.
+    """
     own = container_named(pod, container.name)
     return not own.get("command") or any("vllm" in word for word in container.args)
 
@@ -74,7 +105,8 @@ def _named(pod: Object, container: str) -> list[tuple[str, int]]:
     return [
         (text(entry, "name"), number)
         for entry in entries
-        if (number := count(entry, "containerPort")) is not None and text(entry, "protocol") in ("", "TCP")
+        if (number := count(entry, "containerPort")) is not None
+        and text(entry, "protocol") in ("", "TCP")
     ]
 
 
@@ -82,8 +114,14 @@ def _probe_port(get: Object, pod: Object, container: Container) -> int | None:
     name = text(get, "port")
     if not name:
         return count(get, "port")
-    return _number(name) or next((number for written, number in _named(pod, container.name) if written == name), None)
+    return _number(name) or next(
+        (number for written, number in _named(pod, container.name) if written == name), None
+    )
 
 
 def _number(written: str | None) -> int | None:
-    return int(written) if written and written.isascii() and written.isdigit() and 0 < int(written) < 65536 else None
+    return (
+        int(written)
+        if written and written.isascii() and written.isdigit() and 0 < int(written) < 65536
+        else None
+    )

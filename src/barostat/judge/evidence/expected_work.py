@@ -1,9 +1,12 @@
-"""What an engine's card should need for the tokens it computed: the step model held against the measured rates.
+"""What an engine's card should need for the tokens it computed: the step model held against the
+measured rates.
 
-    prompt and generated tokens/s, running requests, cache in use  --step model-->  seconds of steps in each second
+    prompt and generated tokens/s, running requests, cache in use  --step model-->  seconds of steps
+    in each second
 
-An engine with a request running takes one step after the other, so that it needs all of every second. Where the model has it need a
-small part of that, its steps take longer than model, card and load explain.
+An engine with a request running takes one step after the other, so that it needs all of every
+second. Where the model has it need a small part of that, its steps take longer than model, card and
+load explain.
 """
 
 from __future__ import annotations
@@ -24,51 +27,100 @@ from barostat.kv.step_time.model import StepLoad, StepTimeModel
 from barostat.symptoms.slow_decode import prompt_not_counted
 
 _CHUNK_TOKENS = 2048.0
-# Engines before these spend more of a step on the host than any that was measured: one standard deviation, over the step.
-_OLDER = (("0.8.0", 1.2, "no point is of the engine before 0.8"), ("0.11.0", 0.6, "no point is of an engine before 0.11"))
+# Engines before these spend more of a step on the host than any that was measured: one standard
+# deviation, over the step.
+_OLDER = (
+    ("0.8.0", 1.2, "no point is of the engine before 0.8"),
+    ("0.11.0", 0.6, "no point is of an engine before 0.11"),
+)
 _SLICE = re.compile(r"\bMIG\b", re.IGNORECASE)
 
 
 def with_expected_work(window: Window, card: str | None) -> Window:
-    """The window with `expected_work_ratio` and its error, where model, card and rates are known; else as it is.
+    """The window with `expected_work_ratio` and its error, where model, card and rates are known;
+    else as it is.
 
-    `card`: as the vendor's tool, the exporter or the user calls it. Of a slice (MIG) nothing is expected: known figures are of whole cards.
+    `card`: as the vendor's tool, the exporter or the user calls it. Of a slice (MIG) nothing is
+    expected: known figures are of whole cards.
     """
     generated, prompts, running = (
         window.fresh(name) for name in ("generation_tokens_per_s", "prompt_tokens_per_s", "running_requests")
     )  # fmt: skip
-    if generated is None or prompts is None or running is None or (card is not None and _SLICE.search(card)):
+    if (
+        generated is None
+        or prompts is None
+        or running is None
+        or (card is not None and _SLICE.search(card))
+    ):
         return window
     if _uncounted(window, generated, prompts):
         return window
     made = _planned(window, card)
-    if made is None or (model := steps_of_plan(made)) is None or (doubt := doubt_of_plan(made)) is None:
+    if (
+        made is None
+        or (model := steps_of_plan(made)) is None
+        or (doubt := doubt_of_plan(made)) is None
+    ):
         return window
-    older = next(((share, why) for version, share, why in _OLDER if not made.request.version.at_least(version)), None)
+    older = next(
+        (
+            (share, why)
+            for version, share, why in _OLDER
+            if not made.request.version.at_least(version)
+        ),
+        None,
+    )
     doubt = doubt if older is None else doubt.with_share(*older)
     cached_tokens = _cached_tokens(window, made)
     points = [
-        (point.at, _work_s(model, point.value, _near(prompts, point.at), _near(running, point.at), cached_tokens))
+        (
+            point.at,
+            _work_s(
+                model,
+                point.value,
+                _near(prompts, point.at),
+                _near(running, point.at),
+                cached_tokens,
+            ),
+        )
         for point in generated.points
     ]
     gpus = f"{made.gpus} x " if made.gpus > 1 else ""
-    source = f"step model of {made.request.model_name} on {gpus}{made.request.card.name if made.request.card else ''}"
+    source = (
+        f"step model of {made.request.model_name} on "
+        f"{gpus}{made.request.card.name if made.request.card else ''}"
+    )
     at_load = doubt.at(StepLoad(decodes=running.mean, cached_tokens=cached_tokens))
     found = (
         signal("expected_work_ratio", points, source),
-        signal("expected_work_error_ratio", [(generated.at, at_load.ratio)], source, "; ".join(at_load.because)),
+        signal(
+            "expected_work_error_ratio",
+            [(generated.at, at_load.ratio)],
+            source,
+            "; ".join(at_load.because),
+        ),
     )
-    return replace(window, signals={**window.signals, **{item.name: item for item in found if item is not None}})
+    return replace(
+        window,
+        signals={**window.signals, **{item.name: item for item in found if item is not None}},
+    )
 
 
 def _uncounted(window: Window, generated: Signal, prompts: Signal) -> bool:
-    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over."""
+    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt
+    counts once it is over.
+    """
     return prompts.high > 0 if generated.high <= 0 else prompt_not_counted(window)
 
 
 def _planned(window: Window, card: str | None) -> CapacityPlan | None:
     name, figures = window.config.get("model"), find_card(card) if card else None
-    if name is None or figures is None or window.version is None or (listed := find_model(str(name.value))) is None:
+    if (
+        name is None
+        or figures is None
+        or window.version is None
+        or (listed := find_model(str(name.value))) is None
+    ):
         return None
     try:
         model = read_architecture(listed.config, listed.name)
@@ -85,10 +137,18 @@ def _cached_tokens(window: Window, made: CapacityPlan) -> float:
     return 0.0 if usage is None else usage.mean * made.pool.tokens
 
 
-def _work_s(model: StepTimeModel, generated_per_s: float, prompts_per_s: float, running: float, cached_tokens: float) -> float:
-    """Seconds of steps for a second's tokens: each running request gets one of each step, and prompts are computed beside them.
+def _work_s(
+    model: StepTimeModel,
+    generated_per_s: float,
+    prompts_per_s: float,
+    running: float,
+    cached_tokens: float,
+) -> float:
+    """Seconds of steps for a second's tokens: each running request gets one of each step, and
+    prompts are computed beside them.
 
-    A prompt's token attends to what its request holds by then: on average as much as those that run hold.
+    A prompt's token attends to what its request holds by then: on average as much as those that run
+    hold.
     """
     load = StepLoad(decodes=max(1.0, running), cached_tokens=cached_tokens)
     step_s = model.step_s(load)

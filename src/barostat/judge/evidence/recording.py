@@ -1,4 +1,6 @@
-"""A recording: everything gathered about a workload, before anything is judged. io fills it, from files or from a live engine."""
+"""A recording: everything gathered about a workload, before anything is judged. io fills it, from
+files or from a live engine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from barostat.platform.gateway_page import GatewayPage
 
 @dataclass(frozen=True)
 class Scrape:
-    """A page of metrics, read whole at one instant. `at`: unix seconds. `source`: the path or URL that a person can look at."""
+    """A page of metrics, read whole at one instant. `at`: unix seconds. `source`: the path or URL
+    that a person can look at.
+    """
 
     at: float
     text: str
@@ -34,7 +38,9 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class HostReading:
-    """One reading of the host around a replica: a bundle's host/<replica>/<unix seconds>.json, already decoded."""
+    """One reading of the host around a replica: a bundle's host/<replica>/<unix seconds>.json,
+    already decoded.
+    """
 
     at: float
     values: Mapping[str, Any]
@@ -43,7 +49,9 @@ class HostReading:
 
 @dataclass(frozen=True, slots=True)
 class GpuText:
-    """One vendor tool's output. `kind`: nvidia-smi.csv, nvidia-smi.txt, amd-smi.json, rocm-smi.json or dcgm.prom."""
+    """One vendor tool's output. `kind`: nvidia-smi.csv, nvidia-smi.txt, amd-smi.json, rocm-smi.json
+    or dcgm.prom.
+    """
 
     at: float
     kind: str
@@ -67,8 +75,9 @@ class ProbeResult:
 class ReplicaRecording:
     """One engine process group: a pod, a URL, or a local process.
 
-    `args`: the command line as a list, or one shell string. `failed_scrapes`: instants at which /metrics did not answer, and why.
-    `exit_code`: status of a local engine that ended (negative: a signal), None while it runs or where it is not ours to know.
+    `args`: the command line as a list, or one shell string. `failed_scrapes`: instants at which
+    /metrics did not answer, and why. `exit_code`: status of a local engine that ended (negative: a
+    signal), None while it runs or where it is not ours to know.
     """
 
     name: str
@@ -94,10 +103,11 @@ class ReplicaRecording:
 class Recording:
     """A workload's replicas and what surrounds them. `at`: the instant to judge at, unix seconds.
 
-    `kubernetes`: decoded `kubectl get -o json` documents by kind: pods, events, nodes, replicasets, deployments, statefulsets, hpas.
-    `missing`: what could not be asked for want of a right, a sentence each, with what it would have told.
-    `gateway_pages`: metrics of Barostat's own gateways before them, each page with its gateway's name.
-    `problems`: what was wrong with the recording itself, a sentence each (half a file, an unknown name).
+    `kubernetes`: decoded `kubectl get -o json` documents by kind: pods, events, nodes, replicasets,
+    deployments, statefulsets, hpas. `missing`: what could not be asked for want of a right, a
+    sentence each, with what it would have told. `gateway_pages`: metrics of Barostat's own gateways
+    before them, each page with its gateway's name. `problems`: what was wrong with the recording
+    itself, a sentence each (half a file, an unknown name).
     """
 
     target: str

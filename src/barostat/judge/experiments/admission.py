@@ -1,4 +1,6 @@
-"""What a gate makes of a traffic: goodput, preempted share, refusals, and whether the limits held (`simulate --gateway`)."""
+"""What a gate makes of a traffic: goodput, preempted share, refusals, and whether the limits held
+(`simulate --gateway`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ _LEAST_REQUESTS = 50
 
 @dataclass(frozen=True, slots=True)
 class GatedSummary:
-    """One run behind a gate, of the requests that came after the first tenth of the time, in which empty engines fill up.
+    """One run behind a gate, of the requests that came after the first tenth of the time, in which
+    empty engines fill up.
 
-    `good_per_s`: answered within the service level. `preempted_ratio`: of those that reached an engine, how many were preempted at least
-    once. `refused`: by reason. `ttft` counts from the arrival at the gate. `held_ratio`: of the pools, mean. `harm`: Present where more
-    were preempted than the limits allow.
+    `good_per_s`: answered within the service level. `preempted_ratio`: of those that reached an
+    engine, how many were preempted at least once. `refused`: by reason. `ttft` counts from the
+    arrival at the gate. `held_ratio`: of the pools, mean. `harm`: Present where more were preempted
+    than the limits allow.
     """
 
     gate: GateName
@@ -43,7 +47,9 @@ class GatedSummary:
     harm: Verdict
 
 
-def run_gated(fleet: Fleet, rules: Rules, traffic: Traffic, slo: Slo, gate: GateName = "forecast") -> GatedSummary:
+def run_gated(
+    fleet: Fleet, rules: Rules, traffic: Traffic, slo: Slo, gate: GateName = "forecast"
+) -> GatedSummary:
     """What the fleet behind that gate makes of the traffic."""
     return summed_up(GatedRun(fleet, rules, traffic, gate).run(), rules, slo, gate)
 
@@ -54,7 +60,11 @@ def summed_up(outcome: GatedOutcome, rules: Rules, slo: Slo, gate: GateName) -> 
     span_s = max(outcome.last_arrival_s - from_s, 1e-9)
     lives = [life for name, life in outcome.lives.items() if outcome.arrived_s[name] >= from_s]
     done = [life for life in lives if life.finished_ns is not None]
-    first = [life.first_token_ns / NS - outcome.arrived_s[life.request_id] for life in lives if life.first_token_ns is not None]
+    first = [
+        life.first_token_ns / NS - outcome.arrived_s[life.request_id]
+        for life in lives
+        if life.first_token_ns is not None
+    ]
     good = sum(_is_good(life, outcome.arrived_s[life.request_id], slo) for life in done)
     preempted = sum(life.preemptions > 0 for life in lives)
     ratio = preempted / len(lives) if lives else 0.0
@@ -67,21 +77,33 @@ def summed_up(outcome: GatedOutcome, rules: Rules, slo: Slo, gate: GateName) -> 
         good_per_s=good / span_s,
         preempted_ratio=ratio,
         output_tokens_per_s=sum(life.output_tokens for life in done) / span_s,
-        refused=Counter(one.reason for one in outcome.refused if outcome.arrived_s[one.request_id] >= from_s),
+        refused=Counter(
+            one.reason for one in outcome.refused if outcome.arrived_s[one.request_id] >= from_s
+        ),
         ttft=spread(first),
         waited=spread(outcome.waited_s),
-        held_ratio=sum(outcome.held_ratios) / len(outcome.held_ratios) if outcome.held_ratios else 0.0,
+        held_ratio=sum(outcome.held_ratios) / len(outcome.held_ratios)
+        if outcome.held_ratios
+        else 0.0,
         margin=outcome.margins[-1] if outcome.margins else 0.0,
         harm=_harm(ratio, len(lives), rules),
     )
 
 
 def best_of(
-    fleet: Fleet, rules: Rules, traffic: Traffic, slo: Slo, gate: GateName, concurrencies: tuple[int, ...], queue_ratio: float = 1.5
+    fleet: Fleet,
+    rules: Rules,
+    traffic: Traffic,
+    slo: Slo,
+    gate: GateName,
+    concurrencies: tuple[int, ...],
+    queue_ratio: float = 1.5,
 ) -> tuple[GatedSummary, int]:
-    """The best that the gate `concurrency` or `engine` comes to with any of these limits per replica, by goodput, and with which.
+    """The best that the gate `concurrency` or `engine` comes to with any of these limits per
+    replica, by goodput, and with which.
 
-    The engines of `engine` take in `queue_ratio` times what may run and refuse more (503), as their own queue limits let them.
+    The engines of `engine` take in `queue_ratio` times what may run and refuse more (503), as their
+    own queue limits let them.
     """
     found: list[tuple[float, int, GatedSummary]] = []
     for most in concurrencies:
@@ -102,7 +124,11 @@ def _is_good(life: Life, arrived_s: float, slo: Slo) -> bool:
     if slo.ttft_s is not None and life.first_token_ns / NS - arrived_s > slo.ttft_s:
         return False
     gaps = life.output_tokens - 1
-    return slo.itl_s is None or gaps <= 0 or (life.finished_ns - life.first_token_ns) / NS / gaps <= slo.itl_s
+    return (
+        slo.itl_s is None
+        or gaps <= 0
+        or (life.finished_ns - life.first_token_ns) / NS / gaps <= slo.itl_s
+    )
 
 
 def _harm(ratio: float, reached: int, rules: Rules) -> Verdict:

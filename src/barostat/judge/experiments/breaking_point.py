@@ -1,4 +1,6 @@
-"""The load at which an engine is lost, as a multiple of the given one: the gap between one that holds and one that does not, halved."""
+"""The load at which an engine is lost, as a multiple of the given one: the gap between one that
+holds and one that does not, halved.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ MOST_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """`holds_at`: the largest load tried that holds (None: none does); `breaks_at`: the least that does not (None: all hold)."""
+    """`holds_at`: the largest load tried that holds (None: none does); `breaks_at`: the least that
+    does not (None: all hold).
+    """
 
     holds_at: float | None
     breaks_at: float | None
@@ -29,7 +33,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BreakingPoint:
-    """Where an engine is lost; and where, with steps as short or as long as they may be (nothing where they are exact)."""
+    """Where an engine is lost; and where, with steps as short or as long as they may be (nothing
+    where they are exact).
+    """
 
     name: str
     expected: Gap
@@ -44,13 +50,19 @@ class BreakingPoint:
 
     @property
     def highest(self) -> float | None:
-        """The load that does not hold even where steps are as short as they may be; None where none was found."""
+        """The load that does not hold even where steps are as short as they may be; None where none
+        was found.
+        """
         found = [gap.breaks_at for gap in (self.expected, *self.ends)]
         return None if None in found else max(load for load in found if load is not None)
 
 
-def narrowed(holds: Callable[[float], bool], most: float = MOST_LOAD, least: float = LEAST_LOAD) -> Gap:
-    """The gap around the load that is lost, from load 1 on: doubled or halved until it is in between, then halved itself."""
+def narrowed(
+    holds: Callable[[float], bool], most: float = MOST_LOAD, least: float = LEAST_LOAD
+) -> Gap:
+    """The gap around the load that is lost, from load 1 on: doubled or halved until it is in
+    between, then halved itself.
+    """
     low, high = (1.0, None) if holds(1.0) else (None, 1.0)
     while high is None and low is not None and low < most:
         following = min(most, low * 2)
@@ -64,7 +76,9 @@ def narrowed(holds: Callable[[float], bool], most: float = MOST_LOAD, least: flo
     return Gap(low, high)
 
 
-def breaking_point(name: str, settings: Settings, rows: Sequence[Row], paces: Sequence[Pace], slo: Slo) -> BreakingPoint:
+def breaking_point(
+    name: str, settings: Settings, rows: Sequence[Row], paces: Sequence[Pace], slo: Slo
+) -> BreakingPoint:
     """Where this engine is lost. `paces`: the expected one, then those that it may be as well."""
     most = min(MOST_LOAD, MOST_ROWS / max(1, len(rows)))
 
@@ -87,15 +101,22 @@ def rate_of(rows: Sequence[Row]) -> float:
 
 
 def lasting(rows: Sequence[Row], load: float) -> list[Row]:
-    """The same requests at so many times their rate, over and over until they last as long as they did: a burst would say nothing.
+    """The same requests at so many times their rate, over and over until they last as long as they
+    did: a burst would say nothing.
 
-    Prefixes that are shared in them are shared within a copy only: one that finds the copy before in the cache would be no load.
+    Prefixes that are shared in them are shared within a copy only: one that finds the copy before
+    in the cache would be no load.
     """
     copies = max(1, math.ceil(load))
     space = _first_ids(rows)
-    start, turn_s = min(row.arrival_s for row in rows), _span_s(rows) * (len(rows) / max(1, len(rows) - 1))
+    start, turn_s = (
+        min(row.arrival_s for row in rows),
+        _span_s(rows) * (len(rows) / max(1, len(rows) - 1)),
+    )
     return [
-        _again(row, copy, copy * space)._replace(arrival_s=(row.arrival_s - start + copy * turn_s) / load)
+        _again(row, copy, copy * space)._replace(
+            arrival_s=(row.arrival_s - start + copy * turn_s) / load
+        )
         for copy in range(copies)
         for row in rows
         if (row.arrival_s - start + copy * turn_s) / load <= turn_s or copies == 1
@@ -109,12 +130,21 @@ def _first_ids(rows: Sequence[Row]) -> int:
 
 
 def _again(row: Row, copy: int, moved: int) -> Row:
-    """The row under a name of its own. A prompt that begins with another id shares nothing, whatever follows."""
+    """The row under a name of its own. A prompt that begins with another id shares nothing,
+    whatever follows.
+    """
     if not copy:
         return row
-    tokens, hashes = (ids and (ids[0] + moved, *ids[1:]) for ids in (row.prompt_token_ids, row.hash_ids))
+    tokens, hashes = (
+        ids and (ids[0] + moved, *ids[1:]) for ids in (row.prompt_token_ids, row.hash_ids)
+    )
     session = None if row.session_id is None else f"{row.session_id}~{copy}"
-    return row._replace(request_id=f"{row.request_id}~{copy}", prompt_token_ids=tokens, hash_ids=hashes, session_id=session)
+    return row._replace(
+        request_id=f"{row.request_id}~{copy}",
+        prompt_token_ids=tokens,
+        hash_ids=hashes,
+        session_id=session,
+    )
 
 
 def _span_s(rows: Sequence[Row]) -> float:

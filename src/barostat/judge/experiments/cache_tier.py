@@ -1,4 +1,6 @@
-"""A prefix cache behind the pool, at its best: what preemptions threw out comes back, and nothing is computed again."""
+"""A prefix cache behind the pool, at its best: what preemptions threw out comes back, and nothing
+is computed again.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,22 @@ class FewerPromptTokens:
 
 
 def with_tier(outcome: Outcome, pace: Pace, again: Callable[[Pace], Outcome]) -> Outcome:
-    """The run where that much comes back. `outcome`: the run without the tier; `again`: the same run at another pace.
+    """The run where that much comes back. `outcome`: the run without the tier; `again`: the same
+    run at another pace.
 
-    To first order: prompt tokens cost less by the share of them that would have come back from the tier.
+    To first order: prompt tokens cost less by the share of them that would have come back from the
+    tier.
     """
     if not outcome.recomputed_tokens:
         return outcome
-    prompts = sum(life.input_tokens for life in outcome.lives) - outcome.cached_tokens + outcome.recomputed_tokens
-    found = again(FewerPromptTokens(pace, 1 - min(1.0, outcome.recomputed_tokens / max(1, prompts))))
+    prompts = (
+        sum(life.input_tokens for life in outcome.lives)
+        - outcome.cached_tokens
+        + outcome.recomputed_tokens
+    )
+    found = again(
+        FewerPromptTokens(pace, 1 - min(1.0, outcome.recomputed_tokens / max(1, prompts)))
+    )
     found.recomputed_tokens = 0
     for life in found.lives:
         life.recomputed_tokens = 0

@@ -1,4 +1,5 @@
-"""A candidate beside today: what of the engine, its pool, its edge, its replicas or its load is other, made into trials.
+"""A candidate beside today: what of the engine, its pool, its edge, its replicas or its load is
+other, made into trials.
 
 scheduler     a field of its settings                                max-num-seqs, watermark, ...
 pool          its blocks, as sizing has them (pool_change.py)        gpu-memory-utilization, kv-cache-dtype, tensor-parallel-size, ...
@@ -37,13 +38,20 @@ _SINCE = {
     "watermark": ("watermark", "0.24.0"), "max-num-active-seqs": ("active_limit", "0.31.0"),
     "max-num-queued-reqs": ("queue_limits", "0.29.0"), "max-num-queued-tokens": ("queue_limits", "0.29.0"),
 }  # fmt: skip
-_OFF = {"max-num-active-seqs": None, "max-num-queued-reqs": None, "max-num-queued-tokens": None, "long-prefill-token-threshold": 0}
+_OFF = {
+    "max-num-active-seqs": None,
+    "max-num-queued-reqs": None,
+    "max-num-queued-tokens": None,
+    "long-prefill-token-threshold": 0,
+}
 _TRUE, _FALSE = ("true", "on", "yes"), ("false", "no")
 
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What candidates are tried beside. `replicas`: that share the traffic, as far as it was seen."""
+    """What candidates are tried beside. `replicas`: that share the traffic, as far as it was
+    seen.
+    """
 
     settings: Settings
     sizing: Sizing = field(default_factory=Sizing)
@@ -52,8 +60,9 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is tried. `load`: of today's, times; `engines`: how many share what is one engine's today. `pool`: what its memory comes to,
-    None where that is as today. `tier`: a prefix cache behind the pool. `told`: what a person has to know of how it was reckoned.
+    """What is tried. `load`: of today's, times; `engines`: how many share what is one engine's
+    today. `pool`: what its memory comes to, None where that is as today. `tier`: a prefix cache
+    behind the pool. `told`: what a person has to know of how it was reckoned.
     """
 
     name: str
@@ -69,20 +78,37 @@ class Candidate:
 
     def trial(self, version: int, pace: Pace) -> Trial:
         """Its run of that version of the load, where today's steps take as the pace says."""
-        return Trial(self.settings, version, self._paced(pace), self.input_cap, self.output_cap, self.kv_budget, self.tier)
+        return Trial(
+            self.settings,
+            version,
+            self._paced(pace),
+            self.input_cap,
+            self.output_cap,
+            self.kv_budget,
+            self.tier,
+        )
 
     def _paced(self, pace: Pace) -> Pace:
         """How long its steps take where today's take that long."""
         if self.pool is None or not self.pool.steps:
             return pace
-        line = pace if isinstance(pace, LinearPace) else cast("Callable[[], LinearPace] | None", getattr(pace, "line", None))
-        return pace if line is None else self.pool.paced(line if isinstance(line, LinearPace) else line())
+        line = (
+            pace
+            if isinstance(pace, LinearPace)
+            else cast("Callable[[], LinearPace] | None", getattr(pace, "line", None))
+        )
+        return (
+            pace
+            if line is None
+            else self.pool.paced(line if isinstance(line, LinearPace) else line())
+        )
 
 
 def candidate(name: str, asked: Sequence[Asked], today: Today) -> Candidate:
     """The candidate that these settings make of today's engine.
 
-    Errors: InputError for what the twin has nothing of, for a value that is none, for what this version lacks or would not start with.
+    Errors: InputError for what the twin has nothing of, for a value that is none, for what this
+    version lacks or would not start with.
     """
     where = f"--set {name}"
     found = Candidate(name, today.settings)
@@ -118,9 +144,13 @@ def _set(settings: Settings, one: Asked, where: str) -> Settings:
     if one.name in _WHOLE:
         if one.value is None and one.name not in _OFF:
             raise InputError(f"{one.name} cannot be left out of a twin: give a number", where)
-        return _with(settings, _WHOLE[one.name], _OFF[one.name] if one.value is None else _whole(one, where))
+        return _with(
+            settings, _WHOLE[one.name], _OFF[one.name] if one.value is None else _whole(one, where)
+        )
     raise InputError(
-        f"{one.name} acts where the twin has nothing (the start, the host, the network), so that it cannot be tried here", where
+        f"{one.name} acts where the twin has nothing (the start, the host, the network), "
+        "so that it cannot be tried here",
+        where,
     )
 
 
@@ -145,27 +175,48 @@ def _around(found: Candidate, one: Asked, today: Today, where: str) -> Candidate
     if one.name == "replicas":
         value = (one.value or "").lstrip("+")
         then = _whole(Asked(one.name, value), where) + (today.replicas if value != one.value else 0)
-        told = f"{then} replicas in place of {today.replicas}: each has {today.replicas}/{then} of the load; rates are of all together"
+        told = (
+            f"{then} replicas in place of {today.replicas}: each has {today.replicas}/{then} "
+            "of the load; rates are of all together"
+        )
         more = then / today.replicas
-        return replace(found, load=found.load / more, engines=found.engines * more, told=(*found.told, told))
+        return replace(
+            found, load=found.load / more, engines=found.engines * more, told=(*found.told, told)
+        )
     told = (
-        f"{one.name} is tried at its best: what preemptions threw out is never computed again (the tier is large enough, and copying it "
+        f"{one.name} is tried at its best: what preemptions threw out is never computed "
+        "again (the tier is large enough, and copying it "
         "back costs nothing)"
     )
-    return replace(found, tier=one.value is not None, told=(*found.told, told) if one.value is not None else found.told)
+    return replace(
+        found,
+        tier=one.value is not None,
+        told=(*found.told, told) if one.value is not None else found.told,
+    )
 
 
-def _resized(found: Candidate, sized: dict[str, ConfigScalar | None], today: Today, where: str) -> Candidate:
+def _resized(
+    found: Candidate, sized: dict[str, ConfigScalar | None], today: Today, where: str
+) -> Candidate:
     blocks = sized.pop("num-gpu-blocks-override", 0)
     if blocks and not sized:
-        return replace(found, settings=replace(found.settings, kv_blocks=_whole(Asked("num-gpu-blocks-override", str(blocks)), where)))
+        return replace(
+            found,
+            settings=replace(
+                found.settings,
+                kv_blocks=_whole(Asked("num-gpu-blocks-override", str(blocks)), where),
+            ),
+        )
     if blocks is None or blocks:
         sized["num-gpu-blocks-override"] = blocks
     try:
         then = pool_then(today.sizing, sized)
     except InputError as error:
         raise InputError(error.what, where) from None
-    settings = replace(found.settings, kv_blocks=1 + max(1, round(found.settings.usable_blocks * then.blocks_ratio)))
+    settings = replace(
+        found.settings,
+        kv_blocks=1 + max(1, round(found.settings.usable_blocks * then.blocks_ratio)),
+    )
     return replace(found, settings=settings, pool=then, told=(*found.told, f"{where}: {then.told}"))
 
 

@@ -1,9 +1,12 @@
-"""Several engines behind one gate, on the twin: the same `admit` that decides of live requests, with the twin's steps as the world.
+"""Several engines behind one gate, on the twin: the same `admit` that decides of live requests,
+with the twin's steps as the world.
 
-    rows -> decide -> [queue -> due] -> the engine it chose, step by step -> produced, returned -> the ledger
+    rows -> decide -> [queue -> due] -> the engine it chose, step by step -> produced, returned ->
+    the ledger
 
-The engines advance in step: the one that is furthest behind goes first, so that none is ahead of another by more than a step of its own.
-What the gate hears of them, it hears as it would live: produced tokens every 0.1 s (chunks of the stream), metrics every second.
+The engines advance in step: the one that is furthest behind goes first, so that none is ahead of
+another by more than a step of its own. What the gate hears of them, it hears as it would live:
+produced tokens every 0.1 s (chunks of the stream), metrics every second.
 """
 
 from __future__ import annotations
@@ -33,16 +36,19 @@ from barostat.twin.settings import Settings
 _HEARD_EACH_S = 0.1
 _SCRAPED_EACH = 10
 _NEVER_NS = 1 << 62
-# A client that was refused comes back no sooner than this, however short its pause: as the twin alone has it (twin/intake.py).
+# A client that was refused comes back no sooner than this, however short its pause: as the twin
+# alone has it (twin/intake.py).
 _AFTER_REFUSAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests with what they say of themselves. `output_limit`: the max_tokens of all whose row has none of its own. A row that waits for
-    another comes so long after its end, or after its refusal.
+    """Requests with what they say of themselves. `output_limit`: the max_tokens of all whose row
+    has none of its own. A row that waits for another comes so long after its end, or after its
+    refusal.
 
-    `tenants`: by request id, "" for those that are not in it. `seen`: requests whose answers the gate has learned the lengths of before.
+    `tenants`: by request id, "" for those that are not in it. `seen`: requests whose answers the
+    gate has learned the lengths of before.
     """
 
     rows: Sequence[Row]
@@ -75,9 +81,11 @@ class TurnedAway(NamedTuple):
 
 @dataclass(slots=True)
 class GatedOutcome:
-    """What became of every request. `lives`: by request id, of those that an engine took in; `arrived_s` of all.
+    """What became of every request. `lives`: by request id, of those that an engine took in;
+    `arrived_s` of all.
 
-    `held_ratios`: share of a pool in use, by second and replica; `margins`: of the gate, by second. `engines`: what each one did.
+    `held_ratios`: share of a pool in use, by second and replica; `margins`: of the gate, by second.
+    `engines`: what each one did.
     """
 
     arrived_s: dict[str, float] = field(default_factory=dict)
@@ -97,27 +105,39 @@ def one_kind_of_attention(settings: Settings, where: str) -> None:
     Errors: InputError.
     """
     if len(settings.groups) > 1 or not settings.groups[0].is_full:
-        raise InputError("is tried before an engine with one kind of attention; this model has several", where)
+        raise InputError(
+            "is tried before an engine with one kind of attention; this model has several", where
+        )
 
 
 class GatedRun:
     """One run. Mutable; `run` takes it to its end."""
 
-    def __init__(self, fleet: Fleet, rules: Rules, traffic: Traffic, gate: GateName = "forecast") -> None:
+    def __init__(
+        self, fleet: Fleet, rules: Rules, traffic: Traffic, gate: GateName = "forecast"
+    ) -> None:
         self._rules = rules
         self._gate = gate
         self._oracle = gate == "oracle"
         self._traffic = traffic
-        self._coming = [(row.arrival_s, place, row) for place, row in enumerate(traffic.rows) if row.after_id is None]
+        self._coming = [
+            (row.arrival_s, place, row)
+            for place, row in enumerate(traffic.rows)
+            if row.after_id is None
+        ]
         heapq.heapify(self._coming)
-        self._behind: dict[str, list[tuple[int, Row]]] = {}  # request -> rows that wait for its end, with their place among all
+        self._behind: dict[
+            str, list[tuple[int, Row]]
+        ] = {}  # request -> rows that wait for its end, with their place among all
         for place, row in enumerate(traffic.rows):
             if row.after_id is not None:
                 self._behind.setdefault(row.after_id, []).append((place, row))
         self.ledger = Ledger(REPLICAS[gate])
         for row in traffic.seen:
             limit = traffic.limit_of(row)
-            of = self.ledger.learned.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, limit)
+            of = self.ledger.learned.lengths.of(
+                traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, limit
+            )
             of.learn(row.output_tokens, limit is None or row.output_tokens < limit)
         settings = fleet.settings
         pool = Pool(
@@ -148,7 +168,11 @@ class GatedRun:
         hear_s, heard, at_s = 0.0, 0, 0.0
         while True:
             arrival_s = self._coming[0][0] if self._coming else None
-            busy = [(when, number) for number, engine in enumerate(engines) if (when := engine.next_ns) is not None]
+            busy = [
+                (when, number)
+                for number, engine in enumerate(engines)
+                if (when := engine.next_ns) is not None
+            ]
             if arrival_s is None and not busy and not self.ledger.queued:
                 break
             soonest = hear_s if arrival_s is None else min(hear_s, arrival_s)
@@ -205,14 +229,26 @@ class GatedRun:
     def _take(self, decision: Decision, row: Row, at: float) -> None:
         if isinstance(decision, Admitted):
             self.outcome.waited_s.append(decision.waited_s)
-            self._asked[decision.reservation] = (row, self.ledger.reservations[decision.reservation].request)
+            self._asked[decision.reservation] = (
+                row,
+                self.ledger.reservations[decision.reservation].request,
+            )
             self._numbers[row.request_id] = decision.reservation
-            output = row.output_tokens if decision.output_cap is None else min(row.output_tokens, decision.output_cap)
+            output = (
+                row.output_tokens
+                if decision.output_cap is None
+                else min(row.output_tokens, decision.output_cap)
+            )
             self._engines[self._place[decision.replica]].put(row._replace(output_tokens=output), at)
         elif isinstance(decision, Queued):
-            self._asked[decision.reservation] = (row, self.ledger.reservations[decision.reservation].request)
+            self._asked[decision.reservation] = (
+                row,
+                self.ledger.reservations[decision.reservation].request,
+            )
         elif isinstance(decision, Refused):
-            self.outcome.refused.append(TurnedAway(row.request_id, decision.reason, at, decision.retry_after_s))
+            self.outcome.refused.append(
+                TurnedAway(row.request_id, decision.reason, at, decision.retry_after_s)
+            )
             self._follows(row.request_id, at, max(_AFTER_REFUSAL_S, decision.retry_after_s or 0.0))
 
     def _follows(self, request_id: str, at: float, least_s: float = 0.0) -> None:
@@ -220,7 +256,14 @@ class GatedRun:
         for place, row in self._behind.pop(request_id, ()):
             arrival_s = at + max(row.arrival_s, least_s)
             if arrival_s <= row.latest_s:
-                heapq.heappush(self._coming, (arrival_s, place, row._replace(arrival_s=arrival_s, after_id=None, latest_s=math.inf)))
+                heapq.heappush(
+                    self._coming,
+                    (
+                        arrival_s,
+                        place,
+                        row._replace(arrival_s=arrival_s, after_id=None, latest_s=math.inf),
+                    ),
+                )
 
     def _due(self, at: float) -> None:
         for decision in due(self.ledger, self._rules, at):
@@ -231,10 +274,19 @@ class GatedRun:
             reservation = self._numbers.pop(name)
             row, asked = self._asked.pop(reservation)
             cap = self._rules.max_output_tokens
-            limit = min((value for value in (asked.output_limit, cap) if value is not None), default=None)
+            limit = min(
+                (value for value in (asked.output_limit, cap) if value is not None), default=None
+            )
             length = row.output_tokens if limit is None else min(row.output_tokens, limit)
             at_limit = limit is not None and length >= limit
-            returned(self.ledger, reservation, at_ns / NS, "length" if at_limit else "stop", row.input_tokens, length)
+            returned(
+                self.ledger,
+                reservation,
+                at_ns / NS,
+                "length" if at_limit else "stop",
+                row.input_tokens,
+                length,
+            )
             self._follows(name, at_ns / NS)
 
     def _look_for_rejected(self, number: int) -> None:
@@ -242,7 +294,9 @@ class GatedRun:
         for rejection in rejections[self._rejected[number] :]:
             reservation = self._numbers.pop(rejection.request_id)
             self._asked.pop(reservation)
-            self.outcome.refused.append(TurnedAway(rejection.request_id, rejection.reason, rejection.at_s, None))
+            self.outcome.refused.append(
+                TurnedAway(rejection.request_id, rejection.reason, rejection.at_s, None)
+            )
             returned(self.ledger, reservation, rejection.at_s, "unsent")
             self._follows(rejection.request_id, rejection.at_s, _AFTER_REFUSAL_S)
         self._rejected[number] = len(rejections)
@@ -258,13 +312,20 @@ class GatedRun:
             if scraped:
                 used, running, waiting, preemptions = engine.load
                 self.outcome.held_ratios.append(used)
-                observed(self.ledger, name, Observation(used, running, waiting, preemptions, pace.token_s()), at)
+                observed(
+                    self.ledger,
+                    name,
+                    Observation(used, running, waiting, preemptions, pace.token_s()),
+                    at,
+                )
         if scraped:
             self.outcome.margins.append(self.ledger.learned.margin.z)
 
 
 class HeardPace:
-    """The mean gap between tokens of an engine's answers, as its own metrics would tell it. Mutable."""
+    """The mean gap between tokens of an engine's answers, as its own metrics would tell it.
+    Mutable.
+    """
 
     def __init__(self) -> None:
         """Nothing was heard yet."""
@@ -273,7 +334,9 @@ class HeardPace:
         self._tokens = 0
 
     def hear(self, progress: Sequence[tuple[str, int]], at: float) -> None:
-        """How far each running answer is. What had begun at the last hearing has taken the time since then for its tokens since then."""
+        """How far each running answer is. What had begun at the last hearing has taken the time
+        since then for its tokens since then.
+        """
         for_s, self._heard_s = at - self._heard_s, at
         before, self._before = self._before, {name: tokens for name, tokens in progress if tokens}
         for name, tokens in self._before.items():
@@ -289,8 +352,12 @@ class HeardPace:
 
 
 def _state(settings: Settings, rows: Sequence[Row]) -> EventSkippingState | None:
-    if settings.prefix_caching and any(row.hash_ids is not None or row.prompt_token_ids is not None for row in rows):
-        from barostat.twin.event_skipping.told_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
+    if settings.prefix_caching and any(
+        row.hash_ids is not None or row.prompt_token_ids is not None for row in rows
+    ):
+        from barostat.twin.event_skipping.told_blocks import (
+            BlockLeapState,
+        )  # numpy is loaded for shared prefixes only
 
         return BlockLeapState(settings)
     return None

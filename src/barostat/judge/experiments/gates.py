@@ -1,6 +1,8 @@
-"""The gates that are compared: ours, and what others do in its place. They differ in one answer only: does this request fit there now?
+"""The gates that are compared: ours, and what others do in its place. They differ in one answer
+only: does this request fit there now?
 
-All have the same queue, the same deadlines and the same choice of replica, so that what is measured is the decision.
+All have the same queue, the same deadlines and the same choice of replica, so that what is measured
+is the decision.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from barostat.admit.reservation import Reservation
 
 GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine"]
 GATES: tuple[GateName, ...] = get_args(GateName)
-"""`forecast`: ours. `oracle`: knows every output length. `worst-case`: reserves input + max_tokens. `concurrency`: so many requests per
-replica (`Rules.max_running`). `engine`: none, the engines' own limits decide."""
+"""`forecast`: ours. `oracle`: knows every output length. `worst-case`: reserves input + max_tokens.
+`concurrency`: so many requests per replica (`Rules.max_running`). `engine`: none, the engines' own
+limits decide.
+"""
 
 
 _ORACLE_RATIO = 0.97
@@ -59,7 +63,9 @@ class _WorstCaseReplica(ReplicaLedger):
 
 
 class _OracleReplica(ReplicaLedger):
-    """What fits is what fits, given that each answer is as long as it is: the requests run to their limit, which is their length."""
+    """What fits is what fits, given that each answer is as long as it is: the requests run to their
+    limit, which is their length.
+    """
 
     __slots__ = ()
 
@@ -69,7 +75,10 @@ class _OracleReplica(ReplicaLedger):
         one.held = self.holds(one, one.produced)
         if self.most_tokens + self.most(one) <= budget:
             return True
-        left = [(other.cap - other.produced, self.holds(other, other.produced)) for other in self.live.values()]
+        left = [
+            (other.cap - other.produced, self.holds(other, other.produced))
+            for other in self.live.values()
+        ]
         left.append((one.cap, one.held))
         left.sort(reverse=True)
         held = 0.0

@@ -1,4 +1,6 @@
-"""One engine behind a gateway that holds requests back by their KV tokens: its run, with times counted from the arrival at the gateway."""
+"""One engine behind a gateway that holds requests back by their KV tokens: its run, with times
+counted from the arrival at the gateway.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +15,32 @@ from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
 _REFUSED, _TOO_LONG = 503, "input-too-long"
-# The budget alone is tried: what waits is not refused. A deadline would be another limit, and its own first refusals, when all clients come
-# at once, would keep them away for longer than a trial lasts.
+# The budget alone is tried: what waits is not refused. A deadline would be another limit, and its
+# own first refusals, when all clients come at once, would keep them away for longer than a trial
+# lasts.
 _NO_END_S, _NO_END = 1e9, 1_000_000
-# A gateway knows this traffic's lengths after so many answers. Without them a trial of a minute would be one of a gateway's first minute.
+# A gateway knows this traffic's lengths after so many answers. Without them a trial of a minute
+# would be one of a gateway's first minute.
 _SEEN = 500
 
 
-def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tokens: int) -> Outcome:
-    """What becomes of the rows where so many tokens may be in flight at once. What waits at the gateway counts as
-    waiting, however long it does.
+def held_at_edge(
+    settings: Settings, pace: Pace, rows: Sequence[Row], budget_tokens: int
+) -> Outcome:
+    """What becomes of the rows where so many tokens may be in flight at once. What waits at the
+    gateway counts as waiting, however long it does.
 
-    Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has one.
+    Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has
+    one.
     """
     one_kind_of_attention(settings, "edge-kv-budget")
     cap = settings.edge_input_tokens
-    rules = Rules(max_input_tokens=cap, kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END)
+    rules = Rules(
+        max_input_tokens=cap,
+        kv_token_budget=budget_tokens,
+        queue_deadline_s=_NO_END_S,
+        max_queued=_NO_END,
+    )
     seen = [row for row in rows if cap is None or row.input_tokens <= cap][:_SEEN]
     found = GatedRun(Fleet(1, settings, pace), rules, Traffic(rows, seen=seen)).run()
     (outcome,) = found.engines

@@ -1,4 +1,5 @@
-"""The words of a proposal, or of `--set`, as settings with their values: what can be tried on the twin, and of the rest why it cannot.
+"""The words of a proposal, or of `--set`, as settings with their values: what can be tried on the
+twin, and of the rest why it cannot.
 
 --watermark 0.05                   watermark=0.05
 --enable-prefix-caching            enable-prefix-caching=true
@@ -27,7 +28,11 @@ ENGINE = (
 )  # fmt: skip
 """The settings of the scheduler that the twin has as the engine has them."""
 
-_LIMITS = {"maxInputTokens": "edge-input-cap", "maxOutputTokens": "edge-output-cap", "kvTokenBudget": "edge-kv-budget"}
+_LIMITS = {
+    "maxInputTokens": "edge-input-cap",
+    "maxOutputTokens": "edge-output-cap",
+    "kvTokenBudget": "edge-kv-budget",
+}
 _ALIASES = {
     "kv-token-budget": "edge-kv-budget", "edge-admission-budget": "edge-kv-budget", "max-queued-requests": "max-num-queued-reqs",
     "max-queued-tokens": "max-num-queued-tokens", "policy": "scheduling-policy", "reserve-full-isl": "scheduler-reserve-full-isl",
@@ -82,7 +87,9 @@ def _of_pair(part: str, words: str) -> Asked:
     pair = _PAIR.match(part)
     if pair is None:
         raise InputError(
-            f"{part!r} is not NAME=VALUE, nor what a diagnosis proposes for the engine, its edge or its replicas", f"--set {words}"
+            f"{part!r} is not NAME=VALUE, nor what a diagnosis proposes for the engine, "
+            "its edge or its replicas",
+            f"--set {words}",
         )
     return Asked(named(pair[1]), None if pair[2].lower() in OFF else pair[2])
 

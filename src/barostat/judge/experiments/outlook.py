@@ -11,15 +11,21 @@ from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
 from barostat.twin.summary import Slo, spread, spread_of_counted
 
-_PER_SECOND = ("good_per_s", "requests_per_s", "output_tokens_per_s", "preempted_per_s", "recomputed_per_s")
+_PER_SECOND = (
+    "good_per_s",
+    "requests_per_s",
+    "output_tokens_per_s",
+    "preempted_per_s",
+    "recomputed_per_s",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """A stretch of a run in the numbers that decide. None: nothing of the kind happened in it.
 
-    Rates per second of the stretch; `preempted_ratio`: preemptions per finished request; `refused_ratio`: of those that came;
-    `tokens_per_step` over the whole run.
+    Rates per second of the stretch; `preempted_ratio`: preemptions per finished request;
+    `refused_ratio`: of those that came; `tokens_per_step` over the whole run.
     """
 
     good_per_s: float
@@ -44,26 +50,48 @@ class Outlook:
 
 
 def outlook(
-    outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until_s: float, front_s: float = 0.0, *, of_arrivals: bool = False
+    outcome: Outcome,
+    usable_blocks: int,
+    slo: Slo,
+    from_s: float,
+    until_s: float,
+    front_s: float = 0.0,
+    *,
+    of_arrivals: bool = False,
 ) -> Outlook:
-    """The stretch between two instants of the run. A request belongs to it if it ends or is refused in it, as engines count.
+    """The stretch between two instants of the run. A request belongs to it if it ends or is refused
+    in it, as engines count.
 
-    `of_arrivals`: it belongs to it if it came in it, whenever it ends. `front_s`: what clients wait beyond the steps. Times between tokens
-    are those of the whole run. A run that is stuck has no good requests from then on.
+    `of_arrivals`: it belongs to it if it came in it, whenever it ends. `front_s`: what clients wait
+    beyond the steps. Times between tokens are those of the whole run. A run that is stuck has no
+    good requests from then on.
     """
     start, end, front_ns = round(from_s * NS), round(until_s * NS), round(front_s * NS)
     if of_arrivals:
-        ended = [life for life in outcome.lives if life.finished_ns is not None and start <= life.arrival_ns <= end]
+        ended = [
+            life
+            for life in outcome.lives
+            if life.finished_ns is not None and start <= life.arrival_ns <= end
+        ]
     else:
-        ended = [life for life in outcome.lives if life.finished_ns is not None and start < life.finished_ns <= end]
+        ended = [
+            life
+            for life in outcome.lives
+            if life.finished_ns is not None and start < life.finished_ns <= end
+        ]
     refused = sum(start <= round(one.at_s * NS) <= end for one in outcome.rejections)
     let_in = sum(start <= life.arrival_ns <= end for life in outcome.lives) if refused else 0
     length_s = max(until_s - from_s, 1e-9)
     held = running = waiting = 0.0
     # the step under way as the stretch begins, to the last that begins within it
-    first_step, behind = max(0, bisect_right(outcome.load, start, key=_begin) - 1), bisect_left(outcome.load, end, key=_begin)
+    first_step, behind = (
+        max(0, bisect_right(outcome.load, start, key=_begin) - 1),
+        bisect_left(outcome.load, end, key=_begin),
+    )
     ends = [*map(_begin, outcome.load[first_step + 1 : behind + 1]), outcome.end_ns]
-    for (at, free, runs, waits), following in zip(outcome.load[first_step:behind], ends, strict=False):
+    for (at, free, runs, waits), following in zip(
+        outcome.load[first_step:behind], ends, strict=False
+    ):
         overlap = (following if following < end else end) - (at if at > start else start)
         if overlap > 0:
             held += overlap * (usable_blocks - free)
@@ -101,7 +129,9 @@ def _begin(step: tuple[int, int, int, int]) -> int:
 
 
 def of_several(one: Outlook, engines: float) -> Outlook:
-    """What so many engines that share a load yield together; latencies, use and queue stay those of one."""
+    """What so many engines that share a load yield together; latencies, use and queue stay those of
+    one.
+    """
     if engines == 1.0:
         return one
     return replace(one, **{name: getattr(one, name) * engines for name in _PER_SECOND})
@@ -109,15 +139,21 @@ def of_several(one: Outlook, engines: float) -> Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number with what it may be: the central runs' mean, the lowest and the highest of all runs."""
+    """A number with what it may be: the central runs' mean, the lowest and the highest of all
+    runs.
+    """
 
     mean: float
     low: float
     high: float
 
 
-def over(runs: Sequence[Outlook], central: int, of: Callable[[Outlook], float | None]) -> Range | None:
-    """The number over several runs, the first `central` of which are the expected case; None where too few of them have it."""
+def over(
+    runs: Sequence[Outlook], central: int, of: Callable[[Outlook], float | None]
+) -> Range | None:
+    """The number over several runs, the first `central` of which are the expected case; None where
+    too few of them have it.
+    """
     middle = [value for value in map(of, runs[:central]) if value is not None]
     found = [value for value in map(of, runs) if value is not None]
     if not middle:
@@ -126,7 +162,9 @@ def over(runs: Sequence[Outlook], central: int, of: Callable[[Outlook], float | 
 
 
 def difference(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
-    """Mean of the pairwise differences (other less one) of runs of the same seeds, and their standard error: infinite of one pair."""
+    """Mean of the pairwise differences (other less one) of runs of the same seeds, and their
+    standard error: infinite of one pair.
+    """
     pairs = [other - one for one, other in zip(ones, others, strict=True)]
     mean = sum(pairs) / len(pairs)
     if len(pairs) < 2:

@@ -1,9 +1,11 @@
-"""The pool that follows from a setting of its memory: utilisation, precision, cards, graphs. Reckoned by sizing, anchored on what was seen.
+"""The pool that follows from a setting of its memory: utilisation, precision, cards, graphs.
+Reckoned by sizing, anchored on what was seen.
 
     blocks then = blocks today x planned blocks then / planned blocks today
 
-Both plans are of the same model and card, so that what the plan is off by falls out of the ratio. Where steps are reckoned, too, they are
-scaled the same way: what the plan's steps take then over what they take today, part by part.
+Both plans are of the same model and card, so that what the plan is off by falls out of the ratio.
+Where steps are reckoned, too, they are scaled the same way: what the plan's steps take then over
+what they take today, part by part.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _PARTS = ("base_s", "prefill_token_s", "decode_s", "kv_token_s")
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What the pool is reckoned from. `lacks`: what is missing for it, with the flags that supply it; empty where nothing is."""
+    """What the pool is reckoned from. `lacks`: what is missing for it, with the flags that supply
+    it; empty where nothing is.
+    """
 
     config: EngineConfig = field(default_factory=EngineConfig)
     version: EngineVersion | None = None
@@ -52,7 +56,9 @@ class Sizing:
 
 @dataclass(frozen=True, slots=True)
 class PoolThen:
-    """`blocks_ratio`: of today's. `steps`: what each part of a step's time is multiplied by. `told`: in one clause, for a person."""
+    """`blocks_ratio`: of today's. `steps`: what each part of a step's time is multiplied by.
+    `told`: in one clause, for a person.
+    """
 
     blocks_ratio: float
     steps: Mapping[str, float]
@@ -60,11 +66,17 @@ class PoolThen:
 
     def paced(self, pace: LinearPace) -> LinearPace:
         """The pace with its parts as they are then."""
-        return replace(pace, **{name: getattr(pace, name) * factor for name, factor in self.steps.items()})
+        return replace(
+            pace, **{name: getattr(pace, name) * factor for name, factor in self.steps.items()}
+        )
 
 
-def sizing_of(window: Window, card: str | None, model: tuple[str, Architecture] | None = None) -> Sizing:
-    """What the engine's own configuration tells for it. `model`: where it is known otherwise, else it is looked up by its name."""
+def sizing_of(
+    window: Window, card: str | None, model: tuple[str, Architecture] | None = None
+) -> Sizing:
+    """What the engine's own configuration tells for it. `model`: where it is known otherwise, else
+    it is looked up by its name.
+    """
     named = window.config.get("model")
     if model is None and named is not None and (found := find_model(str(named.value))) is not None:
         model = (found.name, read_architecture(found.config, found.source))
@@ -74,7 +86,9 @@ def sizing_of(window: Window, card: str | None, model: tuple[str, Architecture] 
     if window.version is None:
         lacking.append("the engine's version (--engine-version)")
     name, shape = model if model is not None else ("", None)
-    return Sizing(declared_of(window.config), window.version, shape, name, card or "", " and ".join(lacking))
+    return Sizing(
+        declared_of(window.config), window.version, shape, name, card or "", " and ".join(lacking)
+    )
 
 
 def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> PoolThen:
@@ -84,17 +98,27 @@ def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Pool
     """
     words = ", ".join(f"{name}={value}" for name, value in changes.items())
     if today.lacks or today.model is None or today.version is None:
-        raise InputError(f"the pool that follows from it cannot be reckoned without {today.lacks}", words)
+        raise InputError(
+            f"the pool that follows from it cannot be reckoned without {today.lacks}", words
+        )
     before, after = _planned(today, {}), _planned(today, changes)
     if not after.fits:
         from barostat.judge.sizing.fitting_changes import why_not
 
         raise InputError(f"the engine would not start: {why_not(after)}", words)
     if before.pool.blocks < 2:
-        raise InputError("the pool of today's engine is reckoned as empty, so that nothing follows from it", words)
+        raise InputError(
+            "the pool of today's engine is reckoned as empty, so that nothing follows from it",
+            words,
+        )
     ratio = (after.pool.blocks - 1) / (before.pool.blocks - 1)
     steps = _steps(before, after) if any(name in _STEPS for name in changes) else {}
-    return PoolThen(ratio, steps, f"the pool is reckoned as {ratio:.2f} times today's ({today.model_name} on {after.gpus} x {today.card})")
+    return PoolThen(
+        ratio,
+        steps,
+        f"the pool is reckoned as {ratio:.2f} times today's ({today.model_name} on "
+        f"{after.gpus} x {today.card})",
+    )
 
 
 def _planned(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> CapacityPlan:
@@ -106,7 +130,9 @@ def _planned(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Capac
     assert today.model is not None
     assert today.version is not None
     config = EngineConfig(values, today.config.problems)
-    return plan(PlanRequest(today.model, today.model_name, today.version, config, find_card(today.card)))
+    return plan(
+        PlanRequest(today.model, today.model_name, today.version, config, find_card(today.card))
+    )
 
 
 def _steps(before: CapacityPlan, after: CapacityPlan) -> dict[str, float]:
@@ -114,4 +140,6 @@ def _steps(before: CapacityPlan, after: CapacityPlan) -> dict[str, float]:
         now, then = pace_of_plan(before).line(), pace_of_plan(after).line()
     except InputError:
         return {}
-    return {name: getattr(then, name) / getattr(now, name) for name in _PARTS if getattr(now, name) > 0}
+    return {
+        name: getattr(then, name) / getattr(now, name) for name in _PARTS if getattr(now, name) > 0
+    }

@@ -21,5 +21,7 @@ def holds(summary: Summary) -> bool:
 
 
 def carries(outcome: Outcome, summary: Summary, slo: Slo) -> bool:
-    """True if nothing shows that it falls behind, and the service level, where one was stated, holds."""
+    """True if nothing shows that it falls behind, and the service level, where one was stated,
+    holds.
+    """
     return keeping_up(outcome).answer != "falls behind" and (not stated(slo) or holds(summary))

@@ -1,4 +1,6 @@
-"""Candidates beside today: the same versions of the load and the same paces for each, so that differences are not chance."""
+"""Candidates beside today: the same versions of the load and the same paces for each, so that
+differences are not chance.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +47,22 @@ NUMBERS = (
     Number("recomputed_per_s", "recomp/s", "less"),
     Number("refused_ratio", "refused", "less"),
 )
-_TOLD_OF = ("good_per_s", "output_tokens_per_s", "ttft_mean_s", "ttft_p99_s", "itl_mean_s", "itl_p99_s", "preempted_per_s", "refused_ratio")
+_TOLD_OF = (
+    "good_per_s",
+    "output_tokens_per_s",
+    "ttft_mean_s",
+    "ttft_p99_s",
+    "itl_mean_s",
+    "itl_p99_s",
+    "preempted_per_s",
+    "refused_ratio",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One set of settings and its runs: the first `central` with the expected pace, one version each; then version 0 with other paces.
+    """One set of settings and its runs: the first `central` with the expected pace, one version
+    each; then version 0 with other paces.
 
     `replayed`: requests as they were, not made by dice, so that no difference is chance.
     """
@@ -73,7 +85,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a candidate differs from today in one number. `ratio`: of today's (None where that is 0). `told`: it is more than chance.
+    """How a candidate differs from today in one number. `ratio`: of today's (None where that is 0).
+    `told`: it is more than chance.
 
     `error`: the standard error, infinite where one run of each decides nothing.
     """
@@ -87,43 +100,74 @@ class Difference:
 
 
 def compare(one: Candidate, load: Load, slo: Slo, paces: Sequence[Pace], versions: int) -> Compared:
-    """The runs of one candidate: each version with the first pace, then version 0 with each of the others.
+    """The runs of one candidate: each version with the first pace, then version 0 with each of the
+    others.
 
     Errors: InputError where its load cannot be had (`times_as_much`).
     """
     mine = times_as_much(load, one.load)
-    places = [(version, paces[0]) for version in range(versions)] + [(0, pace) for pace in paces[1:]]
-    runs = (of_several(run_trial(mine, slo, one.trial(version, pace)), one.engines) for version, pace in places)
+    places = [(version, paces[0]) for version in range(versions)] + [
+        (0, pace) for pace in paces[1:]
+    ]
+    runs = (
+        of_several(run_trial(mine, slo, one.trial(version, pace)), one.engines)
+        for version, pace in places
+    )
     return Compared(one.name, one.settings, tuple(runs), versions, is_replayed(load))
 
 
 def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
-    """How the candidate differs in each number that matters; told where all paces agree on the direction and chance does not explain it."""
+    """How the candidate differs in each number that matters; told where all paces agree on the
+    direction and chance does not explain it.
+    """
     found = []
     for number in NUMBERS:
         if number.field not in _TOLD_OF:
             continue
         pairs = [
             (one, other)
-            for one, other in zip(_values(today, number.field), _values(candidate, number.field), strict=True)
+            for one, other in zip(
+                _values(today, number.field), _values(candidate, number.field), strict=True
+            )
             if one is not None and other is not None
         ]
-        before, after = _values(today, number.field)[: today.central], _values(candidate, number.field)[: today.central]
+        before, after = (
+            _values(today, number.field)[: today.central],
+            _values(candidate, number.field)[: today.central],
+        )
         if not pairs or None in before or None in after:
             continue
-        ones, others = [value for value in before if value is not None], [value for value in after if value is not None]
+        ones, others = (
+            [value for value in before if value is not None],
+            [value for value in after if value is not None],
+        )
         mean, error = difference(ones, others)
         error = 0.0 if today.replayed else error
         base = sum(ones) / len(ones)
         agreed = all((other - one) * mean > 0 for one, other in pairs[today.central :])
         told = abs(mean) > _TOLD * error and abs(mean) > _LEAST_TOLD_RATIO * abs(base) and agreed
-        found.append(Difference(number.field, mean, error, mean / base if base else None, told, (mean > 0) == (number.better == "more")))
+        found.append(
+            Difference(
+                number.field,
+                mean,
+                error,
+                mean / base if base else None,
+                told,
+                (mean > 0) == (number.better == "more"),
+            )
+        )
     return tuple(found)
 
 
 def title_of(field: str, promised: bool) -> str:
-    """The title of that number; `promised`: there is a service level, without which no request is called good."""
-    return "requests/s" if field == "good_per_s" and not promised else next(one.title for one in NUMBERS if one.field == field)
+    """The title of that number; `promised`: there is a service level, without which no request is
+    called good.
+    """
+    return (
+        "requests/s"
+        if field == "good_per_s" and not promised
+        else next(one.title for one in NUMBERS if one.field == field)
+    )
 
 
 def told(found: Sequence[Difference], *, promised: bool = True) -> str:
@@ -139,8 +183,13 @@ def told(found: Sequence[Difference], *, promised: bool = True) -> str:
     return "; ".join(parts) + (f"; within noise: {', '.join(open_)}" if open_ else "")
 
 
-def far_off(today: Compared, measured: Mapping[str, float], within: Mapping[str, tuple[float, float]] | None = None) -> tuple[str, ...]:
-    """Titles of the numbers in which the twin of today's engine is far from what the engine itself measured.
+def far_off(
+    today: Compared,
+    measured: Mapping[str, float],
+    within: Mapping[str, tuple[float, float]] | None = None,
+) -> tuple[str, ...]:
+    """Titles of the numbers in which the twin of today's engine is far from what the engine itself
+    measured.
 
     `within`: the buckets that the engine's quantiles lie in: anywhere in there is no contradiction.
     """
@@ -153,7 +202,9 @@ def far_off(today: Compared, measured: Mapping[str, float], within: Mapping[str,
             off = max(seen, told.mean) > 0.05 and not told.low / 2 <= seen <= 2 * told.high
         else:
             low, high = (within or {}).get(number.field, (seen, seen))
-            off = max(seen, told.mean) > 1e-3 and not (told.low / _FAR_OFF <= high and low <= told.high * _FAR_OFF)
+            off = max(seen, told.mean) > 1e-3 and not (
+                told.low / _FAR_OFF <= high and low <= told.high * _FAR_OFF
+            )
         if off:
             found.append(number.title)
     return tuple(found)

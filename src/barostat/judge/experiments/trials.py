@@ -1,4 +1,6 @@
-"""One trial of the twin: settings, a load and a pace in, an outlook out. The unit that what-if and tune are made of."""
+"""One trial of the twin: settings, a load and a pace in, an outlook out. The unit that what-if and
+tune are made of.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,15 @@ from barostat.twin.workload.made import Spec, make
 
 # Share of a run that is left out at its beginning: an empty engine fills up.
 _WARMING_SHARE = 0.15
-# Six for the search and six to prove it on (judge/experiments/tuning.py); fewer where one would have too few requests to say anything.
+# Six for the search and six to prove it on (judge/experiments/tuning.py); fewer where one would
+# have too few requests to say anything.
 _PARTS, _FEWEST_IN_PART = (12, 10, 8, 6, 4, 2), 20
 _MOST_KEPT_ROWS = 100_000
 
 
 class Span(NamedTuple):
-    """The stretch of a run that counts, in seconds; to the last answer where it ends no later than it begins.
+    """The stretch of a run that counts, in seconds; to the last answer where it ends no later than
+    it begins.
 
     `of_arrivals`: the requests that come in it, whenever they end; else those that end in it.
     """
@@ -40,7 +44,9 @@ class Span(NamedTuple):
 
 
 class Load(Protocol):
-    """A workload in as many versions as are asked for: same kind of requests, other dice (or other parts of a trace)."""
+    """A workload in as many versions as are asked for: same kind of requests, other dice (or other
+    parts of a trace).
+    """
 
     def rows(self, version: int) -> list[Row]:
         """The rows of that version."""
@@ -61,7 +67,13 @@ class LikeSeen:
 
     def rows(self, version: int) -> list[Row]:
         """Rows from the dice of that version."""
-        return rows_like(self.traffic, self.seed + version, self.duration_s, self.block_tokens, self.longest_tokens)
+        return rows_like(
+            self.traffic,
+            self.seed + version,
+            self.duration_s,
+            self.block_tokens,
+            self.longest_tokens,
+        )
 
     def span_s(self, rows: Sequence[Row]) -> Span:
         """All but the beginning, in which the engine fills up, up to the last arrival."""
@@ -81,28 +93,36 @@ class Made:
         return make(self.spec, self.seed + version)
 
     def span_s(self, rows: Sequence[Row]) -> Span:
-        """From the start to the last arrival; of a closed loop, whose end is not known, all of it."""
+        """From the start to the last arrival; of a closed loop, whose end is not known, all of
+        it.
+        """
         return Span(0.0, _last_arrival_s(rows))
 
 
 @dataclass(frozen=True)  # without slots: the cut is reckoned once
 class PartsOf:
-    """A trace in parts, one after the other in time: even versions and odd ones count no request in common. Version 0 of `whole` is all.
+    """A trace in parts, one after the other in time: even versions and odd ones count no request in
+    common. Version 0 of `whole` is all.
 
-    Each part begins with the requests of the one before it, which fill the engine and are not counted, and runs to its last answer.
+    Each part begins with the requests of the one before it, which fill the engine and are not
+    counted, and runs to its last answer.
     """
 
     trace: tuple[Row, ...]
     whole: bool = False
 
     def rows(self, version: int) -> list[Row]:
-        """The part of that number, the one before it in front; its own requests come when one part's length has passed."""
+        """The part of that number, the one before it in front; its own requests come when one
+        part's length has passed.
+        """
         if self.whole:
             return list(self.trace)
         start, length_s, parts = self._cut
         part = version % parts
         begin_s = start + (part - 1) * length_s
-        found = (row for row in self.trace if part - 1 <= _part_of(row, start, length_s, parts) <= part)
+        found = (
+            row for row in self.trace if part - 1 <= _part_of(row, start, length_s, parts) <= part
+        )
         return [row._replace(arrival_s=row.arrival_s - begin_s) for row in found]
 
     def span_s(self, rows: Sequence[Row]) -> Span:
@@ -131,7 +151,9 @@ class PartsOf:
 
 
 class MadeOnce:
-    """A load whose rows are made once for each version, however many settings are tried on them. Mutable: it keeps what it made."""
+    """A load whose rows are made once for each version, however many settings are tried on them.
+    Mutable: it keeps what it made.
+    """
 
     def __init__(self, load: Load) -> None:
         self.load = load
@@ -168,7 +190,9 @@ class Denser:
         rows = self.load.rows(version)
         if any(row.after_id is not None for row in rows):
             raise InputError(
-                "these clients wait for their answers, so the load is their number: give more of them (closed:, sessions:)", "load"
+                "these clients wait for their answers, so the load is their number: give "
+                "more of them (closed:, sessions:)",
+                "load",
             )
         return [row._replace(arrival_s=row.arrival_s / self.times) for row in rows]
 
@@ -178,7 +202,9 @@ class Denser:
 
 
 def times_as_much(load: Load, times: float) -> Load:
-    """So many times the load: of seen traffic its clients or its rates, of a closed loop its clients, of the rest how dense it comes."""
+    """So many times the load: of seen traffic its clients or its rates, of a closed loop its
+    clients, of the rest how dense it comes.
+    """
     if times == 1.0:
         return load
     if isinstance(load, MadeOnce):
@@ -188,7 +214,14 @@ def times_as_much(load: Load, times: float) -> Load:
     if isinstance(load, Made) and load.spec.kind == "closed":
         spec = load.spec
         clients = max(1, round(spec.clients * times))
-        return replace(load, spec=replace(spec, clients=clients, requests=max(1, round(spec.requests * clients / spec.clients))))
+        return replace(
+            load,
+            spec=replace(
+                spec,
+                clients=clients,
+                requests=max(1, round(spec.requests * clients / spec.clients)),
+            ),
+        )
     return Denser(load, times)
 
 
@@ -201,8 +234,9 @@ def is_replayed(load: Load) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one run takes. At the edge, before the engine: longer prompts than `input_cap` are refused, longer outputs than `output_cap`
-    cut, what would hold more than `kv_budget` tokens waits. `tier`: what preemptions threw out comes back without being computed again.
+    """What one run takes. At the edge, before the engine: longer prompts than `input_cap` are
+    refused, longer outputs than `output_cap` cut, what would hold more than `kv_budget` tokens
+    waits. `tier`: what preemptions threw out comes back without being computed again.
     """
 
     settings: Settings
@@ -224,8 +258,18 @@ def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
     outcome = outcome_of(rows, trial)
     front_s = getattr(trial.pace, "front_s", 0.0)
     if until_s <= from_s:
-        until_s = max(outcome.end_ns / 1e9, from_s + 1e-9, *(one.at_s for one in outcome.rejections))
-    return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s, of_arrivals=of_arrivals)
+        until_s = max(
+            outcome.end_ns / 1e9, from_s + 1e-9, *(one.at_s for one in outcome.rejections)
+        )
+    return outlook(
+        outcome,
+        trial.settings.usable_blocks,
+        slo,
+        from_s,
+        until_s,
+        front_s,
+        of_arrivals=of_arrivals,
+    )
 
 
 def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
@@ -241,7 +285,11 @@ def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
 
         return held_at_edge(settings, trial.pace, rows, trial.kv_budget)
     outcome = simulate(settings, rows, trial.pace)
-    return with_tier(outcome, trial.pace, lambda pace: simulate(settings, rows, pace)) if trial.tier else outcome
+    return (
+        with_tier(outcome, trial.pace, lambda pace: simulate(settings, rows, pace))
+        if trial.tier
+        else outcome
+    )
 
 
 def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:
@@ -250,7 +298,9 @@ def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:
 
 
 def stay_s(traffic: ObservedTraffic) -> float:
-    """How long a request stays with the engine, on average: what is there over what comes (Little)."""
+    """How long a request stays with the engine, on average: what is there over what comes
+    (Little).
+    """
     mean = sum(traffic.in_flight) / len(traffic.in_flight) if traffic.in_flight else 0.0
     return mean / traffic.rate_per_s if traffic.rate_per_s else 0.0
 

@@ -1,4 +1,5 @@
-"""The search for the settings with the best goodput: broad and cheap at first, then fewer and surer, then step by step around the best.
+"""The search for the settings with the best goodput: broad and cheap at first, then fewer and
+surer, then step by step around the best.
 
     rung 0   today, every single change, random pairs    1 version of the load each
     rung 1   the best third                              3 versions
@@ -6,9 +7,10 @@
     around   each one step away from the best, 6 versions, until none is better
     undone   each change of the best taken back, in a part of the budget that is held back for it
 
-The budget is never exceeded; the proof is counted by itself, with a limit of its own that is known beforehand.
-Each batch is decided by the results of the ones before it alone, and results are taken in the order asked: how many run at once, and how
-fast, changes nothing. Even versions of the load are for the search; odd ones are held out for the proof.
+The budget is never exceeded; the proof is counted by itself, with a limit of its own that is known
+beforehand. Each batch is decided by the results of the ones before it alone, and results are taken
+in the order asked: how many run at once, and how fast, changes nothing. Even versions of the load
+are for the search; odd ones are held out for the proof.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _KEPT = 3
 _WORTH_RATIO = 0.005
 
 Evaluate = Callable[[Sequence[Trial]], "list[Outlook | None]"]
-"""Runs trials and gives their outlooks in the same order; None for what was not run because somebody wants to stop."""
+"""Runs trials and gives their outlooks in the same order; None for what was not run because
+somebody wants to stop.
+"""
 
 
 class Score(NamedTuple):
@@ -48,7 +52,9 @@ class Score(NamedTuple):
 
 @dataclass(slots=True)
 class Results:
-    """What has been run: for each point its outlooks, one for each version in order. Mutable while the search goes on."""
+    """What has been run: for each point its outlooks, one for each version in order. Mutable while
+    the search goes on.
+    """
 
     space: Space
     slo: Slo
@@ -62,7 +68,9 @@ class Results:
     runs: dict[Point, list[Outlook]] = field(default_factory=dict)
 
     def bring_to(self, points: Sequence[Point], versions: int) -> None:
-        """Each point that the engine takes has that many versions run, as far as the budget goes and nobody stops."""
+        """Each point that the engine takes has that many versions run, as far as the budget goes
+        and nobody stops.
+        """
         wanted: list[tuple[Point, Trial]] = []
         for point in points:
             have = len(self.runs.get(point, ()))
@@ -82,19 +90,28 @@ class Results:
         self.on_batch(self)
 
     def score(self, point: Point) -> Score:
-        """What makes it better than another: it keeps the service level; it refuses less beyond what may be; its goodput, less for each
-        quantile that does not hold, and a little less for each change."""
+        """What makes it better than another: it keeps the service level; it refuses less beyond
+        what may be; its goodput, less for each quantile that does not hold, and a little less for
+        each change.
+        """
         runs = self.runs[point]
         changes = len(self.space.changed(point))
         refused = sum(too_many_refused(run, self.slo) for run in runs) / len(runs)
-        goodput = sum(objective(run, self.slo) for run in runs) / len(runs) * (1 - _WORTH_RATIO * changes)
+        goodput = (
+            sum(objective(run, self.slo) for run in runs) / len(runs) * (1 - _WORTH_RATIO * changes)
+        )
         return Score(mostly_holds(runs, self.slo), -max(0.0, refused), goodput)
 
     def ranked(self, points: Sequence[Point]) -> list[Point]:
         """The points that were run, best first; ties in the order of their values."""
         known = [point for point in points if self.runs.get(point)]
         return sorted(
-            known, key=lambda point: (*self.score(point).order, [value is None for value in point], [value or 0 for value in point])
+            known,
+            key=lambda point: (
+                *self.score(point).order,
+                [value is None for value in point],
+                [value or 0 for value in point],
+            ),
         )
 
     def best(self) -> Point:
@@ -108,7 +125,9 @@ class Results:
         return any(mostly_holds(runs, self.slo) for runs in self.runs.values() if runs)
 
     def keeps(self, point: Point) -> bool | None:
-        """True if the point keeps the service level in more than half of its runs; None where it was not run."""
+        """True if the point keeps the service level in more than half of its runs; None where it
+        was not run.
+        """
         runs = self.runs.get(point)
         return mostly_holds(runs, self.slo) if runs else None
 
@@ -143,19 +162,27 @@ def broad(space: Space, count: int, seed: int) -> list[Point]:
     """Today, every single change, and random points that change two levers or more."""
     today = space.today
     found: dict[Point, None] = {today: None}
-    singles = [(*today[:place], value, *today[place + 1 :]) for place, lever in enumerate(space.levers) for value in lever.values]
+    singles = [
+        (*today[:place], value, *today[place + 1 :])
+        for place, lever in enumerate(space.levers)
+        for value in lever.values
+    ]
     dice = Dice(seed, "tune")
     for point in singles[:: max(1, -(-len(singles) // max(1, count // 2)))]:
         found[point] = None
     for _ in range(20 * count):
         if len(found) >= count or not space.levers:
             break
-        found[tuple(lever.values[int(dice.uniform() * len(lever.values))] for lever in space.levers)] = None
+        found[
+            tuple(lever.values[int(dice.uniform() * len(lever.values))] for lever in space.levers)
+        ] = None
     return list(found)
 
 
 def objective(run: Outlook, slo: Slo) -> float:
-    """Good requests per second; for each 99th percentile above its limit in proportion less, down to half."""
+    """Good requests per second; for each 99th percentile above its limit in proportion less, down
+    to half.
+    """
     value = 0.0 if run.stuck else run.good_per_s
     for limit, seen in ((slo.ttft_s, run.ttft_p99_s), (slo.itl_s, run.itl_p99_s)):
         if limit is not None and seen is not None and seen > limit:
@@ -164,7 +191,9 @@ def objective(run: Outlook, slo: Slo) -> float:
 
 
 def too_many_refused(run: Outlook, slo: Slo) -> float:
-    """By how much more is refused than may be, as a share of what comes; 0 or below: no more than that."""
+    """By how much more is refused than may be, as a share of what comes; 0 or below: no more than
+    that.
+    """
     return 0.0 if slo.refused_ratio is None else run.refused_ratio - slo.refused_ratio
 
 
@@ -177,7 +206,9 @@ def holds(run: Outlook, slo: Slo) -> bool:
     pairs = ((slo.ttft_s, run.ttft_p99_s), (slo.itl_s, between_s))
     if too_many_refused(run, slo) > 0:
         return False
-    return not run.stuck and all(limit is None or (seen is not None and seen <= limit) for limit, seen in pairs)
+    return not run.stuck and all(
+        limit is None or (seen is not None and seen <= limit) for limit, seen in pairs
+    )
 
 
 def mostly_holds(runs: Sequence[Outlook], slo: Slo) -> bool:
@@ -196,13 +227,18 @@ def proof_version(place: int) -> int:
 
 
 def front(results: Results, best: Point) -> list[Point]:
-    """The best, then the points that no other one beats in goodput, TTFT p99 and ITL p99 at once, all with 3 versions if any has."""
+    """The best, then the points that no other one beats in goodput, TTFT p99 and ITL p99 at once,
+    all with 3 versions if any has.
+    """
     least = compared_runs(results)
     known = {point: _three(runs) for point, runs in results.runs.items() if len(runs) >= least}
     kept = [
         point
         for point, mine in known.items()
-        if not any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in known.values())
+        if not any(
+            all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine
+            for other in known.values()
+        )
     ]
     unique: dict[tuple[float, float, float], Point] = {}
     for point in (*([best] if best in known else []), *results.ranked(kept)):
@@ -211,7 +247,9 @@ def front(results: Results, best: Point) -> list[Point]:
 
 
 def compared_runs(results: Results) -> int:
-    """How many runs of each point are held beside each other: the same versions of the load, which may differ by more than settings do."""
+    """How many runs of each point are held beside each other: the same versions of the load, which
+    may differ by more than settings do.
+    """
     return min(RUNGS[1], max((len(runs) for runs in results.runs.values()), default=0))
 
 
@@ -226,20 +264,30 @@ def _three(runs: Sequence[Outlook]) -> tuple[float, float, float]:
 
 
 def _is_near(results: Results, point: Point, best: Point) -> bool:
-    """True if one run of it is about as good as one of the best's, and refuses no more than may be; or holds where the best does not."""
+    """True if one run of it is about as good as one of the best's, and refuses no more than may be;
+    or holds where the best does not.
+    """
     mine, its = results.runs[point][0], results.runs[best][0]
     if holds(mine, results.slo) and not results.score(best).holds:
         return True
     refused = too_many_refused(mine, results.slo)
-    return objective(mine, results.slo) >= 0.97 * objective(its, results.slo) and refused <= max(0.0, too_many_refused(its, results.slo))
+    return objective(mine, results.slo) >= 0.97 * objective(its, results.slo) and refused <= max(
+        0.0, too_many_refused(its, results.slo)
+    )
 
 
 def _simplest(results: Results, best: Point) -> Point:
-    """The best without each change that brings nothing: undone one by one as long as goodput stays."""
+    """The best without each change that brings nothing: undone one by one as long as goodput
+    stays.
+    """
     space, versions = results.space, len(results.runs.get(best, ()))
     results.held_back = 0
     while not results.stopped:
-        undone = [(*best[:place], now, *best[place + 1 :]) for place, now in enumerate(space.today) if best[place] != now]
+        undone = [
+            (*best[:place], now, *best[place + 1 :])
+            for place, now in enumerate(space.today)
+            if best[place] != now
+        ]
         results.bring_to(undone, versions)
         better = [
             point

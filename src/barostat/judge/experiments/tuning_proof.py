@@ -1,4 +1,6 @@
-"""The winner against today's settings on a part of the load that the search has not seen; which limit binds; what each change brings."""
+"""The winner against today's settings on a part of the load that the search has not seen; which
+limit binds; what each change brings.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ _TOLD = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Runs of today and of the winner on the same held-out versions, with the expected pace first and then with every other one.
+    """Runs of today and of the winner on the same held-out versions, with the expected pace first
+    and then with every other one.
 
-    `gain_per_s`: good requests per second more than today, `error_per_s` its standard error. `told`: more than noise; `agreed`: in the same
-    direction with every pace. `parts`: for each change, the goodput that is lost where it alone is undone. `spent`: runs that it took.
+    `gain_per_s`: good requests per second more than today, `error_per_s` its standard error.
+    `told`: more than noise; `agreed`: in the same direction with every pace. `parts`: for each
+    change, the goodput that is lost where it alone is undone. `spent`: runs that it took.
     """
 
     today: tuple[Outlook, ...]
@@ -46,8 +50,17 @@ def most_runs(space: Space, paces: Sequence[Pace]) -> int:
     return VERSIONS * (2 + (levers if levers > 1 else 0)) + 2 * (len(paces) - 1)
 
 
-def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: Evaluate, versions: int = VERSIONS) -> Proof | None:
-    """The proof on the held-out versions; None where somebody stopped it. `versions`: how many there are."""
+def prove(
+    space: Space,
+    best: Point,
+    slo: Slo,
+    paces: Sequence[Pace],
+    evaluate: Evaluate,
+    versions: int = VERSIONS,
+) -> Proof | None:
+    """The proof on the held-out versions; None where somebody stopped it. `versions`: how many
+    there are.
+    """
     changed = space.changed(best)
     undone = {name: _undone(space, best, name) for name in changed} if len(changed) > 1 else {}
     trials: list[Trial | None] = []
@@ -59,7 +72,8 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
     answers = iter(evaluate(asked))
     found = [None if trial is None else next(answers) for trial in trials]
     runs = [
-        [run for run in found[start : start + versions] if run is not None] for start in range(0, versions * (2 + len(undone)), versions)
+        [run for run in found[start : start + versions] if run is not None]
+        for start in range(0, versions * (2 + len(undone)), versions)
     ]
     today, winner = runs[0], runs[1]
     rest = found[versions * (2 + len(undone)) :]
@@ -68,7 +82,10 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
         return None
     gain, error = difference([run.good_per_s for run in today], [run.good_per_s for run in winner])
     half = len(others) // 2
-    agreed = all((after.good_per_s - before.good_per_s) * gain > 0 for before, after in zip(others[:half], others[half:], strict=True))
+    agreed = all(
+        (after.good_per_s - before.good_per_s) * gain > 0
+        for before, after in zip(others[:half], others[half:], strict=True)
+    )
     good = _mean([run.good_per_s for run in winner])
     return Proof(
         tuple(today), tuple(winner), gain, error, abs(gain) > _TOLD * error and gain != 0, agreed,
@@ -84,29 +101,53 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
 
 
 def binds(runs: Sequence[Outlook], settings: Settings) -> str:
-    """Which limit requests wait for, in a clause with its numbers; and how many are refused instead."""
+    """Which limit requests wait for, in a clause with its numbers; and how many are refused
+    instead.
+    """
     refused = _mean([run.refused_ratio for run in runs])
-    return _binding(runs, settings) + (f"; {refused:.0%} of the requests are refused" if refused >= 0.005 else "")
+    return _binding(runs, settings) + (
+        f"; {refused:.0%} of the requests are refused" if refused >= 0.005 else ""
+    )
 
 
 def _binding(runs: Sequence[Outlook], settings: Settings) -> str:
-    usage, running, waiting = (_mean([getattr(run, name) for run in runs]) for name in ("kv_usage_ratio", "running", "waiting"))
-    preempted, tokens = _mean([run.preempted_ratio for run in runs]), _mean([run.tokens_per_step for run in runs])
+    usage, running, waiting = (
+        _mean([getattr(run, name) for run in runs])
+        for name in ("kv_usage_ratio", "running", "waiting")
+    )
+    preempted, tokens = (
+        _mean([run.preempted_ratio for run in runs]),
+        _mean([run.tokens_per_step for run in runs]),
+    )
     run, wait = figure(running), figure(waiting)
     if waiting < 0.5 and preempted < 0.02:
-        return f"nothing holds requests back: {waiting:.2g} wait on average and {usage:.0%} of the KV pool is in use"
+        return (
+            f"nothing holds requests back: {waiting:.2g} wait on average and {usage:.0%} of "
+            "the KV pool is in use"
+        )
     if usage > 0.85 or preempted >= 0.02:
         churn = f", with {preempted:.2g} preemptions per request" if preempted >= 0.02 else ""
-        return f"the KV pool binds: {usage:.0%} of it in use at {run} running, {wait} waiting{churn}"
+        return (
+            f"the KV pool binds: {usage:.0%} of it in use at {run} running, {wait} waiting{churn}"
+        )
     if running > 0.9 * settings.running_limit:
-        return f"the slots bind: {run} of {settings.running_limit} run, {wait} wait, {usage:.0%} of the KV pool in use"
+        return (
+            f"the slots bind: {run} of {settings.running_limit} run, {wait} wait, {usage:.0%} "
+            "of the KV pool in use"
+        )
     if tokens > 0.7 * settings.max_num_batched_tokens:
-        return f"the token budget binds: {tokens:,.0f} of {settings.max_num_batched_tokens:,} tokens in a step on average, {wait} wait"
+        return (
+            f"the token budget binds: {tokens:,.0f} of {settings.max_num_batched_tokens:,} "
+            f"tokens in a step on average, {wait} wait"
+        )
     return f"bursts queue for a while: {wait} wait on average, {usage:.0%} of the KV pool in use"
 
 
 def _undone(space: Space, best: Point, name: str) -> Point:
-    return tuple(now if lever.name == name else value for lever, value, now in zip(space.levers, best, space.today, strict=True))
+    return tuple(
+        now if lever.name == name else value
+        for lever, value, now in zip(space.levers, best, space.today, strict=True)
+    )
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -115,4 +156,9 @@ def _mean(values: Sequence[float]) -> float:
 
 def summary_of(changed: dict[str, Value]) -> str:
     """The changes in a few words."""
-    return ", ".join(f"{name} {'off' if value is None else f'{value:g}'}" for name, value in changed.items()) or "today's settings"
+    return (
+        ", ".join(
+            f"{name} {'off' if value is None else f'{value:g}'}" for name, value in changed.items()
+        )
+        or "today's settings"
+    )

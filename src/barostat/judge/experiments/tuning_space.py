@@ -1,4 +1,6 @@
-"""The levers that tuning turns, the values each may have on this engine, and the settings that a choice of them makes."""
+"""The levers that tuning turns, the values each may have on this engine, and the settings that a
+choice of them makes.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,16 @@ from barostat.twin.settings import Settings, check
 
 ALWAYS = ("max-num-seqs", "max-num-batched-tokens", "watermark", "long-prefill-token-threshold")
 ON_REQUEST = ("edge-input-cap", "edge-output-cap", "edge-kv-budget", "max-num-queued-reqs")
-# Lever -> where a version has it (a switch of Behaviour), and since which: those that not every version has.
+# Lever -> where a version has it (a switch of Behaviour), and since which: those that not every
+# version has.
 _SINCE = {
     "watermark": ("watermark", "0.24.0"),
     "max-num-active-seqs": ("active_limit", "0.31.0"),
     "max-num-queued-reqs": ("queue_limits", "0.29.0"),
     "max-queued-requests": ("queue_limits", "0.29.0"),
 }
-# In the scheduler both bound the running requests; which of them is set is decided when the answer is written.
+# In the scheduler both bound the running requests; which of them is set is decided when the answer
+# is written.
 _SAME = {"max-num-active-seqs": "max-num-seqs", "max-queued-requests": "max-num-queued-reqs"}
 LIVE = frozenset({"edge-input-cap", "edge-output-cap", "edge-kv-budget"})
 _POOL_SHARES = (0.7, 0.8, 0.9, 1.0, 1.2)
@@ -51,12 +55,19 @@ class Space:
 
     def changed(self, point: Point) -> dict[str, Value]:
         """What the point changes from today, by the lever's name."""
-        return {lever.name: value for lever, value, now in zip(self.levers, point, self.today, strict=True) if value != now}
+        return {
+            lever.name: value
+            for lever, value, now in zip(self.levers, point, self.today, strict=True)
+            if value != now
+        }
 
     def settings_at(self, point: Point) -> Settings | None:
         """The engine's settings at that point; None where it would refuse them."""
         try:
-            return _set(self.settings, {lever.name: value for lever, value in zip(self.levers, point, strict=True)})
+            return _set(
+                self.settings,
+                {lever.name: value for lever, value in zip(self.levers, point, strict=True)},
+            )
         except InputError:
             return None
 
@@ -66,7 +77,10 @@ class Space:
         settings = self.settings_at(point)
         if settings is None:
             return None
-        inputs, outputs, held = (_whole(chosen.get(name)) for name in ("edge-input-cap", "edge-output-cap", "edge-kv-budget"))
+        inputs, outputs, held = (
+            _whole(chosen.get(name))
+            for name in ("edge-input-cap", "edge-output-cap", "edge-kv-budget")
+        )
         return Trial(settings, version, pace, inputs, outputs, held)
 
     def neighbours(self, point: Point) -> list[Point]:
@@ -84,17 +98,25 @@ def usual(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in ALWAYS if not _lacking(settings, name))
 
 
-def space_of(settings: Settings, names: Sequence[str], inputs: Sequence[int], outputs: Sequence[int]) -> Space:
-    """The values worth trying on this engine: steps that halve and double, today's own among them; caps at quantiles of the traffic.
+def space_of(
+    settings: Settings, names: Sequence[str], inputs: Sequence[int], outputs: Sequence[int]
+) -> Space:
+    """The values worth trying on this engine: steps that halve and double, today's own among them;
+    caps at quantiles of the traffic.
 
     `inputs`, `outputs`: lengths of a sample of the traffic.
     Errors: InputError for a lever that is not known, or that this version does not have.
     """
     for name in names:
         if since := _lacking(settings, name):
-            raise InputError(f"this version has no such setting; it came with {since}", f"--lever {name}")
+            raise InputError(
+                f"this version has no such setting; it came with {since}", f"--lever {name}"
+            )
         if name not in (*ALWAYS, *ON_REQUEST, *_SAME):
-            raise InputError(f"is not known; there are {', '.join((*ALWAYS, *ON_REQUEST, *_SAME))}", f"--lever {name}")
+            raise InputError(
+                f"is not known; there are {', '.join((*ALWAYS, *ON_REQUEST, *_SAME))}",
+                f"--lever {name}",
+            )
     levers = []
     for name in dict.fromkeys(_SAME.get(name, name) for name in names):
         values, now = _values(settings, name, inputs, outputs)
@@ -105,9 +127,11 @@ def space_of(settings: Settings, names: Sequence[str], inputs: Sequence[int], ou
 
 
 def flags_of(settings: Settings, changed: Mapping[str, Value]) -> dict[str, Value]:
-    """The changes as vLLM's arguments (edge caps are none; None: left out). Fewer running requests keep the graphs where the version can.
+    """The changes as vLLM's arguments (edge caps are none; None: left out). Fewer running requests
+    keep the graphs where the version can.
 
-    A limit of the active ones that is set today bounds what runs: it is moved, or left out where more are to run than it may allow.
+    A limit of the active ones that is set today bounds what runs: it is moved, or left out where
+    more are to run than it may allow.
     Source: vLLM 0.31.0, SchedulerConfig.max_num_active_seqs.
     """
     flags: dict[str, Value] = {}
@@ -124,7 +148,9 @@ def flags_of(settings: Settings, changed: Mapping[str, Value]) -> dict[str, Valu
     return flags
 
 
-def _values(settings: Settings, name: str, inputs: Sequence[int], outputs: Sequence[int]) -> tuple[list[Value], Value]:
+def _values(
+    settings: Settings, name: str, inputs: Sequence[int], outputs: Sequence[int]
+) -> tuple[list[Value], Value]:
     longest, budget = settings.max_model_len, settings.max_num_batched_tokens
     if name == "max-num-seqs":
         now = settings.running_limit
@@ -141,20 +167,30 @@ def _values(settings: Settings, name: str, inputs: Sequence[int], outputs: Seque
             *(value for value in (128, 256, 512, 1024, 2048, 4096) if value < min(longest, budget)),
         ], settings.long_prefill_token_threshold
     if name == "max-num-queued-reqs":
-        return [None, *_around(2 * _held(settings, inputs, outputs), 1.4142, 6)], settings.max_queued_requests
+        return [
+            None,
+            *_around(2 * _held(settings, inputs, outputs), 1.4142, 6),
+        ], settings.max_queued_requests
     if name == "edge-kv-budget":
         pool = settings.usable_blocks * settings.groups[0].block_tokens
         return [None, *(int(share * pool) for share in _POOL_SHARES)], None
     sample = sorted(inputs if name == "edge-input-cap" else outputs)
     quantiles = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
-    return [None, *(sample[min(len(sample) - 1, int(q * len(sample)))] for q in quantiles if sample)], None
+    return [
+        None,
+        *(sample[min(len(sample) - 1, int(q * len(sample)))] for q in quantiles if sample),
+    ], None
 
 
 def _held(settings: Settings, inputs: Sequence[int], outputs: Sequence[int]) -> int:
-    """How many of these requests run at once: as many as may, or as the pool holds. A limit above that changes nothing."""
+    """How many of these requests run at once: as many as may, or as the pool holds. A limit above
+    that changes nothing.
+    """
     if not inputs or not outputs:
         return settings.running_limit
-    each = settings.needed_blocks(max(1, round(sum(inputs) / len(inputs) + sum(outputs) / len(outputs))))
+    each = settings.needed_blocks(
+        max(1, round(sum(inputs) / len(inputs) + sum(outputs) / len(outputs)))
+    )
     return max(1, min(settings.running_limit, round(settings.usable_blocks / each)))
 
 
@@ -187,7 +223,9 @@ def _set(settings: Settings, chosen: Mapping[str, Value]) -> Settings:
         settings,
         max_num_batched_tokens=settings.max_num_batched_tokens if budget is None else budget,
         watermark_ratio=settings.watermark_ratio if watermark is None else float(watermark),
-        long_prefill_token_threshold=settings.long_prefill_token_threshold if threshold is None else threshold,
+        long_prefill_token_threshold=settings.long_prefill_token_threshold
+        if threshold is None
+        else threshold,
         max_queued_requests=_whole(queued),
     )
     check(changed)

@@ -1,1 +1,3 @@
-"""The past as a monitoring system kept it: its series made scrapes again, what was seen over hours and days, and where that leads."""
+"""The past as a monitoring system kept it: its series made scrapes again, what was seen over hours
+and days, and where that leads.
+"""

@@ -1,11 +1,14 @@
-"""Does demand grow, and when does it reach what there is? From daily peaks, with an interval, and "cannot tell" where that is so.
+"""Does demand grow, and when does it reach what there is? From daily peaks, with an interval, and
+"cannot tell" where that is so.
 
-A week has its own pattern: a Monday beside a Sunday says nothing of growth. Only days with the same weekday are compared:
+A week has its own pattern: a Monday beside a Sunday says nothing of growth. Only days with the same
+weekday are compared:
 
     slope of each pair (same weekday)   the median of all is the growth
     interval                            90 %, from the ranks (seasonal Kendall)
 
-A trend is reckoned on for as long again as it was seen, and no further. Days in a row are alike: the interval is a little too narrow.
+A trend is reckoned on for as long again as it was seen, and no further. Days in a row are alike:
+the interval is a little too narrow.
 Source: Sen 1968; Hirsch, Slack and Smith 1982.
 """
 
@@ -30,7 +33,9 @@ _NORMAL_90 = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How daily peaks move. Units: `per_day`, `low`, `high` in what is measured, per day; `level`: the last week's highest peak."""
+    """How daily peaks move. Units: `per_day`, `low`, `high` in what is measured, per day; `level`:
+    the last week's highest peak.
+    """
 
     per_day: float
     low: float
@@ -53,7 +58,9 @@ class CannotTell:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """When a level is reached. `already`: it is. None: not within `horizon_days`. `soonest` and `latest` from the interval's ends."""
+    """When a level is reached. `already`: it is. None: not within `horizon_days`. `soonest` and
+    `latest` from the interval's ends.
+    """
 
     already: bool
     horizon_days: int
@@ -63,7 +70,9 @@ class Reach:
 
 
 def daily_peaks(points: Sequence[Point], step_s: float) -> list[Point]:
-    """The highest value of each whole day (UTC) that was measured for at least half of it, dated with the day's beginning."""
+    """The highest value of each whole day (UTC) that was measured for at least half of it, dated
+    with the day's beginning.
+    """
     by_day: dict[int, list[float]] = {}
     for point in points:
         if math.isfinite(point.value):
@@ -81,18 +90,32 @@ def growth(peaks: Sequence[Point]) -> Growth | CannotTell:
     """The growth of daily peaks, or why it cannot be told."""
     if len(peaks) < FEWEST_DAYS:
         return CannotTell(
-            f"{len(peaks)} whole days were measured: growth is told from {FEWEST_DAYS} on, because a week has its own pattern"
+            f"{len(peaks)} whole days were measured: growth is told from {FEWEST_DAYS} on, "
+            "because a week has its own pattern"
         )
     days = [(round(point.at / DAY_S), point.value) for point in peaks]
-    slopes = sorted((two[1] - one[1]) / (two[0] - one[0]) for one, two in combinations(days, 2) if (two[0] - one[0]) % WEEK_DAYS == 0)
+    slopes = sorted(
+        (two[1] - one[1]) / (two[0] - one[0])
+        for one, two in combinations(days, 2)
+        if (two[0] - one[0]) % WEEK_DAYS == 0
+    )
     if len(slopes) < WEEK_DAYS:
-        return CannotTell(f"too few of the {len(peaks)} days have one of the same weekday beside them: there are gaps")
+        return CannotTell(
+            f"too few of the {len(peaks)} days have one of the same weekday beside them: "
+            "there are gaps"
+        )
     seasons = Counter(day % WEEK_DAYS for day, _ in days)
     variance = sum(count * (count - 1) * (2 * count + 5) / 18 for count in seasons.values())
     reach = _NORMAL_90 * math.sqrt(variance)
     low = slopes[max(0, math.floor((len(slopes) - reach) / 2) - 1)]
     high = slopes[min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))]
-    return Growth(median(slopes), low, high, max(value for _, value in days[-WEEK_DAYS:]), days[-1][0] - days[0][0] + 1)
+    return Growth(
+        median(slopes),
+        low,
+        high,
+        max(value for _, value in days[-WEEK_DAYS:]),
+        days[-1][0] - days[0][0] + 1,
+    )
 
 
 def reach(found: Growth, capacity: float) -> Reach:

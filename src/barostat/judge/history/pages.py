@@ -1,7 +1,8 @@
 """Series of one target made pages of metrics again, one for each instant at which it was scraped.
 
-Prometheus keeps the instant of each scrape on every sample of it, so that what a server said at once is together again. A page that is
-made so goes the way of a live one: the same reader, the same signals, the same judgement.
+Prometheus keeps the instant of each scrape on every sample of it, so that what a server said at
+once is together again. A page that is made so goes the way of a live one: the same reader, the same
+signals, the same judgement.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ from barostat.judge.history.series import Series
 SAME_SCRAPE_S = 0.05
 """Samples of one scrape have one instant; a store that rounds may move some by milliseconds."""
 FEWEST_SHARE = 0.5
-"""A page with less than this share of what the fullest one has is half of a scrape: the query's edge cut it, or the store lost a part."""
+"""A page with less than this share of what the fullest one has is half of a scrape: the query's
+edge cut it, or the store lost a part.
+"""
 
 
-def pages(series: Sequence[Series], target_labels: Iterable[str], source: str) -> tuple[list[Scrape], list[str]]:
+def pages(
+    series: Sequence[Series], target_labels: Iterable[str], source: str
+) -> tuple[list[Scrape], list[str]]:
     """The scrapes, ascending in time, and what was odd, a sentence each.
 
-    `target_labels`: names of labels that the scrape added, left out as the server never wrote them. `source`: where a person can look.
+    `target_labels`: names of labels that the scrape added, left out as the server never wrote them.
+    `source`: where a person can look.
     """
     own = set(target_labels)
     by_instant: dict[float, list[tuple[str, tuple[tuple[str, str], ...], float]]] = {}
@@ -33,19 +39,32 @@ def pages(series: Sequence[Series], target_labels: Iterable[str], source: str) -
         last = last if at - last <= SAME_SCRAPE_S else at
         scrape_at[at] = last
     for one in series:
-        labels = labels_of((_written(name), text) for name, text in one.labels.items() if _is_engines(name, one.labels, own))
+        labels = labels_of(
+            (_written(name), text)
+            for name, text in one.labels.items()
+            if _is_engines(name, one.labels, own)
+        )
         for point in one.points:
             by_instant.setdefault(scrape_at[point.at], []).append((one.name, labels, point.value))
     fullest = max(map(len, by_instant.values()), default=0)
-    whole = {at: found for at, found in sorted(by_instant.items()) if len(found) >= FEWEST_SHARE * fullest}
+    whole = {
+        at: found
+        for at, found in sorted(by_instant.items())
+        if len(found) >= FEWEST_SHARE * fullest
+    }
     problems = []
     if len(whole) < len(by_instant):
-        problems.append(f"{source}: {len(by_instant) - len(whole)} of {len(by_instant)} scrapes are there in part only and are left out")
+        problems.append(
+            f"{source}: {len(by_instant) - len(whole)} of {len(by_instant)} scrapes are "
+            "there in part only and are left out"
+        )
     return [Scrape(round(at, 3), _page(found), source) for at, found in whole.items()], problems
 
 
 def _is_engines(label: str, labels: Mapping[str, str], own: set[str]) -> bool:
-    """True for a label that the engine wrote; not for one of the target by which the engine's had to be renamed."""
+    """True for a label that the engine wrote; not for one of the target by which the engine's had
+    to be renamed.
+    """
     return label != "__name__" and label not in own and f"exported_{label}" not in labels
 
 
@@ -55,9 +74,17 @@ def _written(label: str) -> str:
 
 
 def _page(samples: Sequence[tuple[str, tuple[tuple[str, str], ...], float]]) -> str:
-    """The text; buckets first, so that none stands at the end, where a reader takes it for the sign of half an answer."""
+    """The text; buckets first, so that none stands at the end, where a reader takes it for the sign
+    of half an answer.
+    """
     ordered = sorted(
-        samples, key=lambda sample: (not sample[0].endswith("_bucket"), sample[0], _without_bound(sample[1]), _bound(sample[1]))
+        samples,
+        key=lambda sample: (
+            not sample[0].endswith("_bucket"),
+            sample[0],
+            _without_bound(sample[1]),
+            _bound(sample[1]),
+        ),
     )
     return "".join(f"{name}{_labels(labels)} {_number(value)}\n" for name, labels, value in ordered)
 
@@ -75,7 +102,9 @@ def _bound(labels: tuple[tuple[str, str], ...]) -> float:
 
 def _labels(labels: tuple[tuple[str, str], ...]) -> str:
     escaped = {"\\": r"\\", "\n": r"\n", '"': r"\""}
-    written = (f'{name}="{"".join(escaped.get(char, char) for char in text)}"' for name, text in labels)
+    written = (
+        f'{name}="{"".join(escaped.get(char, char) for char in text)}"' for name, text in labels
+    )
     return f"{{{','.join(written)}}}" if labels else ""
 
 
@@ -84,12 +113,16 @@ def _number(value: float) -> str:
 
 
 def text_of(series: Sequence[Series], at: float, within_s: float) -> str:
-    """The last value of every series up to `at`, none older than `within_s`, as one page with all its labels."""
+    """The last value of every series up to `at`, none older than `within_s`, as one page with all
+    its labels.
+    """
     lines = []
     for one in series:
         points = [point for point in one.points if at - within_s <= point.at <= at]
         if points:
-            labels = labels_of((name, text) for name, text in one.labels.items() if name != "__name__")
+            labels = labels_of(
+                (name, text) for name, text in one.labels.items() if name != "__name__"
+            )
             lines.append(f"{one.name}{_labels(labels)} {_number(points[-1].value)}\n")
     return "".join(lines)
 

@@ -1,8 +1,11 @@
-"""Which replicas there were: series grouped by the labels that Prometheus put on them, whatever relabelling left of these.
+"""Which replicas there were: series grouped by the labels that Prometheus put on them, whatever
+relabelling left of these.
 
-A gauge of vLLM carries `engine` and `model_name` of its own; everything else on it came with the target:
+A gauge of vLLM carries `engine` and `model_name` of its own; everything else on it came with the
+target:
 
-    vllm:num_requests_running{engine="0", model_name="m", | namespace="inference", pod="vllm-0", instance="10.0.0.7:8000", job="vllm"}
+    vllm:num_requests_running{engine="0", model_name="m", | namespace="inference", pod="vllm-0",
+    instance="10.0.0.7:8000", job="vllm"}
                               the engine's own            | the target's: they are the same on every series of one scrape
 """
 
@@ -17,30 +20,48 @@ from barostat.core.units import many
 from barostat.judge.history.series import Series
 
 ENGINES_LABELS = ("engine", "model_name", "pid")
-OWN_LABELS = frozenset({"__name__", *ENGINES_LABELS, *(f"exported_{name}" for name in ENGINES_LABELS)})
-"""The engine's own. Prometheus renames one that the target has as well: a pod's label `engine: vllm`, put on by a labelmap."""
+OWN_LABELS = frozenset(
+    {"__name__", *ENGINES_LABELS, *(f"exported_{name}" for name in ENGINES_LABELS)}
+)
+"""The engine's own. Prometheus renames one that the target has as well: a pod's label `engine:
+vllm`, put on by a labelmap.
+"""
 POD_LABELS = ("exported_pod", "pod", "kubernetes_pod_name", "pod_name", "kubernetes_pod")
 NAMESPACE_LABELS = ("exported_namespace", "namespace", "kubernetes_namespace")
 RAY_LABELS = ("ReplicaId", "WorkerId")
-"""Ray's agent on a node shows what all engines on it have told it: one target, and engines apart by these.
+"""Ray's agent on a node shows what all engines on it have told it: one target, and engines apart by
+these.
 
-Source: vLLM 0.11 to 0.33 v1/metrics/ray_wrappers.py (ReplicaId within Ray Serve); Ray's metrics agent (WorkerId).
+Source: vLLM 0.11 to 0.33 v1/metrics/ray_wrappers.py (ReplicaId within Ray Serve); Ray's metrics
+agent (WorkerId).
 """
-CLUSTER_LABELS = ("cluster", "k8s_cluster", "cluster_name", "k8s_cluster_name", "kubernetes_cluster")
+CLUSTER_LABELS = (
+    "cluster",
+    "k8s_cluster",
+    "cluster_name",
+    "k8s_cluster_name",
+    "kubernetes_cluster",
+)
 WHO_ASKS = frozenset({
     "job", "endpoint", "service", "container", "prometheus", "prometheus_replica", "__replica__", "replica", "receive", "scrape_job",
     "metrics_path", "node", "tenant_id",
 })  # fmt: skip
-"""Labels that say by which way a target was scraped, not which target it is: two of these are two looks at one engine."""
+"""Labels that say by which way a target was scraped, not which target it is: two of these are two
+looks at one engine.
+"""
 
-_OF_TARGET = frozenset({"job", "instance", "prometheus", "prometheus_replica", "__replica__", *CLUSTER_LABELS})
+_OF_TARGET = frozenset(
+    {"job", "instance", "prometheus", "prometheus_replica", "__replica__", *CLUSTER_LABELS}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedReplica:
-    """One target. `labels`: those that the target's scrape carries. `at`: instants of its scrapes, ascending, unix seconds.
+    """One target. `labels`: those that the target's scrape carries. `at`: instants of its scrapes,
+    ascending, unix seconds.
 
-    `others`: labels that other targets have and this one has not: what carries one of them is not its, although its labels select it.
+    `others`: labels that other targets have and this one has not: what carries one of them is not
+    its, although its labels select it.
     """
 
     name: str
@@ -66,9 +87,11 @@ class RememberedReplica:
 
     @property
     def target(self) -> Mapping[str, str]:
-        """The labels that name the scrape itself, as its `up` has them, too; none where the address was taken away.
+        """The labels that name the scrape itself, as its `up` has them, too; none where the address
+        was taken away.
 
-        The others may have been added to samples or taken from them (`metric_relabel_configs`), which `up` never passes through.
+        The others may have been added to samples or taken from them (`metric_relabel_configs`),
+        which `up` never passes through.
         """
         kept = {name: text for name, text in self.labels.items() if name in _OF_TARGET}
         return kept if "instance" in kept else {}
@@ -85,16 +108,27 @@ def first_of(labels: Mapping[str, str], names: Iterable[str]) -> str:
     return next((labels[name] for name in names if labels.get(name)), "")
 
 
-def remembered_replicas(gauges: Sequence[Series], since: float = 0.0) -> tuple[list[RememberedReplica], list[str]]:
-    """The replicas behind the series of one gauge, by name, and what is odd about their labels, a sentence each.
+def remembered_replicas(
+    gauges: Sequence[Series], since: float = 0.0
+) -> tuple[list[RememberedReplica], list[str]]:
+    """The replicas behind the series of one gauge, by name, and what is odd about their labels, a
+    sentence each.
 
-    One target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica: the way with more points from `since`
-    on is taken. What was before tells nothing then: the labels of a target may have changed in the meantime.
+    One target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica:
+    the way with more points from `since` on is taken. What was before tells nothing then: the
+    labels of a target may have changed in the meantime.
     """
     targets: dict[tuple[tuple[str, str], ...], list[Series]] = {}
     for one in gauges:
-        targets.setdefault(tuple(sorted((name, text) for name, text in one.labels.items() if name not in OWN_LABELS)), []).append(one)
-    ways: dict[tuple[tuple[str, str], ...], list[tuple[tuple[tuple[str, str], ...], list[Series]]]] = {}
+        targets.setdefault(
+            tuple(
+                sorted((name, text) for name, text in one.labels.items() if name not in OWN_LABELS)
+            ),
+            [],
+        ).append(one)
+    ways: dict[
+        tuple[tuple[str, str], ...], list[tuple[tuple[tuple[str, str], ...], list[Series]]]
+    ] = {}
     for labels, found in targets.items():
         ways.setdefault(_identity(dict(labels)), []).append((labels, found))
     problems, kept = [], []
@@ -104,9 +138,12 @@ def remembered_replicas(gauges: Sequence[Series], since: float = 0.0) -> tuple[l
         several = [way[2:] for way in counted if way[0]] or [best]
         kept.append(best)
         if len(several) > 1:
-            apart = sorted({name for labels, _ in several for name, _ in set(labels) ^ set(best[0])})
+            apart = sorted(
+                {name for labels, _ in several for name, _ in set(labels) ^ set(best[0])}
+            )
             problems.append(
-                f"{_name(dict(best[0]))} is there {len(several)} times (they differ in {', '.join(apart)}): one of them is taken"
+                f"{_name(dict(best[0]))} is there {len(several)} times (they differ in "
+                f"{', '.join(apart)}): one of them is taken"
             )
     problems += _blurred(kept)
     named = {name for labels in targets for name, _ in labels}
@@ -116,11 +153,15 @@ def remembered_replicas(gauges: Sequence[Series], since: float = 0.0) -> tuple[l
 
 def _points(found: Sequence[Series], since: float) -> tuple[int, int]:
     """How many points there are from then on, and how many in all."""
-    return sum(point.at >= since for one in found for point in one.points), sum(len(one.points) for one in found)
+    return sum(point.at >= since for one in found for point in one.points), sum(
+        len(one.points) for one in found
+    )
 
 
 def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What tells one engine from another: pod and address where they are there, else all that is left."""
+    """What tells one engine from another: pod and address where they are there, else all that is
+    left.
+    """
     pod, instance = first_of(labels, POD_LABELS), labels.get("instance", "")
     if pod or instance:
         return (
@@ -130,33 +171,63 @@ def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
             ("cluster", first_of(labels, CLUSTER_LABELS)),
             ("ray", first_of(labels, RAY_LABELS)),
         )
-    return tuple(sorted((name, text) for name, text in labels.items() if name not in WHO_ASKS - {"job", "service"}))
+    return tuple(
+        sorted(
+            (name, text)
+            for name, text in labels.items()
+            if name not in WHO_ASKS - {"job", "service"}
+        )
+    )
 
 
 def _blurred(kept: Sequence[tuple[tuple[tuple[str, str], ...], list[Series]]]) -> list[str]:
     """A sentence where the labels no longer tell replicas apart."""
-    blurred = [labels for labels, _ in kept if not first_of(dict(labels), POD_LABELS) and not dict(labels).get("instance")]
+    blurred = [
+        labels
+        for labels, _ in kept
+        if not first_of(dict(labels), POD_LABELS) and not dict(labels).get("instance")
+    ]
     if not blurred:
         return []
     several = many(len(blurred), "group")
-    return [f"{several} of series carries neither pod nor instance (relabelled or aggregated): replicas may be merged here"]
+    return [
+        (
+            f"{several} of series carries neither pod nor instance (relabelled or aggregated): "
+            "replicas may be merged here"
+        )
+    ]
 
 
-def _replica(labels: Mapping[str, str], found: Sequence[Series], named: Iterable[str]) -> RememberedReplica:
+def _replica(
+    labels: Mapping[str, str], found: Sequence[Series], named: Iterable[str]
+) -> RememberedReplica:
     instants = sorted({point.at for one in found for point in one.points})
-    models = sorted({model for one in found if (model := first_of(one.labels, ("exported_model_name", "model_name")))})
-    return RememberedReplica(_name(labels), labels, tuple(instants), tuple(models), frozenset(named) - frozenset(labels))
+    models = sorted(
+        {
+            model
+            for one in found
+            if (model := first_of(one.labels, ("exported_model_name", "model_name")))
+        }
+    )
+    return RememberedReplica(
+        _name(labels), labels, tuple(instants), tuple(models), frozenset(named) - frozenset(labels)
+    )
 
 
 def _name(labels: Mapping[str, str]) -> str:
-    return first_of(labels, POD_LABELS) or first_of(labels, ("instance", "job", "service")) or "all of it"
+    return (
+        first_of(labels, POD_LABELS)
+        or first_of(labels, ("instance", "job", "service"))
+        or "all of it"
+    )
 
 
 def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[RememberedReplica]:
-    """The same, with so much in front of a name (or behind it) that no two are called alike, ordered by name.
+    """The same, with so much in front of a name (or behind it) that no two are called alike,
+    ordered by name.
 
-    The only one that is still there `since` then has the bare name: a pod that came back at another address goes on under its own.
-    `platform.pods.pod_place` finds the pod in each of these names.
+    The only one that is still there `since` then has the bare name: a pod that came back at another
+    address goes on under its own. `platform.pods.pod_place` finds the pod in each of these names.
     """
     spaces = {one.namespace for one in replicas if one.namespace}
     clusters = {one.cluster for one in replicas}
@@ -164,7 +235,9 @@ def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[Re
     for one in replicas:
         cluster = one.cluster if len(clusters) > 1 else ""
         namespace = one.namespace if len(spaces) > 1 or cluster else ""
-        alike.setdefault("/".join(part for part in (cluster, namespace, one.name) if part), []).append(one)
+        alike.setdefault(
+            "/".join(part for part in (cluster, namespace, one.name) if part), []
+        ).append(one)
     found = []
     for name, several in alike.items():
         there = [one for one in several if any(at >= since for at in one.at)]
@@ -174,7 +247,9 @@ def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[Re
 
 
 def _told_apart(several: Sequence[RememberedReplica]) -> list[str]:
-    """What stands behind the name of each: nothing for a single one, else the port, the address, Ray's id, or the labels that differ."""
+    """What stands behind the name of each: nothing for a single one, else the port, the address,
+    Ray's id, or the labels that differ.
+    """
     if len(several) == 1:
         return [""]
     ports = [one.labels.get("instance", "").rpartition(":")[2] for one in several]
@@ -185,4 +260,7 @@ def _told_apart(several: Sequence[RememberedReplica]) -> list[str]:
         if len(set(told)) == len(several) and all(told):
             return [f"@{text}" for text in told]
     shared = set.intersection(*(set(one.labels.items()) for one in several))
-    return [f"@{','.join(f'{name}={text}' for name, text in sorted(set(one.labels.items()) - shared))}" for one in several]
+    return [
+        f"@{','.join(f'{name}={text}' for name, text in sorted(set(one.labels.items()) - shared))}"
+        for one in several
+    ]

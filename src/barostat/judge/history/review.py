@@ -1,7 +1,9 @@
-"""The capacity review: what the fleet has, what traffic asks of it, how often it hurt, when it will not fit, and how many replicas that is.
+"""The capacity review: what the fleet has, what traffic asks of it, how often it hurt, when it will
+not fit, and how many replicas that is.
 
-Demand is measured in pools: the KV that running requests hold, and what those that wait would hold if they ran as well (as much each as
-one that runs). A full pool bounds the first and not the sum, so that demand is seen above what there is.
+Demand is measured in pools: the KV that running requests hold, and what those that wait would hold
+if they ran as well (as much each as one that runs). A full pool bounds the first and not the sum,
+so that demand is seen above what there is.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Points = tuple[Point, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was asked of the history, step by step: sums over the fleet by name, and histograms as their buckets' gains."""
+    """What was asked of the history, step by step: sums over the fleet by name, and histograms as
+    their buckets' gains.
+    """
 
     start: float
     end: float
@@ -44,7 +48,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Lengths or latencies over the whole time. None: nothing was observed. `beyond`: the 99th percentile lies above the last bucket."""
+    """Lengths or latencies over the whole time. None: nothing was observed. `beyond`: the 99th
+    percentile lies above the last bucket.
+    """
 
     p50: float
     p95: float
@@ -75,9 +81,11 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Replicas that the peak needs with headroom, now and at the end of the horizon (None: cannot be told).
+    """Replicas that the peak needs with headroom, now and at the end of the horizon (None: cannot
+    be told).
 
-    `have`: what the peak had, or what there is at the end if that is more: of an autoscaled fleet the end says what the hour asked for.
+    `have`: what the peak had, or what there is at the end if that is more: of an autoscaled fleet
+    the end says what the hour asked for.
     """
 
     now: int
@@ -120,7 +128,11 @@ def review(kept: Kept) -> Review:
         kept,
         replicas,
         (sum(requests) / len(requests), max(requests)) if requests else None,
-        {name: shape for name, series in kept.buckets.items() if (shape := shape_of(series)) is not None},
+        {
+            name: shape
+            for name, series in kept.buckets.items()
+            if (shape := shape_of(series)) is not None
+        },
         by_hour(kept.line("requests_per_s")),
         peak,
         peaks,
@@ -138,12 +150,21 @@ def _there(kept: Kept, at: float, otherwise: int) -> int:
 
 def shape_of(series: Sequence[Series]) -> Shape | None:
     """Quantiles of what the buckets gained in all the time."""
-    whole: Histogram | None = histogram([(one.labels, sum(point.value for point in one.points if point.value > 0)) for one in series])
+    whole: Histogram | None = histogram(
+        [
+            (one.labels, sum(point.value for point in one.points if point.value > 0))
+            for one in series
+        ]
+    )
     if whole is None:
         return None
     found = [quantile(whole, share) for share in (0.5, 0.95, 0.99)]
     p50, p95, p99 = found
-    return None if p50 is None or p95 is None or p99 is None else Shape(p50.value, p95.value, p99.value, p99.beyond)
+    return (
+        None
+        if p50 is None or p95 is None or p99 is None
+        else Shape(p50.value, p95.value, p99.value, p99.beyond)
+    )
 
 
 def by_hour(points: Sequence[Point]) -> tuple[Hour, ...]:
@@ -155,18 +176,31 @@ def by_hour(points: Sequence[Point]) -> tuple[Hour, ...]:
 
 
 def harm_of(kept: Kept) -> Harm:
-    """Preemptions and queues within the time, and the step that was worst: most preemptions, else the longest queue."""
-    preempted, waiting, requests = kept.line("preemptions"), kept.line("waiting"), kept.line("requests_per_s")
+    """Preemptions and queues within the time, and the step that was worst: most preemptions, else
+    the longest queue.
+    """
+    preempted, waiting, requests = (
+        kept.line("preemptions"),
+        kept.line("waiting"),
+        kept.line("requests_per_s"),
+    )
     hours = len(kept.line("replicas")) * kept.step_s / HOUR_S
     total = sum(point.value for point in preempted) if preempted else None
     finished = sum(point.value for point in requests) * kept.step_s
     worst = next(
-        (max(line, key=lambda point: point.value) for line in (preempted, waiting) if line and max(p.value for p in line) > 0.5), None
+        (
+            max(line, key=lambda point: point.value)
+            for line in (preempted, waiting)
+            if line and max(p.value for p in line) > 0.5
+        ),
+        None,
     )
     return Harm(
         total,
         1000 * total / finished if total is not None and finished > 0 else None,
-        sum(point.value >= 0.5 for point in preempted) * kept.step_s / HOUR_S if preempted else None,
+        sum(point.value >= 0.5 for point in preempted) * kept.step_s / HOUR_S
+        if preempted
+        else None,
         sum(point.value >= 0.5 for point in waiting) * kept.step_s / HOUR_S if waiting else None,
         hours,
         worst.at if worst is not None else None,
@@ -179,5 +213,7 @@ def _need(peak: Point, grown: Growth | CannotTell, have: int) -> Need:
 
     if not isinstance(grown, Growth):
         return Need(replicas(peak.value), None, have)
-    low, high = (max(0.0, grown.level + per_day * grown.days) for per_day in (grown.low, grown.high))
+    low, high = (
+        max(0.0, grown.level + per_day * grown.days) for per_day in (grown.low, grown.high)
+    )
     return Need(replicas(peak.value), (replicas(low), replicas(high)), have)

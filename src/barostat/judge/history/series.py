@@ -13,7 +13,9 @@ _SCRAPED_EVERY_S, _AT_LEAST_S = 60.0, 15.0
 
 
 class Series(NamedTuple):
-    """Labels (`__name__` among them where the query keeps it) and points, ascending in time. Units: points at unix seconds."""
+    """Labels (`__name__` among them where the query keeps it) and points, ascending in time. Units:
+    points at unix seconds.
+    """
 
     labels: Mapping[str, str]
     points: tuple[Point, ...]
@@ -30,11 +32,18 @@ def named(series: Iterable[Series], name: str) -> list[Series]:
 
 
 def of_now(series: Sequence[Series]) -> list[Series]:
-    """Those that the newest scrape still had. A reason is a series of its own, which ends with it; a range still holds its last points."""
+    """Those that the newest scrape still had. A reason is a series of its own, which ends with it;
+    a range still holds its last points.
+    """
     held = [one for one in series if one.points]
     if not held:
         return []
     newest = max(one.points[-1].at for one in held)
-    steps = [later.at - earlier.at for one in held for earlier, later in pairwise(one.points) if later.at > earlier.at]
+    steps = [
+        later.at - earlier.at
+        for one in held
+        for earlier, later in pairwise(one.points)
+        if later.at > earlier.at
+    ]
     patience_s = max(_AT_LEAST_S, 1.5 * (median(steps) if steps else _SCRAPED_EVERY_S))
     return [one for one in held if one.points[-1].at >= newest - patience_s]

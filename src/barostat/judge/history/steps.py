@@ -1,4 +1,6 @@
-"""A range of the past, step by step: what each replica was diagnosed as, and the fleet's figures at that time."""
+"""A range of the past, step by step: what each replica was diagnosed as, and the fleet's figures at
+that time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class ReplicaSeen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was seen from `start` to `end`, unix seconds. `figures`: by the names of `FIGURES`; what was not measured is not there."""
+    """What was seen from `start` to `end`, unix seconds. `figures`: by the names of `FIGURES`; what
+    was not measured is not there.
+    """
 
     start: float
     end: float
@@ -37,7 +41,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of a step. `signal`: where it is from; `of_points`: what becomes of one replica's points; `together`: of the replicas'."""
+    """One number of a step. `signal`: where it is from; `of_points`: what becomes of one replica's
+    points; `together`: of the replicas'.
+    """
 
     name: str
     title: str
@@ -60,15 +66,30 @@ def _high(signal: Signal) -> float:
 
 
 FIGURES: tuple[Figure, ...] = (
-    Figure("requestsPerSecond", "Requests finished per second", "1/s", "finished_per_s", _of_all, sum),
-    Figure("promptTokensMean", "Prompt tokens, mean", "tokens", "prompt_tokens_mean", _of_all, _mean),
-    Figure("outputTokensMean", "Output tokens, mean", "tokens", "output_tokens_mean", _of_all, _mean),
+    Figure(
+        "requestsPerSecond", "Requests finished per second", "1/s", "finished_per_s", _of_all, sum
+    ),
+    Figure(
+        "promptTokensMean", "Prompt tokens, mean", "tokens", "prompt_tokens_mean", _of_all, _mean
+    ),
+    Figure(
+        "outputTokensMean", "Output tokens, mean", "tokens", "output_tokens_mean", _of_all, _mean
+    ),
     Figure("running", "Running", "count", "running_requests", _of_all, sum),
     Figure("waiting", "Waiting", "count", "waiting_requests", _of_all, sum),
     Figure("kvUsageRatio", "KV usage, mean", "ratio", "kv_usage_ratio", _of_all, _mean),
     Figure("kvUsageHighRatio", "KV usage, highest", "ratio", "kv_usage_ratio", _high, max),
-    Figure("preemptionsPerSecond", "Preemptions per second", "1/s", "preemptions_per_s", _of_all, sum),
-    Figure("outputTokensPerSecond", "Output tokens per second", "tokens/s", "generation_tokens_per_s", _of_all, sum),
+    Figure(
+        "preemptionsPerSecond", "Preemptions per second", "1/s", "preemptions_per_s", _of_all, sum
+    ),
+    Figure(
+        "outputTokensPerSecond",
+        "Output tokens per second",
+        "tokens/s",
+        "generation_tokens_per_s",
+        _of_all,
+        sum,
+    ),
     Figure("ttftP99Seconds", "TTFT p99, worst replica", "s", "ttft_p99_s", _high, max),
     Figure("itlP99Seconds", "ITL p99, worst replica", "s", "itl_p99_s", _high, max),
 )
@@ -79,12 +100,18 @@ def step_of(found: Examination, start: float, end: float) -> Step:
     windows = [window for by_engine in found.windows.values() for window in by_engine.values()]
     figures: dict[str, float] = {}
     for figure in FIGURES:
-        signals = [signal for window in windows if (signal := window.signals.get(figure.signal)) is not None]
+        signals = [
+            signal
+            for window in windows
+            if (signal := window.signals.get(figure.signal)) is not None
+        ]
         within = [cut for signal in signals if (cut := signal.since(start)) is not None]
         if within:
             figures[figure.name] = figure.together([figure.of_points(signal) for signal in within])
     figures["replicas"] = float(len(found.report.replicas))
-    replicas = tuple(ReplicaSeen(one.name, one.diagnosis, one.next) for one in found.report.replicas)
+    replicas = tuple(
+        ReplicaSeen(one.name, one.diagnosis, one.next) for one in found.report.replicas
+    )
     return Step(start, end, found.report.fleet, replicas, figures)
 
 

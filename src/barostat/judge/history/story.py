@@ -1,4 +1,5 @@
-"""The story of a range: when harm began and ended, what it was, what changed before it, and the figures before, during and after.
+"""The story of a range: when harm began and ended, what it was, what changed before it, and the
+figures before, during and after.
 
 ok ok ok | kv-preemption-thrash x 5 | kv-admission-queueing x 2 | ok ok
          ^ onset: between this step's start and end             ^ end
@@ -17,12 +18,18 @@ from barostat.judge.history.steps import ReplicaSeen, Step, mean_figures
 
 CHANGED_RATIO = 1.3
 """A figure of the traffic that is so much larger than before may be what set it off."""
-_TRAFFIC = (("requestsPerSecond", "requests per second"), ("promptTokensMean", "prompt tokens"), ("outputTokensMean", "output tokens"))
+_TRAFFIC = (
+    ("requestsPerSecond", "requests per second"),
+    ("promptTokensMean", "prompt tokens"),
+    ("outputTokensMean", "output tokens"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Steps without a gap that have one fleet diagnosis. `replicas`: how many had it at its widest, of `of` that were there."""
+    """Steps without a gap that have one fleet diagnosis. `replicas`: how many had it at its widest,
+    of `of` that were there.
+    """
 
     start: float
     end: float
@@ -41,9 +48,11 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that is told of a range. `onset` and `end`: the stretch within which harm began and ended; None where it did not, or not here.
+    """All that is told of a range. `onset` and `end`: the stretch within which harm began and
+    ended; None where it did not, or not here.
 
-    `trigger`: what the first harmful diagnosis names; `changed`: what of the traffic was otherwise than before, a sentence each.
+    `trigger`: what the first harmful diagnosis names; `changed`: what of the traffic was otherwise
+    than before, a sentence each.
     """
 
     episodes: tuple[Episode, ...]
@@ -62,20 +71,29 @@ class Story:
 
 def story_of(steps: Sequence[Step]) -> Story:
     """The story that the steps tell; they ascend in time."""
-    stretches = accumulate((int(later.start > earlier.end + 1) for earlier, later in pairwise(steps)), initial=0)
+    stretches = accumulate(
+        (int(later.start > earlier.end + 1) for earlier, later in pairwise(steps)), initial=0
+    )
     told = zip(stretches, steps, strict=False)
     episodes = tuple(
         _episode([step for _, step in group])
-        for _, group in groupby(told, key=lambda one: (one[0], one[1].fleet.cause, one[1].fleet.variant, one[1].harmful))
+        for _, group in groupby(
+            told, key=lambda one: (one[0], one[1].fleet.cause, one[1].fleet.variant, one[1].harmful)
+        )
     )
-    untold_s = sum(one.end - one.start for one in episodes if one.cause == "unknown" and not one.harmful)
+    untold_s = sum(
+        one.end - one.start for one in episodes if one.cause == "unknown" and not one.harmful
+    )
     harmful = [place for place, step in enumerate(steps) if step.harmful]
     if not harmful:
         return Story(episodes, before=mean_figures(steps), untold_s=untold_s)
     first, last = harmful[0], harmful[-1]
     before, during, after = steps[:first], [steps[place] for place in harmful], steps[last + 1 :]
     worst = max(during, key=lambda step: badness(step.fleet))
-    main = max((one for one in episodes if one.harmful), key=lambda one: (one.severity == worst.fleet.severity, one.end - one.start))
+    main = max(
+        (one for one in episodes if one.harmful),
+        key=lambda one: (one.severity == worst.fleet.severity, one.end - one.start),
+    )
     seen = _seen_worst(worst)
     figures_before, figures_during = mean_figures(before), mean_figures(during)
     return Story(
@@ -95,7 +113,9 @@ def story_of(steps: Sequence[Step]) -> Story:
 
 def _episode(steps: Sequence[Step]) -> Episode:
     worst = max(steps, key=lambda step: badness(step.fleet))
-    counts = [Counter(one.diagnosis.cause for one in step.replicas)[step.fleet.cause] for step in steps]
+    counts = [
+        Counter(one.diagnosis.cause for one in step.replicas)[step.fleet.cause] for step in steps
+    ]
     seen = _seen_worst(worst)
     return Episode(
         steps[0].start,
@@ -112,12 +132,21 @@ def _episode(steps: Sequence[Step]) -> Episode:
 def _seen_worst(step: Step) -> ReplicaSeen | None:
     """The replica whose diagnosis is the fleet's."""
     return max(
-        (one for one in step.replicas if one.diagnosis.cause == step.fleet.cause), key=lambda one: badness(one.diagnosis), default=None
+        (one for one in step.replicas if one.diagnosis.cause == step.fleet.cause),
+        key=lambda one: badness(one.diagnosis),
+        default=None,
     )
 
 
 def _trigger(step: Step) -> Trigger | None:
-    return next((one.diagnosis.trigger for one in step.replicas if one.diagnosis.trigger is not None and step.harmful), None)
+    return next(
+        (
+            one.diagnosis.trigger
+            for one in step.replicas
+            if one.diagnosis.trigger is not None and step.harmful
+        ),
+        None,
+    )
 
 
 def _changed(before: Mapping[str, float], during: Mapping[str, float]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""What came of the requests that were sent, in the numbers that people compare, and whether the sender itself kept up.
+"""What came of the requests that were sent, in the numbers that people compare, and whether the
+sender itself kept up.
 
-Units: seconds since the run began; tokens. Latencies count from the instant at which a request was due: what the sender itself was late
-is in them, and told beside them.
+Units: seconds since the run began; tokens. Latencies count from the instant at which a request was
+due: what the sender itself was late is in them, and told beside them.
 """
 
 from __future__ import annotations
@@ -20,18 +21,24 @@ Fate = Literal["ok", "refused", "error", "cut"]
 REFUSING = frozenset({400, 413, 422, 429, 503})
 """The server said no on purpose; any other status that is no 200 is an error."""
 _STEPS_PER_E = 200.0
-"""Gaps are kept as their logarithm in these steps: half a percent of resolution, whatever the number of tokens."""
+"""Gaps are kept as their logarithm in these steps: half a percent of resolution, whatever the
+number of tokens.
+"""
 _SHORTEST_S = 1e-6
 _BINS = 60
 _SETTLED_S = 2.0
 LATE_S, LATE_RATIO, LAG_S, BUSY_RATIO = 0.010, 0.05, 0.050, 0.9
-"""The sender keeps up while its sends are at most so late at p99, or so little beside the median time to the first token that it does not
-show; while its loop comes to timers in time; and while its core has time left."""
+"""The sender keeps up while its sends are at most so late at p99, or so little beside the median
+time to the first token that it does not show; while its loop comes to timers in time; and while its
+core has time left.
+"""
 
 
 @dataclass(slots=True)
 class Sent:
-    """One request. Mutable until it has ended. `produced` tokens came in `events`; `counted_input`: prompt tokens as the engine counts."""
+    """One request. Mutable until it has ended. `produced` tokens came in `events`; `counted_input`:
+    prompt tokens as the engine counts.
+    """
 
     due_s: float
     sent_s: float
@@ -63,7 +70,12 @@ class Gaps:
 
     def spread(self) -> Spread:
         """The distribution in seconds."""
-        return spread_of_counted({round(math.exp(step / _STEPS_PER_E) * NS): count for step, count in self.counts.items()})
+        return spread_of_counted(
+            {
+                round(math.exp(step / _STEPS_PER_E) * NS): count
+                for step, count in self.counts.items()
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,9 @@ class Reading:
 
 @dataclass(slots=True)
 class Collected:
-    """One run, unjudged. Mutable while it goes on. `lags_s`: how late the event loop came to a timer; `cpu_s`: the sender's own."""
+    """One run, unjudged. Mutable while it goes on. `lags_s`: how late the event loop came to a
+    timer; `cpu_s`: the sender's own.
+    """
 
     sent: list[Sent] = field(default_factory=list)
     gaps: Gaps = field(default_factory=Gaps)
@@ -93,8 +107,9 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Whether the sender kept its schedule. `trouble`: why its figures are not the engine's alone, empty where they are; `overloaded`: not
-    even the load was what was meant."""
+    """Whether the sender kept its schedule. `trouble`: why its figures are not the engine's alone,
+    empty where they are; `overloaded`: not even the load was what was meant.
+    """
 
     late: Spread
     late_ratio: float
@@ -106,7 +121,9 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the run: requests sent and answered per second, under way at its end, and the time to first tokens in it."""
+    """A part of the run: requests sent and answered per second, under way at its end, and the time
+    to first tokens in it.
+    """
 
     at_s: float
     sent_per_s: float
@@ -128,9 +145,11 @@ class EngineFigures:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One run. Rates are over `duration_s`; `good`: kept the service level; `tpot`: a request's mean time per token after its first.
+    """One run. Rates are over `duration_s`; `good`: kept the service level; `tpot`: a request's
+    mean time per token after its first.
 
-    `input_off_ratio`: prompt tokens as the engine counted them over those that were asked for, less 1.
+    `input_off_ratio`: prompt tokens as the engine counted them over those that were asked for, less
+    1.
     """
 
     duration_s: float
@@ -176,7 +195,11 @@ def figures(run: Collected, slo: Slo | None = None) -> Figures:
         refused=fates["refused"],
         errors=fates["error"],
         cut=fates["cut"],
-        reasons=dict(Counter(one.reason for one in run.sent if one.fate in ("refused", "error")).most_common()),
+        reasons=dict(
+            Counter(
+                one.reason for one in run.sent if one.fate in ("refused", "error")
+            ).most_common()
+        ),
         good=good,
         sent_per_s=len(run.sent) / over_s,
         ok_per_s=len(done) / over_s,
@@ -189,7 +212,11 @@ def figures(run: Collected, slo: Slo | None = None) -> Figures:
         e2e=spread(one.ended_s - one.due_s for one in done if one.ended_s is not None),
         peak=run.peak,
         tokens_per_event=produced / events if events else None,
-        input_off_ratio=sum(one.counted_input or 0 for one in counted) / sum(one.input_tokens for one in counted) - 1 if counted else None,
+        input_off_ratio=sum(one.counted_input or 0 for one in counted)
+        / sum(one.input_tokens for one in counted)
+        - 1
+        if counted
+        else None,
         keeping=keeping(run),
         engine=_engine(run.readings),
         stretches=tuple(_stretches(run)),
@@ -211,10 +238,14 @@ def keeping(run: Collected) -> Keeping:
     trouble = ""
     if (told.p99 or 0.0) > bound_s:
         trouble = (
-            f"{ratio:.1%} of the requests were sent more than {figure(bound_s * 1000)} ms late (p99 {figure((told.p99 or 0) * 1000)} ms)"
+            f"{ratio:.1%} of the requests were sent more than {figure(bound_s * 1000)} ms late "
+            f"(p99 {figure((told.p99 or 0) * 1000)} ms)"
         )
     elif lagged:
-        trouble = f"the event loop was {(lag or 0) * 1000:.0f} ms late at p99, and so are the times that it took"
+        trouble = (
+            f"the event loop was {(lag or 0) * 1000:.0f} ms late at p99, and so are the times "
+            "that it took"
+        )
     elif busy:
         trouble = f"the sender took {cpu:.0%} of its one core"
     return Keeping(told, ratio, lag, cpu, trouble, lagged or busy)
@@ -258,7 +289,13 @@ def _stretches(run: Collected) -> Iterator[Stretch]:
     for place in range(_BINS):
         under_way += begun[place] - ended[place]
         waited = spread(firsts.get(place, ())).p99
-        yield Stretch((place + 0.5) * width_s, begun[place] / width_s, ended[place] / width_s, under_way, waited)
+        yield Stretch(
+            (place + 0.5) * width_s,
+            begun[place] / width_s,
+            ended[place] / width_s,
+            under_way,
+            waited,
+        )
 
 
 def _bin(at_s: float, width_s: float) -> int:

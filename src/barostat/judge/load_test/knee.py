@@ -1,4 +1,6 @@
-"""Where the knee is: the highest load that keeps the service level, by bisection, with the interval that it lies in."""
+"""Where the knee is: the highest load that keeps the service level, by bisection, with the interval
+that it lies in.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One load that was tried. `lost`: why it does not hold, empty where it does; `unsure`: why that cannot be told, empty where it can."""
+    """One load that was tried. `lost`: why it does not hold, empty where it does; `unsure`: why
+    that cannot be told, empty where it can.
+    """
 
     per_s: float
     lost: str
@@ -35,7 +39,9 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The interval in requests per second. None: no load that held (or none that did not) was found. `tried`: by their rate."""
+    """The interval in requests per second. None: no load that held (or none that did not) was
+    found. `tried`: by their rate.
+    """
 
     held_per_s: float | None
     lost_per_s: float | None
@@ -48,10 +54,12 @@ class Knee:
 
 
 class Bisection:
-    """Which load is tried next. Mutable. Ends when the interval is narrower than `within_ratio`, or after so many trials.
+    """Which load is tried next. Mutable. Ends when the interval is narrower than `within_ratio`, or
+    after so many trials.
 
-    A load a little above what an engine can keep up with passes a short trial: its queue has no time to grow until the service level is
-    lost. So what held is tried again, longer, before it is the knee; where that is lost, the search goes on below it with trials as long.
+    A load a little above what an engine can keep up with passes a short trial: its queue has no
+    time to grow until the service level is lost. So what held is tried again, longer, before it is
+    the knee; where that is lost, the search goes on below it with trials as long.
     """
 
     def __init__(self, start_per_s: float, *, within_ratio: float = 0.04, trials: int = 10) -> None:
@@ -61,7 +69,9 @@ class Bisection:
 
     @property
     def knee(self) -> Knee:
-        """What is known by now. A load above one that was lost does not count as held: luck is no capacity."""
+        """What is known by now. A load above one that was lost does not count as held: luck is no
+        capacity.
+        """
         lost = min((one.per_s for one in self._tried if one.lost), default=None)
         holding = (one.per_s for one in self._tried if not one.lost and not one.unsure)
         held = max((per_s for per_s in holding if lost is None or per_s < lost), default=None)
@@ -73,13 +83,19 @@ class Bisection:
         self._left -= 1
 
     def following(self) -> Trial | None:
-        """The load to try, None where enough is known, or where the sender does not keep up above what held."""
+        """The load to try, None where enough is known, or where the sender does not keep up above
+        what held.
+        """
         knee = self.knee
         held, lost = knee.held_per_s, knee.lost_per_s
         if self._left <= 0:
             return None
         if (unsure := knee.unsure) is not None:
-            return None if held is not None else self._trial(min(unsure.per_s, lost or math.inf) / _OUTWARDS)
+            return (
+                None
+                if held is not None
+                else self._trial(min(unsure.per_s, lost or math.inf) / _OUTWARDS)
+            )
         if lost is None:
             return self._trial(self._start if held is None else held * _OUTWARDS)
         if held is None:
@@ -98,7 +114,9 @@ class Bisection:
 
 
 def judged(trial: Trial, found: Figures, slo: Slo) -> Tried:
-    """The load as it was found. What the sender itself was late is in its times, and they may not be the engine's; a refusal always is."""
+    """The load as it was found. What the sender itself was late is in its times, and they may not
+    be the engine's; a refusal always is.
+    """
     failed, slow = _failed(found), _slow(found, slo)
     if slow and not failed and found.keeping.trouble:
         unsure = f"{slow}, but the sender did not keep up: {found.keeping.trouble}"
@@ -113,7 +131,11 @@ def lost(found: Figures, slo: Slo) -> str:
 
 def _failed(found: Figures) -> str:
     failed = found.refused + found.errors + found.cut
-    return f"{failed:,} of {found.sent:,} requests refused, failed or not ended" if failed > _FAILED_RATIO * max(1, found.sent) else ""
+    return (
+        f"{failed:,} of {found.sent:,} requests refused, failed or not ended"
+        if failed > _FAILED_RATIO * max(1, found.sent)
+        else ""
+    )
 
 
 def _slow(found: Figures, slo: Slo) -> str:
@@ -125,11 +147,16 @@ def _slow(found: Figures, slo: Slo) -> str:
 
 
 def falls_behind(found: Figures) -> bool:
-    """More are under way in the last quarter of the arrivals than chance explains: the second quarter is what is steady."""
+    """More are under way in the last quarter of the arrivals than chance explains: the second
+    quarter is what is steady.
+    """
     last_at = max((one.at_s for one in found.stretches if one.sent_per_s), default=0.0)
     while_sent = [one.under_way for one in found.stretches if one.at_s <= last_at]
     quarter = len(while_sent) // 4
     if quarter < 2:
         return False
-    early, late = sum(while_sent[quarter : 2 * quarter]) / quarter, sum(while_sent[-quarter:]) / quarter
+    early, late = (
+        sum(while_sent[quarter : 2 * quarter]) / quarter,
+        sum(while_sent[-quarter:]) / quarter,
+    )
     return late > _GROWTH * early + _GROWTH_FROM + math.sqrt(early)

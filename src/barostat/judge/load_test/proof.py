@@ -1,4 +1,6 @@
-"""What the phases of a validation prove: each limit held against what was measured, and the verdict."""
+"""What the phases of a validation prove: each limit held against what was measured, and the
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ from barostat.twin.summary import Slo
 Standing = Literal["pass", "fail", "note", "unknown"]
 Verdict = Literal["pass", "fail", "unknown"]
 PREEMPTED_RATIO = 0.01
-"""Preemptions per request that limits may cost: what is thrown out is computed twice, and limits are there so that it does not happen."""
+"""Preemptions per request that limits may cost: what is thrown out is computed twice, and limits
+are there so that it does not happen.
+"""
 FEW = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One part of the validation: its name, what was sent, and what came of it. `per_slot`: at most as many at once as have a slot."""
+    """One part of the validation: its name, what was sent, and what came of it. `per_slot`: at most
+    as many at once as have a slot.
+    """
 
     name: str
     traffic: str
@@ -50,10 +56,21 @@ class Proof:
     def verdict(self) -> Verdict:
         """Fail where one thing failed; unknown where something could not be told; else pass."""
         standings = {check.standing for check in self.checks}
-        return "fail" if "fail" in standings else "unknown" if "unknown" in standings or not self.phases else "pass"
+        return (
+            "fail"
+            if "fail" in standings
+            else "unknown"
+            if "unknown" in standings or not self.phases
+            else "pass"
+        )
 
 
-def proved(phases: Sequence[Phase], limits: ServingLimits, beyond: Sequence[Check] = (), knee: Knee | None = None) -> Proof:
+def proved(
+    phases: Sequence[Phase],
+    limits: ServingLimits,
+    beyond: Sequence[Check] = (),
+    knee: Knee | None = None,
+) -> Proof:
     """The checks of all phases. `beyond`: what became of requests that the limits do not allow."""
     slo = Slo(limits.spec.slo.ttft_p99_seconds, limits.spec.slo.itl_p99_seconds)
     found = [check for phase in phases for check in _checks(phase, slo)]
@@ -65,19 +82,30 @@ def _checks(phase: Phase, slo: Slo) -> Iterator[Check]:
     name = phase.name
     if found.interrupted:
         yield interrupted(name)
-    # Late sends are in the times that clients waited, and come all at once: with them it may pass, but what fails may be the sender's.
+    # Late sends are in the times that clients waited, and come all at once: with them it may pass,
+    # but what fails may be the sender's.
     missed: Standing = "unknown" if found.keeping.trouble else "fail"
     if found.keeping.trouble:
         standing: Standing = "unknown" if found.keeping.overloaded else "note"
-        yield Check(name, "sender", standing, f"the sender did not keep up: {found.keeping.trouble}")
+        yield Check(
+            name, "sender", standing, f"the sender did not keep up: {found.keeping.trouble}"
+        )
     yield _answered(phase)
     if found.engine is not None:
         thrown = found.engine.preemptions
         most = PREEMPTED_RATIO * max(1, found.sent)
-        told = f"{thrown:,} preemptions for {found.sent:,} requests, KV usage {found.engine.usage_max_ratio:.0%} at most"
+        told = (
+            f"{thrown:,} preemptions for {found.sent:,} requests, KV usage "
+            f"{found.engine.usage_max_ratio:.0%} at most"
+        )
         yield Check(name, "preemptions", "fail" if thrown > most else "pass", told)
     else:
-        yield Check(name, "preemptions", "note", "the engine's metrics cannot be read here: preemptions are not known")
+        yield Check(
+            name,
+            "preemptions",
+            "note",
+            "the engine's metrics cannot be read here: preemptions are not known",
+        )
     for kind, spread, allowed in (("TTFT", found.ttft, slo.ttft_s), ("ITL", found.itl, slo.itl_s)):
         if allowed is None or spread.p99 is None:
             continue
@@ -95,23 +123,45 @@ def interrupted(phase: str) -> Check:
 
 def _answered(phase: Phase) -> Check:
     found = phase.found
-    reasons = ", ".join(f"{count:,} with {reason}" for reason, count in list(found.reasons.items())[:3])
+    reasons = ", ".join(
+        f"{count:,} with {reason}" for reason, count in list(found.reasons.items())[:3]
+    )
     if found.errors or found.refused:
-        failed = f"{found.refused:,} refused and {found.errors:,} failed of {found.sent:,} that the limits allow"
+        failed = (
+            f"{found.refused:,} refused and {found.errors:,} failed of {found.sent:,} that the "
+            "limits allow"
+        )
         return Check(phase.name, "answered", "fail", f"{failed}: {reasons}")
     if found.cut and not found.interrupted:
-        return Check(phase.name, "answered", "fail", f"{found.cut:,} of {found.sent:,} did not end in time")
+        return Check(
+            phase.name, "answered", "fail", f"{found.cut:,} of {found.sent:,} did not end in time"
+        )
     standing: Standing = "unknown" if not found.ok else "pass"
     return Check(phase.name, "answered", standing, f"{found.ok:,} of {found.sent:,} answered")
 
 
 def beyond(name: str, field: str, tokens: int, found: Figures) -> Check:
-    """What became of a request that is longer than the limits allow: refused where something enforces them."""
+    """What became of a request that is longer than the limits allow: refused where something
+    enforces them.
+    """
     if found.refused:
-        return Check("beyond", name, "pass", f"{tokens:,} tokens are refused, {next(iter(found.reasons), '')}")
+        return Check(
+            "beyond",
+            name,
+            "pass",
+            f"{tokens:,} tokens are refused, {next(iter(found.reasons), '')}",
+        )
     if found.ok or found.ttft.count:
-        return Check("beyond", name, "note", f"{tokens:,} tokens are taken: nothing at this address enforces {field} (the gateway does)")
-    return Check("beyond", name, "note", f"{tokens:,} tokens: {next(iter(found.reasons), 'no answer')}")
+        return Check(
+            "beyond",
+            name,
+            "note",
+            f"{tokens:,} tokens are taken: nothing at this address enforces {field} (the "
+            "gateway does)",
+        )
+    return Check(
+        "beyond", name, "note", f"{tokens:,} tokens: {next(iter(found.reasons), 'no answer')}"
+    )
 
 
 def _seconds(value: float) -> str:

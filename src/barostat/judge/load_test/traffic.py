@@ -1,4 +1,6 @@
-"""Rows of a workload -> what is sent and when: open loop at a rate, or so many clients of which each waits for its answer."""
+"""Rows of a workload -> what is sent and when: open loop at a rate, or so many clients of which
+each waits for its answer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _SHORT_SHARE = 0.125
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What is sent. `clients` 0: each row when its time comes (or after the row that it follows); else so many at once, rows over and over.
+    """What is sent. `clients` 0: each row when its time comes (or after the row that it follows);
+    else so many at once, rows over and over.
 
     `told`: what it is, for a person; it holds no text of anybody.
     """
@@ -35,7 +38,11 @@ class Traffic:
         """Arrivals per second on average, None where they wait for answers."""
         if not self.is_open or len(self.rows) < 2:
             return None
-        return (len(self.rows) - 1) / span_s if (span_s := self.rows[-1].arrival_s - self.rows[0].arrival_s) > 0 else None
+        return (
+            (len(self.rows) - 1) / span_s
+            if (span_s := self.rows[-1].arrival_s - self.rows[0].arrival_s) > 0
+            else None
+        )
 
 
 def at_rate(traffic: Traffic, per_s: float) -> Traffic:
@@ -45,14 +52,23 @@ def at_rate(traffic: Traffic, per_s: float) -> Traffic:
     """
     now = traffic.rate_per_s
     if now is None:
-        raise InputError("these requests have no rate of their own (closed loop, or all at one instant); give --concurrency", "--rate")
+        raise InputError(
+            "these requests have no rate of their own (closed loop, or all at one "
+            "instant); give --concurrency",
+            "--rate",
+        )
     return faster(traffic, per_s / now)
 
 
 def faster(traffic: Traffic, times: float) -> Traffic:
-    """The same requests, arrivals so many times as dense, the first at once. Errors: InputError where arrivals wait for answers."""
+    """The same requests, arrivals so many times as dense, the first at once. Errors: InputError
+    where arrivals wait for answers.
+    """
     if not traffic.is_open:
-        raise InputError("these clients wait for their answers: give more of them (--concurrency)", "--scale-rate")
+        raise InputError(
+            "these clients wait for their answers: give more of them (--concurrency)",
+            "--scale-rate",
+        )
     first = traffic.rows[0].arrival_s
     rows = tuple(row._replace(arrival_s=(row.arrival_s - first) / times) for row in traffic.rows)
     return Traffic(rows, 0, traffic.told)
@@ -60,21 +76,36 @@ def faster(traffic: Traffic, times: float) -> Traffic:
 
 def with_clients(traffic: Traffic, clients: int) -> Traffic:
     """The rows over and over, dealt out to so many clients, each with one request at a time."""
-    return Traffic(tuple(row._replace(arrival_s=0.0, after_id=None) for row in traffic.rows), clients, traffic.told)
+    return Traffic(
+        tuple(row._replace(arrival_s=0.0, after_id=None) for row in traffic.rows),
+        clients,
+        traffic.told,
+    )
 
 
 def first_at_once(traffic: Traffic) -> Traffic:
-    """The rows from the instant on at which the first comes; a follower's pause stays what it is."""
+    """The rows from the instant on at which the first comes; a follower's pause stays what it
+    is.
+    """
     starts = [row.arrival_s for row in traffic.rows if row.after_id is None]
     first = min(starts, default=0.0)
-    rows = [row if row.after_id is not None else row._replace(arrival_s=row.arrival_s - first) for row in traffic.rows]
-    return Traffic(tuple(sorted(rows, key=lambda row: (row.after_id is not None, row.arrival_s))), traffic.clients, traffic.told)
+    rows = [
+        row if row.after_id is not None else row._replace(arrival_s=row.arrival_s - first)
+        for row in traffic.rows
+    ]
+    return Traffic(
+        tuple(sorted(rows, key=lambda row: (row.after_id is not None, row.arrival_s))),
+        traffic.clients,
+        traffic.told,
+    )
 
 
 def as_many(traffic: Traffic, count: int) -> Traffic:
-    """So many requests of it, at its rate: over and over where it has fewer, as it would be a burst.
+    """So many requests of it, at its rate: over and over where it has fewer, as it would be a
+    burst.
 
-    Prefixes that are shared in it are shared within a turn only: a turn that finds the one before in the cache would be no load.
+    Prefixes that are shared in it are shared within a turn only: a turn that finds the one before
+    in the cache would be no load.
     """
     rows, turns = traffic.rows[:count], -(-count // max(1, len(traffic.rows)))
     if turns < 2 or not traffic.rate_per_s:
@@ -95,7 +126,9 @@ def as_many(traffic: Traffic, count: int) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The most that limits let in. Units: tokens, requests at once. `at_once`: of the longest ones, as far as the edge's budget goes."""
+    """The most that limits let in. Units: tokens, requests at once. `at_once`: of the longest ones,
+    as far as the edge's budget goes.
+    """
 
     input_tokens: int
     output_tokens: int
@@ -104,33 +137,70 @@ class Allowed:
 
 
 def allowed(limits: ServingLimits, where: str) -> Allowed:
-    """What the limits allow. Errors: InputError naming the field without which nothing is limited."""
+    """What the limits allow. Errors: InputError naming the field without which nothing is
+    limited.
+    """
     spec = limits.spec
     length, engine, request = spec.engine.max_model_len, spec.engine, spec.request
     output = request.max_output_tokens
     if output is None:
-        raise InputError("request.maxOutputTokens is not set: any answer may be as long as it likes, and no test proves that", where)
-    most_in = request.max_input_tokens if request.max_input_tokens is not None else (length - output if length is not None else None)
+        raise InputError(
+            "request.maxOutputTokens is not set: any answer may be as long as it likes, "
+            "and no test proves that",
+            where,
+        )
+    most_in = (
+        request.max_input_tokens
+        if request.max_input_tokens is not None
+        else (length - output if length is not None else None)
+    )
     if most_in is None or most_in < 1:
-        raise InputError("request.maxInputTokens (or engine.maxModelLen) is not set: the longest prompt is not known", where)
+        raise InputError(
+            "request.maxInputTokens (or engine.maxModelLen) is not set: the longest prompt "
+            "is not known",
+            where,
+        )
     slots = engine.max_num_active_seqs or engine.max_num_seqs
     if slots is None:
-        raise InputError("engine.maxNumSeqs is not set: how many requests run at once is not limited", where)
+        raise InputError(
+            "engine.maxNumSeqs is not set: how many requests run at once is not limited", where
+        )
     budget = spec.edge.kv_token_budget
-    return Allowed(most_in, output, slots, slots if budget is None else max(1, min(slots, budget // (most_in + output))))
+    return Allowed(
+        most_in,
+        output,
+        slots,
+        slots if budget is None else max(1, min(slots, budget // (most_in + output))),
+    )
 
 
 def worst_mix(most: Allowed) -> Traffic:
-    """As many at once as may be, all of them as long as they may be, but for one in eight: short ones feel a prefill that goes on."""
+    """As many at once as may be, all of them as long as they may be, but for one in eight: short
+    ones feel a prefill that goes on.
+    """
     dice = Dice(0, "worst-mix")
     rows = []
     for place in range(max(_MIX_ROWS, most.at_once)):
         short = place >= most.at_once and dice.uniform() < _SHORT_SHARE
         rows.append(
-            Row(str(place), 0.0, max(1, most.input_tokens // (32 if short else 1)), max(1, most.output_tokens // (4 if short else 1)))
+            Row(
+                str(place),
+                0.0,
+                max(1, most.input_tokens // (32 if short else 1)),
+                max(1, most.output_tokens // (4 if short else 1)),
+            )
         )
-    told = f"worst mix: {most.at_once} at once, {most.input_tokens:,} tokens in, {most.output_tokens:,} out"
-    return Traffic(tuple(rows), most.at_once, told if most.at_once == most.slots else f"{told} (of {most.slots} slots: the edge's budget)")
+    told = (
+        f"worst mix: {most.at_once} at once, {most.input_tokens:,} tokens in, "
+        f"{most.output_tokens:,} out"
+    )
+    return Traffic(
+        tuple(rows),
+        most.at_once,
+        told
+        if most.at_once == most.slots
+        else f"{told} (of {most.slots} slots: the edge's budget)",
+    )
 
 
 def mixed(most: Allowed, count: int, per_s: float) -> Traffic:
@@ -139,16 +209,23 @@ def mixed(most: Allowed, count: int, per_s: float) -> Traffic:
     at_s, rows = 0.0, []
     for place in range(count):
         row = Row(
-            str(place), at_s, 1 + round(inputs.uniform() * (most.input_tokens - 1)), 1 + round(outputs.uniform() * (most.output_tokens - 1))
+            str(place),
+            at_s,
+            1 + round(inputs.uniform() * (most.input_tokens - 1)),
+            1 + round(outputs.uniform() * (most.output_tokens - 1)),
         )
         rows.append(row)
         at_s += gaps.exponential(1 / per_s)
-    return Traffic(tuple(rows), 0, f"all lengths up to {most.input_tokens:,} in and {most.output_tokens:,} out")
+    return Traffic(
+        tuple(rows), 0, f"all lengths up to {most.input_tokens:,} in and {most.output_tokens:,} out"
+    )
 
 
 def burst(most: Allowed, every_s: float) -> Traffic:
     """Bursts of as many requests as may be there, of any length that is allowed, so far apart."""
     told = f"{BURSTS} bursts of {most.at_once}, {every_s:g} s apart"
     lengths = mixed(most, BURSTS * most.at_once, 1.0).rows
-    rows = tuple(row._replace(arrival_s=place // most.at_once * every_s) for place, row in enumerate(lengths))
+    rows = tuple(
+        row._replace(arrival_s=place // most.at_once * every_s) for place, row in enumerate(lengths)
+    )
     return Traffic(rows, 0, told)

@@ -1,4 +1,6 @@
-"""A certificate of `barostat validate` among the files -> which limits were load-tested, on which engine, when, and what came of it."""
+"""A certificate of `barostat validate` among the files -> which limits were load-tested, on which
+engine, when, and what came of it.
+"""
 
 from __future__ import annotations
 

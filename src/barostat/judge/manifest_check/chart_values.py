@@ -1,7 +1,9 @@
-"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; KubeAI's Model and VLLMRuntime.
+"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own
+chart; KubeAI's Model and VLLMRuntime.
 
 What such values leave out, the chart fills in: only what stands there is judged.
-Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM examples/chart-helm, kubeai.org/v1 Model.
+Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM
+examples/chart-helm, kubeai.org/v1 Model.
 """
 
 from __future__ import annotations
@@ -35,19 +37,40 @@ def engines_of_values(document: Document, root: Node) -> Iterator[Engine]:
     uri = root.get("modelArtifacts", "uri")
     for role in ("decode", "prefill"):
         for container in root.maps_at(role, "containers"):
-            if container.word("modelCommand") in ("vllmServe", "custom") or "vllm" in container.word("image"):
+            if container.word("modelCommand") in (
+                "vllmServe",
+                "custom",
+            ) or "vllm" in container.word("image"):
                 yield _model_service(document, root, role, container, uri)
     command = root.get("image", "command")
-    if command is not None and command.kind == "list" and starts_server(" ".join(item.text for item in command.items)):
-        line = read_elements(document, [item for item in command.items if item.kind == "scalar"], {}, all_env=False)
-        yield _engine(document, "values of vLLM's chart", root, root.get("image"), line, line.model, _host(document, root.get("resources")))
+    if (
+        command is not None
+        and command.kind == "list"
+        and starts_server(" ".join(item.text for item in command.items))
+    ):
+        line = read_elements(
+            document, [item for item in command.items if item.kind == "scalar"], {}, all_env=False
+        )
+        yield _engine(
+            document,
+            "values of vLLM's chart",
+            root,
+            root.get("image"),
+            line,
+            line.model,
+            _host(document, root.get("resources")),
+        )
 
 
 def _engine(
     document: Document, name: str, at: Node, image: Node | None, line: Command, model: Given | None, host: Host | None
 ) -> Engine:  # fmt: skip
-    repository, tag = (image.get("repository"), image.get("tag")) if image is not None else (None, None)
-    reference = f"{repository.text}:{tag.text}" if repository is not None and tag is not None else ""
+    repository, tag = (
+        (image.get("repository"), image.get("tag")) if image is not None else (None, None)
+    )
+    reference = (
+        f"{repository.text}:{tag.text}" if repository is not None and tag is not None else ""
+    )
     facts = image_facts(reference) if reference else None
     return Engine(
         name=name,
@@ -68,12 +91,22 @@ def _engine(
 
 
 def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
-    """One entry of production-stack's modelSpec. Its keys are texts, of which the chart makes a Secret, or name one."""
+    """One entry of production-stack's modelSpec. Its keys are texts, of which the chart makes a
+    Secret, or name one.
+    """
     keys = {"HF_TOKEN": item.get("hf_token"), "VLLM_API_KEY": item.get("vllmApiKey") or api_key}
-    plain = {name: Given(key.text, document.place(key)) for name, key in keys.items() if key is not None and key.kind == "scalar"}
+    plain = {
+        name: Given(key.text, document.place(key))
+        for name, key in keys.items()
+        if key is not None and key.kind == "scalar"
+    }
     config = item.get("vllmConfig")
     given = _given(document, config) if config is not None else {}
-    extra = [node for node in (config.list_at("extraArgs") if config is not None else ()) if node.kind == "scalar"]
+    extra = [
+        node
+        for node in (config.list_at("extraArgs") if config is not None else ())
+        if node.kind == "scalar"
+    ]
     line = read_elements(document, extra, {}, all_env=False) if extra else Command()
     url = item.get("modelURL")
     cards, memory, shm = item.get("requestGPU"), item.get("limitMemory"), item.get("shmSize")
@@ -87,7 +120,15 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
         has_cache=True,
     )
     model = written(document, url)
-    made = _engine(document, f"modelSpec {item.word('name')}", item.get("name") or item, item, line, model, host)
+    made = _engine(
+        document,
+        f"modelSpec {item.word('name')}",
+        item.get("name") or item,
+        item,
+        line,
+        model,
+        host,
+    )
 
     return replace(
         made,
@@ -95,7 +136,9 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
         complete=True,
         multi_node=item.get("raySpec") is not None,
         env={**plain, **_env(document, item)},
-        env_secret=frozenset(name for name, key in keys.items() if key is not None and key.kind == "map"),
+        env_secret=frozenset(
+            name for name, key in keys.items() if key is not None and key.kind == "map"
+        ),
         card_hint=card_hint(item),
     )
 
@@ -108,11 +151,21 @@ def _given(document: Document, config: Node) -> dict[str, Argument]:
         if node.kind != "scalar" or node.is_null or not name or name not in FLAGS:
             continue
         where = document.place(node)
-        given[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+        given[name] = Argument(
+            name,
+            node.text,
+            read_value(name, node.text),
+            f"{key}: {node.text}",
+            where,
+            (where,),
+            "values",
+        )
     return given
 
 
-def _model_service(document: Document, root: Node, role: str, container: Node, uri: Node | None) -> Engine:
+def _model_service(
+    document: Document, root: Node, role: str, container: Node, uri: Node | None
+) -> Engine:
     """A container of llm-d's modelservice values."""
     args = [node for node in container.list_at("args") if node.kind == "scalar"]
     line = read_elements(document, args, {}, all_env=False) if args else Command()
@@ -122,9 +175,17 @@ def _model_service(document: Document, root: Node, role: str, container: Node, u
         where = document.place(tensor)
         value = read_value("tensor_parallel_size", tensor.text)
         arguments["tensor_parallel_size"] = Argument(
-            "tensor_parallel_size", tensor.text, value, f"tensor: {tensor.text}", where, (where,), "values"
+            "tensor_parallel_size",
+            tensor.text,
+            value,
+            f"tensor: {tensor.text}",
+            where,
+            (where,),
+            "values",
         )
-    named = uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    named = (
+        uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    )
     model = line.model or (Given(named, document.place(uri)) if named and uri is not None else None)
     image = container.get("image")
     facts = image_facts(container.word("image"))
@@ -145,7 +206,11 @@ def _model_service(document: Document, root: Node, role: str, container: Node, u
 
 def _host(document: Document, resources: Node | None) -> Host:
     limits = resources.get("limits") if resources is not None else None
-    found = [(key, value) for key, value in limits.entries.items() if key.endswith("/gpu")] if limits is not None else []
+    found = (
+        [(key, value) for key, value in limits.entries.items() if key.endswith("/gpu")]
+        if limits is not None
+        else []
+    )
     memory = limits.get("memory") if limits is not None else None
     return Host(
         shm_bytes=None,
@@ -159,7 +224,9 @@ def _host(document: Document, resources: Node | None) -> Host:
 
 def _env(document: Document, item: Node) -> dict[str, Given]:
     return {
-        entry.word("name"): Given(entry.word("value"), document.place(entry.entries["value"]), document.place(entry))
+        entry.word("name"): Given(
+            entry.word("value"), document.place(entry.entries["value"]), document.place(entry)
+        )
         for entry in item.maps_at("env")
         if entry.get("value") is not None
     }
@@ -174,10 +241,18 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
     spec = root.get("spec")
     if spec is None or spec.word("engine") != "VLLM":
         return None
-    line = read_elements(document, args, {}, all_env=False) if (args := _scalars(spec.list_at("args"))) else Command()
+    line = (
+        read_elements(document, args, {}, all_env=False)
+        if (args := _scalars(spec.list_at("args")))
+        else Command()
+    )
     profile, _, count = spec.word("resourceProfile").rpartition(":")
     url = spec.get("url")
-    named = url.text.removeprefix("hf://").partition("?")[0] if url is not None and url.text.startswith("hf://") else ""
+    named = (
+        url.text.removeprefix("hf://").partition("?")[0]
+        if url is not None and url.text.startswith("hf://")
+        else ""
+    )
     place = root.get("metadata", "name") or root
     env, image = spec.get("env"), spec.get("image")
     facts = image_facts(spec.word("image"))
@@ -200,7 +275,9 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
         env_complete=False,
         complete=line.complete,
         stuck=line.stuck,
-        host=Host(shm_bytes=None, gpus=whole_number(count) if "gpu" in profile else None, has_cache=True),
+        host=Host(
+            shm_bytes=None, gpus=whole_number(count) if "gpu" in profile else None, has_cache=True
+        ),
         card_hint=re.sub(r"^nvidia-gpu-", "", profile) if profile.startswith("nvidia-gpu-") else "",
         is_cpu=profile.startswith("cpu"),
     )
@@ -209,7 +286,8 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
 def engine_of_runtime(document: Document, root: Node) -> Engine | None:
     """A VLLMRuntime of production-stack's operator, which passes on what is neither 0 nor empty.
 
-    Source: production-stack operator/internal/controller/vllmruntime_controller.go (the arguments, and the limits that are the requests).
+    Source: production-stack operator/internal/controller/vllmruntime_controller.go (the arguments,
+    and the limits that are the requests).
     """
     config, deployment = root.get("spec", "vllmConfig"), root.get("spec", "deploymentConfig")
     if config is None or deployment is None:
@@ -218,15 +296,24 @@ def engine_of_runtime(document: Document, root: Node) -> Engine | None:
     given = {**(_given(document, model) if model is not None else {}), **_given(document, config)}
     extra = _scalars(config.list_at("extraArgs"))
     line = read_elements(document, extra, {}, all_env=False) if extra else Command()
-    url, image, asked = root.get("spec", "model", "modelURL"), deployment.get("image", "name"), deployment.get("resources")
+    url, image, asked = (
+        root.get("spec", "model", "modelURL"),
+        deployment.get("image", "name"),
+        deployment.get("resources"),
+    )
     facts = image_facts(image.text if image is not None else "")
-    cpu, memory, cards = (asked.get(key) if asked is not None else None for key in ("cpu", "memory", "gpu"))
+    cpu, memory, cards = (
+        asked.get(key) if asked is not None else None for key in ("cpu", "memory", "gpu")
+    )
     shm = deployment.get("shmSize")
     return Engine(
         name=f"VLLMRuntime {root.word('metadata', 'name')}",
         form="values",
         place=document.place(root.get("metadata", "name") or root),
-        arguments={**{name: one for name, one in given.items() if one.text not in ("0", "")}, **line.arguments},
+        arguments={
+            **{name: one for name, one in given.items() if one.text not in ("0", "")},
+            **line.arguments,
+        },
         occurrences=line.occurrences,
         model=written(document, url),
         image=written(document, image),

@@ -1,4 +1,6 @@
-"""Documents -> the report of a check: what every rule finds, less what is allowed in place, for the persona that asks."""
+"""Documents -> the report of a check: what every rule finds, less what is allowed in place, for the
+persona that asks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from barostat.lint.suppressions import sifted
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found. `hidden`: how many the other persona would see; `suppressed`: allowed in place, each with its reason."""
+    """What was found. `hidden`: how many the other persona would see; `suppressed`: allowed in
+    place, each with its reason.
+    """
 
     findings: tuple[Finding, ...]
     hidden: int
@@ -34,12 +38,18 @@ def check(
     sources: Sequence[Document] = (),
     edited_at: Callable[[Place], Place] = lambda place: place,
 ) -> Checked:
-    """The report. `today`: for the age of load tests. `sources`, `edited_at`: of documents that were rendered (`sifted`).
+    """The report. `today`: for the age of load tests. `sources`, `edited_at`: of documents that
+    were rendered (`sifted`).
 
-    Every rule runs for every persona, so that a suppression of a pedant's rule is not called unused by others.
+    Every rule runs for every persona, so that a suppression of a pedant's rule is not called unused
+    by others.
     """
-    scene = scene_of(documents, gpu=gpu, engine_version=engine_version, complaints=complaints, today=today)
+    scene = scene_of(
+        documents, gpu=gpu, engine_version=engine_version, complaints=complaints, today=today
+    )
     known = rules()
-    left = sifted(findings(known, scene), documents, [rule.name for rule in known], sources, edited_at)
+    left = sifted(
+        findings(known, scene), documents, [rule.name for rule in known], sources, edited_at
+    )
     shown = tuple(one for one in left.findings if persona == "pedant" or one.persona == "ordinary")
     return Checked(shown, len(left.findings) - len(shown), left.suppressed, scene)

@@ -1,6 +1,7 @@
 """Engines that a docker-compose file starts.
 
-Source: the Compose specification (command, environment, ipc, shm_size, profiles, deploy.resources, gpus).
+Source: the Compose specification (command, environment, ipc, shm_size, profiles, deploy.resources,
+gpus).
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ import re
 from collections.abc import Iterator
 
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import Command, handed_on, read_elements, read_text, starts_server
+from barostat.judge.manifest_check.words import (
+    Command,
+    handed_on,
+    read_elements,
+    read_text,
+    starts_server,
+)
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host
@@ -22,7 +29,12 @@ _REFERENCE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::?[-?][^}]*)?\}|([A-Za-z_]\w*)
 def is_compose(root: Node) -> bool:
     """True for a compose file."""
     services = root.get("services")
-    return services is not None and services.kind == "map" and root.get("kind") is None and root.get("apiVersion") is None
+    return (
+        services is not None
+        and services.kind == "map"
+        and root.get("kind") is None
+        and root.get("apiVersion") is None
+    )
 
 
 def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
@@ -32,10 +44,17 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
         if service.kind != "map":
             continue
         image = service.get("image")
-        facts = image_facts(_REFERENCE.sub(lambda found: document.variables.get(found[1] or found[2], found[0]), service.word("image")))
+        facts = image_facts(
+            _REFERENCE.sub(
+                lambda found: document.variables.get(found[1] or found[2], found[0]),
+                service.word("image"),
+            )
+        )
         nodes = [item for key in ("entrypoint", "command") for item in _items(service, key)]
         joined = " ".join(node.text for node in nodes)
-        served = facts.server and any(node.text.lstrip().startswith(("-", "serve ")) for node in nodes)
+        served = facts.server and any(
+            node.text.lstrip().startswith(("-", "serve ")) for node in nodes
+        )
         if not nodes or not (starts_server(joined) or served):
             continue
         env = _environment(document, service)
@@ -49,7 +68,9 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
         yield Engine(
             name=f"service {name}",
             form="compose",
-            place=document.key_place(services, name) if services is not None else document.place(service),
+            place=document.key_place(services, name)
+            if services is not None
+            else document.place(service),
             arguments=line.arguments,
             occurrences=line.occurrences,
             model=line.model,
@@ -59,10 +80,14 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
             own_image=facts.server,
             env=env,
             env_complete=service.get("env_file") is None,
-            complete=line.complete and "config" not in line.arguments and not any("$" in node.text for node in nodes),
+            complete=line.complete
+            and "config" not in line.arguments
+            and not any("$" in node.text for node in nodes),
             stuck=line.stuck,
             cut=line.cut,
-            handed_on=handed_on(document, nodes, service.word("image")) if service.get("entrypoint") is None else None,
+            handed_on=handed_on(document, nodes, service.word("image"))
+            if service.get("entrypoint") is None
+            else None,
             host=_host(document, service),
             profiles=frozenset(item.text for item in service.list_at("profiles")),
             is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
@@ -98,7 +123,11 @@ def _host(document: Document, service: Node) -> Host:
     counted = devices[0].number("count") if devices else None
     chosen = devices[0].list_at("device_ids") if devices else []
     return Host(
-        shm_bytes=None if service.word("ipc") in ("host", "shareable") else _bytes(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
+        shm_bytes=None
+        if service.word("ipc") in ("host", "shareable")
+        else _bytes(shm.text)
+        if shm is not None
+        else DEFAULT_SHM_BYTES,
         shm_place=document.place(shm) if shm is not None else None,
         memory=written(document, memory),
         memory_bytes=_bytes(memory.text) if memory is not None else None,
@@ -106,7 +135,9 @@ def _host(document: Document, service: Node) -> Host:
         cpu_cores=quantity(cpu.text) if cpu is not None else None,
         gpus=float(len(chosen)) if chosen else counted,
         gpu_place=document.place(devices[0]) if devices else None,
-        privileged=Given("true", document.place(service.entries["privileged"])) if service.is_true("privileged") else None,
+        privileged=Given("true", document.place(service.entries["privileged"]))
+        if service.is_true("privileged")
+        else None,
         has_cache=bool(service.list_at("volumes")),
         devices=",".join(item.text for item in chosen),
     )

@@ -1,4 +1,6 @@
-"""The texts that ConfigMaps hold, and which of several of one name a pod means: never one of another namespace, and the nearest else."""
+"""The texts that ConfigMaps hold, and which of several of one name a pod means: never one of
+another namespace, and the nearest else.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.lint.document import Document, Node
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One text of a ConfigMap, with where it stands. `namespace`: empty where the manifest does not say it."""
+    """One text of a ConfigMap, with where it stands. `namespace`: empty where the manifest does not
+    say it.
+    """
 
     document: Document
     node: Node
@@ -36,14 +40,24 @@ def config_maps_of(documents: Iterable[Document]) -> ConfigMaps:
     return found
 
 
-def meant(config_maps: ConfigMaps, name: str, key: str, document: Document, namespace: str) -> Held | None:
-    """The text that a pod in that document and namespace mounts; of several the one whose file lies nearest, the last of equals."""
+def meant(
+    config_maps: ConfigMaps, name: str, key: str, document: Document, namespace: str
+) -> Held | None:
+    """The text that a pod in that document and namespace mounts; of several the one whose file lies
+    nearest, the last of equals.
+    """
     own = document.file.split("/")
 
     def near(held: Held) -> tuple[bool, int]:
         folders = zip(own, held.document.file.split("/"), strict=False)
-        return held.document is document, next((depth for depth, (mine, other) in enumerate(folders) if mine != other), len(own))
+        return held.document is document, next(
+            (depth for depth, (mine, other) in enumerate(folders) if mine != other), len(own)
+        )
 
     all_of_it = config_maps.get((name, key), ())
-    candidates = [held for held in all_of_it if not held.namespace or not namespace or held.namespace == namespace]
+    candidates = [
+        held
+        for held in all_of_it
+        if not held.namespace or not namespace or held.namespace == namespace
+    ]
     return max(reversed(candidates), key=near) if candidates else None

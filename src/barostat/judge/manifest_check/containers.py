@@ -1,7 +1,8 @@
-"""A container of a pod spec -> the engine that it starts, with what surrounds it. A container that starts no vLLM is none.
+"""A container of a pod spec -> the engine that it starts, with what surrounds it. A container that
+starts no vLLM is none.
 
-Source: core/v1 Container, Probe, SecurityContext; KServe's huggingfaceserver takes vLLM's arguments beside its own; LeaderWorkerSet's
-controller (AddLWSVariables).
+Source: core/v1 Container, Probe, SecurityContext; KServe's huggingfaceserver takes vLLM's arguments
+beside its own; LeaderWorkerSet's controller (AddLWSVariables).
 """
 
 from __future__ import annotations
@@ -33,16 +34,33 @@ from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
-CACHE_PATHS = ("/root/.cache", "/.cache", "/models", "/model", "/data", "/mnt", "/huggingface", "/hf", "/cache", "/workspace", "/home")
-_OTHER_WORK = re.compile(r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)|\bray\s+start\b|sleep\s+(?:inf|\d)")
+CACHE_PATHS = (
+    "/root/.cache",
+    "/.cache",
+    "/models",
+    "/model",
+    "/data",
+    "/mnt",
+    "/huggingface",
+    "/hf",
+    "/cache",
+    "/workspace",
+    "/home",
+)
+_OTHER_WORK = re.compile(
+    r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)|\bray\s+start\b|sleep\s+(?:inf|\d)"
+)
 _CARD_LABEL = re.compile(
-    r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator", re.IGNORECASE
+    r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator",
+    re.IGNORECASE,
 )
 _NO_TEXT = re.compile(
     r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"
 )
-_BESIDE = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b")
+_BESIDE = re.compile(
+    r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b"
+)
 """What a shell text starts beside the engine, and that may listen on a port of its own."""
 _MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
 _PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
@@ -67,7 +85,9 @@ def engines_in(found: PodSpec, config_maps: ConfigMaps) -> Iterator[Engine]:
 
 def _sidecars(spec: Node) -> list[Node]:
     """Init containers that keep running beside the others (restartPolicy: Always)."""
-    return [item for item in spec.maps_at("initContainers") if item.word("restartPolicy") == "Always"]
+    return [
+        item for item in spec.maps_at("initContainers") if item.word("restartPolicy") == "Always"
+    ]
 
 
 def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine | None:
@@ -80,26 +100,60 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
     joined = " ".join(node.text for node in nodes)
     kserve = "huggingfaceserver" in container.word("image")
     if not starts_server(joined):
-        bare = facts.server and not command and bool(args) and _may_serve([node.text for node in args]) and not _OTHER_WORK.search(joined)
-        if not (bare or (kserve and args)) or len(joined) > LONGEST_COMMAND or not any(node.text.lstrip().startswith("-") for node in args):
+        bare = (
+            facts.server
+            and not command
+            and bool(args)
+            and _may_serve([node.text for node in args])
+            and not _OTHER_WORK.search(joined)
+        )
+        if (
+            not (bare or (kserve and args))
+            or len(joined) > LONGEST_COMMAND
+            or not any(node.text.lstrip().startswith("-") for node in args)
+        ):
             return None
-    line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=complete and not secret)
-    unset = tuple((place, name) for place, name in line.unset if name not in secret) if complete else ()
+    line = read_elements(
+        document,
+        nodes,
+        {name: given.text for name, given in env.items()},
+        all_env=complete and not secret,
+    )
+    unset = (
+        tuple((place, name) for place, name in line.unset if name not in secret) if complete else ()
+    )
     if complete and secret:
         line = read_elements(
-            document, nodes, {**dict.fromkeys(secret, ""), **{name: given.text for name, given in env.items()}}, all_env=True
+            document,
+            nodes,
+            {**dict.fromkeys(secret, ""), **{name: given.text for name, given in env.items()}},
+            all_env=True,
         )
         unset = line.unset
-        line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=False)
+        line = read_elements(
+            document, nodes, {name: given.text for name, given in env.items()}, all_env=False
+        )
     if found.pod.kind == "LeaderWorkerSet":
         unset = tuple((place, name) for place, name in unset if name not in _OF_LEADER_WORKER_SET)
     env |= assigned_in(document, nodes, line)
     merged, whole = _with_config(line, found, container, config_maps)
     last = args[-1] if args else command[-1]
-    listed = last.style not in ("|", ">") and not line.shell and document.text[: last.start].rstrip(" ").endswith("-")
+    listed = (
+        last.style not in ("|", ">")
+        and not line.shell
+        and document.text[: last.start].rstrip(" ").endswith("-")
+    )
     name = f"{found.pod.kind} {found.pod.name}".strip()
-    others = [item for item in [*found.spec.maps_at("containers"), *_sidecars(found.spec)] if item is not container]
-    gates = [item.word("name") or "another container" for item in others if item.get("readinessProbe") is not None]
+    others = [
+        item
+        for item in [*found.spec.maps_at("containers"), *_sidecars(found.spec)]
+        if item is not container
+    ]
+    gates = [
+        item.word("name") or "another container"
+        for item in others
+        if item.get("readinessProbe") is not None
+    ]
     return Engine(
         name=f"{name}, container {container.word('name')}" if container.word("name") else name,
         form="manifest",
@@ -118,7 +172,8 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         stuck=line.stuck,
         cut=line.cut,
         handed_on=None
-        if container.get("command") is not None or found.pod.kind.startswith("Ray")  # KubeRay puts a command of its own there
+        if container.get("command") is not None
+        or found.pod.kind.startswith("Ray")  # KubeRay puts a command of its own there
         else handed_on(document, args, container.word("image")),
         unset=unset,
         not_text=_not_text(document, container, nodes),
@@ -141,24 +196,41 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
 
 
 def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_complete: bool) -> bool:
-    """True where no cluster can be meant by `--distributed-executor-backend ray`: vLLM then starts a Ray of its own, in its container."""
+    """True where no cluster can be meant by `--distributed-executor-backend ray`: vLLM then starts
+    a Ray of its own, in its container.
+    """
     told = line.shell or not env_complete or "RAY_ADDRESS" in env
-    return found.pod.kind in ("Deployment", "ReplicaSet", "Pod") and not told and len(found.spec.maps_at("containers")) == 1
+    return (
+        found.pod.kind in ("Deployment", "ReplicaSet", "Pod")
+        and not told
+        and len(found.spec.maps_at("containers")) == 1
+    )
 
 
 def _may_serve(words: list[str]) -> bool:
-    """True where these may be arguments of the server; `serve MODEL` too, which some images take, but not Ray's `serve run`."""
-    return not is_program(words[0]) or (words[0] == "serve" and len(words) > 1 and words[1] not in ("run", "deploy", "start", "build"))
+    """True where these may be arguments of the server; `serve MODEL` too, which some images take,
+    but not Ray's `serve run`.
+    """
+    return not is_program(words[0]) or (
+        words[0] == "serve"
+        and len(words) > 1
+        and words[1] not in ("run", "deploy", "start", "build")
+    )
 
 
-def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine: Engine | None) -> Engine | None:
-    """The engine of an LLMInferenceService, to whose command KServe adds the model, the parallel sizes and VLLM_ADDITIONAL_ARGS.
+def _with_kserves_command(
+    found: PodSpec, service: Node, container: Node, engine: Engine | None
+) -> Engine | None:
+    """The engine of an LLMInferenceService, to whose command KServe adds the model, the parallel
+    sizes and VLLM_ADDITIONAL_ARGS.
 
     Source: kserve/kserve config/llmisvcconfig (config-llm-template.yaml and its like).
     """
     document, image = found.document, container.word("image")
     if engine is None:
-        if container.word("name") != "main" or (image and "llm-d" not in image and not image_facts(image).server):
+        if container.word("name") != "main" or (
+            image and "llm-d" not in image and not image_facts(image).server
+        ):
             return None
         env, secret, _ = _env(document, container)
         engine = Engine(
@@ -174,11 +246,24 @@ def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine
             card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
             multi_node=found.pod.nodes > 1,
         )
-    added = next((item.get("value") for item in container.maps_at("env") if item.word("name") == "VLLM_ADDITIONAL_ARGS"), None)
+    added = next(
+        (
+            item.get("value")
+            for item in container.maps_at("env")
+            if item.word("name") == "VLLM_ADDITIONAL_ARGS"
+        ),
+        None,
+    )
     literal = {name: given.text for name, given in engine.env.items()}
-    line = read_text(document, added, literal) if added is not None and added.kind == "scalar" else Command()
+    line = (
+        read_text(document, added, literal)
+        if added is not None and added.kind == "scalar"
+        else Command()
+    )
     uri = service.get("model", "uri")
-    named = uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    named = (
+        uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    )
     return replace(
         engine,
         handed_on=None,
@@ -201,12 +286,22 @@ def _sizes(document: Document, parallelism: Node | None) -> dict[str, Argument]:
         node = parallelism.get(key) if parallelism is not None else None
         if node is not None and node.kind == "scalar":
             where = document.place(node)
-            found[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+            found[name] = Argument(
+                name,
+                node.text,
+                read_value(name, node.text),
+                f"{key}: {node.text}",
+                where,
+                (where,),
+                "values",
+            )
     return found
 
 
 def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
-    """predictor.model: the runtime brings image and command; here stand arguments, resources and environment."""
+    """predictor.model: the runtime brings image and command; here stand arguments, resources and
+    environment.
+    """
     form = model.word("modelFormat", "name").lower()
     runtime = model.word("runtime").lower()
     args = _words(model, "args")
@@ -214,7 +309,13 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
         return None
     document = found.document
     env, secret, _ = _env(document, model)
-    line = read_elements(document, args, {name: given.text for name, given in env.items()}, all_env=False) if args else Command()
+    line = (
+        read_elements(
+            document, args, {name: given.text for name, given in env.items()}, all_env=False
+        )
+        if args
+        else Command()
+    )
     return Engine(
         name=f"InferenceService {found.pod.name}",
         form="manifest",
@@ -237,13 +338,20 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
 
 
 def card_hint(spec: Node) -> str:
-    """The card that the pod's placement asks for, as labels name it; empty where it does not, or names several."""
+    """The card that the pod's placement asks for, as labels name it; empty where it does not, or
+    names several.
+    """
     said = [
         value.text
         for key, value in (spec.get("nodeSelector") or spec).entries.items()
         if value.kind == "scalar" and _CARD_LABEL.search(key)
     ]
-    for term in spec.maps_at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+    for term in spec.maps_at(
+        "affinity",
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    ):
         for expression in term.maps_at("matchExpressions"):
             if _CARD_LABEL.search(expression.word("key")) and expression.word("operator") == "In":
                 said += [item.text for item in expression.list_at("values")]
@@ -252,7 +360,9 @@ def card_hint(spec: Node) -> str:
 
 
 def _slice(container: Node) -> str:
-    """The MIG profile of which the container asks for instances, as card names have it: `MIG 1g.10gb`."""
+    """The MIG profile of which the container asks for instances, as card names have it: `MIG
+    1g.10gb`.
+    """
     for key in ("limits", "requests"):
         asked = container.get("resources", key)
         for name in asked.entries if asked is not None else ():
@@ -265,7 +375,13 @@ def _words(container: Node, key: str) -> list[Node]:
     node = container.get(key)
     if node is None:
         return []
-    return [item for item in node.items if item.kind == "scalar"] if node.kind == "list" else [node] if node.kind == "scalar" else []
+    return (
+        [item for item in node.items if item.kind == "scalar"]
+        if node.kind == "list"
+        else [node]
+        if node.kind == "scalar"
+        else []
+    )
 
 
 def _env(document: Document, container: Node) -> tuple[dict[str, Given], frozenset[str], bool]:
@@ -275,19 +391,31 @@ def _env(document: Document, container: Node) -> tuple[dict[str, Given], frozens
     for item in container.maps_at("env"):
         name, value = item.word("name"), item.get("value")
         if value is not None or "value" in item.entries:
-            literal[name] = Given(item.word("value"), document.place(value or item), document.place(item))
+            literal[name] = Given(
+                item.word("value"), document.place(value or item), document.place(item)
+            )
         else:
             elsewhere.add(name)
     return literal, frozenset(elsewhere), container.get("envFrom") is None
 
 
-def _not_text(document: Document, container: Node, words: list[Node]) -> tuple[tuple[Place, str], ...]:
-    """What of the command and the variables YAML 1.1 reads as a number or a boolean; one with a tag (`!!str 1`) is left out."""
-    values = [value for item in container.maps_at("env") if (value := item.get("value")) is not None and value.kind == "scalar"]
+def _not_text(
+    document: Document, container: Node, words: list[Node]
+) -> tuple[tuple[Place, str], ...]:
+    """What of the command and the variables YAML 1.1 reads as a number or a boolean; one with a tag
+    (`!!str 1`) is left out.
+    """
+    values = [
+        value
+        for item in container.maps_at("env")
+        if (value := item.get("value")) is not None and value.kind == "scalar"
+    ]
     return tuple(
         (document.within(node, 0, len(node.text)), node.text)
         for node in [*words, *values]
-        if not node.style and _NO_TEXT.fullmatch(node.text) and document.text.startswith(node.text, node.start)
+        if not node.style
+        and _NO_TEXT.fullmatch(node.text)
+        and document.text.startswith(node.text, node.start)
     )
 
 
@@ -299,7 +427,9 @@ def _model_of(arguments: Mapping[str, Argument]) -> Given | None:
     return None
 
 
-def _with_config(line: Command, found: PodSpec, container: Node, config_maps: ConfigMaps) -> tuple[dict[str, Argument], bool]:
+def _with_config(
+    line: Command, found: PodSpec, container: Node, config_maps: ConfigMaps
+) -> tuple[dict[str, Argument], bool]:
     """The arguments over those of the --config file, and whether that file could be read."""
     arguments = dict(line.arguments)
     given = arguments.get("config")
@@ -310,10 +440,22 @@ def _with_config(line: Command, found: PodSpec, container: Node, config_maps: Co
         if not where or not (path == where or path.startswith(where + "/")):
             continue
         inside = mount.word("subPath") or path[len(where) + 1 :]
-        volume = next((item for item in found.spec.maps_at("volumes") if item.word("name") == mount.word("name")), None)
+        volume = next(
+            (
+                item
+                for item in found.spec.maps_at("volumes")
+                if item.word("name") == mount.word("name")
+            ),
+            None,
+        )
         source = volume.word("configMap", "name") if volume is not None else ""
         key = next(
-            (item.word("key") for item in (volume.maps_at("configMap", "items") if volume else ()) if item.word("path") == inside), inside
+            (
+                item.word("key")
+                for item in (volume.maps_at("configMap", "items") if volume else ())
+                if item.word("path") == inside
+            ),
+            inside,
         )
         held = meant(config_maps, source, key, found.document, found.pod.namespace)
         if held is not None:
@@ -327,7 +469,9 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
     cards = _cards(limits)
     asked = _cards(requests)
     shm, shm_place = _shm(document, found, container)
-    place = asked[0] if cards is None and asked is not None else cards[0] if cards is not None else None
+    place = (
+        asked[0] if cards is None and asked is not None else cards[0] if cards is not None else None
+    )
     return Host(
         shm_bytes=shm,
         shm_place=shm_place,
@@ -335,18 +479,27 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         memory_bytes=quantity(memory.text) if memory else None,
         cpu=written(document, cpu),
         cpu_cores=quantity(cpu.text) if cpu else None,
-        gpus=cards[1] if cards is not None else None if _asks_for_other_device(found, container) else 0.0,
+        gpus=cards[1]
+        if cards is not None
+        else None
+        if _asks_for_other_device(found, container)
+        else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
         probes=probes(document, container),
         privileged=_privileged(document, container),
-        has_cache=any(mount.word("mountPath").startswith(CACHE_PATHS) for mount in container.maps_at("volumeMounts")),
+        has_cache=any(
+            mount.word("mountPath").startswith(CACHE_PATHS)
+            for mount in container.maps_at("volumeMounts")
+        ),
         other_device=_has_other_device(container),
     )
 
 
 def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
-    """True for a resource claim, a device of another kind or a part of a card: how many cards that is cannot be told."""
+    """True for a resource claim, a device of another kind or a part of a card: how many cards that
+    is cannot be told.
+    """
     if _PART_OF_A_CARD & found.annotations.keys():
         return True
     return container.get("resources", "claims") is not None or _has_other_device(container)
@@ -358,12 +511,20 @@ def _has_other_device(container: Node) -> bool:
 
 
 def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
-    """The key and the sum of cards asked for; None where none is, without a sum where a number cannot be read (`${CARDS}`)."""
-    found = [(key, value) for key, value in resources.entries.items() if is_gpu_resource(key)] if resources is not None else []
+    """The key and the sum of cards asked for; None where none is, without a sum where a number
+    cannot be read (`${CARDS}`).
+    """
+    found = (
+        [(key, value) for key, value in resources.entries.items() if is_gpu_resource(key)]
+        if resources is not None
+        else []
+    )
     if not found or resources is None:
         return None
     amounts = [quantity(value.text) for _, value in found]
-    return resources.keys[found[0][0]], sum(amount or 0.0 for amount in amounts) if None not in amounts else None
+    return resources.keys[found[0][0]], sum(
+        amount or 0.0 for amount in amounts
+    ) if None not in amounts else None
 
 
 def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | None, Place | None]:
@@ -372,7 +533,14 @@ def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | N
     for mount in container.maps_at("volumeMounts"):
         if mount.word("mountPath").rstrip("/") != "/dev/shm":
             continue
-        volume = next((item for item in found.spec.maps_at("volumes") if item.word("name") == mount.word("name")), None)
+        volume = next(
+            (
+                item
+                for item in found.spec.maps_at("volumes")
+                if item.word("name") == mount.word("name")
+            ),
+            None,
+        )
         limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
         if limit is None:
             return None, document.place(mount)
@@ -382,4 +550,8 @@ def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | N
 
 def _privileged(document: Document, container: Node) -> Given | None:
     node = container.get("securityContext", "privileged")
-    return Given(node.text, document.place(node)) if node is not None and node.text.lower() == "true" else None
+    return (
+        Given(node.text, document.place(node))
+        if node is not None and node.text.lower() == "true"
+        else None
+    )

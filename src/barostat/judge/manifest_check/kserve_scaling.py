@@ -1,7 +1,9 @@
-"""What KServe and Knative scale a service on: the metric named in its spec, in its annotations, or CPU where it is left to the default.
+"""What KServe and Knative scale a service on: the metric named in its spec, in its annotations, or
+CPU where it is left to the default.
 
-Source: serving.kserve.io/v1beta1 ComponentExtensionSpec (scaleMetric, autoScaling); kserve/kserve pkg/constants (annotations) and
-pkg/controller/v1beta1/inferenceservice/reconcilers/hpa (CPU where nothing is said); Knative, "Metrics".
+Source: serving.kserve.io/v1beta1 ComponentExtensionSpec (scaleMetric, autoScaling); kserve/kserve
+pkg/constants (annotations) and pkg/controller/v1beta1/inferenceservice/reconcilers/hpa (CPU where
+nothing is said); Knative, "Metrics".
 """
 
 from __future__ import annotations
@@ -19,21 +21,49 @@ def scaler_of_service(document: Document, root: Node) -> Scaler:
     predictor, name = root.get("spec", "predictor"), root.word("metadata", "name")
     resources: list[tuple[str, Place]] = []
     queries: list[Query] = []
-    if predictor is not None and (metric := predictor.get("scaleMetric")) is not None and metric.text in _RESOURCES:
+    if (
+        predictor is not None
+        and (metric := predictor.get("scaleMetric")) is not None
+        and metric.text in _RESOURCES
+    ):
         resources.append((metric.text, document.place(metric)))
-    for said in (root.get("metadata", "annotations"), root.get("spec", "template", "metadata", "annotations")):
+    for said in (
+        root.get("metadata", "annotations"),
+        root.get("spec", "template", "metadata", "annotations"),
+    ):
         values = [said.get(key) for key in _METRIC] if said is not None else []
-        resources += [(value.text, document.place(value)) for value in values if value is not None and value.text in _RESOURCES]
+        resources += [
+            (value.text, document.place(value))
+            for value in values
+            if value is not None and value.text in _RESOURCES
+        ]
     for metric in predictor.maps_at("autoScaling", "metrics") if predictor is not None else ():
         named = metric.get("resource", "name")
         if named is not None and named.text in _RESOURCES:
             resources.append((named.text, document.place(named)))
         for kind in ("external", "podmetric"):
-            query, threshold = metric.get(kind, "metric", "query"), metric.get(kind, "target", "value")
+            query, threshold = (
+                metric.get(kind, "metric", "query"),
+                metric.get(kind, "target", "value"),
+            )
             if query is not None and metric.word(kind, "metric", "backend") in ("prometheus", ""):
                 at = document.place(threshold) if threshold is not None else None
-                queries.append(Query("scaler", name, query.text, document.place(query), metric.number(kind, "target", "value"), at))
-    if predictor is not None and not resources and not queries and (most := _left_to_default(root, predictor)) is not None:
+                queries.append(
+                    Query(
+                        "scaler",
+                        name,
+                        query.text,
+                        document.place(query),
+                        metric.number(kind, "target", "value"),
+                        at,
+                    )
+                )
+    if (
+        predictor is not None
+        and not resources
+        and not queries
+        and (most := _left_to_default(root, predictor)) is not None
+    ):
         resources.append(("cpu (KServe's default)", document.place(most)))
     return Scaler(
         root.word("kind"), name, root.word("metadata", "namespace"), (root.word("kind"), name),
@@ -45,7 +75,9 @@ def _left_to_default(root: Node, predictor: Node) -> Node | None:
     """maxReplicas of a service for which KServe makes an autoscaler, and nothing says on what."""
     said = root.get("metadata", "annotations") or root
     told = (
-        predictor.get("scaleMetric") is not None or predictor.get("autoScaling") is not None or any(key in said.entries for key in _METRIC)
+        predictor.get("scaleMetric") is not None
+        or predictor.get("autoScaling") is not None
+        or any(key in said.entries for key in _METRIC)
     )
     if (
         told
@@ -55,4 +87,8 @@ def _left_to_default(root: Node, predictor: Node) -> Node | None:
         return None
     least = predictor.number("minReplicas")
     most = predictor.number("maxReplicas")
-    return predictor.get("maxReplicas") if most is not None and most > max(1.0, 1.0 if least is None else least) else None
+    return (
+        predictor.get("maxReplicas")
+        if most is not None and most > max(1.0, 1.0 if least is None else least)
+        else None
+    )

@@ -1,4 +1,6 @@
-"""A ServingLimits document -> its numbers, each with its place, to be held against what is deployed."""
+"""A ServingLimits document -> its numbers, each with its place, to be held against what is
+deployed.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,12 @@ from barostat.lint.facts import Given, Limits
 KIND = "ServingLimits"  # core.limits has it too, and takes as long to load as all else here
 
 
-def limits_of(document: Document, root: Node, problems: tuple[tuple[Place, str], ...] = ()) -> Limits | None:
-    """The limits document, None for any other. `problems`: what its strict reading complained of."""
+def limits_of(
+    document: Document, root: Node, problems: tuple[tuple[Place, str], ...] = ()
+) -> Limits | None:
+    """The limits document, None for any other. `problems`: what its strict reading complained
+    of.
+    """
     if root.word("kind") != KIND:
         return None
     spec = root.get("spec") or root

@@ -1,4 +1,6 @@
-"""What the planner says of an engine as it is declared: whether it would start, and how much it would hold."""
+"""What the planner says of an engine as it is declared: whether it would start, and how much it
+would hold.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,19 @@ from barostat.lint.facts import Engine, Planned
 
 _DIVIDES = ("--tp", "--pp", "--dcp")
 _BEFORE_NULL_BLOCK = EngineVersion((0, 28, 0))
-"""The last version whose start-up check counts the whole pool: what only newer ones refuse is not sure where nobody tells the version."""
+"""The last version whose start-up check counts the whole pool: what only newer ones refuse is not
+sure where nobody tells the version.
+"""
 _PLENTY = 1 << 50
 """A pool that anything fits: for what is asked without a card."""
 
 
 def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
-    """The plan of the engine, or None where its model or an argument is not known. `gpu`: the pool's card, where the user says it.
+    """The plan of the engine, or None where its model or an argument is not known. `gpu`: the
+    pool's card, where the user says it.
 
-    Without a card only what does not depend on it is said: sizes that the model cannot be divided by, and its longest context.
+    Without a card only what does not depend on it is said: sizes that the model cannot be divided
+    by, and its longest context.
     """
     name = engine.model.text if engine.model is not None else None
     if name is None or any(argument.text is None for argument in engine.arguments.values()):
@@ -38,13 +44,32 @@ def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
     version = engine.version or parse_version(NEWEST_KNOWN)
     space = engine.env.get("VLLM_CPU_KVCACHE_SPACE")
     cpu = whole_number(space.text) if space is not None else None
-    hint = f"{gpu} MIG{engine.card_hint.rpartition('MIG')[2]}" if gpu and is_slice(engine.card_hint) else gpu or engine.card_hint
-    if version is None or engine.number("cpu_offload_gb"):  # weights on the host are not in the planner's account
+    hint = (
+        f"{gpu} MIG{engine.card_hint.rpartition('MIG')[2]}"
+        if gpu and is_slice(engine.card_hint)
+        else gpu or engine.card_hint
+    )
+    if version is None or engine.number(
+        "cpu_offload_gb"
+    ):  # weights on the host are not in the planner's account
         return None
-    arguments = tuple((argument.name, argument.text or "") for argument in engine.arguments.values() if argument.name != "model")
-    env = tuple((key, given.text) for key, given in sorted(engine.env.items()) if key.startswith("VLLM_"))
+    arguments = tuple(
+        (argument.name, argument.text or "")
+        for argument in engine.arguments.values()
+        if argument.name != "model"
+    )
+    env = tuple(
+        (key, given.text) for key, given in sorted(engine.env.items()) if key.startswith("VLLM_")
+    )
     found = _planned(name, arguments, env, version, hint, cpu)
-    if found is None or found.fits or not found.sure or found.refused or engine.version is not None or engine.floating:
+    if (
+        found is None
+        or found.fits
+        or not found.sure
+        or found.refused
+        or engine.version is not None
+        or engine.floating
+    ):
         return found
     older = _planned(name, arguments, env, _BEFORE_NULL_BLOCK, hint, cpu)
     return replace(found, sure=False) if older is not None and older.fits else found
@@ -68,8 +93,19 @@ def _planned(
     if model is None:
         return None
     pool = _PLENTY if card is None and cpu is None else cpu * GIB if cpu is not None else None
-    args = ["vllm", "serve", name, *(f"--{key.replace('_', '-')}={text}" for key, text in arguments)]
-    shown = card.name if card is not None else f"the CPU backend with {cpu} GiB" if cpu is not None else ""
+    args = [
+        "vllm",
+        "serve",
+        name,
+        *(f"--{key.replace('_', '-')}={text}" for key, text in arguments),
+    ]
+    shown = (
+        card.name
+        if card is not None
+        else f"the CPU backend with {cpu} GiB"
+        if cpu is not None
+        else ""
+    )
     memory = card.memory_bytes[0] / GIB if card is not None else None
     try:
         config = resolve(
@@ -85,7 +121,11 @@ def _planned(
         )  # fmt: skip
         made = plan(request)
     except InputError as error:
-        return Planned(False, True, "", refused=_sentence(error), card=shown) if error.where in _DIVIDES else None
+        return (
+            Planned(False, True, "", refused=_sentence(error), card=shown)
+            if error.where in _DIVIDES
+            else None
+        )
     if made.fits and (made.is_exact or made.low.fits):
         fits, sure = True, True
     else:

@@ -1,6 +1,8 @@
-"""The pods that a Kubernetes object would make: of every workload kind that serves models, and of any kind that has a pod spec in it.
+"""The pods that a Kubernetes object would make: of every workload kind that serves models, and of
+any kind that has a pod spec in it.
 
-Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and v1alpha1; ray.io/v1; serving.knative.dev/v1.
+Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and
+v1alpha1; ray.io/v1; serving.knative.dev/v1.
 """
 
 from __future__ import annotations
@@ -14,15 +16,25 @@ from barostat.lint.document import Document, Node
 from barostat.lint.facts import Given, Pod
 
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
-_NO_PODS = ("ConfigMap", "Secret", "Service", "CustomResourceDefinition", "HorizontalPodAutoscaler", "ScaledObject", "PrometheusRule")
+_NO_PODS = (
+    "ConfigMap",
+    "Secret",
+    "Service",
+    "CustomResourceDefinition",
+    "HorizontalPodAutoscaler",
+    "ScaledObject",
+    "PrometheusRule",
+)
 GRACE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """A pod spec in a document. `model`: KServe's predictor.model, which is a container whose image the runtime brings.
+    """A pod spec in a document. `model`: KServe's predictor.model, which is a container whose image
+    the runtime brings.
 
-    `service`, `sizes`: of an LLMInferenceService, its spec and the parallel sizes that KServe puts into the command of this part.
+    `service`, `sizes`: of an LLMInferenceService, its spec and the parallel sizes that KServe puts
+    into the command of this part.
     """
 
     document: Document
@@ -46,7 +58,9 @@ def objects_of(root: Node) -> Iterator[Node]:
 
 
 def is_knative(root: Node) -> bool:
-    """True for Knative's Service, which is a workload and shares only its kind's name with that of Kubernetes."""
+    """True for Knative's Service, which is a workload and shares only its kind's name with that of
+    Kubernetes.
+    """
     return root.word("apiVersion").startswith("serving.knative.dev/")
 
 
@@ -67,7 +81,9 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
     elif kind == "CronJob":
         inner = spec.get("jobTemplate", "spec", "template", "spec")
         if inner is not None:
-            yield _made(document, root, inner, spec.get("jobTemplate", "spec", "template", "metadata"), kind)
+            yield _made(
+                document, root, inner, spec.get("jobTemplate", "spec", "template", "metadata"), kind
+            )
     elif kind == "LeaderWorkerSet":
         size = int(spec.number("leaderWorkerTemplate", "size") or 1)
         for name in ("leaderTemplate", "workerTemplate"):
@@ -78,7 +94,15 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
         predictor = spec.get("predictor")
         if predictor is not None and predictor.kind == "map":
             nodes = 2 if predictor.get("workerSpec") is not None else 1
-            yield _made(document, root, predictor, root.get("metadata"), kind, nodes=nodes, model=predictor.get("model"))
+            yield _made(
+                document,
+                root,
+                predictor,
+                root.get("metadata"),
+                kind,
+                nodes=nodes,
+                model=predictor.get("model"),
+            )
     elif kind == "LLMInferenceService":
         for part in ((), ("prefill",)):
             for name in ("template", "worker"):
@@ -86,10 +110,21 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
                 if inner is not None and inner.kind == "map":
                     nodes = 2 if spec.get(*part, "worker") is not None else 1
                     made = _made(document, root, inner, root.get("metadata"), kind, nodes=nodes)
-                    yield replace(made, service=spec, sizes=spec.get(*part, "parallelism")) if name == "template" else made
+                    yield (
+                        replace(made, service=spec, sizes=spec.get(*part, "parallelism"))
+                        if name == "template"
+                        else made
+                    )
     else:
         for inner in _anywhere(spec):
-            yield _made(document, root, inner, root.get("metadata"), kind, nodes=2 if kind.startswith("Ray") else 1)
+            yield _made(
+                document,
+                root,
+                inner,
+                root.get("metadata"),
+                kind,
+                nodes=2 if kind.startswith("Ray") else 1,
+            )
 
 
 def _anywhere(node: Node) -> Iterator[Node]:
@@ -109,22 +144,41 @@ def _anywhere(node: Node) -> Iterator[Node]:
 
 
 def _made(
-    document: Document, root: Node, spec: Node, metadata: Node | None, kind: str, *, nodes: int = 1, model: Node | None = None
+    document: Document,
+    root: Node,
+    spec: Node,
+    metadata: Node | None,
+    kind: str,
+    *,
+    nodes: int = 1,
+    model: Node | None = None,
 ) -> PodSpec:
     outer = root.get("spec") or spec
     labels = _texts(metadata, "labels") or _texts(root.get("metadata"), "labels")
-    rollout = outer.get("strategy") or outer.get("deploymentStrategy") or outer.get("updateStrategy")
+    rollout = (
+        outer.get("strategy") or outer.get("deploymentStrategy") or outer.get("updateStrategy")
+    )
     replicas = outer.number("replicas")
     grace = spec.get("terminationGracePeriodSeconds")
-    claims = [mount for mount in spec.maps_at("volumes") if mount.get("persistentVolumeClaim", "claimName") is not None]
+    claims = [
+        mount
+        for mount in spec.maps_at("volumes")
+        if mount.get("persistentVolumeClaim", "claimName") is not None
+    ]
     pod = Pod(
         kind=kind,
         name=root.word("metadata", "name") or root.word("metadata", "generateName"),
         namespace=root.word("metadata", "namespace"),
         place=document.place(root.get("metadata", "name") or root),
         labels=labels,
-        replicas=int(replicas) if replicas is not None else 1 if kind in ("Deployment", "StatefulSet", "LeaderWorkerSet") else None,
-        replicas_place=document.place(node) if (node := outer.get("replicas")) is not None else None,
+        replicas=int(replicas)
+        if replicas is not None
+        else 1
+        if kind in ("Deployment", "StatefulSet", "LeaderWorkerSet")
+        else None,
+        replicas_place=document.place(node)
+        if (node := outer.get("replicas")) is not None
+        else None,
         strategy=rollout.word("type") if rollout is not None else "",
         max_surge=_given(document, rollout, "rollingUpdate", "maxSurge"),
         max_unavailable=_given(document, rollout, "rollingUpdate", "maxUnavailable"),
@@ -132,7 +186,9 @@ def _made(
         grace_s=spec.number("terminationGracePeriodSeconds"),
         grace_place=document.place(grace) if grace is not None else None,
         service_links=spec.word("enableServiceLinks").lower() != "false",
-        exclusive_volume=_given(document, claims[0], "persistentVolumeClaim", "claimName") if claims else None,
+        exclusive_volume=_given(document, claims[0], "persistentVolumeClaim", "claimName")
+        if claims
+        else None,
         nodes=nodes,
         raw=kind in (*_TEMPLATES, "Pod", "CronJob", "LeaderWorkerSet"),
         scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
@@ -153,4 +209,8 @@ def _given(document: Document, node: Node | None, *route: str) -> Given | None:
 
 def _texts(node: Node | None, key: str) -> dict[str, str]:
     found = node.get(key) if node is not None else None
-    return {name: value.text for name, value in found.entries.items() if value.kind == "scalar"} if found is not None else {}
+    return (
+        {name: value.text for name, value in found.entries.items() if value.kind == "scalar"}
+        if found is not None
+        else {}
+    )

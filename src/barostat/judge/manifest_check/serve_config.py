@@ -1,7 +1,9 @@
-"""Engines that Ray Serve starts from a RayService's serveConfigV2, which is YAML within a text: each `engine_kwargs` is one. And the server
-that a RayJob's entrypoint starts, in the container of its head.
+"""Engines that Ray Serve starts from a RayService's serveConfigV2, which is YAML within a text:
+each `engine_kwargs` is one. And the server that a RayJob's entrypoint starts, in the container of
+its head.
 
-Source: ray.io/v1 RayService, RayJob; ray.serve.llm LLMConfig (model_loading_config, engine_kwargs, accelerator_type).
+Source: ray.io/v1 RayService, RayJob; ray.serve.llm LLMConfig (model_loading_config, engine_kwargs,
+accelerator_type).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _ENTRY = re.compile(r"""([\w-]+)['"]?[ \t]*:[ \t]*("[^"]*"|'[^']*'|[^,{}\s]+)"""
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """`key: value` in one line. `depth`: the column of the key; `starts`: a dash stands before it; `at`, `value_at`: places in the text."""
+    """`key: value` in one line. `depth`: the column of the key; `starts`: a dash stands before it;
+    `at`, `value_at`: places in the text.
+    """
 
     key: str
     value: str
@@ -35,7 +39,9 @@ class _Row:
 
 
 def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
-    """The engines of the object, each with its arguments, its model and its card as far as they stand there."""
+    """The engines of the object, each with its arguments, its model and its card as far as they
+    stand there.
+    """
     text = root.get("spec", "serveConfigV2")
     if text is None or "engine_kwargs" not in text.text:
         return
@@ -68,7 +74,9 @@ def engine_of_job(document: Document, root: Node) -> Engine | None:
     if text is None or text.kind != "scalar" or not starts_server(text.text):
         return None
     line = read_text(document, text, {})
-    heads = root.maps_at("spec", "rayClusterSpec", "headGroupSpec", "template", "spec", "containers")
+    heads = root.maps_at(
+        "spec", "rayClusterSpec", "headGroupSpec", "template", "spec", "containers"
+    )
     image = heads[0].get("image") if heads else None
     facts = image_facts(image.text if image is not None else "")
     return Engine(
@@ -94,7 +102,16 @@ def _rows(text: str) -> list[_Row]:
     for line in text.splitlines(keepends=True):
         match = _ROW.match(line.rstrip("\r\n"))
         if match is not None:
-            found.append(_Row(match[2], match[3], len(match[1]), match[1].endswith("- "), offset + match.start(2), offset + match.start(3)))
+            found.append(
+                _Row(
+                    match[2],
+                    match[3],
+                    len(match[1]),
+                    match[1].endswith("- "),
+                    offset + match.start(2),
+                    offset + match.start(3),
+                )
+            )
         offset += len(line)
     return found
 
@@ -104,7 +121,14 @@ def _entries(rows: Sequence[_Row], index: int) -> Iterator[_Row]:
     row = rows[index]
     if row.value.startswith("{"):
         for match in _ENTRY.finditer(row.value):
-            yield _Row(match[1], match[2], row.depth + 1, False, row.value_at + match.start(1), row.value_at + match.start(2))
+            yield _Row(
+                match[1],
+                match[2],
+                row.depth + 1,
+                False,
+                row.value_at + match.start(1),
+                row.value_at + match.start(2),
+            )
         return
     for below in rows[index + 1 :]:
         if below.depth <= row.depth:
@@ -113,27 +137,52 @@ def _entries(rows: Sequence[_Row], index: int) -> Iterator[_Row]:
 
 
 def _item(rows: Sequence[_Row], index: int) -> Sequence[_Row]:
-    """The rows of the configuration to which that row belongs: siblings and what is below them, from one dash to the next."""
+    """The rows of the configuration to which that row belongs: siblings and what is below them,
+    from one dash to the next.
+    """
     depth, first, end = rows[index].depth, index, index + 1
-    while first > 0 and not (rows[first].starts and rows[first].depth == depth) and rows[first - 1].depth >= depth:
+    while (
+        first > 0
+        and not (rows[first].starts and rows[first].depth == depth)
+        and rows[first - 1].depth >= depth
+    ):
         first -= 1
-    while end < len(rows) and rows[end].depth >= depth and not (rows[end].starts and rows[end].depth == depth):
+    while (
+        end < len(rows)
+        and rows[end].depth >= depth
+        and not (rows[end].starts and rows[end].depth == depth)
+    ):
         end += 1
     return rows[first:end]
 
 
 def _first(rows: Sequence[_Row], key: str) -> _Row | None:
-    return next((row for row in rows if row.key == key and row.value and row.value[0] not in "{[|>&*$"), None)
+    return next(
+        (row for row in rows if row.key == key and row.value and row.value[0] not in "{[|>&*$"),
+        None,
+    )
 
 
 def _model(document: Document, text: Node, item: Sequence[_Row]) -> Given | None:
-    """`model_source`, or the id where that is all there is; nothing where the source is a mapping (a bucket)."""
-    loading = next((row for row in item if row.key == "model_loading_config" and row.value.startswith("{")), None)
+    """`model_source`, or the id where that is all there is; nothing where the source is a mapping
+    (a bucket).
+    """
+    loading = next(
+        (row for row in item if row.key == "model_loading_config" and row.value.startswith("{")),
+        None,
+    )
     rows = [*item, *(_entries([loading], 0) if loading is not None else ())]
-    found = _first(rows, "model_source") if any(row.key == "model_source" for row in rows) else _first(rows, "model_id")
+    found = (
+        _first(rows, "model_source")
+        if any(row.key == "model_source" for row in rows)
+        else _first(rows, "model_id")
+    )
     if found is None:
         return None
-    return Given(found.value.strip("'\""), document.within(text, found.value_at, found.value_at + len(found.value)))
+    return Given(
+        found.value.strip("'\""),
+        document.within(text, found.value_at, found.value_at + len(found.value)),
+    )
 
 
 def _arguments(document: Document, text: Node, rows: Iterator[_Row]) -> Iterator[Argument]:
@@ -143,4 +192,12 @@ def _arguments(document: Document, text: Node, rows: Iterator[_Row]) -> Iterator
             continue
         value = row.value.strip("'\"")
         where = document.within(text, row.at, row.value_at + len(row.value))
-        yield Argument(name, value, read_value(name, value), f"{row.key}: {row.value}", where, (where,), "values")
+        yield Argument(
+            name,
+            value,
+            read_value(name, value),
+            f"{row.key}: {row.value}",
+            where,
+            (where,),
+            "values",
+        )

@@ -1,8 +1,9 @@
 """Prometheus rules, autoscalers and Services: who watches, scales and opens the engines.
 
-Source: monitoring.coreos.com/v1 PrometheusRule, Prometheus' rule files, keda.sh/v1alpha1 ScaledObject (minReplicaCount is 0 unless set),
-autoscaling/v1 and v2 HorizontalPodAutoscaler, core/v1 Service, networking.k8s.io/v1 Ingress, inference.networking.k8s.io/v1 InferencePool
-(of v1alpha2: targetPortNumber, a selector without matchLabels).
+Source: monitoring.coreos.com/v1 PrometheusRule, Prometheus' rule files, keda.sh/v1alpha1
+ScaledObject (minReplicaCount is 0 unless set), autoscaling/v1 and v2 HorizontalPodAutoscaler,
+core/v1 Service, networking.k8s.io/v1 Ingress, inference.networking.k8s.io/v1 InferencePool (of
+v1alpha2: targetPortNumber, a selector without matchLabels).
 """
 
 from __future__ import annotations
@@ -18,17 +19,28 @@ from barostat.lint.facts import Given, Query, Scaler, Service
 
 def queries_of(document: Document, root: Node) -> Iterator[Query]:
     """The expressions of a PrometheusRule or of a plain rule file."""
-    groups = root.maps_at("spec", "groups") if root.word("kind") in ("PrometheusRule", "VMRule") else root.maps_at("groups")
+    groups = (
+        root.maps_at("spec", "groups")
+        if root.word("kind") in ("PrometheusRule", "VMRule")
+        else root.maps_at("groups")
+    )
     for rule in (rule for group in groups for rule in group.maps_at("rules")):
         expression = rule.get("expr")
         if expression is None or expression.kind != "scalar":
             continue
         alert = rule.word("alert")
-        yield Query("alert" if alert else "record", alert or rule.word("record"), expression.text, document.place(expression))
+        yield Query(
+            "alert" if alert else "record",
+            alert or rule.word("record"),
+            expression.text,
+            document.place(expression),
+        )
 
 
 def scaler_of(document: Document, root: Node) -> Scaler | None:
-    """The HPA or ScaledObject, or what a service of KServe or Knative says of itself; None for any other object."""
+    """The HPA or ScaledObject, or what a service of KServe or Knative says of itself; None for any
+    other object.
+    """
     kind = root.word("kind")
     if kind == "InferenceService" or is_knative(root):
         return scaler_of_service(document, root)
@@ -45,7 +57,11 @@ def _hpa(document: Document, root: Node) -> Scaler:
         body = metric.get(kind[:1].lower() + kind[1:]) if kind else None
         if body is None:
             continue
-        name = body.get("name") if kind in ("Resource", "ContainerResource") else body.get("metric", "name")
+        name = (
+            body.get("name")
+            if kind in ("Resource", "ContainerResource")
+            else body.get("metric", "name")
+        )
         if name is None:
             continue
         target = body.number("target", "averageValue")
@@ -54,7 +70,10 @@ def _hpa(document: Document, root: Node) -> Scaler:
             resources.append((name.text, document.place(name)))
         else:
             metrics.append((name.text, document.place(name), target))
-    for key, name_ in (("targetCPUUtilizationPercentage", "cpu"), ("targetMemoryUtilizationPercentage", "memory")):
+    for key, name_ in (
+        ("targetCPUUtilizationPercentage", "cpu"),
+        ("targetMemoryUtilizationPercentage", "memory"),
+    ):
         if spec.get(key) is not None:
             resources.append((name_, document.key_place(spec, key)))
     least = spec.get("minReplicas")
@@ -91,11 +110,23 @@ def _scaled_object(document: Document, root: Node) -> Scaler:
 
 
 def _pool(document: Document, root: Node, spec: Node) -> Service:
-    """What the Gateway API's inference extension sends requests to: pods by their labels, each at a port of its own number."""
+    """What the Gateway API's inference extension sends requests to: pods by their labels, each at a
+    port of its own number.
+    """
     selector = spec.get("selector", "matchLabels") or spec.get("selector")
-    found = {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"} if selector is not None else {}
-    ports = [port.get("number") for port in spec.maps_at("targetPorts")] or [spec.get("targetPortNumber")]
-    targets = tuple(Given(port.text, document.place(port)) for port in ports if port is not None and port.kind == "scalar")
+    found = (
+        {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"}
+        if selector is not None
+        else {}
+    )
+    ports = [port.get("number") for port in spec.maps_at("targetPorts")] or [
+        spec.get("targetPortNumber")
+    ]
+    targets = tuple(
+        Given(port.text, document.place(port))
+        for port in ports
+        if port is not None and port.kind == "scalar"
+    )
     place = document.place(root.get("metadata", "name") or root)
     return Service(
         root.word("metadata", "name"),
@@ -118,26 +149,51 @@ def service_of(document: Document, root: Node) -> Service | None:
     name, namespace = root.word("metadata", "name"), root.word("metadata", "namespace")
     if kind == "Ingress":
         backends = [spec.word("defaultBackend", "service", "name")]
-        backends += [path.word("backend", "service", "name") for rule in spec.maps_at("rules") for path in rule.maps_at("http", "paths")]
-        guarded = any("auth" in key for key in (root.get("metadata", "annotations") or root).entries)
+        backends += [
+            path.word("backend", "service", "name")
+            for rule in spec.maps_at("rules")
+            for path in rule.maps_at("http", "paths")
+        ]
+        guarded = any(
+            "auth" in key for key in (root.get("metadata", "annotations") or root).entries
+        )
         place = document.place(root.get("metadata", "name") or root)
-        return Service(name, namespace, place, {f"service:{backend}": "" for backend in backends if backend}, "" if guarded else "Ingress")
+        return Service(
+            name,
+            namespace,
+            place,
+            {f"service:{backend}": "" for backend in backends if backend},
+            "" if guarded else "Ingress",
+        )
     selector = spec.get("selector")
-    found = {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"} if selector is not None else {}
+    found = (
+        {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"}
+        if selector is not None
+        else {}
+    )
     opens = spec.word("type") if spec.word("type") in ("LoadBalancer", "NodePort") else ""
     annotations = root.get("metadata", "annotations")
     if annotations is not None and any(
-        "internal" in key.lower() or "internal" in value.text.lower() for key, value in annotations.entries.items()
+        "internal" in key.lower() or "internal" in value.text.lower()
+        for key, value in annotations.entries.items()
     ):
         opens = ""
     node = spec.get("type") if opens else root.get("metadata", "name")
     marks = root.get("metadata", "labels")
-    labels = {key: value.text for key, value in marks.entries.items() if value.kind == "scalar"} if marks is not None else {}
+    labels = (
+        {key: value.text for key, value in marks.entries.items() if value.kind == "scalar"}
+        if marks is not None
+        else {}
+    )
     ports = frozenset(port.word("name") for port in spec.maps_at("ports"))
     addresses = [spec.word("clusterIP"), *(item.text for item in spec.list_at("clusterIPs"))]
     variables = "None" not in addresses and spec.word("type") != "ExternalName"
     place = document.place(node or root)
     led = [port.get("targetPort") or port.get("port") for port in spec.maps_at("ports")]
-    targets = tuple(Given(port.text, document.place(port)) for port in led if port is not None and port.kind == "scalar")
+    targets = tuple(
+        Given(port.text, document.place(port))
+        for port in led
+        if port is not None and port.kind == "scalar"
+    )
     scraped = asks_for_scrape(root.get("metadata"))
     return Service(name, namespace, place, found, opens, labels, scraped, ports, variables, targets)

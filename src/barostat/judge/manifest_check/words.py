@@ -18,7 +18,9 @@ SERVER = re.compile(
 )
 _STUCK = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)[ \t]+(\S.*)$", re.DOTALL)
 LONGEST_COMMAND = 64_000
-"""Characters: half of what Linux takes as one argument. What is longer is data in a place where commands stand."""
+"""Characters: half of what Linux takes as one argument. What is longer is data in a place where
+commands stand.
+"""
 _YAML_WORDS = {
     **dict.fromkeys(("true", "yes", "on"), "true"),
     **dict.fromkeys(("false", "no", "off"), "false"),
@@ -29,9 +31,11 @@ _KUBERNETES = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look. `assigned`: variables set in it.
+    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look.
+    `assigned`: variables set in it.
 
-    `cut`: its last word, where that is a backslash and the blank behind it: the line does not go on.
+    `cut`: its last word, where that is a backslash and the blank behind it: the line does not go
+    on.
     """
 
     arguments: Mapping[str, Argument] = field(default_factory=dict)
@@ -54,9 +58,11 @@ _STARTS = re.compile(r"(?:/(?:[\w.-]+/)*)?(?:vllm|serve|python3?|sh|bash)$")
 
 
 def handed_on(document: Document, nodes: Sequence[Node], reference: str) -> Given | None:
-    """The first word of what an image is given, where that starts the server which its entry point starts already.
+    """The first word of what an image is given, where that starts the server which its entry point
+    starts already.
 
-    Source: vLLM docker/Dockerfile (vllm-openai: ENTRYPOINT is `vllm serve`; up to 0.11.0 the module of the API server).
+    Source: vLLM docker/Dockerfile (vllm-openai: ENTRYPOINT is `vllm serve`; up to 0.11.0 the module
+    of the API server).
     """
     if not nodes or not starts_itself(reference):
         return None
@@ -69,39 +75,69 @@ def handed_on(document: Document, nodes: Sequence[Node], reference: str) -> Give
 
 def starts_itself(reference: str) -> bool:
     """True for the project's own image whose entry point is the server, whatever its tag."""
-    return re.match(r"(?:(?:docker\.io|index\.docker\.io|registry\.hub\.docker\.com)/)?vllm/vllm-openai(?:[:@]|$)", reference) is not None
+    return (
+        re.match(
+            r"(?:(?:docker\.io|index\.docker\.io|registry\.hub\.docker\.com)/)?vllm/vllm-openai(?:[:@]|$)",
+            reference,
+        )
+        is not None
+    )
 
 
 def is_program(word: str) -> bool:
-    """True for a word that, first behind an image whose entry point is the server, is neither its argument nor a model: `tail`."""
+    """True for a word that, first behind an image whose entry point is the server, is neither its
+    argument nor a model: `tail`.
+    """
     return re.match(r"/(?:usr/)?s?bin/|[^-/$][^/$]*$", word) is not None
 
 
-def read_elements(document: Document, nodes: Sequence[Node], env: Mapping[str, str], *, all_env: bool) -> Command:
-    """The command line in list form, as containers have it. `all_env`: `env` is all that the container gets."""
+def read_elements(
+    document: Document, nodes: Sequence[Node], env: Mapping[str, str], *, all_env: bool
+) -> Command:
+    """The command line in list form, as containers have it. `all_env`: `env` is all that the
+    container gets.
+    """
     texts = [node.text for node in nodes]
     line = parse(texts, env)
     shell = bool(shell_words_of(texts))
 
     def place(word: Word) -> Place:
         node = nodes[word.element] if word.element < len(nodes) else nodes[-1]
-        return document.within(node, word.start, word.end) if word.end > word.start else document.place(node)
+        return (
+            document.within(node, word.start, word.end)
+            if word.end > word.start
+            else document.place(node)
+        )
 
     stuck, unset = [], []
     if not shell:
         for node in nodes:
             match = _STUCK.match(node.text)
-            if match is not None and canonical_name(match[1]) in FLAGS | {match[1].strip("-").replace("-", "_"): 1}:
+            if match is not None and canonical_name(match[1]) in FLAGS | {
+                match[1].strip("-").replace("-", "_"): 1
+            }:
                 stuck.append((document.place(node), match[1]))
-            absent = [found for found in _KUBERNETES.finditer(node.text) if all_env and found[1] not in env]
-            unset += [(document.within(node, found.start(), found.end()), found[1]) for found in absent]
+            absent = [
+                found
+                for found in _KUBERNETES.finditer(node.text)
+                if all_env and found[1] not in env
+            ]
+            unset += [
+                (document.within(node, found.start(), found.end()), found[1]) for found in absent
+            ]
     return _command(document, line, place, nodes, tuple(stuck), tuple(unset), shell)
 
 
 def read_text(
-    document: Document, node: Node, env: Mapping[str, str], start: int = 0, end: int | None = None, text: str | None = None
+    document: Document,
+    node: Node,
+    env: Mapping[str, str],
+    start: int = 0,
+    end: int | None = None,
+    text: str | None = None,
 ) -> Command:
-    """The command line in one text (or from `start` to `end` of it), as a script or a unit file has it.
+    """The command line in one text (or from `start` to `end` of it), as a script or a unit file has
+    it.
 
     `text`: of the same length, what is to be read in its stead.
     """
@@ -127,14 +163,34 @@ def _command(
         if setting.loose or (setting.text is not None and says_nothing(setting.name, setting.text)):
             continue
         places = tuple(place(word) for word in setting.words)
-        if any(word.shell and word.raw.startswith("$") for word in setting.words):  # what a variable holds is not edited where it is used
+        if any(
+            word.shell and word.raw.startswith("$") for word in setting.words
+        ):  # what a variable holds is not edited where it is used
             places = tuple(replace(each, start=-1, end=-1) for each in places)
         known[id(setting)] = _argument(document, setting, places)
-    last = {setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known}
-    complete = not any("$" in word for word in line.positional) and not any("{{" in node.text for node in nodes)
+    last = {
+        setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known
+    }
+    complete = not any("$" in word for word in line.positional) and not any(
+        "{{" in node.text for node in nodes
+    )
     end = line.words[-1] if line.words else None
-    cut = place(end) if end is not None and end.shell and end.raw.startswith("\\") and end.text.isspace() else None
-    return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell, cut)
+    cut = (
+        place(end)
+        if end is not None and end.shell and end.raw.startswith("\\") and end.text.isspace()
+        else None
+    )
+    return Command(
+        last,
+        tuple(known.values()),
+        _model(document, line, last, nodes),
+        stuck,
+        unset,
+        dict(line.env),
+        complete,
+        shell,
+        cut,
+    )
 
 
 def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) -> Argument:
@@ -148,7 +204,9 @@ def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) ->
     return Argument(name, setting.text, value, setting.spelled, whole, words, joined=setting.joined)
 
 
-def _model(document: Document, line: CommandLine, arguments: Mapping[str, Argument], nodes: Sequence[Node]) -> Given | None:
+def _model(
+    document: Document, line: CommandLine, arguments: Mapping[str, Argument], nodes: Sequence[Node]
+) -> Given | None:
     if line.model is None:
         return None
     found = arguments.get("model")
@@ -162,23 +220,32 @@ def _model(document: Document, line: CommandLine, arguments: Mapping[str, Argume
 
 
 def assigned_in(document: Document, nodes: Sequence[Node], command: Command) -> dict[str, Given]:
-    """The variables that a shell text among the nodes sets for its engine, each where it is set. Not edited: what is around them stays."""
+    """The variables that a shell text among the nodes sets for its engine, each where it is set.
+    Not edited: what is around them stays.
+    """
     found: dict[str, Given] = {}
     for name, value in command.assigned.items():
         for node in nodes if command.shell else ():
             match = re.search(rf"(?<![\w$]){re.escape(name)}=", node.text)
             if match is not None:
-                found[name] = Given(value, replace(document.within(node, match.start(), match.end()), start=-1, end=-1))
+                found[name] = Given(
+                    value,
+                    replace(document.within(node, match.start(), match.end()), start=-1, end=-1),
+                )
                 break
     return found
 
 
 def config_entries(document: Document, node: Node) -> dict[str, Argument]:
-    """The settings of a `--config` file that stands in a scalar: a flat mapping, one entry a line."""
+    """The settings of a `--config` file that stands in a scalar: a flat mapping, one entry a
+    line.
+    """
     found: dict[str, Argument] = {}
     offset = 0
     for row in node.text.splitlines(keepends=True):
-        match = re.match(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n"))
+        match = re.match(
+            r"^([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n")
+        )
         if match is not None and match[2]:
             name = canonical_name(match[1])
             text = _as_passed_on(match[2])
@@ -187,13 +254,16 @@ def config_entries(document: Document, node: Node) -> dict[str, Argument]:
             place = document.within(node, offset + match.start(1), offset + match.end(2))
             where = document.within(node, offset + match.start(2), offset + match.end(2))
             value = read_value(name, text) if text is not None else None
-            found[name] = Argument(name, text, value, f"{match[1]}: {match[2]}", place, (place, where), "config-file")
+            found[name] = Argument(
+                name, text, value, f"{match[1]}: {match[2]}", place, (place, where), "config-file"
+            )
         offset += len(row)
     return found
 
 
 def _as_passed_on(written: str) -> str | None:
-    """A value of a `--config` file as vLLM hands it to its parser, which has read it as YAML 1.1; None for one on the lines below.
+    """A value of a `--config` file as vLLM hands it to its parser, which has read it as YAML 1.1;
+    None for one on the lines below.
 
     Source: vLLM 0.32.0 FlexibleArgumentParser.load_config_file (yaml.safe_load, then `str`).
     """

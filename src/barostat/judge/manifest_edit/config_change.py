@@ -35,20 +35,33 @@ _BY_A_PERSON = ("trust_remote_code", "port")
 
 def digest(template: Object) -> str:
     """A short name for exactly this template."""
-    return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(template, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()[:16]
 
 
 def change_of(
-    step: NextStep, template: Object, *, replicas: int, config_maps: Mapping[str, Object], revision: tuple[str, str] | None
+    step: NextStep,
+    template: Object,
+    *,
+    replicas: int,
+    config_maps: Mapping[str, Object],
+    revision: tuple[str, str] | None,
 ) -> ConfigChange | NotChanged:
-    """The one change that the next step asks for. `revision`: the present one and the one before, where there is one."""
+    """The one change that the next step asks for. `revision`: the present one and the one before,
+    where there is one.
+    """
     words = step.change.strip()
     if (limit := _LIMIT.match(words)) is not None:
         return ConfigChange("limits", f"{limit[1]}.{limit[2]}", None, limit[3])
     if words.startswith("replicas: "):
         return ConfigChange("replicas", REPLICAS, str(replicas), str(replicas + 1))
     if words.startswith("kubectl rollout undo"):
-        return ConfigChange("revision", REVISION, *revision) if revision is not None else NotChanged("no revision with other pods is kept")
+        return (
+            ConfigChange("revision", REVISION, *revision)
+            if revision is not None
+            else NotChanged("no revision with other pods is kept")
+        )
     if (found := asked_of_pod_spec(step, template)) is not None:
         return found
     if (gone := _REMOVE.match(words)) is not None:
@@ -59,9 +72,16 @@ def change_of(
 
 
 def asked_for(
-    name: str, value: str | None, template: Object, config_maps: Mapping[str, Object], *, switch: bool = True
+    name: str,
+    value: str | None,
+    template: Object,
+    config_maps: Mapping[str, Object],
+    *,
+    switch: bool = True,
 ) -> ConfigChange | NotChanged:
-    """That setting at that value; without a value a switch is on (`--no-x`: off), and a setting that `remove` names is gone."""
+    """That setting at that value; without a value a switch is on (`--no-x`: off), and a setting
+    that `remove` names is gone.
+    """
     wanted: ConfigScalar | None = None if value is None else _scalar(value)
     bare = name.lstrip("-")
     if value is None and switch and _is_switch(bare):
@@ -72,13 +92,21 @@ def asked_for(
 
 
 def changed_template(
-    change: ConfigChange, template: Object, *, config_maps: Mapping[str, Object] | None = None, revision: Object | None = None
+    change: ConfigChange,
+    template: Object,
+    *,
+    config_maps: Mapping[str, Object] | None = None,
+    revision: Object | None = None,
 ) -> Object | NotChanged:
-    """The template with the change, everything else as it is. `revision`: the template of the revision that a rollback goes to."""
+    """The template with the change, everything else as it is. `revision`: the template of the
+    revision that a rollback goes to.
+    """
     match change.kind:
         case "argument" | "environment" | "config-file":
             value = None if change.value is None else _scalar(change.value)
-            found = set_flag(template, change.name, value, config_maps=config_maps or {}, template_only=True)
+            found = set_flag(
+                template, change.name, value, config_maps=config_maps or {}, template_only=True
+            )
             return found if isinstance(found, NotChanged) else found.template
         case "pod-spec":
             return with_pod_spec(change, template)
@@ -100,28 +128,50 @@ def _is_switch(bare: str) -> bool:
     return is_switch(canonical_name(f"--{bare.removeprefix('no-')}"))
 
 
-def service_labels(template: Object, selector: Object, services: Iterable[Object]) -> dict[str, str]:
-    """The labels by which the Services find these pods, and those of the Deployment's selector: they come off one that is taken out."""
+def service_labels(
+    template: Object, selector: Object, services: Iterable[Object]
+) -> dict[str, str]:
+    """The labels by which the Services find these pods, and those of the Deployment's selector:
+    they come off one that is taken out.
+    """
     labels = mapping(template, "metadata", "labels")
     found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
-    asked = {text(one, "key") for one in objects(selector, "matchExpressions") if text(one, "operator") in ("In", "Exists")}
+    asked = {
+        text(one, "key")
+        for one in objects(selector, "matchExpressions")
+        if text(one, "operator") in ("In", "Exists")
+    }
     found |= {key: str(value) for key, value in labels.items() if key in asked}
     for service in services:
-        found |= {key: str(value) for key, value in mapping(service, "spec", "selector").items() if labels.get(key) == value}
+        found |= {
+            key: str(value)
+            for key, value in mapping(service, "spec", "selector").items()
+            if labels.get(key) == value
+        }
     return {key: value for key, value in found.items() if key != _ADDED_BY_REPLICA_SET}
 
 
 def selecting(services: Iterable[Object], template: Object) -> list[Object]:
-    """The Services that select pods of this template (a Service without a selector selects none)."""
+    """The Services that select pods of this template (a Service without a selector selects
+    none).
+    """
     labels = mapping(template, "metadata", "labels")
 
     def selects(service: Object) -> bool:
-        selector = {key: value for key, value in mapping(service, "spec", "selector").items() if key != _ADDED_BY_REPLICA_SET}
-        return bool(mapping(service, "spec", "selector")) and all(labels.get(key) == value for key, value in selector.items())
+        selector = {
+            key: value
+            for key, value in mapping(service, "spec", "selector").items()
+            if key != _ADDED_BY_REPLICA_SET
+        }
+        return bool(mapping(service, "spec", "selector")) and all(
+            labels.get(key) == value for key, value in selector.items()
+        )
 
     return [service for service in services if selects(service)]
 
 
 def separable(services: list[Object]) -> bool:
     """Every one of these Services can be left by taking a label off, and there is one."""
-    return bool(services) and all(set(mapping(service, "spec", "selector")) - {_ADDED_BY_REPLICA_SET} for service in services)
+    return bool(services) and all(
+        set(mapping(service, "spec", "selector")) - {_ADDED_BY_REPLICA_SET} for service in services
+    )

@@ -1,4 +1,5 @@
-"""One setting of an engine changed wherever it lives in its manifest, and everything else left as it is.
+"""One setting of an engine changed wherever it lives in its manifest, and everything else left as
+it is.
 
     where it lives                                        what is changed
     args, command (a list, or words in one element)       that word
@@ -8,7 +9,8 @@
     the YAML behind --config, from a ConfigMap            its line there; with `template_only` an argument, which is stronger
     nowhere                                               an argument is added
 
-Source: vLLM 0.32.0 (command line over config file), Kubernetes core/v1 Container (command, args, env), RFC 6902, strategic merge patch.
+Source: vLLM 0.32.0 (command line over config file), Kubernetes core/v1 Container (command, args,
+env), RFC 6902, strategic merge patch.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, w
 from barostat.engines.vllm.command_line.open_words import untold_words
 from barostat.engines.vllm.command_line.script import script_line
 from barostat.engines.vllm.command_line.words import parse
-from barostat.engines.vllm.command_line.write_flag import as_written, can_be_written, changed_elements, with_variable
+from barostat.engines.vllm.command_line.write_flag import (
+    as_written,
+    can_be_written,
+    changed_elements,
+    with_variable,
+)
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
@@ -46,7 +53,8 @@ _OF_ARGUMENTS = re.compile(r"\$\{?[@*1-9]|\bargv\b")
 
 @dataclass(frozen=True, slots=True)
 class ObjectPatch:
-    """The change of one object, in both forms that the API server takes. `json_patch` tests what it found before it changes it.
+    """The change of one object, in both forms that the API server takes. `json_patch` tests what it
+    found before it changes it.
 
     `kind`: Template (the workload that the template is of) or ConfigMap.
     """
@@ -59,9 +67,11 @@ class ObjectPatch:
 
 @dataclass(frozen=True, slots=True)
 class Surgery:
-    """The change, carried out on copies. `where` names the place for a person; `diff` shows it, line by line.
+    """The change, carried out on copies. `where` names the place for a person; `diff` shows it,
+    line by line.
 
-    `template` is the pod template afterwards (the same where a ConfigMap is changed), `config_map` the ConfigMap, where that is changed.
+    `template` is the pod template afterwards (the same where a ConfigMap is changed), `config_map`
+    the ConfigMap, where that is changed.
     """
 
     change: ConfigChange
@@ -80,12 +90,19 @@ class NotChanged:
 
 
 def set_flag(
-    template: Object, name: str, value: ConfigScalar | None, *, config_maps: Mapping[str, Object] | None = None, template_only: bool = False
+    template: Object,
+    name: str,
+    value: ConfigScalar | None,
+    *,
+    config_maps: Mapping[str, Object] | None = None,
+    template_only: bool = False,
 ) -> Surgery | NotChanged:
-    """The template (or the ConfigMap behind its --config) with that one setting at `value`; None takes it away.
+    """The template (or the ConfigMap behind its --config) with that one setting at `value`; None
+    takes it away.
 
-    `name`: an argument in any spelling, or a variable (VLLM_CPU_KVCACHE_SPACE). `config_maps`: by name, where the template mounts any.
-    `template_only`: what is shared with other pods is not touched; a setting of the config file is overruled by an argument.
+    `name`: an argument in any spelling, or a variable (VLLM_CPU_KVCACHE_SPACE). `config_maps`: by
+    name, where the template mounts any. `template_only`: what is shared with other pods is not
+    touched; a setting of the config file is overruled by an argument.
     """
     container = engine_container(with_references(template, config_maps or {}))
     if container is None:
@@ -95,47 +112,72 @@ def set_flag(
     item = container_named(template, container.name)
     args = command_words(item)
     script = script_command(template, container.name, config_maps or {})
-    line = (script_line(script, container.env) if script is not None else None) or parse(args, container.env)
+    line = (script_line(script, container.env) if script is not None else None) or parse(
+        args, container.env
+    )
     wanted = canonical_name(name)
     given = line.settings.get(wanted)
     if given is None and (path := line.text("config")) is not None:
-        found = _in_config_file(template, container.name, path, wanted, value, config_maps or {}, template_only)
+        found = _in_config_file(
+            template, container.name, path, wanted, value, config_maps or {}, template_only
+        )
         if found is not None:
             return found
     if given is None and value is None:
         may = next(iter(untold_words(line)), None)
-        return NotChanged(f"{option_of(wanted)} is not set" + (f", unless {may.raw or may.text} holds it" if may is not None else ""))
+        return NotChanged(
+            f"{option_of(wanted)} is not set"
+            + (f", unless {may.raw or may.text} holds it" if may is not None else "")
+        )
     if given is not None and value is not None and _same(wanted, given.text, value):
         return NotChanged(f"{option_of(wanted)} is {given.text} already")
     try:
         changed = changed_elements(args, wanted, value)
     except InputError as error:
         return NotChanged(str(error))
-    own = parse(args).settings.get(wanted)  # with no variable told, as it is written: that is what is put back
+    own = parse(args).settings.get(
+        wanted
+    )  # with no variable told, as it is written: that is what is put back
     former = as_written(own) if own is not None else None if given is None else given.text
     change = ConfigChange("argument", option_of(wanted), former, _text(value))
     made = _with_words(template, container.name, changed, change)
     if not _is_heard(made.template, container.name, wanted, value, config_maps or {}):
         held = script_of(template, container.name)
         where = f"{held.key} of ConfigMap {held.config_map}" if held is not None else "its script"
-        return NotChanged(f"{where} decides on {option_of(wanted)}, whatever the arguments say: the change belongs there")
+        return NotChanged(
+            f"{where} decides on {option_of(wanted)}, whatever the arguments say: the "
+            "change belongs there"
+        )
     return made
 
 
-def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
-    """True unless the engine is started by a script that does not hand on what the template says now: as far as it can be read, else where
-    it never speaks of its arguments."""
+def _is_heard(
+    template: Object,
+    container: str,
+    name: str,
+    value: ConfigScalar | None,
+    config_maps: Mapping[str, Object],
+) -> bool:
+    """True unless the engine is started by a script that does not hand on what the template says
+    now: as far as it can be read, else where it never speaks of its arguments.
+    """
     script = script_command(template, container, config_maps)
     if script is None:
         return True
     if (line := script_line(script)) is None:
         return _OF_ARGUMENTS.search(script[2]) is not None
     found = line.settings.get(name)
-    return (found is None) is (value is None) and (value is None or found is None or _same(name, as_written(found), value))
+    return (found is None) is (value is None) and (
+        value is None or found is None or _same(name, as_written(found), value)
+    )
 
 
-def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:
-    """The template with these words, each put into command or args as the word was whose place it has."""
+def _with_words(
+    template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange
+) -> Surgery:
+    """The template with these words, each put into command or args as the word was whose place it
+    has.
+    """
     item = container_named(template, container)
     command, args = _strings(item, "command"), _strings(item, "args")
     new: dict[str, list[str]] = {"command": [], "args": []}
@@ -153,13 +195,19 @@ def _with_words(template: Object, container: str, changed: Sequence[tuple[int, s
             found[key] = new[key]
             operations += _replaced(f"{path}/{key}", item.get(key), new[key])
     edited = _edited(template, container, found)
-    diff = [line for key in found for line in _diff(_strings(item, key), new[key], f"containers[{container}].{key}")]
+    diff = [
+        line
+        for key in found
+        for line in _diff(_strings(item, key), new[key], f"containers[{container}].{key}")
+    ]
     where = " and ".join(found) or "args"
     patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, found))
     return Surgery(change, f"{where} of container {container}", edited, patch, tuple(diff))
 
 
-def _variable(template: Object, container: str, name: str, value: ConfigScalar | None) -> Surgery | NotChanged:
+def _variable(
+    template: Object, container: str, name: str, value: ConfigScalar | None
+) -> Surgery | NotChanged:
     item = container_named(template, container)
     args = command_words(item)
     assigned = parse(args).env
@@ -167,7 +215,12 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
         written = with_variable(args, name, _text(value))
         if written is None:
             return NotChanged(f"{name} is set inside the command in a way that is not changed here")
-        return _with_words(template, container, written, ConfigChange("environment", name, assigned[name], _text(value)))
+        return _with_words(
+            template,
+            container,
+            written,
+            ConfigChange("environment", name, assigned[name], _text(value)),
+        )
     entries = list(objects(item, "env"))
     places = [place for place, entry in enumerate(entries) if text(entry, "name") == name]
     index = places[-1] if places else None  # of one that stands there twice the last one counts
@@ -177,7 +230,9 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
             return NotChanged(f"{name} is not set")
         entry = {"name": name, "value": _text(value)}
         operations: list[Mapping[str, Any]] = (
-            _replaced(path, None, [entry]) if not entries else [{"op": "add", "path": f"{path}/-", "value": entry}]
+            _replaced(path, None, [entry])
+            if not entries
+            else [{"op": "add", "path": f"{path}/-", "value": entry}]
         )
         former, new = None, [*entries, entry]
         strategic: Mapping[str, Any] = entry
@@ -188,7 +243,11 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
             return NotChanged(f"{name} is {former} already")
         test: Mapping[str, Any] = {"op": "test", "path": f"{path}/{index}", "value": dict(old)}
         if value is None:
-            operations = [one for place in reversed(places) for one in _gone(f"{path}/{place}", entries[place])]
+            operations = [
+                one
+                for place in reversed(places)
+                for one in _gone(f"{path}/{place}", entries[place])
+            ]
             new = [entry for place, entry in enumerate(entries) if place not in places]
             strategic = {"name": name, "$patch": "delete"}
         else:
@@ -197,15 +256,29 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
             new = [*entries[:index], entry, *entries[index + 1 :]]
             strategic = {**entry, "valueFrom": None} if "valueFrom" in old else entry
     edited = _edited(template, container, {"env": new})
-    lines = [f"{prefix} {name}={_shown(name, found)}" for prefix, found in (("-", former), ("+", _text(value))) if found is not None]
-    patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, {"env": [strategic]}))
+    lines = [
+        f"{prefix} {name}={_shown(name, found)}"
+        for prefix, found in (("-", former), ("+", _text(value)))
+        if found is not None
+    ]
+    patch = ObjectPatch(
+        "Template", container, tuple(operations), _strategic(container, {"env": [strategic]})
+    )
     change = ConfigChange("environment", name, _shown(name, former), _shown(name, _text(value)))
-    return Surgery(change, f"env of container {container}", edited, patch, (f"containers[{container}].env", *lines))
+    return Surgery(
+        change,
+        f"env of container {container}",
+        edited,
+        patch,
+        (f"containers[{container}].env", *lines),
+    )
 
 
 def is_former_whole(change: ConfigChange) -> bool:
-    """False where what it was before cannot be written again from the change: it came from elsewhere, is shown in part, or was more than
-    one variable that a shell fills in (`$((SEQS * 2))`)."""
+    """False where what it was before cannot be written again from the change: it came from
+    elsewhere, is shown in part, or was more than one variable that a shell fills in (`$((SEQS *
+    2))`).
+    """
     former = change.former
     if change.kind == "argument" and former is not None:
         return can_be_written(former)
@@ -224,30 +297,44 @@ def _in_config_file(
     config_maps: Mapping[str, Object],
     template_only: bool,
 ) -> Surgery | NotChanged | None:
-    """The change where the config file holds the setting; None where it does not, or an argument shall overrule it."""
+    """The change where the config file holds the setting; None where it does not, or an argument
+    shall overrule it.
+    """
     mounted = config_map_of(template, container, path)
     if mounted is None:
         return (
-            NotChanged(f"{path} is no file of a ConfigMap, and {option_of(wanted)} is no argument: it cannot be told")
+            NotChanged(
+                f"{path} is no file of a ConfigMap, and {option_of(wanted)} is no "
+                "argument: it cannot be told"
+            )
             if value is None
             else None
         )
     document = config_maps.get(mounted.config_map)
     held = mapping(document, "data").get(mounted.key) if document is not None else None
     if not isinstance(held, str):
-        return NotChanged(f"ConfigMap {mounted.config_map} with {mounted.key} was not read") if value is None else None
+        return (
+            NotChanged(f"ConfigMap {mounted.config_map} with {mounted.key} was not read")
+            if value is None
+            else None
+        )
     former = value_in(held, wanted)
     if former is None:
         return None
     if template_only or mapping(document).get("immutable") is True:
         if value is None:
             return NotChanged(
-                f"{wanted} stands in ConfigMap {mounted.config_map}, which other pods may share: an argument cannot take it away"
+                f"{wanted} stands in ConfigMap {mounted.config_map}, which other pods may "
+                "share: an argument cannot take it away"
             )
         return None
     written = with_setting(held, wanted, value)
     if isinstance(written, NotPlain):
-        return None if value is not None else NotChanged(f"{mounted.key} of ConfigMap {mounted.config_map}: {written.why}")
+        return (
+            None
+            if value is not None
+            else NotChanged(f"{mounted.key} of ConfigMap {mounted.config_map}: {written.why}")
+        )
     if written == held:
         return NotChanged(f"{wanted} is {former} already")
     kind: ChangeKind = "config-file"
@@ -255,14 +342,32 @@ def _in_config_file(
     new = copy.deepcopy(dict(mapping(document)))
     new["data"][mounted.key] = written
     operations = _replaced(f"/data/{_pointer(mounted.key)}", held, written)
-    patch = ObjectPatch("ConfigMap", mounted.config_map, tuple(operations), {"data": {mounted.key: written}})
-    diff = _diff(held.splitlines(), written.splitlines(), f"ConfigMap {mounted.config_map}, {mounted.key}")
-    return Surgery(change, f"{mounted.key} in ConfigMap {mounted.config_map}", template, patch, tuple(diff), new)
+    patch = ObjectPatch(
+        "ConfigMap", mounted.config_map, tuple(operations), {"data": {mounted.key: written}}
+    )
+    diff = _diff(
+        held.splitlines(), written.splitlines(), f"ConfigMap {mounted.config_map}, {mounted.key}"
+    )
+    return Surgery(
+        change,
+        f"{mounted.key} in ConfigMap {mounted.config_map}",
+        template,
+        patch,
+        tuple(diff),
+        new,
+    )
 
 
 def _index(template: Object, name: str) -> int:
     listed = sequence(template, "spec", "containers")
-    return next((place for place, entry in enumerate(listed) if isinstance(entry, dict) and text(entry, "name") == name), 0)
+    return next(
+        (
+            place
+            for place, entry in enumerate(listed)
+            if isinstance(entry, dict) and text(entry, "name") == name
+        ),
+        0,
+    )
 
 
 def _strings(item: Object, key: str) -> list[str]:
@@ -285,7 +390,10 @@ def _replaced(path: str, old: Any, new: Any) -> list[Mapping[str, Any]]:
     """A JSON patch that refuses to work on anything but what was found."""
     if old is None:
         return [{"op": "add", "path": path, "value": new}]
-    return [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+    return [
+        {"op": "test", "path": path, "value": old},
+        {"op": "replace", "path": path, "value": new},
+    ]
 
 
 def _gone(path: str, old: Object) -> list[Mapping[str, Any]]:
@@ -300,7 +408,9 @@ def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
     """The lines that differ, with one of context. A word of several lines is shown line by line."""
     before = [line for word in old for line in word.split("\n")]
     after = [line for word in new for line in word.split("\n")]
-    told = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]  # behind the two lines that name files
+    told = list(difflib.unified_diff(before, after, lineterm="", n=1))[
+        2:
+    ]  # behind the two lines that name files
     return [title, *(line for line in told if not line.startswith("@@"))]
 
 
@@ -316,7 +426,13 @@ def _same(name: str, written: str | None, value: ConfigScalar) -> bool:
 def _text(value: ConfigScalar | None) -> str | None:
     if value is None:
         return None
-    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:.10g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def _shown(name: str, value: str | None) -> str | None:

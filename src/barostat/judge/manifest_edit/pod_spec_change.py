@@ -1,4 +1,5 @@
-"""Changes of a pod template that are no setting of the engine: its memory, /dev/shm, service links, the startup probe.
+"""Changes of a pod template that are no setting of the engine: its memory, /dev/shm, service links,
+the startup probe.
 
 memory               700Mi: limit and request; 700Mi (request 500Mi): where they differ; absent: neither
 /dev/shm             1Gi: an emptyDir in memory of that size; unlimited: one without a size; absent: nothing is mounted there
@@ -31,7 +32,9 @@ _NUMBER = re.compile(r"(\w+): (\d+)")
 
 
 def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotChanged | None:
-    """The one change of the pod template that the next step asks for; None where it asks for something else."""
+    """The one change of the pod template that the next step asks for; None where it asks for
+    something else.
+    """
     words = step.change.strip()
     if step.lever == "host-memory-limit" and "memory: " in words:
         size = _MEMORY.search(words)
@@ -40,7 +43,11 @@ def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotCha
         return _change(MEMORY, template, size[1])
     if step.lever == "shm-size":
         size = _SHM.search(words)
-        return _change(SHM, template, size[1]) if size is not None else NotChanged("the size is not told")
+        return (
+            _change(SHM, template, size[1])
+            if size is not None
+            else NotChanged("the size is not told")
+        )
     if (links := _LINKS.search(words)) is not None:
         return _change(LINKS, template, links[1])
     if (probe := _PROBE.match(words)) is not None:
@@ -94,7 +101,9 @@ def pod_spec_now(name: str, template: Object) -> str | NotChanged | None:
 def _engine(template: dict[str, Any]) -> dict[str, Any]:
     container = engine_container(template)
     name = container.name if container is not None else ""
-    found: dict[str, Any] = next(item for item in template["spec"]["containers"] if item.get("name") == name)
+    found: dict[str, Any] = next(
+        item for item in template["spec"]["containers"] if item.get("name") == name
+    )
     return found
 
 
@@ -111,7 +120,11 @@ def _json(found: Any) -> str:
 
 def _memory_now(template: Object) -> str | None:
     container = engine_container(template)
-    limit, request = (container.limits.get("memory"), container.requests.get("memory")) if container is not None else (None, None)
+    limit, request = (
+        (container.limits.get("memory"), container.requests.get("memory"))
+        if container is not None
+        else (None, None)
+    )
     if limit == request:
         return limit
     return f"{limit or 'none'} (request {request or 'none'})"
@@ -129,7 +142,14 @@ def _set_memory(template: dict[str, Any], wanted: str | None) -> None:
 
 
 def _mount(engine: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    return next((found for found in objects(engine, "volumeMounts") if text(found, "mountPath").rstrip("/") == SHM), None)
+    return next(
+        (
+            found
+            for found in objects(engine, "volumeMounts")
+            if text(found, "mountPath").rstrip("/") == SHM
+        ),
+        None,
+    )
 
 
 def _shm_now(template: Object) -> str | NotChanged | None:
@@ -138,16 +158,30 @@ def _shm_now(template: Object) -> str | NotChanged | None:
     mount = _mount(engine)
     if mount is None:
         return None
-    volume = next((found for found in objects(template, "spec", "volumes") if text(found, "name") == text(mount, "name")), {})
+    volume = next(
+        (
+            found
+            for found in objects(template, "spec", "volumes")
+            if text(found, "name") == text(mount, "name")
+        ),
+        {},
+    )
     if text(volume, "emptyDir", "medium") != "Memory":
-        return NotChanged(f"{SHM} is volume {text(mount, 'name')}, which is no emptyDir in memory: a person changes it")
+        return NotChanged(
+            f"{SHM} is volume {text(mount, 'name')}, which is no emptyDir in memory: a "
+            "person changes it"
+        )
     return text(mapping(volume, "emptyDir"), "sizeLimit") or UNLIMITED
 
 
 def _set_shm(template: dict[str, Any], wanted: str | None) -> None:
-    """The volume that is mounted there gets the size, or a new one is; None: the mount goes, and its volume where nobody else has it."""
+    """The volume that is mounted there gets the size, or a new one is; None: the mount goes, and
+    its volume where nobody else has it.
+    """
     engine, spec = _engine(template), template["spec"]
-    source: dict[str, Any] = {"medium": "Memory"} | ({} if wanted in (None, UNLIMITED) else {"sizeLimit": wanted})
+    source: dict[str, Any] = {"medium": "Memory"} | (
+        {} if wanted in (None, UNLIMITED) else {"sizeLimit": wanted}
+    )
     mount = _mount(engine)
     if mount is None:
         if wanted is not None:
@@ -158,9 +192,21 @@ def _set_shm(template: dict[str, Any], wanted: str | None) -> None:
         return
     name = text(mount, "name")
     if wanted is not None:
-        next(volume for volume in spec["volumes"] if volume.get("name") == name)["emptyDir"] = source
+        next(volume for volume in spec["volumes"] if volume.get("name") == name)["emptyDir"] = (
+            source
+        )
         return
-    _put(engine, "volumeMounts", [found for found in engine["volumeMounts"] if found is not mount] or None)
+    _put(
+        engine,
+        "volumeMounts",
+        [found for found in engine["volumeMounts"] if found is not mount] or None,
+    )
     others = [*objects(spec, "containers"), *objects(spec, "initContainers")]
-    if not any(text(found, "name") == name for item in others for found in objects(item, "volumeMounts")):
-        _put(spec, "volumes", [volume for volume in spec["volumes"] if volume.get("name") != name] or None)
+    if not any(
+        text(found, "name") == name for item in others for found in objects(item, "volumeMounts")
+    ):
+        _put(
+            spec,
+            "volumes",
+            [volume for volume in spec["volumes"] if volume.get("name") != name] or None,
+        )

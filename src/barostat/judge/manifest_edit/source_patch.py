@@ -1,7 +1,10 @@
-"""Where a direct write would not last: the change as a patch of what the owner keeps, to be put there by a person.
+"""Where a direct write would not last: the change as a patch of what the owner keeps, to be put
+there by a person.
 
-The values of a chart are named only where the chart is known for certain by what it leaves on its objects; else the manifest is patched.
-Source: the chart of vLLM's production stack (deployment-vllm-multi: names, labels, vllmConfig), autoscaling/v2, KEDA ScaledObject v1alpha1.
+The values of a chart are named only where the chart is known for certain by what it leaves on its
+objects; else the manifest is patched.
+Source: the chart of vLLM's production stack (deployment-vllm-multi: names, labels, vllmConfig),
+autoscaling/v2, KEDA ScaledObject v1alpha1.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ _STACK_KEYS = {
 class SourcePatch:
     """What to change, where, and how it then gets into the cluster.
 
-    `document`: an excerpt of values, a strategic merge patch of the manifest, or one of the autoscaler. `certain`: False where the
-    place in the source had to be left to the person.
+    `document`: an excerpt of values, a strategic merge patch of the manifest, or one of the
+    autoscaler. `certain`: False where the place in the source had to be left to the person.
     """
 
     form: Form
@@ -43,7 +46,10 @@ class SourcePatch:
 
 def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatch:
     """The change of a setting for whoever keeps the workload's manifest."""
-    if owner.kind in ("helm", "flux-helm-release") and (values := _stack_values(workload, surgery)) is not None:
+    if (
+        owner.kind in ("helm", "flux-helm-release")
+        and (values := _stack_values(workload, surgery)) is not None
+    ):
         return SourcePatch("values", owner.source, values, _then(owner), certain=True)
     config_map = surgery.patch.kind == "ConfigMap"
     identity = {
@@ -64,25 +70,43 @@ def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatc
 
 
 def manifest_patch(owner: Owner, workload: Object, change: ConfigChange) -> SourcePatch | None:
-    """A change of the pod that is no setting of the engine, for the manifest; None where it does not change the template."""
+    """A change of the pod that is no setting of the engine, for the manifest; None where it does
+    not change the template.
+    """
     before = mapping(workload, "spec", "template")
     after = with_pod_spec(change, before)
     container = engine_container(before)
     if isinstance(after, NotChanged) or container is None:
         return None
-    old, new = ({text(item, "name"): item for item in objects(found, "spec", "containers")}[container.name] for found in (before, after))
+    old, new = (
+        {text(item, "name"): item for item in objects(found, "spec", "containers")}[container.name]
+        for found in (before, after)
+    )
     pod = _changed(mapping(before, "spec"), mapping(after, "spec"), but="containers")
     if inner := _changed(old, new):
         pod = {"containers": [{"name": container.name, **inner}], **pod}
-    identity = {"apiVersion": text(workload, "apiVersion") or "apps/v1", "kind": text(workload, "kind") or "Deployment"}
+    identity = {
+        "apiVersion": text(workload, "apiVersion") or "apps/v1",
+        "kind": text(workload, "kind") or "Deployment",
+    }
     metadata = {"name": name_of(workload), "namespace": text(workload, "metadata", "namespace")}
     document = {**identity, "metadata": metadata, "spec": {"template": {"spec": pod}}}
-    return SourcePatch("manifest", owner.source, document, _then(owner), certain=owner.kind in ("argo-cd", "flux-kustomization"))
+    return SourcePatch(
+        "manifest",
+        owner.source,
+        document,
+        _then(owner),
+        certain=owner.kind in ("argo-cd", "flux-kustomization"),
+    )
 
 
 def _changed(before: Object, after: Object, but: str = "") -> dict[str, Any]:
     """The keys that differ, at their new values; null for one that is gone."""
-    return {key: after.get(key) for key in dict.fromkeys([*after, *before]) if key != but and after.get(key) != before.get(key)}
+    return {
+        key: after.get(key)
+        for key in dict.fromkeys([*after, *before])
+        if key != but and after.get(key) != before.get(key)
+    }
 
 
 def former_release(owner: Owner) -> str:
@@ -91,13 +115,18 @@ def former_release(owner: Owner) -> str:
         case "helm":
             return f"helm rollback {owner.name} -n {owner.namespace}"
         case "argo-cd" | "flux-kustomization" | "flux-helm-release":
-            return f"revert the last change in {owner.source}; {_then(owner).replace('commit it, then ', 'then ')}"
+            return (
+                f"revert the last change in {owner.source}; "
+                f"{_then(owner).replace('commit it, then ', 'then ')}"
+            )
         case _:
             return f"go back to the former version in {owner.source} and deploy as usual"
 
 
 def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:
-    """The autoscaler's minimum raised to so many replicas; None for an owner that is no autoscaler."""
+    """The autoscaler's minimum raised to so many replicas; None for an owner that is no
+    autoscaler.
+    """
     field = {"hpa": "minReplicas", "keda": "minReplicaCount"}.get(owner.kind)
     if field is None:
         return None
@@ -109,19 +138,32 @@ def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:
         "metadata": {"name": owner.name, "namespace": owner.namespace},
         "spec": {field: replicas},
     }
-    return SourcePatch("autoscaler", owner.source, document, "it adds the replicas by itself", certain=True)
+    return SourcePatch(
+        "autoscaler", owner.source, document, "it adds the replicas by itself", certain=True
+    )
 
 
 def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | None:
-    """The values of vLLM's production stack, where the object's name and labels are that chart's own; else None."""
+    """The values of vLLM's production stack, where the object's name and labels are that chart's
+    own; else None.
+    """
     labels = mapping(workload, "metadata", "labels")
     release, model = text(labels, "helm-release-name"), text(labels, "model")
-    if not release or not model or name_of(workload) != f"{release}-{model}-deployment-vllm" or surgery.change.kind != "argument":
+    if (
+        not release
+        or not model
+        or name_of(workload) != f"{release}-{model}-deployment-vllm"
+        or surgery.change.kind != "argument"
+    ):
         return None
     key = _STACK_KEYS.get(canonical_name(surgery.change.name))
     if key is None or surgery.change.value is None:
         return None  # extraArgs is a list: a part of it cannot be set beside the rest
-    return {"servingEngineSpec": {"modelSpec": [{"name": model, "vllmConfig": {key: _typed(surgery.change.value)}}]}}
+    return {
+        "servingEngineSpec": {
+            "modelSpec": [{"name": model, "vllmConfig": {key: _typed(surgery.change.value)}}]
+        }
+    }
 
 
 def _typed(written: str) -> int | float | bool | str:
@@ -142,9 +184,15 @@ def _then(owner: Owner) -> str:
         case "argo-cd":
             return f"commit it, then argocd app sync {owner.name}"
         case "flux-kustomization":
-            return f"commit it, then flux reconcile kustomization {owner.name} -n {owner.namespace} --with-source"
+            return (
+                f"commit it, then flux reconcile kustomization {owner.name} -n "
+                f"{owner.namespace} --with-source"
+            )
         case "flux-helm-release":
-            return f"commit it, then flux reconcile helmrelease {owner.name} -n {owner.namespace} --with-source"
+            return (
+                f"commit it, then flux reconcile helmrelease {owner.name} -n {owner.namespace} "
+                "--with-source"
+            )
         case "operator":
             return f"set it in {owner.source}; its operator writes the workload from there"
         case _:

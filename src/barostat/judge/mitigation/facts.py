@@ -1,4 +1,6 @@
-"""What was read, as the facts that the pre-checks judge; and whether a lever is right for a cause on this engine."""
+"""What was read, as the facts that the pre-checks judge; and whether a lever is right for a cause
+on this engine.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,28 @@ from barostat.remedy.plan import ROLLBACK, RemedyPlan
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import State
 
-_LESS_IS_WORSE = ("gpu_memory_utilization", "num_gpu_blocks_override", "kv_cache_memory_bytes", "tensor_parallel_size", "watermark")
+_LESS_IS_WORSE = (
+    "gpu_memory_utilization",
+    "num_gpu_blocks_override",
+    "kv_cache_memory_bytes",
+    "tensor_parallel_size",
+    "watermark",
+)
 _MORE_IS_WORSE = ("max_model_len", "max_num_seqs", "max_num_active_seqs")
 CHANGES_PER_HOUR = 2
 BURN_WINDOW_S = 7200.0
 
 
-def facts(seen: TargetSnapshot, plan: RemedyPlan, earlier: Sequence[State] | None, limits: RemedyLimits, unread: str = "") -> Facts:
-    """The facts, each None where it could not be read. `earlier`: the incidents of this target; None where they could not be read."""
+def facts(
+    seen: TargetSnapshot,
+    plan: RemedyPlan,
+    earlier: Sequence[State] | None,
+    limits: RemedyLimits,
+    unread: str = "",
+) -> Facts:
+    """The facts, each None where it could not be read. `earlier`: the incidents of this target;
+    None where they could not be read.
+    """
     lists, home = seen.lists, seen.home
     marks = mapping(home, "metadata", "annotations")
     reasons = [
@@ -54,27 +70,39 @@ def facts(seen: TargetSnapshot, plan: RemedyPlan, earlier: Sequence[State] | Non
         at=seen.at,
         cause=plan.cause if plan.lever == ROLLBACK else confirmed_cause(seen, plan.cause),
         evidence_at=max(scrapes, default=seen.recording.at),
-        lever_fits=any(fits(plan, window) for window in seen.windows().values()) if seen.windows() else None,
+        lever_fits=any(fits(plan, window) for window in seen.windows().values())
+        if seen.windows()
+        else None,
         bad_nodes=_bad_nodes(seen),
         rollout_age_s=rollout_age_s(seen),
-        burn_window_s=limits.burn_window_seconds if limits.burn_window_seconds is not None else BURN_WINDOW_S,
+        burn_window_s=limits.burn_window_seconds
+        if limits.burn_window_seconds is not None
+        else BURN_WINDOW_S,
         template=digest(seen.template),
         rollout_complete=rollout_complete(home),
-        rollout_stuck=None if "replicasets" not in lists else is_stuck(home, lists["replicasets"], rollout_complete(home)),
+        rollout_stuck=None
+        if "replicasets" not in lists
+        else is_stuck(home, lists["replicasets"], rollout_complete(home)),
         replicas=seen.replicas,
         serving=seen.serving(),
         spare_schedulable=None if placed is None else placed[0],
         spare_because="" if placed is None else placed[1],
-        quota_left=None if "resourcequotas" not in lists else quota_left(seen.template, lists["resourcequotas"]),
+        quota_left=None
+        if "resourcequotas" not in lists
+        else quota_left(seen.template, lists["resourcequotas"]),
         disruption_minimum=(
-            None if "poddisruptionbudgets" not in lists else disruption_minimum(seen.template, seen.replicas, lists["poddisruptionbudgets"])
+            None
+            if "poddisruptionbudgets" not in lists
+            else disruption_minimum(seen.template, seen.replicas, lists["poddisruptionbudgets"])
         ),
         autoscaler=None if "horizontalpodautoscalers" not in lists else autoscaler,
         owner=owner,
         separable=None if services is None else separable(services),
         claim=text(marks, CLAIM),
         changes_last_hour=None if earlier is None else changes_last_hour(earlier, plan.id, seen.at),
-        changes_per_hour=limits.changes_per_hour if limits.changes_per_hour is not None else CHANGES_PER_HOUR,
+        changes_per_hour=limits.changes_per_hour
+        if limits.changes_per_hour is not None
+        else CHANGES_PER_HOUR,
         missing_rights=_missing_rights(seen, plan),
         gateways=not_ready(seen.gateways, plan.edge, plan.id) if plan.edge is not None else None,
         unread=tuple(reasons),
@@ -88,7 +116,8 @@ def confirmed_cause(seen: TargetSnapshot, wanted: CauseName) -> CauseName:
 
 
 def fits(plan: RemedyPlan, window: Window) -> bool:
-    """True if the plan's lever is for the plan's cause, and this engine's version has what it changes.
+    """True if the plan's lever is for the plan's cause, and this engine's version has what it
+    changes.
 
     An argument that the catalogue does not have fits nothing, unless a change is taken back.
     """
@@ -105,11 +134,17 @@ def fits(plan: RemedyPlan, window: Window) -> bool:
     if change.value is None:
         return True
     name = canonical_name(change.name)
-    return known_flag(name, window.version) != "absent" if name in FLAGS else undoes or known_argument(change.name)
+    return (
+        known_flag(name, window.version) != "absent"
+        if name in FLAGS
+        else undoes or known_argument(change.name)
+    )
 
 
 def wrong_way(change: ConfigChange, window: Window) -> bool:
-    """True if it makes KV pressure worse whatever else it does: a smaller pool, longer requests or more of them at once."""
+    """True if it makes KV pressure worse whatever else it does: a smaller pool, longer requests or
+    more of them at once.
+    """
     name = canonical_name(change.name)
     block, pool = window.fresh("block_size_tokens"), window.fresh("kv_pool_tokens")
     now = written_number(name, change.former)
@@ -124,13 +159,17 @@ def wrong_way(change: ConfigChange, window: Window) -> bool:
 
 
 def written_number(name: str, written: str | None) -> float | None:
-    """The number that an argument's value stands for, as vLLM reads it; None for any other value, and where there is none."""
+    """The number that an argument's value stands for, as vLLM reads it; None for any other value,
+    and where there is none.
+    """
     found = read_value(name, written) if written is not None else None
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def rollout_age_s(seen: TargetSnapshot) -> float:
-    """Of the last rollout that could be undone: infinite where it was the first, our own change, or only restarts came after the first."""
+    """Of the last rollout that could be undone: infinite where it was the first, our own change, or
+    only restarts came after the first.
+    """
     template = digest(seen.template)
     if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), template):
         return math.inf
@@ -147,16 +186,28 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
 
 
 def worse_before(change: ConfigChange, template: Object, earlier: Sequence[State]) -> State | None:
-    """The incident in which the very change of the very same template was worse, or ended the engine; None where there is none."""
+    """The incident in which the very change of the very same template was worse, or ended the
+    engine; None where there is none.
+    """
     now = digest(template)
-    alike = (state for state in earlier if state.plan.template == now and state.plan.change == change)
-    return next((state for state in alike if state.phase == "RolledBack" and state.verified == "worse"), None)
+    alike = (
+        state for state in earlier if state.plan.template == now and state.plan.change == change
+    )
+    return next(
+        (state for state in alike if state.phase == "RolledBack" and state.verified == "worse"),
+        None,
+    )
 
 
 def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
-    """How many changes of this target were begun within the last hour, this one aside. To take one back is none."""
+    """How many changes of this target were begun within the last hour, this one aside. To take one
+    back is none.
+    """
     others = (state for state in earlier if state.plan.id != own and state.plan.lever != ROLLBACK)
-    return sum(any(entry.event == "ClaimHome" and at - entry.at < 3600.0 for entry in state.timeline) for state in others)
+    return sum(
+        any(entry.event == "ClaimHome" and at - entry.at < 3600.0 for entry in state.timeline)
+        for state in others
+    )
 
 
 def spare_place(seen: TargetSnapshot) -> tuple[bool, str] | None:
@@ -166,18 +217,29 @@ def spare_place(seen: TargetSnapshot) -> tuple[bool, str] | None:
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:
-    """(who would revert the template, which autoscaler would set the replicas back), empty for nobody or whom the plan pauses."""
+    """(who would revert the template, which autoscaler would set the replicas back), empty for
+    nobody or whom the plan pauses.
+    """
     paused = {(owner.kind, owner.namespace, owner.name) for owner in plan.owners}
     writers = seen.writers()
-    found = [one for one in writers if one.switch is None or (one.switch.kind, one.switch.namespace, one.switch.name) not in paused]
-    everything = [owner for owner in found if owner.over == "everything" and owner.hinders("everything")]
+    found = [
+        one
+        for one in writers
+        if one.switch is None
+        or (one.switch.kind, one.switch.namespace, one.switch.name) not in paused
+    ]
+    everything = [
+        owner for owner in found if owner.over == "everything" and owner.hinders("everything")
+    ]
     scaling = [owner for owner in found if owner.over == "replicas" and owner.hinders("replicas")]
     names = [f"{owner.kind} {owner.name}" for owner in (*everything[:1], *scaling[:1])]
     return (names[0] if everything else ""), (names[-1] if scaling else "")
 
 
 def _missing_rights(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, ...] | None:
-    """Every right that the plan needs and that is not there, each once; None where that could not be asked."""
+    """Every right that the plan needs and that is not there, each once; None where that could not
+    be asked.
+    """
     if seen.lacking is None:
         return None
     owners = ((owner.kind, owner.namespace, owner.name) for owner in plan.owners)
@@ -191,6 +253,12 @@ def _bad_nodes(seen: TargetSnapshot) -> tuple[str, ...] | None:
     if nodes is None or pods is None:
         return None
     used = {text(pod, "spec", "nodeName") for pod in pods}
-    bad = [f"{name_of(node)} is not Ready" for node in nodes if name_of(node) in used and condition(node, "Ready").get("status") != "True"]
-    faulty = [replica for replica in seen.report.replicas if replica.diagnosis.cause == "node-fault"]
+    bad = [
+        f"{name_of(node)} is not Ready"
+        for node in nodes
+        if name_of(node) in used and condition(node, "Ready").get("status") != "True"
+    ]
+    faulty = [
+        replica for replica in seen.report.replicas if replica.diagnosis.cause == "node-fault"
+    ]
     return (*bad, *(f"{replica.name}: {replica.diagnosis.summary}" for replica in faulty))

@@ -1,4 +1,6 @@
-"""The gateways before a target: which pods they are, what they hold, what a limit at them comes to, and when it is not needed any more."""
+"""The gateways before a target: which pods they are, what they hold, what a limit at them comes to,
+and when it is not needed any more.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,34 @@ FIELDS = {
     "request.maxOutputTokens": ("request", "maxOutputTokens"),
     "edge.kvTokenBudget": ("edge", "kvTokenBudget"),
 }
-"""The limits of a change, as the limits file has them; the last word is what a gateway's `PUT /limits` takes."""
-_TELL_CALM = ("kv_usage_ratio", "preemptions_per_s", "waiting_requests", "gateway_refusals_in_window", "gateway_queued_requests")
+"""The limits of a change, as the limits file has them; the last word is what a gateway's `PUT
+/limits` takes.
+"""
+_TELL_CALM = (
+    "kv_usage_ratio",
+    "preemptions_per_s",
+    "waiting_requests",
+    "gateway_refusals_in_window",
+    "gateway_queued_requests",
+)
 NOBODY = 1.0
 """So many wait at an engine at an instant where nobody really waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenGateway:
-    """A gateway and what its pages said: `documents` of `GET /limits`, one of each process; `why`: why no limit can be set on it."""
+    """A gateway and what its pages said: `documents` of `GET /limits`, one of each process; `why`:
+    why no limit can be set on it.
+    """
 
     ref: GatewayRef
     documents: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     why: str = ""
 
     def now(self, name: str) -> int | None:
-        """The limit of that name that is in force, where every process of it has one: the loosest."""
+        """The limit of that name that is in force, where every process of it has one: the
+        loosest.
+        """
         found = [value(document, "limits", "spec", *FIELDS[name]) for document in self.documents]
         held = [number for number in found if isinstance(number, int)]
         return max(held) if held and len(held) == len(found) else None
@@ -50,18 +64,30 @@ class SeenGateway:
         return next((holder for holder in holders if holder and holder != incident), "")
 
 
-def fronting(pods: Iterable[Object], namespace: str, deployment: str) -> dict[GatewayRef, list[Object]]:
-    """The gateways among these pods that stand before that Deployment, each with its pods, those on their way out left aside.
+def fronting(
+    pods: Iterable[Object], namespace: str, deployment: str
+) -> dict[GatewayRef, list[Object]]:
+    """The gateways among these pods that stand before that Deployment, each with its pods, those on
+    their way out left aside.
 
-    One says so itself: by the annotation `barostat.dev/fronts` (names, or namespace/name, between commas), or because its command follows
-    the Deployment (`barostat gateway deploy/NAME`).
+    One says so itself: by the annotation `barostat.dev/fronts` (names, or namespace/name, between
+    commas), or because its command follows the Deployment (`barostat gateway deploy/NAME`).
     """
     found: dict[GatewayRef, list[Object]] = {}
     for pod in pods:
         home = text(pod, "metadata", "namespace")
-        if text(pod, "metadata", "deletionTimestamp") or (namespace, deployment) not in set(_fronted(pod, home)):
+        if text(pod, "metadata", "deletionTimestamp") or (namespace, deployment) not in set(
+            _fronted(pod, home)
+        ):
             continue
-        owner = next((text(one, "name") for one in objects(pod, "metadata", "ownerReferences") if one.get("controller") is True), "")
+        owner = next(
+            (
+                text(one, "name")
+                for one in objects(pod, "metadata", "ownerReferences")
+                if one.get("controller") is True
+            ),
+            "",
+        )
         hash_ = text(pod, "metadata", "labels", "pod-template-hash")
         name = owner.removesuffix(f"-{hash_}") if hash_ and owner else owner or name_of(pod)
         found.setdefault(GatewayRef("Deployment", name, home, admin_port(pod)), []).append(pod)
@@ -92,7 +118,11 @@ def _fronted(pod: Object, home: str) -> Iterable[tuple[str, str]]:
     for container in objects(pod, "spec", "containers"):
         words = [word for key in ("command", "args") for word in _words(container, key)]
         if "gateway" in words and any("barostat" in word for word in words):
-            named = [word.partition("/")[2] for word in words if word.startswith(("deploy/", "deployment/", "deployments/"))]
+            named = [
+                word.partition("/")[2]
+                for word in words
+                if word.startswith(("deploy/", "deployment/", "deployments/"))
+            ]
             yield from ((_namespace(words) or home, name) for name in named)
 
 
@@ -113,7 +143,10 @@ def _namespace(words: Sequence[str]) -> str:
 def why_none(seen: Sequence[SeenGateway]) -> str:
     """Why no limit can be held live; empty where every gateway before the target takes one."""
     if not seen:
-        return "no gateway that enforces it was found (--gateway URL names one); it goes into the limits file"
+        return (
+            "no gateway that enforces it was found (--gateway URL names one); it goes into the "
+            "limits file"
+        )
     return next((f"{gateway.ref}: {gateway.why}" for gateway in seen if gateway.why), "")
 
 
@@ -123,18 +156,29 @@ def at_gateways(change: ConfigChange, seen: Sequence[SeenGateway]) -> ConfigChan
     known = [number for number in held if number is not None]
     now = max(known) if known and len(known) == len(held) else None
     watched = any(gateway.watches for gateway in seen)
-    if now is not None and change.value is not None and now <= int(float(change.value)) and not watched:
+    if (
+        now is not None
+        and change.value is not None
+        and now <= int(float(change.value))
+        and not watched
+    ):
         return f"{seen[0].ref} holds {now} already"
-    return ConfigChange(change.kind, change.name, None if now is None or watched else str(now), change.value)
+    return ConfigChange(
+        change.kind, change.name, None if now is None or watched else str(now), change.value
+    )
 
 
 def live_edge(seen: Sequence[SeenGateway]) -> LiveEdge:
     """How these gateways hold a limit."""
-    return LiveEdge(tuple(gateway.ref for gateway in seen), enforces=any(gateway.watches for gateway in seen))
+    return LiveEdge(
+        tuple(gateway.ref for gateway in seen), enforces=any(gateway.watches for gateway in seen)
+    )
 
 
 def not_ready(seen: Sequence[SeenGateway], edge: LiveEdge, incident: str) -> str | None:
-    """Why the plan's gateways do not take its limit; empty where they do, None where one could not be asked."""
+    """Why the plan's gateways do not take its limit; empty where they do, None where one could not
+    be asked.
+    """
     by_ref = {gateway.ref: gateway for gateway in seen}
     for ref in edge.gateways:
         gateway = by_ref.get(ref)
@@ -150,23 +194,39 @@ def not_ready(seen: Sequence[SeenGateway], edge: LiveEdge, incident: str) -> str
 
 
 def is_calm(edge: LiveEdge, windows: Sequence[Window], since: float) -> tuple[bool, str]:
-    """(whether the limit is not needed any more, why as a sentence). What was not measured is no calm. `windows`: of every replica."""
+    """(whether the limit is not needed any more, why as a sentence). What was not measured is no
+    calm. `windows`: of every replica.
+    """
     if not windows:
         return False, "no replica could be read"
     for window in windows:
-        usage, preempted, waiting, refused, queued = (_since(window, name, since) for name in _TELL_CALM)
+        usage, preempted, waiting, refused, queued = (
+            _since(window, name, since) for name in _TELL_CALM
+        )
         if not (usage and preempted and waiting and refused and queued):
             return False, f"{window.replica}: not all of it could be measured"
         for holds, says in (
             (not any(preempted), "still preempts"),
-            (max(usage) <= edge.calm_ratio, f"holds {max(usage):.0%} of its pool, at most {edge.calm_ratio:.0%} is calm"),
+            (
+                max(usage) <= edge.calm_ratio,
+                f"holds {max(usage):.0%} of its pool, at most {edge.calm_ratio:.0%} is calm",
+            ),
             (sum(waiting) / len(waiting) <= NOBODY, f"{max(waiting):.0f} requests wait in it"),
             (not any(refused), f"{refused[-1]:.0f} requests were refused at the gateway"),
-            (sum(queued) / len(queued) <= NOBODY, f"{max(queued):.0f} requests wait at the gateway"),
+            (
+                sum(queued) / len(queued) <= NOBODY,
+                f"{max(queued):.0f} requests wait at the gateway",
+            ),
         ):
             if not holds:
                 return False, f"{window.replica}: {says}"
-    return True, f"for {edge.calm_s:.0f} s no pool was fuller than {edge.calm_ratio:.0%}, and nobody waited, was refused or preempted"
+    return (
+        True,
+        (
+            f"for {edge.calm_s:.0f} s no pool was fuller than {edge.calm_ratio:.0%}, and "
+            "nobody waited, was refused or preempted"
+        ),
+    )
 
 
 def _since(window: Window, name: str, since: float) -> tuple[float, ...]:

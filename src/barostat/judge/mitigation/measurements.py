@@ -1,6 +1,8 @@
-"""What was measured around a remedy, for its post-mortem: a few figures of each engine over time, before the change and after it.
+"""What was measured around a remedy, for its post-mortem: a few figures of each engine over time,
+before the change and after it.
 
-Kept beside the record, which does not need it: numbers and the names of pods, bounded in size. Nothing is decided by it.
+Kept beside the record, which does not need it: numbers and the names of pods, bounded in size.
+Nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ OF_ALL = ("ttft_p99_s", "itl_p99_s")
 """Figures of the whole time: one point, at its end."""
 MOST_POINTS = 60
 MOST_BYTES = 96 << 10
-"""Of everything together: the record and the limits lie in the same ConfigMap, which takes 1 MiB."""
+"""Of everything together: the record and the limits lie in the same ConfigMap, which takes 1
+MiB.
+"""
 LONGEST_NAME = 253
 
 When = Literal["before", "after"]
@@ -40,10 +44,13 @@ Key = tuple[When, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One engine, looked at for a while. `when`: before the change, or after it, for a verification.
+    """One engine, looked at for a while. `when`: before the change, or after it, for a
+    verification.
 
-    `engine`: which one of the pod, empty where it has one. Shapes: at least one series, each of at least one point, ascending in time.
-    Units: a point is at unix seconds, to a tenth; its value is in the unit of the signal that the series is named after.
+    `engine`: which one of the pod, empty where it has one. Shapes: at least one series, each of at
+    least one point, ascending in time.
+    Units: a point is at unix seconds, to a tenth; its value is in the unit of the signal that the
+    series is named after.
     """
 
     when: When
@@ -62,12 +69,20 @@ class Look:
         return self.when, self.pod, self.engine, self.at
 
 
-def look(when: When, pod: str, engine: str, signals: Mapping[str, Signal], names: Iterable[str] = (*OVER_TIME, *OF_ALL)) -> Look | None:
+def look(
+    when: When,
+    pod: str,
+    engine: str,
+    signals: Mapping[str, Signal],
+    names: Iterable[str] = (*OVER_TIME, *OF_ALL),
+) -> Look | None:
     """What those signals say; None where there is nothing of it."""
     found = {}
     for name in names:
         points = signals[name].points if name in signals else ()
-        if kept := tuple(Point(round(at, 1), _short(value)) for at, value in points if math.isfinite(value)):
+        if kept := tuple(
+            Point(round(at, 1), _short(value)) for at, value in points if math.isfinite(value)
+        ):
             found[name] = kept
     return Look(when, pod[:LONGEST_NAME], engine[:LONGEST_NAME], found) if found else None
 
@@ -98,7 +113,9 @@ def carried(held: str, own: Iterable[Look]) -> str:
 
 
 def written(looks: Iterable[Look]) -> str:
-    """The looks as one document of at most MOST_BYTES: the oldest are thinned first, and then left out. Empty for none."""
+    """The looks as one document of at most MOST_BYTES: the oldest are thinned first, and then left
+    out. Empty for none.
+    """
     kept = [_thinned(found, MOST_POINTS) for found in sorted(looks, key=lambda found: found.at)]
     sizes = [_size(found) for found in kept]
     over, points = sum(sizes) + _size(None) - MOST_BYTES, MOST_POINTS
@@ -117,14 +134,17 @@ def written(looks: Iterable[Look]) -> str:
 
 
 def document(looks: Sequence[Look]) -> dict[str, Any]:
-    """The looks as plain data. Units: `at` is unix seconds; a point is [seconds after that, value]."""
+    """The looks as plain data. Units: `at` is unix seconds; a point is [seconds after that,
+    value].
+    """
     return {"apiVersion": API_VERSION, "kind": KIND, "looks": [_plain(found) for found in looks]}
 
 
 def measured(text: str, where: str = "measurements") -> tuple[Look, ...]:
     """The looks that a document holds, the oldest first.
 
-    Errors: InputError for anything that is not exactly such a document, with the path of what is wrong.
+    Errors: InputError for anything that is not exactly such a document, with the path of what is
+    wrong.
     """
     if len(text) > MOST_BYTES:
         raise InputError(f"is longer than {MOST_BYTES} characters", where)
@@ -135,7 +155,10 @@ def measured(text: str, where: str = "measurements") -> tuple[Look, ...]:
     body = _object(found, ("apiVersion", "kind", "looks"), where)
     if body["apiVersion"] != API_VERSION or body["kind"] != KIND:
         raise InputError(f"is not {KIND} {API_VERSION}", where)
-    looks = [_look(entry, f"{where}.looks[{place}]") for place, entry in enumerate(_list(body["looks"], f"{where}.looks"))]
+    looks = [
+        _look(entry, f"{where}.looks[{place}]")
+        for place, entry in enumerate(_list(body["looks"], f"{where}.looks"))
+    ]
     return tuple(sorted(looks, key=lambda entry: entry.at))
 
 
@@ -150,7 +173,12 @@ def _thinned(found: Look, most: int) -> Look:
     """Every series of at most so many points, spread evenly; the first and the last stay."""
     if all(len(points) <= most for points in found.series.values()):
         return found
-    return Look(found.when, found.pod, found.engine, {name: _spread(points, most) for name, points in found.series.items()})
+    return Look(
+        found.when,
+        found.pod,
+        found.engine,
+        {name: _spread(points, most) for name, points in found.series.items()},
+    )
 
 
 def _spread(points: tuple[Point, ...], most: int) -> tuple[Point, ...]:
@@ -162,8 +190,17 @@ def _spread(points: tuple[Point, ...], most: int) -> tuple[Point, ...]:
 
 def _plain(found: Look) -> dict[str, Any]:
     at = found.at
-    series = {name: [[_whole(round(point.at - at, 1)), _whole(point.value)] for point in points] for name, points in found.series.items()}
-    return {"when": found.when, "pod": found.pod, "engine": found.engine, "at": at, "series": series}
+    series = {
+        name: [[_whole(round(point.at - at, 1)), _whole(point.value)] for point in points]
+        for name, points in found.series.items()
+    }
+    return {
+        "when": found.when,
+        "pod": found.pod,
+        "engine": found.engine,
+        "at": at,
+        "series": series,
+    }
 
 
 def _whole(value: float) -> float:
@@ -187,7 +224,9 @@ def _look(value: Any, where: str) -> Look:
         raise InputError(f"must be one of {', '.join(get_args(When))}", f"{where}.when")
     for key in ("pod", "engine"):
         if not isinstance(body[key], str) or len(body[key]) > LONGEST_NAME:
-            raise InputError(f"must be a text of at most {LONGEST_NAME} characters", f"{where}.{key}")
+            raise InputError(
+                f"must be a text of at most {LONGEST_NAME} characters", f"{where}.{key}"
+            )
     at = _number(body["at"], f"{where}.at")
     if not isinstance(body["series"], dict) or not body["series"]:
         raise InputError("must be an object with at least one series", f"{where}.series")
@@ -201,9 +240,13 @@ def _look(value: Any, where: str) -> Look:
 
 def _points(value: Any, at: float, where: str) -> tuple[Point, ...]:
     pairs = _list(value, where)
-    if not 1 <= len(pairs) <= MOST_POINTS or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+    if not 1 <= len(pairs) <= MOST_POINTS or not all(
+        isinstance(pair, list) and len(pair) == 2 for pair in pairs
+    ):
         raise InputError(f"must be 1 to {MOST_POINTS} pairs of seconds and value", where)
-    points = tuple(Point(round(at + _number(after, where), 1), _number(found, where)) for after, found in pairs)
+    points = tuple(
+        Point(round(at + _number(after, where), 1), _number(found, where)) for after, found in pairs
+    )
     if any(later.at < earlier.at for earlier, later in pairwise(points)):
         raise InputError("must ascend in time", where)
     return points

@@ -1,9 +1,11 @@
-"""The mark on a workload that says who was told to leave it alone, by which incident, and what gives it back to each.
+"""The mark on a workload that says who was told to leave it alone, by which incident, and what
+gives it back to each.
 
-    [{"kind": "Application", "namespace": "argocd", "name": "chat", "resume": MERGE PATCH, "incident": "vllm-3f9a1c"}, ...]
+    [{"kind": "Application", "namespace": "argocd", "name": "chat", "resume": MERGE PATCH,
+    "incident": "vllm-3f9a1c"}, ...]
 
-Entries of earlier versions lack the incident: they count as an earlier one's. Whoever may write the workload may write the mark: an entry
-counts only where it touches nothing but what a pause touches.
+Entries of earlier versions lack the incident: they count as an earlier one's. Whoever may write the
+workload may write the mark: an entry counts only where it touches nothing but what a pause touches.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from barostat.remedy.plan import PausedOwner
 _AT = ("metadata", "annotations")
 _TOUCHED: dict[str, tuple[tuple[str, ...], ...]] = {
     "Application": (("spec", "syncPolicy", "automated"), (*_AT, ARGO_SKIP)),
-    "HorizontalPodAutoscaler": (("spec", "minReplicas"), ("spec", "maxReplicas"), ("spec", "behavior")),
+    "HorizontalPodAutoscaler": (
+        ("spec", "minReplicas"),
+        ("spec", "maxReplicas"),
+        ("spec", "behavior"),
+    ),
     "HelmRelease": (("spec", "suspend"),),
     "Kustomization": (("spec", "suspend"),),
     "ScaledObject": ((*_AT, KEDA_PAUSED),),
@@ -40,31 +46,53 @@ def read_mark(home: Object) -> tuple[list[Any], str]:
         found = json.loads(written)
     except (ValueError, RecursionError):
         found = None
-    odd = [entry for entry in found if not is_entry(entry)] if isinstance(found, list) else [written]
+    odd = (
+        [entry for entry in found if not is_entry(entry)] if isinstance(found, list) else [written]
+    )
     if not odd:
         return found, ""
     shown = odd[0] if isinstance(odd[0], str) else json.dumps(odd[0])
-    wrong = f"the annotation {PAUSED} does not say who is paused and how it was before ({shown[:120]})"
+    wrong = (
+        f"the annotation {PAUSED} does not say who is paused and how it was before ({shown[:120]})"
+    )
     wrong += "; give that owner the workload back by hand and take the entry out, or the annotation"
     return found if isinstance(found, list) else [], wrong
 
 
 def noted_of(home: Object) -> frozenset[Who]:
-    """Kind, namespace and name of everyone whom the mark calls paused, also where it does not say what gives the workload back."""
+    """Kind, namespace and name of everyone whom the mark calls paused, also where it does not say
+    what gives the workload back.
+    """
     return frozenset(who(entry) for entry in read_mark(home)[0] if isinstance(entry, Mapping))
 
 
 def entry_of(owner: Switch | PausedOwner, incident: str) -> dict[str, Any]:
     """What the mark says of an owner that this incident is about to pause."""
-    resume = json.loads(owner.resume if isinstance(owner, PausedOwner) else json.dumps(owner.resume))
-    return {"kind": owner.kind, "namespace": owner.namespace, "name": owner.name, "resume": resume, "incident": incident}
+    resume = json.loads(
+        owner.resume if isinstance(owner, PausedOwner) else json.dumps(owner.resume)
+    )
+    return {
+        "kind": owner.kind,
+        "namespace": owner.namespace,
+        "name": owner.name,
+        "resume": resume,
+        "incident": incident,
+    }
 
 
 def is_entry(found: Any) -> bool:
     """True for what tells an owner and what gives it back."""
-    if not isinstance(found, dict) or not isinstance(found.get("incident", ""), str) or not isinstance(found.get("namespace"), str):
+    if (
+        not isinstance(found, dict)
+        or not isinstance(found.get("incident", ""), str)
+        or not isinstance(found.get("namespace"), str)
+    ):
         return False
-    if text(found, "kind") not in _TOUCHED or not text(found, "name") or not isinstance(found.get("resume"), dict):
+    if (
+        text(found, "kind") not in _TOUCHED
+        or not text(found, "name")
+        or not isinstance(found.get("resume"), dict)
+    ):
         return False
     return _only(found["resume"], _TOUCHED[found["kind"]])
 
@@ -93,13 +121,22 @@ def planned(switch: Switch) -> PausedOwner:
 
 def paused_by(home: Object, incident: str) -> tuple[PausedOwner, ...]:
     """Whom that incident has paused and not handed back: its rollback does."""
-    entries = (entry for entry in read_mark(home)[0] if is_entry(entry) and incident_of(entry) == incident)
-    return tuple(PausedOwner(*who(entry), "{}", json.dumps(entry["resume"]), by=incident) for entry in entries)
+    entries = (
+        entry for entry in read_mark(home)[0] if is_entry(entry) and incident_of(entry) == incident
+    )
+    return tuple(
+        PausedOwner(*who(entry), "{}", json.dumps(entry["resume"]), by=incident)
+        for entry in entries
+    )
 
 
 def _only(patch: Mapping[str, Any], fields: Collection[tuple[str, ...]]) -> bool:
     """True where that merge patch touches no other field."""
     return all(
-        (key,) in fields or (isinstance(value, dict) and _only(value, [path[1:] for path in fields if path[0] == key and path[1:]]))
+        (key,) in fields
+        or (
+            isinstance(value, dict)
+            and _only(value, [path[1:] for path in fields if path[0] == key and path[1:]])
+        )
         for key, value in patch.items()
     )

@@ -1,9 +1,12 @@
-"""A diagnosis and what surrounds the target -> a plan: which lever, to which value, how, and what will prove it. Or why there is none.
+"""A diagnosis and what surrounds the target -> a plan: which lever, to which value, how, and what
+will prove it. Or why there is none.
 
-The levers are the diagnosis' own next steps: first those that a gateway before the target can hold at once, then in their order; what a
-machine cannot do (advice, a card, a node) and what would not be enforced (limits at the edge, where no gateway takes them) is passed over,
-with the reason. Strategy: held live by the gateways for a limit at the edge; a spare where a node takes one more
-replica; in place where that was asked for or nothing serves anyway; limits alone where only they were asked for.
+The levers are the diagnosis' own next steps: first those that a gateway before the target can hold
+at once, then in their order; what a machine cannot do (advice, a card, a node) and what would not
+be enforced (limits at the edge, where no gateway takes them) is passed over, with the reason.
+Strategy: held live by the gateways for a limit at the edge; a spare where a node takes one more
+replica; in place where that was asked for or nothing serves anyway; limits alone where only they
+were asked for.
 """
 
 from __future__ import annotations
@@ -14,10 +17,21 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.change import ConfigChange, Expectation
 from barostat.core.diagnosis import NextStep, ReplicaReport
-from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
+from barostat.core.limits import (
+    LimitsSpec,
+    RemedyLimits,
+    ServiceLevel,
+    ServingLimits,
+    contradictions,
+)
 from barostat.core.window import Window
 from barostat.judge.diagnosis.fleet import badness
-from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest
+from barostat.judge.manifest_edit.config_change import (
+    asked_for,
+    change_of,
+    changed_template,
+    digest,
+)
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.forecast import TRIED, best
@@ -34,7 +48,16 @@ from barostat.platform.objects import mapping, name_of, text, value
 from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
 from barostat.remedy.annotations import ENDED
-from barostat.remedy.plan import ASKED_FOR, ROLLBACK, Autonomy, Bounds, RemedyPlan, Strategy, Target, taking_back
+from barostat.remedy.plan import (
+    ASKED_FOR,
+    ROLLBACK,
+    Autonomy,
+    Bounds,
+    RemedyPlan,
+    Strategy,
+    Target,
+    taking_back,
+)
 from barostat.remedy.state import State
 from barostat.twin.summary import Slo
 
@@ -64,23 +87,34 @@ class NoRemedy:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan, the replica that it was read from, and what was passed over before this lever, a sentence each."""
+    """The plan, the replica that it was read from, and what was passed over before this lever, a
+    sentence each.
+    """
 
     plan: RemedyPlan
     replica: ReplicaReport
     passed_over: tuple[str, ...]
 
 
-def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, earlier: Sequence[State] = ()) -> Planned | NoRemedy:
-    """The plan for this target, or why there is none. `earlier`: its incidents; what was worse then is not tried again by itself."""
+def plan_for(
+    seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, earlier: Sequence[State] = ()
+) -> Planned | NoRemedy:
+    """The plan for this target, or why there is none. `earlier`: its incidents; what was worse then
+    is not tried again by itself.
+    """
     windows = seen.windows()
     sick = [
         replica
         for replica in seen.report.replicas
-        if not replica.diagnosis.cause.startswith("healthy") and replica.diagnosis.cause != "unknown"
+        if not replica.diagnosis.cause.startswith("healthy")
+        and replica.diagnosis.cause != "unknown"
     ]
     if not seen.report.replicas:
-        wanted = "no replica is asked for" if seen.replicas == 0 else f"none of its pods ({seen.replicas} are asked for) is a vLLM"
+        wanted = (
+            "no replica is asked for"
+            if seen.replicas == 0
+            else f"none of its pods ({seen.replicas} are asked for) is a vLLM"
+        )
         return NoRemedy(f"nothing to look at: {wanted}")
     if not sick:
         causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas}))
@@ -100,7 +134,9 @@ def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, ear
         return NoRemedy(f"{change}: {against}", passed)
     serving = seen.serving()
     if serving is None:
-        return NoRemedy(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed)
+        return NoRemedy(
+            f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed
+        )
     remedy = limits.spec.remedy if limits is not None else RemedyLimits()
     strategy = _strategy(seen, wish, change, serving, remedy)
     if isinstance(strategy, NoRemedy):
@@ -122,7 +158,13 @@ def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, ear
         RemedyPlan(
             id=wish.id,
             made_at=seen.at,
-            target=Target("apps/v1", "Deployment", text(metadata, "namespace"), name_of(seen.home), text(metadata, "uid")),
+            target=Target(
+                "apps/v1",
+                "Deployment",
+                text(metadata, "namespace"),
+                name_of(seen.home),
+                text(metadata, "uid"),
+            ),
             cause=worst.diagnosis.cause,
             variant=worst.diagnosis.variant,
             lever=lever,
@@ -131,7 +173,9 @@ def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, ear
             strategy=strategy,
             replicas=seen.replicas,
             serving=min(serving, seen.replicas),
-            floor=remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1),
+            floor=remedy.floor_replicas
+            if remedy.floor_replicas is not None
+            else max(1, seen.replicas - 1),
             max_replicas=remedy.max_replicas,
             baseline=former,
             template=digest(seen.template),
@@ -153,29 +197,40 @@ Chosen = tuple[str, ConfigChange, str, tuple[str, ...]]
 def _forecast(
     seen: TargetSnapshot, worst: ReplicaReport, window: Window, limits: ServingLimits | None
 ) -> tuple[ReplicaReport, tuple[str, ...]]:
-    """The report with the step that the twin finds best in the place of its kind, and what the twin said of the others."""
+    """The report with the step that the twin finds best in the place of its kind, and what the twin
+    said of the others.
+    """
     recording = next((found for found in seen.recording.replicas if found.name == worst.name), None)
     if worst.diagnosis.cause != "kv-preemption-thrash" or recording is None:
         return worst, ()
     slo = limits.spec.slo if limits is not None else ServiceLevel()
-    chosen, tried = best(worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
+    chosen, tried = best(
+        worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds)
+    )
     told = tuple(
-        f"{found.step.change}: the twin forecasts {found.says}" for found in tried if chosen is None or found.step.change != chosen.change
+        f"{found.step.change}: the twin forecasts {found.says}"
+        for found in tried
+        if chosen is None or found.step.change != chosen.change
     )
     if chosen is None:
         return worst, told
-    # In the place of the first of those that were tried: the order among the others is the diagnosis' own.
+    # In the place of the first of those that were tried: the order among the others is the
+    # diagnosis' own.
     levers_tried = {found.step.lever for found in tried}
     place = next(index for index, step in enumerate(worst.next) if step.lever in levers_tried)
     rest = [step for step in worst.next if step.lever != chosen.lever]
     return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
 
 
-def _chosen(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoRemedy:
+def _chosen(
+    seen: TargetSnapshot, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]
+) -> Chosen | NoRemedy:
     return _asked(seen, wish, worst) if wish.lever else _first(seen, worst, earlier)
 
 
-def _first(seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoRemedy:
+def _first(
+    seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State]
+) -> Chosen | NoRemedy:
     """The first next step that can be carried out here, and that was not worse before."""
     passed: list[str] = []
     for step in sorted(worst.next, key=lambda step: step.lever not in LIMITS):
@@ -183,7 +238,10 @@ def _first(seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State])
         if isinstance(change, NotChanged):
             passed.append(f"{step.lever} ({step.change}): {change.why}")
         elif (before := worse_before(change, seen.template, earlier)) is not None:
-            passed.append(f"{step.lever} ({step.change}): incident {before.plan.id} took it back: {before.why[:200]}")
+            passed.append(
+                f"{step.lever} ({step.change}): incident {before.plan.id} took it back: "
+                f"{before.why[:200]}"
+            )
         elif change.kind == "limits":
             against = why_none(seen.gateways)
             held = against or at_gateways(change, seen.gateways)
@@ -196,7 +254,9 @@ def _first(seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State])
             passed.append(f"{step.lever} ({step.change}): {made.why}")
         else:
             return step.lever, change, step.because, tuple(passed)
-    return NoRemedy(f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed))
+    return NoRemedy(
+        f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed)
+    )
 
 
 def _asked(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport) -> Chosen | NoRemedy:
@@ -206,24 +266,46 @@ def _asked(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport) -> Chosen | N
     if asked.kind == "limits":
         return _asked_limit(seen, name, ConfigChange("limits", LIMITS[name], None, value))
     if asked.kind == "replicas":
-        return "scale-out", ConfigChange("replicas", "replicas", str(seen.replicas), value), ASKED_FOR, ()
+        return (
+            "scale-out",
+            ConfigChange("replicas", "replicas", str(seen.replicas), value),
+            ASKED_FOR,
+            (),
+        )
     step = next((step for step in worst.next if step.lever == name), None)
     if asked.kind in ("lever", "memory"):
-        change = as_resolved(_change(seen, step), seen.windows().get(worst.name)) if step is not None else None
+        change = (
+            as_resolved(_change(seen, step), seen.windows().get(worst.name))
+            if step is not None
+            else None
+        )
         if step is None or change is None:
-            return NoRemedy(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
+            return NoRemedy(
+                f"the lever {name} is not among the next steps for {worst.diagnosis.cause}"
+            )
         if isinstance(change, NotChanged):
             return NoRemedy(f"{step.change}: {change.why}")
-        return (name, change, step.because, ()) if value is None else (name, replace(change, value=value), ASKED_FOR, ())
+        return (
+            (name, change, step.because, ())
+            if value is None
+            else (name, replace(change, value=value), ASKED_FOR, ())
+        )
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
-    written = asked_for(name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps)
+    written = asked_for(
+        name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps
+    )
     made = as_resolved(written, seen.windows().get(worst.name))
     if isinstance(made, NotChanged):
         return NoRemedy(f"{wish.lever}: {made.why}")
     if refused := would_not_start(made, seen.windows().get(worst.name), seen.template):
         return NoRemedy(f"{wish.lever}: {refused}")
     advice = next((step.because for step in worst.not_advised if step.lever == name), "")
-    return name, made, f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR, ()
+    return (
+        name,
+        made,
+        f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR,
+        (),
+    )
 
 
 def _asked_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chosen | NoRemedy:
@@ -231,12 +313,25 @@ def _asked_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chos
     if not seen.gateways:
         return lever, change, f"{ASKED_FOR}; it works where a gateway holds it", ()
     held = why_none(seen.gateways) or at_gateways(change, seen.gateways)
-    return (lever, held, ASKED_FOR, ()) if isinstance(held, ConfigChange) else NoRemedy(f"{change}: {held}")
+    return (
+        (lever, held, ASKED_FOR, ())
+        if isinstance(held, ConfigChange)
+        else NoRemedy(f"{change}: {held}")
+    )
 
 
-def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> ConfigChange | NotChanged:
-    """The change from what the engine's log says it resolved, where the template sets nothing (an entrypoint script may) or a variable."""
-    if isinstance(change, NotChanged) or window is None or change.kind != "argument" or "$" not in (change.former or "$"):
+def as_resolved(
+    change: ConfigChange | NotChanged, window: Window | None
+) -> ConfigChange | NotChanged:
+    """The change from what the engine's log says it resolved, where the template sets nothing (an
+    entrypoint script may) or a variable.
+    """
+    if (
+        isinstance(change, NotChanged)
+        or window is None
+        or change.kind != "argument"
+        or "$" not in (change.former or "$")
+    ):
         return change
     found = window.config.get(canonical_name(change.name))
     if found is None or found.provenance != "log":
@@ -244,14 +339,21 @@ def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> Con
     now = str(found.value).lower() if isinstance(found.value, bool) else str(found.value)
     number = written_number(canonical_name(change.name), change.value)
     if now == change.value or (number is not None and number == found.value):
-        return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template tells it")
-    return replace(change, former=now) if change.former is None else change  # a reference is put back as it was written
+        return NotChanged(
+            f"{change.name} is {now} already, as the engine's log says; no argument of the "
+            "template tells it"
+        )
+    return (
+        replace(change, former=now) if change.former is None else change
+    )  # a reference is put back as it was written
 
 
 def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
     pair = former_revision(seen.home, seen.lists.get("replicasets", []))
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
-    return change_of(step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair)
+    return change_of(
+        step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair
+    )
 
 
 def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged:
@@ -261,9 +363,15 @@ def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged
 
 
 def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits | None) -> str:
-    """Why that limit cannot be meant for this engine and beside the other limits; empty where it can."""
+    """Why that limit cannot be meant for this engine and beside the other limits; empty where it
+    can.
+    """
     spec = limits.spec if limits is not None else LimitsSpec()
-    length, pool, wanted = window.config.number("max_model_len"), window.fresh("kv_pool_tokens"), int(float(change.value or 0))
+    length, pool, wanted = (
+        window.config.number("max_model_len"),
+        window.fresh("kv_pool_tokens"),
+        int(float(change.value or 0)),
+    )
     request, edge, engine, capacity = spec.request, spec.edge, spec.engine, spec.capacity
     match change.name:
         case "request.maxInputTokens":
@@ -276,38 +384,68 @@ def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits |
         engine = replace(engine, max_model_len=int(length))
     if capacity.kv_cache_tokens is None and pool is not None:
         capacity = replace(capacity, kv_cache_tokens=int(pool.last))
-    found = contradictions(ServingLimits(replace(spec, request=request, edge=edge, engine=engine, capacity=capacity)))
-    return next((f"{path} {why}" for path, why in found if path.startswith(("spec.request.", "spec.edge."))), "")
+    found = contradictions(
+        ServingLimits(replace(spec, request=request, edge=edge, engine=engine, capacity=capacity))
+    )
+    return next(
+        (
+            f"{path} {why}"
+            for path, why in found
+            if path.startswith(("spec.request.", "spec.edge."))
+        ),
+        "",
+    )
 
 
 def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> Bounds:
     """Those that were asked for, with the time that the proof and the target's own pods need."""
-    return with_times_of(seen.home, replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)))
+    return with_times_of(
+        seen.home,
+        replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+    )
 
 
-def _strategy(seen: TargetSnapshot, wish: Wish, change: ConfigChange, serving: int, remedy: RemedyLimits) -> Strategy | NoRemedy:
+def _strategy(
+    seen: TargetSnapshot, wish: Wish, change: ConfigChange, serving: int, remedy: RemedyLimits
+) -> Strategy | NoRemedy:
     if change.kind == "limits":
         return "edge-live" if seen.gateways else "edge-only"
     if change.kind == "replicas":
         if change.value != str(seen.replicas + 1):
-            return NoRemedy(f"replicas are added one at a time: {seen.replicas + 1} is the next number")
+            return NoRemedy(
+                f"replicas are added one at a time: {seen.replicas + 1} is the next number"
+            )
         return "scale-out"
     done = rollout_complete(seen.home)
     if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
         return "stuck-rollout"
     if not done:
         if value(seen.home, "spec", "paused") is True:
-            return NoRemedy(f"rollouts of it are paused: kubectl rollout resume deploy/{name_of(seen.home)} first")
-        return NoRemedy("a rollout is under way: let it end, or undo it (--lever undo-rollout, where none of its replicas serves)")
-    floor = remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
+            return NoRemedy(
+                "rollouts of it are paused: kubectl rollout resume "
+                f"deploy/{name_of(seen.home)} first"
+            )
+        return NoRemedy(
+            "a rollout is under way: let it end, or undo it (--lever undo-rollout, where "
+            "none of its replicas serves)"
+        )
+    floor = (
+        remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
+    )
     kept = min(serving, seen.replicas - 1)
     place = spare_place(seen)
     if wish.in_place or (serving == 0 and (place is None or not place[0])):
         if kept < min(floor, serving):
-            return NoRemedy(f"in place {kept} replicas would serve meanwhile, the floor is {floor}: add one, or free a card for a spare")
+            return NoRemedy(
+                f"in place {kept} replicas would serve meanwhile, the floor is {floor}: "
+                "add one, or free a card for a spare"
+            )
         return "in-place"
     if place is None:
-        return NoRemedy(f"whether a spare could be placed could not be read: {seen.unread.get('nodes') or seen.unread.get('all pods', '')}")
+        return NoRemedy(
+            "whether a spare could be placed could not be read: "
+            f"{seen.unread.get('nodes') or seen.unread.get('all pods', '')}"
+        )
     if not place[0]:
         more = (
             "--in-place changes one replica at a time instead"
@@ -318,20 +456,40 @@ def _strategy(seen: TargetSnapshot, wish: Wish, change: ConfigChange, serving: i
     return "spare"
 
 
-def limits_after(plan: RemedyPlan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, tuple[str, str]]:
-    """(number, why) for the limits file, by path: the change itself, the pool where it stays what it was, what the edge should hold."""
+def limits_after(
+    plan: RemedyPlan, replica: ReplicaReport, window: Window, held: ServingLimits | None
+) -> Mapping[str, tuple[str, str]]:
+    """(number, why) for the limits file, by path: the change itself, the pool where it stays what
+    it was, what the edge should hold.
+    """
     found: dict[str, tuple[str, str]] = {}
     if plan.change.kind in ("argument", "config-file") and plan.change.value is not None:
         words = plan.change.name.lstrip("-").split("-")
-        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = plan.change.value, plan.because
+        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = (
+            plan.change.value,
+            plan.because,
+        )
     if plan.change.kind == "limits" and plan.change.value is not None:
         found[f"spec.{plan.change.name}"] = plan.change.value, plan.because
     for step in replica.next:
-        change = change_of(step, {}, replicas=1, config_maps={}, revision=None) if step.lever.startswith("edge-") else None
-        if isinstance(change, ConfigChange) and change.kind == "limits" and change.value is not None and held is None:
+        change = (
+            change_of(step, {}, replicas=1, config_maps={}, revision=None)
+            if step.lever.startswith("edge-")
+            else None
+        )
+        if (
+            isinstance(change, ConfigChange)
+            and change.kind == "limits"
+            and change.value is not None
+            and held is None
+        ):
             found.setdefault(f"spec.{change.name}", (change.value, step.because))
     pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
-    if held is None and pool is not None and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS):
+    if (
+        held is None
+        and pool is not None
+        and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS)
+    ):
         found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}", f"as {replica.name} reported it"
         if block is not None:
             found["spec.capacity.blockSize"] = f"{block.last:.0f}", f"as {replica.name} reported it"
@@ -339,27 +497,41 @@ def limits_after(plan: RemedyPlan, replica: ReplicaReport, window: Window, held:
 
 
 def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyPlan | NoRemedy:
-    """The plan that takes a change back that is in force: a person wants it, so no cause has to be found again.
+    """The plan that takes a change back that is in force: a person wants it, so no cause has to be
+    found again.
 
     What it has to prove is that the replicas still answer under the load, where there is any.
     """
     serving = seen.serving()
     if serving is None:
-        return NoRemedy(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}")
+        return NoRemedy(
+            f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}"
+        )
     change = done.change.reversed()
     if change.kind == "replicas":
-        return NoRemedy(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
+        return NoRemedy(
+            f"scale {done.target} back to {change.value} once the load is gone: kubectl scale"
+        )
     if not is_former_whole(done.change):
-        return NoRemedy(f"what {change.name} was before is not in the record ({change.value}): put it back where the workload is kept")
+        return NoRemedy(
+            f"what {change.name} was before is not in the record ({change.value}): put it "
+            "back where the workload is kept"
+        )
     if since := made_else(seen, done):
         return NoRemedy(f"{since}; nothing of that is taken back")
     made = _template(seen, change) if change.kind != "limits" else None
     if isinstance(made, NotChanged):
         return NoRemedy(made.why)
-    strategy = _strategy(seen, wish, change, serving, RemedyLimits()) if change.kind != "limits" else "edge-only"
+    strategy = (
+        _strategy(seen, wish, change, serving, RemedyLimits())
+        if change.kind != "limits"
+        else "edge-only"
+    )
     if isinstance(strategy, NoRemedy):
         return strategy
-    expectation, former = promise_of_rollback(list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s)
+    expectation, former = promise_of_rollback(
+        list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s
+    )
     return replace(
         done,
         id=wish.id,

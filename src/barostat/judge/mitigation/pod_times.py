@@ -1,6 +1,7 @@
 """How long a pod of the target may take to start and to end, as its own manifest says it.
 
-Source: apps/v1 Deployment (progressDeadlineSeconds), core/v1 PodSpec (terminationGracePeriodSeconds) and Probe, Kubernetes 1.27 to 1.34.
+Source: apps/v1 Deployment (progressDeadlineSeconds), core/v1 PodSpec
+(terminationGracePeriodSeconds) and Probe, Kubernetes 1.27 to 1.34.
 """
 
 from __future__ import annotations
@@ -14,20 +15,36 @@ from barostat.remedy.plan import Bounds
 GRACE_S = 30.0
 """What Kubernetes grants a pod to end that says nothing."""
 LONGEST_START_S = 3600.0
-"""Who gives an engine longer than that (a deadline that is none has 2^31 - 1 seconds) is not waited for so long."""
+"""Who gives an engine longer than that (a deadline that is none has 2^31 - 1 seconds) is not waited
+for so long.
+"""
 
 
 def with_times_of(home: Object, bounds: Bounds) -> Bounds:
-    """The bounds with the time that home's pods are given to start, where that is longer, and to end."""
-    return replace(bounds, ready_s=max(bounds.ready_s, min(LONGEST_START_S, _start_s(home))), end_s=_end_s(home))
+    """The bounds with the time that home's pods are given to start, where that is longer, and to
+    end.
+    """
+    return replace(
+        bounds,
+        ready_s=max(bounds.ready_s, min(LONGEST_START_S, _start_s(home))),
+        end_s=_end_s(home),
+    )
 
 
 def _start_s(home: Object) -> float:
     """The longer of the rollout's deadline and what the engine's startup probe lets pass."""
     container = engine_container(mapping(home, "spec", "template"))
     probe = container.probes.get("startup", {}) if container is not None else {}
-    tries, each_s, first_s = count(probe, "failureThreshold"), count(probe, "periodSeconds"), count(probe, "initialDelaySeconds")
-    probed_s = (first_s or 0) + (3 if tries is None else tries) * (10 if each_s is None else each_s) if probe else 0
+    tries, each_s, first_s = (
+        count(probe, "failureThreshold"),
+        count(probe, "periodSeconds"),
+        count(probe, "initialDelaySeconds"),
+    )
+    probed_s = (
+        (first_s or 0) + (3 if tries is None else tries) * (10 if each_s is None else each_s)
+        if probe
+        else 0
+    )
     return float(max(count(home, "spec", "progressDeadlineSeconds") or 0, probed_s))
 
 

@@ -1,4 +1,6 @@
-"""What a look at a target and a request come to: a plan with all that speaks for and against it, or why there is none."""
+"""What a look at a target and a request come to: a plan with all that speaks for and against it, or
+why there is none.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ class NothingPrepared:
 class Prepared:
     """A plan that could be carried out, judged by one look.
 
-    `replica`: the one that it was read from; None where it takes a change back. `limits`: the limits file that will hold once it is in
-    force. `in_the_way`: who would revert or fight what it writes and is not paused by it. `writes`: what the server would make of it.
+    `replica`: the one that it was read from; None where it takes a change back. `limits`: the
+    limits file that will hold once it is in force. `in_the_way`: who would revert or fight what it
+    writes and is not paused by it. `writes`: what the server would make of it.
     """
 
     seen: TargetSnapshot
@@ -52,7 +55,9 @@ class Prepared:
 
 
 def standing_of(seen: TargetSnapshot) -> Standing:
-    """What a look comes to that gave no plan: healthy is no failure, unknown cannot be told, anything else is refused."""
+    """What a look comes to that gave no plan: healthy is no failure, unknown cannot be told,
+    anything else is refused.
+    """
     causes = {replica.diagnosis.cause for replica in seen.report.replicas}
     if causes and all(cause.startswith("healthy") for cause in causes):
         return "healthy"
@@ -64,4 +69,8 @@ def hinderers(seen: TargetSnapshot, strategy: str) -> tuple[Owner, ...]:
     if strategy in ("edge-only", "edge-live"):
         return ()
     found = seen.writers()
-    return tuple(owner for owner in found if owner.hinders("everything") or (owner.over == "replicas" and owner.hinders("replicas")))
+    return tuple(
+        owner
+        for owner in found
+        if owner.hinders("everything") or (owner.over == "replicas" and owner.hinders("replicas"))
+    )

@@ -1,4 +1,6 @@
-"""What a plan promises, by the cause that it is for, and the figures that it will be held against."""
+"""What a plan promises, by the cause that it is for, and the figures that it will be held
+against.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from barostat.remedy.verify import baseline
 
 DOWN: tuple[CauseName, ...] = ("bad-config", "host-oom", "kv-pool-too-small", "gpu-oom")
 """Causes that end the engine, or keep it from starting."""
-QUEUES: tuple[CauseName, ...] = ("kv-admission-queueing", "slot-bound", "prefill-bound", "compute-bound", "host-bound")
+QUEUES: tuple[CauseName, ...] = (
+    "kv-admission-queueing",
+    "slot-bound",
+    "prefill-bound",
+    "compute-bound",
+    "host-bound",
+)
 UP_SUSTAINED_S = 30.0
 
 Promise = tuple[Expectation, tuple[tuple[str, float], ...]]
@@ -40,14 +48,17 @@ def promise(
     fleet: Sequence[Window] = (),
     live: bool = False,
 ) -> Promise:
-    """The expectation, and its baseline. `window`: of the replica that is worst off; `fleet`: of all; `replicas`: of the workload now.
+    """The expectation, and its baseline. `window`: of the replica that is worst off; `fleet`: of
+    all; `replicas`: of the workload now.
 
     `live`: running gateways hold it.
     """
     if live:
         arrivals = window.fresh("arrivals_per_s")
         requests_per_s = 0.0 if arrivals is None else arrivals.mean
-        expectation = held_at_edge(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s, requests_per_s)
+        expectation = held_at_edge(
+            slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s, requests_per_s
+        )
         return expectation, baseline(expectation, window, fleet)
     answers = window.fresh("scrape_ok")
     serves = answers is not None and answers.last > 0
@@ -67,11 +78,20 @@ def promise(
 
 
 def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:
-    """What a change taken back has to show: it answers, under half the load of now at least, where there is any."""
-    expects = (Expect("scrape_ok", "above", 0.99), Expect("pod_restarts", "no-more", essential=False))
+    """What a change taken back has to show: it answers, under half the load of now at least, where
+    there is any.
+    """
+    expects = (
+        Expect("scrape_ok", "above", 0.99),
+        Expect("pod_restarts", "no-more", essential=False),
+    )
     expectation = Expectation(expects, load_ratio=0.5, sustained_s=sustained_s)
     former = max((baseline(expectation, window) for window in windows), key=_load, default=())
-    return (expectation, former) if _load(former) > 0 else _of_the_workload(comes_up(replicas, min(UP_SUSTAINED_S, sustained_s)), replicas)
+    return (
+        (expectation, former)
+        if _load(former) > 0
+        else _of_the_workload(comes_up(replicas, min(UP_SUSTAINED_S, sustained_s)), replicas)
+    )
 
 
 def _load(former: tuple[tuple[str, float], ...]) -> float:

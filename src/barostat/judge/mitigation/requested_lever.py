@@ -1,6 +1,8 @@
-"""What a person asks for as `--lever NAME` or `NAME=VALUE`, read and checked before anything is looked at.
+"""What a person asks for as `--lever NAME` or `NAME=VALUE`, read and checked before anything is
+looked at.
 
-max-num-seqs=48, enable-prefix-caching, no-enable-prefix-caching   an argument of vLLM; a switch may go without its value
+max-num-seqs=48, enable-prefix-caching, no-enable-prefix-caching   an argument of vLLM; a switch may
+go without its value
 VLLM_CPU_KVCACHE_SPACE=8                                           a variable of the engine
 replicas=3, scale-out=3                                            that many replicas
 edge-input-cap=400                                                 a limit of the limits file
@@ -19,7 +21,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from barostat.catalog.vllm_flags import ALIASES, CHOICES, FLAGS, OTHER_LISTS, OTHER_SWITCHES, is_switch, range_of
+from barostat.catalog.vllm_flags import (
+    ALIASES,
+    CHOICES,
+    FLAGS,
+    OTHER_LISTS,
+    OTHER_SWITCHES,
+    is_switch,
+    range_of,
+)
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.levers import levers
@@ -57,8 +67,9 @@ Kind = Literal["lever", "argument", "environment", "replicas", "limits", "memory
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One change by name. `name`: a lever's, an argument's with dashes, a variable's, or `replicas`; `value`: as it will be written, None
-    where the diagnosis or the switch tells it."""
+    """One change by name. `name`: a lever's, an argument's with dashes, a variable's, or
+    `replicas`; `value`: as it will be written, None where the diagnosis or the switch tells it.
+    """
 
     kind: Kind
     name: str
@@ -68,18 +79,26 @@ class Asked:
 def asked_lever(text: str) -> Asked:
     """The change that `NAME` or `NAME=VALUE` asks for.
 
-    Errors: InputError for a name that is none, a value that it does not take, and a value that is missing.
+    Errors: InputError for a name that is none, a value that it does not take, and a value that is
+    missing.
     """
     name, equals, value = (part.strip() for part in text.partition("="))
     if not _NAME.fullmatch(name):
-        raise InputError(f"{_told(text)} names no change: NAME=VALUE is wanted (max-num-seqs=48), or the name of a lever", "--lever")
+        raise InputError(
+            f"{_told(text)} names no change: NAME=VALUE is wanted (max-num-seqs=48), or "
+            "the name of a lever",
+            "--lever",
+        )
     given = value if equals else None
     bare = name.lstrip("-").replace("_", "-").lower()
     if name.isupper() and not name.startswith("-"):
         return _variable(name, given)
     if given is not None and (not given or not given.isprintable()):
         raise _wrong(
-            bare, f"has nothing behind the =; it takes {_takes(name, bare)}" if not given else f"takes one line, not {_told(given)}"
+            bare,
+            f"has nothing behind the =; it takes {_takes(name, bare)}"
+            if not given
+            else f"takes one line, not {_told(given)}",
         )
     flag = _argument(name)
     if given is None and bare in _levers():
@@ -99,7 +118,9 @@ def known_argument(name: str) -> bool:
 
 
 def _argument(spelled: str) -> str:
-    """vLLM's own name with dashes; empty for what is no argument. `no-` before a switch is left off."""
+    """vLLM's own name with dashes; empty for what is no argument. `no-` before a switch is left
+    off.
+    """
     if spelled.startswith("-") and not spelled.startswith("--"):
         return ALIASES.get(spelled, "").replace("_", "-")
     name = spelled.removeprefix("--").replace("-", "_").lower()
@@ -132,7 +153,9 @@ def _flag(option: str, given: str | None, *, negated: bool) -> Asked:
     if given is None:
         if is_switch(name):
             return Asked("argument", option)
-        raise _wrong(option, f"is no lever of the diagnosis, so it needs a value: {_takes(option, option)}")
+        raise _wrong(
+            option, f"is no lever of the diagnosis, so it needs a value: {_takes(option, option)}"
+        )
     value = _written(name, given)
     if value is None:
         raise _wrong(option, f"takes {_takes(option, option)}, not {_told(given)}")
@@ -169,7 +192,10 @@ def _takes(spelled: str, bare: str) -> str:
         return f"{', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
     if (numbers := range_of(name)) is not None:
         if FLAGS[name].kind != "float":
-            return f"a whole number {numbers}{' (4k and 4K as vLLM reads them), or auto' if FLAGS[name].kind == 'length' else ''}"
+            return (
+                "a whole number "
+                f"{numbers}{' (4k and 4K as vLLM reads them), or auto' if FLAGS[name].kind == 'length' else ''}"
+            )
         return f"a number {numbers}{' (a share: 0.9 is 90 %)' if numbers.most == 1 else ''}"
     if name in FLAGS:
         return "JSON" if FLAGS[name].kind == "json" else "a text"
@@ -185,17 +211,33 @@ def _lever(name: str, given: str | None) -> Asked:
     if given is None:
         raise _wrong(name, f"needs a value: {_takes(name, name)}; scale-out alone adds one")
     if name in _MEMORY:
-        amount = quantity(given) if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?(?:[kMGT]|[KMGT]i)?", given) else None
+        amount = (
+            quantity(given)
+            if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?(?:[kMGT]|[KMGT]i)?", given)
+            else None
+        )
         if amount is None or not _MIB <= amount <= 64 * _TIB:
             raise _wrong(name, f"takes {_takes(name, name)}, not {_told(given)}")
         return Asked("memory", name, given)
     if name in LIMITS or name in ("replicas", "scale-out"):
         number = int(given) if re.fullmatch(r"[0-9]{1,12}", given) else 0
         if not 1 <= number <= _LARGEST:
-            where = f" (it is spec.{LIMITS[name]} of the limits, which a gateway holds)" if name in LIMITS else ""
+            where = (
+                f" (it is spec.{LIMITS[name]} of the limits, which a gateway holds)"
+                if name in LIMITS
+                else ""
+            )
             raise _wrong(name, f"takes {_takes(name, name)}{where}, not {_told(given)}")
-        return Asked("limits", name, str(number)) if name in LIMITS else Asked("replicas", "replicas", str(number))
-    instead = f"; --lever {_FLAG_OF[name]}={given} sets the argument" if name in _FLAG_OF and _fits(_FLAG_OF[name], given) else ""
+        return (
+            Asked("limits", name, str(number))
+            if name in LIMITS
+            else Asked("replicas", "replicas", str(number))
+        )
+    instead = (
+        f"; --lever {_FLAG_OF[name]}={given} sets the argument"
+        if name in _FLAG_OF and _fits(_FLAG_OF[name], given)
+        else ""
+    )
     raise _wrong(name, f"takes no value, the diagnosis tells it: --lever {name}{instead}")
 
 
@@ -206,12 +248,18 @@ def _fits(option: str, given: str) -> bool:
 def _variable(name: str, given: str | None) -> Asked:
     if not _VARIABLE.fullmatch(name):
         flag = _argument(name)
-        hint = f": the argument is {flag}" if flag else " (VLLM_..., NCCL_..., CUDA_..., PYTORCH_..., HF_..., OMP_... are)"
+        hint = (
+            f": the argument is {flag}"
+            if flag
+            else " (VLLM_..., NCCL_..., CUDA_..., PYTORCH_..., HF_..., OMP_... are)"
+        )
         raise _wrong(name, f"is no variable that an engine reads{hint}")
     if not given:
         raise _wrong(name, f"needs a value: --lever {name}=VALUE")
     if shown(name, "x") != "x":
-        raise _wrong(name, "is a secret, which is not set from here: change the Secret that the pods read")
+        raise _wrong(
+            name, "is a secret, which is not set from here: change the Secret that the pods read"
+        )
     if not given.isprintable() or shown(name, given) != given:
         raise _wrong(name, f"takes one line of at most 120 characters, not {_told(given)}")
     if name == "VLLM_CPU_KVCACHE_SPACE" and not re.fullmatch(r"[0-9]{1,6}", given):

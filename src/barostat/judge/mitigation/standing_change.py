@@ -1,4 +1,6 @@
-"""Whether the change of an incident still stands on its target as the incident left it, or somebody has made something else of it since."""
+"""Whether the change of an incident still stands on its target as the incident left it, or somebody
+has made something else of it since.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,36 @@ from barostat.remedy.plan import RemedyPlan
 
 
 def made_else(seen: TargetSnapshot, done: RemedyPlan) -> str:
-    """What has become of the change of that plan, where it is not what it was left at; empty where it is, and where that is not told.
+    """What has become of the change of that plan, where it is not what it was left at; empty where
+    it is, and where that is not told.
 
-    A former revision counts as changed by any change of the template after it: to leave it would take all of that along.
+    A former revision counts as changed by any change of the template after it: to leave it would
+    take all of that along.
     """
     change = done.change
     if change.kind == "revision":
-        as_left = text(seen.home, "metadata", "annotations", PATCHED) == written_patch(done.id, digest(seen.template))
-        return "" if as_left else f"the template is not as {done.id} left it: somebody has changed it since"
+        as_left = text(seen.home, "metadata", "annotations", PATCHED) == written_patch(
+            done.id, digest(seen.template)
+        )
+        return (
+            ""
+            if as_left
+            else f"the template is not as {done.id} left it: somebody has changed it since"
+        )
     now = _now(seen, change)
     if isinstance(now, NotChanged) or _same(change, now):
         return ""
     left, found = ("absent" if value is None else value for value in (change.value, now))
-    return f"{change.name} is {found} now, and {done.id} left it at {left}: somebody has changed it since"
+    return (
+        f"{change.name} is {found} now, and {done.id} left it at {left}: somebody has changed "
+        "it since"
+    )
 
 
 def _now(seen: TargetSnapshot, change: ConfigChange) -> str | NotChanged | None:
-    """What the template says of it, as a change writes it; NotChanged where it is what the change made of it, and where it is not told."""
+    """What the template says of it, as a change writes it; NotChanged where it is what the change
+    made of it, and where it is not told.
+    """
     if change.kind == "pod-spec":
         return pod_spec_now(change.name, seen.template)
     if change.kind not in ("argument", "environment", "config-file"):
@@ -53,12 +68,20 @@ def _same(change: ConfigChange, now: str | None) -> bool:
     if change.name == STARTUP:  # the server adds what a probe leaves out
         return _holds(json.loads(now), json.loads(left))
     if change.kind == "pod-spec":
-        return [quantity(word.strip("()")) or word for word in left.split()] == [quantity(word.strip("()")) or word for word in now.split()]
+        return [quantity(word.strip("()")) or word for word in left.split()] == [
+            quantity(word.strip("()")) or word for word in now.split()
+        ]
     read = read_value(canonical_name(change.name), now)
-    return change.kind != "environment" and read is not None and read == read_value(canonical_name(change.name), left)
+    return (
+        change.kind != "environment"
+        and read is not None
+        and read == read_value(canonical_name(change.name), left)
+    )
 
 
 def _holds(found: Any, left: Any) -> bool:
     if not isinstance(left, Mapping):
         return bool(found == left)
-    return isinstance(found, Mapping) and all(_holds(found.get(key), value) for key, value in left.items())
+    return isinstance(found, Mapping) and all(
+        _holds(found.get(key), value) for key, value in left.items()
+    )

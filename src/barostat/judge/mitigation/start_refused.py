@@ -1,7 +1,8 @@
-"""Whether an engine would not start with a change: what vLLM compares with its other settings and with the cards of its pod.
+"""Whether an engine would not start with a change: what vLLM compares with its other settings and
+with the cards of its pod.
 
-Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len, ParallelConfig (world_size: one card for each rank, of one node but for ray or
---nnodes).
+Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len, ParallelConfig (world_size: one card for
+each rank, of one node but for ray or --nnodes).
 """
 
 from __future__ import annotations
@@ -25,19 +26,44 @@ def would_not_start(change: ConfigChange, window: Window | None, template: Objec
     if name in _SHARE:
         return _too_few_cards(name, wanted, window, template)
     slots = wanted if name == "max_num_seqs" else window.config.number("max_num_seqs")
-    budget = wanted if name == "max_num_batched_tokens" else window.config.number("max_num_batched_tokens")
-    if name not in ("max_num_seqs", "max_num_batched_tokens") or slots is None or budget is None or slots <= budget:
+    budget = (
+        wanted
+        if name == "max_num_batched_tokens"
+        else window.config.number("max_num_batched_tokens")
+    )
+    if (
+        name not in ("max_num_seqs", "max_num_batched_tokens")
+        or slots is None
+        or budget is None
+        or slots <= budget
+    ):
         return ""
-    return f"vLLM refuses to start where --max-num-batched-tokens ({budget:.0f}) is below --max-num-seqs ({slots:.0f})"
+    return (
+        f"vLLM refuses to start where --max-num-batched-tokens ({budget:.0f}) is below "
+        f"--max-num-seqs ({slots:.0f})"
+    )
 
 
 def _too_few_cards(name: str, wanted: float, window: Window, template: Object) -> str:
-    """A pod has the cards that it asks for; engines over several nodes, and pods without cards of their own, are not judged."""
+    """A pod has the cards that it asks for; engines over several nodes, and pods without cards of
+    their own, are not judged.
+    """
     container = engine_container(template)
     cards = container.gpus if container is not None else 0.0
-    executor, nodes = window.config.get("distributed_executor_backend"), window.config.number("nnodes") or 1.0
+    executor, nodes = (
+        window.config.get("distributed_executor_backend"),
+        window.config.number("nnodes") or 1.0,
+    )
     other = next(one for one in _SHARE if one != name)
     ranks = wanted * (window.config.number(other) or 1.0)
-    if not cards or ranks <= cards or nodes > 1 or (executor is not None and executor.value == "ray"):
+    if (
+        not cards
+        or ranks <= cards
+        or nodes > 1
+        or (executor is not None and executor.value == "ray")
+    ):
         return ""
-    return f"vLLM needs {ranks:.0f} cards for it, and a pod has {cards:.0f}: change both in the manifest"
+    return (
+        f"vLLM needs {ranks:.0f} cards for it, and a pod has {cards:.0f}: change both in the "
+        "manifest"
+    )

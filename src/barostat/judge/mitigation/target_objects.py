@@ -1,4 +1,6 @@
-"""What the objects around a Deployment say of it: its pods, its revisions, and which pods its Services send requests to."""
+"""What the objects around a Deployment say of it: its pods, its revisions, and which pods its
+Services send requests to.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,25 @@ from barostat.platform.objects import Object, count, instant, mapping, name_of, 
 
 Pod = TypeVar("Pod", bound=Object)
 _OVER = ("Succeeded", "Failed")
-"""Phases of pods that have ended: evicted ones stay on the list so. Their ReplicaSet neither counts, releases nor deletes them (Kubernetes
-1.27 to 1.34, controller.FilterActivePods)."""
+"""Phases of pods that have ended: evicted ones stay on the list so. Their ReplicaSet neither
+counts, releases nor deletes them (Kubernetes 1.27 to 1.34, controller.FilterActivePods).
+"""
 
 
 def own_pods(uid: str, sets: Iterable[Object], pods: Iterable[Pod]) -> list[Pod]:
-    """The pods whose controller is a ReplicaSet of the Deployment with that uid, but for those that have ended or are on their way out."""
+    """The pods whose controller is a ReplicaSet of the Deployment with that uid, but for those that
+    have ended or are on their way out.
+    """
     made = {text(item, "metadata", "uid") for item in sets if _owned(item, uid)}
     return [
         pod
         for pod in pods
         if not text(pod, "metadata", "deletionTimestamp")
         and text(pod, "status", "phase") not in _OVER
-        and any(text(owner, "uid") in made and owner.get("controller") is True for owner in objects(pod, "metadata", "ownerReferences"))
+        and any(
+            text(owner, "uid") in made and owner.get("controller") is True
+            for owner in objects(pod, "metadata", "ownerReferences")
+        )
     ]
 
 
@@ -31,13 +39,18 @@ def revisions(uid: str, sets: Iterable[Object]) -> list[tuple[int, Object]]:
     found: list[tuple[int, Object]] = []
     for item in sets:
         number: Any = value(item, "metadata", "annotations", "deployment.kubernetes.io/revision")
-        if _owned(item, uid) and isinstance(number, str) and (revision := whole_number(number)) is not None:
+        if (
+            _owned(item, uid)
+            and isinstance(number, str)
+            and (revision := whole_number(number)) is not None
+        ):
             found.append((revision, item))
     return sorted(found, key=lambda entry: entry[0])
 
 
 def former_revision(home: Object, sets: Iterable[Object]) -> tuple[str, str] | None:
-    """(the present revision, the one to go back to): of those whose pods differ, what serves, else the newest. None where there is none.
+    """(the present revision, the one to go back to): of those whose pods differ, what serves, else
+    the newest. None where there is none.
 
     A restart, labels and annotations make a revision and no difference.
     """
@@ -45,13 +58,17 @@ def former_revision(home: Object, sets: Iterable[Object]) -> tuple[str, str] | N
     if not kept:
         return None
     present, current = kept[-1]
-    older = [(number, item) for number, item in reversed(kept[:-1]) if _pod_of(item) != _pod_of(current)]
+    older = [
+        (number, item) for number, item in reversed(kept[:-1]) if _pod_of(item) != _pod_of(current)
+    ]
     serves = [entry for entry in older if count(entry[1], "status", "readyReplicas")]
     return (str(present), str((serves or older)[0][0])) if older else None
 
 
 def since_of_revision(home: Object, sets: Iterable[Object]) -> float | None:
-    """When the pods of the present revision were first rolled out as they are, where they were restarted since; else None."""
+    """When the pods of the present revision were first rolled out as they are, where they were
+    restarted since; else None.
+    """
     kept = revisions(_uid(home), sets)
     alike: list[Object] = []
     for _, item in reversed(kept):
@@ -62,7 +79,9 @@ def since_of_revision(home: Object, sets: Iterable[Object]) -> float | None:
 
 
 def is_stuck(home: Object, sets: Iterable[Object], rollout_complete: bool) -> bool:
-    """A rollout is under way and not paused; none of its pods is Ready, and those of the revision to go back to are."""
+    """A rollout is under way and not paused; none of its pods is Ready, and those of the revision
+    to go back to are.
+    """
     kept = revisions(_uid(home), sets)
     pair = former_revision(home, sets)
     if rollout_complete or pair is None or value(home, "spec", "paused") is True:
@@ -83,8 +102,12 @@ def _owned(item: Object, uid: str) -> bool:
     return any(text(owner, "uid") == uid for owner in objects(item, "metadata", "ownerReferences"))
 
 
-def behind(services: Iterable[Object], slices: Iterable[Object]) -> tuple[frozenset[str], frozenset[str]]:
-    """(uids of the pods that stand ready behind every one of the Services, uids that stand behind any of them in any state)."""
+def behind(
+    services: Iterable[Object], slices: Iterable[Object]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """(uids of the pods that stand ready behind every one of the Services, uids that stand behind
+    any of them in any state).
+    """
     ready: dict[str, set[str]] = {name_of(service): set() for service in services}
     seen: set[str] = set()
     for item in slices:

@@ -1,4 +1,6 @@
-"""The target of a remedy with everything around it, as it was read at one moment; and what follows from that alone."""
+"""The target of a remedy with everything around it, as it was read at one moment; and what follows
+from that alone.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ ALL_PODS = "all pods"
 
 @dataclass(slots=True)
 class TargetSnapshot:
-    """What was read. `lists`: objects by plural name (pods of the namespace; `all pods` of the cluster). `unread`: why a list is absent.
+    """What was read. `lists`: objects by plural name (pods of the namespace; `all pods` of the
+    cluster). `unread`: why a list is absent.
 
     `lacking`: rights that carrying out a plan needs and that are not there;
     None where that could not be asked. `cannot_read`: rights to read that are missing;
@@ -58,7 +61,11 @@ class TargetSnapshot:
     def pods(self) -> list[Object] | None:
         """Home's pods."""
         sets, pods = self.lists.get("replicasets"), self.lists.get("pods")
-        return None if sets is None or pods is None else own_pods(text(self.home, "metadata", "uid"), sets, pods)
+        return (
+            None
+            if sets is None or pods is None
+            else own_pods(text(self.home, "metadata", "uid"), sets, pods)
+        )
 
     def serving(self) -> int | None:
         """How many of home's pods stand ready behind every one of its Services."""
@@ -81,8 +88,16 @@ class TargetSnapshot:
         )
 
     def windows(self) -> dict[str, Window]:
-        """The window of each replica (of its first engine, where it has several), made once: a plan asks for it many times."""
+        """The window of each replica (of its first engine, where it has several), made once: a plan
+        asks for it many times.
+        """
         if self._windows is None or self._windows[0] is not self.recording:
-            found = {replica.name: windows(self.recording, replica)[0] for replica in self.recording.replicas}
-            self._windows = self.recording, {name: next(iter(made.values())) for name, made in found.items() if made}
+            found = {
+                replica.name: windows(self.recording, replica)[0]
+                for replica in self.recording.replicas
+            }
+            self._windows = (
+                self.recording,
+                {name: next(iter(made.values())) for name, made in found.items() if made},
+            )
         return dict(self._windows[1])

@@ -1,13 +1,16 @@
-"""Do clients wait for their answers before they ask again, or do requests come regardless? Decided by evidence, and told.
+"""Do clients wait for their answers before they ask again, or do requests come regardless? Decided
+by evidence, and told.
 
-Between two scrapes so many requests came, and so many ended. The difference is what the engine holds more than before:
+Between two scrapes so many requests came, and so many ended. The difference is what the engine
+holds more than before:
 
     clients that wait     one comes when one ends: what is held stays, whatever ends
     arrivals at random    as many come as come: what is held wanders by about the root of what came
 
-A load that stays is not enough to tell clients by: arrivals at an even distance make one, too, while the engine keeps up. What then
-tells is a queue (an engine that cannot keep up serves as fast as it can, and no rate that does not know of it is the same by chance), or
-that arrivals are fewer and more just as ends are.
+A load that stays is not enough to tell clients by: arrivals at an even distance make one, too,
+while the engine keeps up. What then tells is a queue (an engine that cannot keep up serves as fast
+as it can, and no rate that does not know of it is the same by chance), or that arrivals are fewer
+and more just as ends are.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ _FEWEST_STRETCHES = 3
 _FEWEST_HELD = 4
 # One in twenty windows of arrivals at random looks steadier than this (in normal deviations).
 _ONE_IN_TWENTY = 1.645
-# Arrivals follow the ends where they differ from these by less than this share of how much they vary themselves.
+# Arrivals follow the ends where they differ from these by less than this share of how much they
+# vary themselves.
 _FOLLOWS_RATIO = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What came between two scrapes, and what running and waiting were at their ends. Units: requests."""
+    """What came between two scrapes, and what running and waiting were at their ends. Units:
+    requests.
+    """
 
     came: float
     held_before: float
@@ -40,14 +46,18 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """`clients`: how many wait for their answers; None for arrivals regardless of them. `told`: what a person has to know, or empty."""
+    """`clients`: how many wait for their answers; None for arrivals regardless of them. `told`:
+    what a person has to know, or empty.
+    """
 
     clients: int | None = None
     told: str = ""
 
 
 def arrivals_of(stretches: Sequence[Stretch]) -> Arrivals:
-    """Clients where the evidence says so; arrivals where it says so or cannot, and then that is told."""
+    """Clients where the evidence says so; arrivals where it says so or cannot, and then that is
+    told.
+    """
     count = len(stretches)
     came = sum(one.came for one in stretches)
     held = [one.held_after for one in stretches] + [one.held_before for one in stretches[:1]]
@@ -63,18 +73,22 @@ def arrivals_of(stretches: Sequence[Stretch]) -> Arrivals:
         clients = round(max(held))
         return Arrivals(
             clients,
-            f"running plus waiting stays at {clients} while {came:.0f} requests come and go: taken as {clients} clients that each wait "
+            f"running plus waiting stays at {clients} while {came:.0f} requests come and "
+            f"go: taken as {clients} clients that each wait "
             "for their answer (--arrivals open if they do not)",
         )
     return Arrivals(
         None,
-        f"running plus waiting stays near {mean:.0f} while {came:.0f} requests come and go, without a queue: clients that wait for their "
-        f"answers, or arrivals at an even distance; taken as arrivals (--clients {round(max(held))} if clients wait)",
+        f"running plus waiting stays near {mean:.0f} while {came:.0f} requests come and "
+        "go, without a queue: clients that wait for their "
+        "answers, or arrivals at an even distance; taken as arrivals (--clients "
+        f"{round(max(held))} if clients wait)",
     )
 
 
 def _least_at_random(count: int) -> float:
-    """What the sum of `count` squares is at least in 19 of 20 windows, in units of what comes in a stretch: a quantile of chi squared.
+    """What the sum of `count` squares is at least in 19 of 20 windows, in units of what comes in a
+    stretch: a quantile of chi squared.
 
     Source: Wilson and Hilferty 1931.
     """

@@ -14,9 +14,11 @@ from barostat.judge.evidence.recording import Recording, ReplicaRecording
 
 @dataclass(frozen=True, slots=True)
 class ObservedEngine:
-    """The engine's window, its scrapes (None: its metrics were not seen), its card, its log, and what was odd, a sentence each.
+    """The engine's window, its scrapes (None: its metrics were not seen), its card, its log, and
+    what was odd, a sentence each.
 
-    `index`: its data-parallel index, "" where it is the only engine. `replicas`: that share the traffic, itself counted.
+    `index`: its data-parallel index, "" where it is the only engine. `replicas`: that share the
+    traffic, itself counted.
     """
 
     window: Window
@@ -29,7 +31,9 @@ class ObservedEngine:
 
 
 def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> EngineScrapes | None:
-    """The scrapes of the replica's engine of that index, of its first one without; None where none of them is vLLM's."""
+    """The scrapes of the replica's engine of that index, of its first one without; None where none
+    of them is vLLM's.
+    """
     ordered, _ = in_order([scrape.dated() for scrape in replica.scrapes])
     if not ordered:
         return None
@@ -37,12 +41,17 @@ def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> Engin
     for scrape in ordered:
         for engine in engines_of(scrape.exposition):
             present.setdefault(engine, []).append(scrape)
-    wanted = index if index in present else min(present, key=lambda text: (len(text), text), default=None)
+    wanted = (
+        index
+        if index in present
+        else min(present, key=lambda text: (len(text), text), default=None)
+    )
     return None if wanted is None else EngineScrapes(wanted, present[wanted])
 
 
 def observed_engine(recording: Recording) -> ObservedEngine:
-    """The engine of the recording that most requests are at, of those whose configuration is told: it stands for all.
+    """The engine of the recording that most requests are at, of those whose configuration is told:
+    it stands for all.
 
     Errors: InputError where no engine tells any.
     """
@@ -57,27 +66,43 @@ def observed_engine(recording: Recording) -> ObservedEngine:
     replica, index, window = max(found, key=lambda one: _requests(one[2]))
     engines = sum(1 for one, _, _ in found if one is replica)
     notes = _others(recording, window, engines, index)
-    return ObservedEngine(window, engine_scrapes(replica, index), replica.gpu, notes, replica.log, index, len(recording.replicas))
+    return ObservedEngine(
+        window,
+        engine_scrapes(replica, index),
+        replica.gpu,
+        notes,
+        replica.log,
+        index,
+        len(recording.replicas),
+    )
 
 
 def _requests(window: Window) -> float:
     """Running and waiting requests, the mean of each; -1 where that was not seen."""
-    found = [window.signals[name].mean for name in ("running_requests", "waiting_requests") if name in window.signals]
+    found = [
+        window.signals[name].mean
+        for name in ("running_requests", "waiting_requests")
+        if name in window.signals
+    ]
     return sum(found) if found else -1.0
 
 
 def _others(recording: Recording, window: Window, engines: int, index: str) -> tuple[str, ...]:
     notes = []
     requests = _requests(window)
-    busiest = f"with {requests:.0f} requests on average the busiest" if requests >= 0 else "the first"
+    busiest = (
+        f"with {requests:.0f} requests on average the busiest" if requests >= 0 else "the first"
+    )
     if len(recording.replicas) > 1:
         another = " (--from pod/NAME for another)" if window.pod else ""
         notes.append(
-            f"{recording.target} has {len(recording.replicas)} replicas: {window.replica}, {busiest}, stands for each, with its own share "
+            f"{recording.target} has {len(recording.replicas)} replicas: {window.replica}, "
+            f"{busiest}, stands for each, with its own share "
             f"of the traffic{another}"
         )
     if engines > 1:
         notes.append(
-            f"{window.replica} has {engines} data-parallel engines: engine {index}, {busiest}, stands for each, with its own share"
+            f"{window.replica} has {engines} data-parallel engines: engine {index}, "
+            f"{busiest}, stands for each, with its own share"
         )
     return tuple(notes)

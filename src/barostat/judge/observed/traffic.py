@@ -1,8 +1,10 @@
-"""The traffic that a running engine has seen, from its histograms and counters, and a workload like it.
+"""The traffic that a running engine has seen, from its histograms and counters, and a workload like
+it.
 
-What is used: arrivals between scrapes (finished plus growth of the queue), the histograms of prompt and output lengths with their sums, the
-prefix cache's hits, running and waiting. What histograms do not tell is assumed, and said: prompt and output lengths do not depend on
-each other, and what the prefix cache spared is one beginning that prompts share.
+What is used: arrivals between scrapes (finished plus growth of the queue), the histograms of prompt
+and output lengths with their sums, the prefix cache's hits, running and waiting. What histograms do
+not tell is assumed, and said: prompt and output lengths do not depend on each other, and what the
+prefix cache spared is one beginning that prompts share.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ _FALLING = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class ObservedLengths:
-    """How long something was: `counts` cumulative per bound as in a histogram, and the true mean of what was observed. Units: tokens.
+    """How long something was: `counts` cumulative per bound as in a histogram, and the true mean of
+    what was observed. Units: tokens.
 
-    `deviation_tokens`: how far lengths lie from their mean, as the means between scrapes tell; None where they do not.
+    `deviation_tokens`: how far lengths lie from their mean, as the means between scrapes tell; None
+    where they do not.
     """
 
     histogram: Histogram
@@ -43,27 +47,37 @@ class ObservedLengths:
 
     @property
     def middles(self) -> tuple[float, ...]:
-        """Where in each bucket the mean of what lies in it is, 0..1, so that the mean of all is the true one.
+        """Where in each bucket the mean of what lies in it is, 0..1, so that the mean of all is the
+        true one.
 
-        A bucket whose neighbour holds less is fuller towards the other side: lengths that end in the midst of the last bucket leave it
-        nearly empty, and do not press those below it together.
+        A bucket whose neighbour holds less is fuller towards the other side: lengths that end in
+        the midst of the last bucket leave it nearly empty, and do not press those below it
+        together.
         """
         found = buckets(self.histogram)
         leans = [math.log(middle / (1 - middle)) for middle in _leaning(found)]
 
         def mean(shift: float) -> float:
             placed = zip(found, leans, strict=True)
-            return sum(count * (low + (high - low) / (1 + math.exp(-lean - shift))) for (low, high, count), lean in placed)
+            return sum(
+                count * (low + (high - low) / (1 + math.exp(-lean - shift)))
+                for (low, high, count), lean in placed
+            )
 
         below, above = -_MOST_SHIFT, _MOST_SHIFT
         for _ in range(40):
             shift = (below + above) / 2
-            below, above = (shift, above) if mean(shift) < self.mean_tokens * self.histogram.total else (below, shift)
+            below, above = (
+                (shift, above)
+                if mean(shift) < self.mean_tokens * self.histogram.total
+                else (below, shift)
+            )
         return tuple(1 / (1 + math.exp(-lean - below)) for lean in leans)
 
     @property
     def inner_spread(self) -> float:
-        """How much of a bucket's width is used, 0..1, so that lengths lie as far from their mean as was seen.
+        """How much of a bucket's width is used, 0..1, so that lengths lie as far from their mean as
+        was seen.
 
         The deviation that was seen is of a few means only: twice its square is allowed for.
         """
@@ -75,7 +89,11 @@ class ObservedLengths:
             within += count * (high - low) ** 2 * variance_within(middle)
             between += count * (low + (high - low) * middle - self.mean_tokens) ** 2
         left = 2 * self.deviation_tokens**2 - between / total
-        return max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within))) if within > 0 else 1.0
+        return (
+            max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within)))
+            if within > 0
+            else 1.0
+        )
 
 
 _TO_THE_LIMIT = 0.98
@@ -86,9 +104,11 @@ _TO_THE_LIMIT = 0.98
 class ObservedTraffic:
     """Requests as the engine saw them over `span_s`.
 
-    `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at each scrape. `clients`: with how many
-    clients that each wait for their answer the traffic agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens.
-    `came`: what a person has to know of how that was decided. `to_the_limit`: answers are as long as their requests allow (max_tokens).
+    `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at
+    each scrape. `clients`: with how many clients that each wait for their answer the traffic
+    agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens. `came`: what a
+    person has to know of how that was decided. `to_the_limit`: answers are as long as their
+    requests allow (max_tokens).
     """
 
     span_s: float
@@ -105,28 +125,50 @@ class ObservedTraffic:
     @property
     def rate_per_s(self) -> float:
         """Mean arrivals per second."""
-        return sum(seconds * rate for seconds, rate in self.rates) / self.span_s if self.span_s else 0.0
+        return (
+            sum(seconds * rate for seconds, rate in self.rates) / self.span_s
+            if self.span_s
+            else 0.0
+        )
 
     def times(self, factor: float) -> ObservedTraffic:
-        """So many times as much of it: clients where these wait for their answers (one at least), else arrivals."""
+        """So many times as much of it: clients where these wait for their answers (one at least),
+        else arrivals.
+        """
         clients = None if self.clients is None else max(1, round(self.clients * factor))
         really = factor if self.clients is None or clients is None else clients / self.clients
         rates = tuple((seconds, rate * really) for seconds, rate in self.rates)
-        return replace(self, clients=clients, rates=rates, in_flight=tuple(held * really for held in self.in_flight))
+        return replace(
+            self,
+            clients=clients,
+            rates=rates,
+            in_flight=tuple(held * really for held in self.in_flight),
+        )
 
     @property
     def pause_s(self) -> float:
-        """Between an answer and the client's next request: what the clients that are not there are at."""
+        """Between an answer and the client's next request: what the clients that are not there are
+        at.
+        """
         if self.clients is None or not self.in_flight or not self.rate_per_s:
             return 0.0
-        return max(0.0, (self.clients - sum(self.in_flight) / len(self.in_flight)) / self.rate_per_s)
+        return max(
+            0.0, (self.clients - sum(self.in_flight) / len(self.in_flight)) / self.rate_per_s
+        )
 
     def told(self) -> str:
         """The traffic in one sentence."""
-        came = f"{self.clients} clients that wait for each answer" if self.clients is not None else f"{figure(self.rate_per_s)} requests/s"
-        shared = f", {self.hit_ratio:.0%} of the prompt tokens shared" if self.hit_ratio >= 0.005 else ""
+        came = (
+            f"{self.clients} clients that wait for each answer"
+            if self.clients is not None
+            else f"{figure(self.rate_per_s)} requests/s"
+        )
+        shared = (
+            f", {self.hit_ratio:.0%} of the prompt tokens shared" if self.hit_ratio >= 0.005 else ""
+        )
         return (
-            f"traffic seen over {self.span_s:.0f} s: {came}, prompts of {self.prompts.mean_tokens:,.0f} tokens on average, "
+            f"traffic seen over {self.span_s:.0f} s: {came}, prompts of "
+            f"{self.prompts.mean_tokens:,.0f} tokens on average, "
             f"outputs of {self.outputs.mean_tokens:,.0f}{shared}"
         )
 
@@ -142,28 +184,51 @@ def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTr
     """The traffic of the engine within the window."""
     flag = "say --workload SPEC or --trace FILE"
     if engine is None:
-        return NotObserved(f"the engine's metrics were not seen, so that its traffic is not known: {flag}")
+        return NotObserved(
+            f"the engine's metrics were not seen, so that its traffic is not known: {flag}"
+        )
     arrivals = window.signals.get("arrivals_per_s")
     if arrivals is None:
-        return NotObserved(f"arrivals are seen between two scrapes, and there is one: look longer (--for 1m), or {flag}")
+        return NotObserved(
+            "arrivals are seen between two scrapes, and there is one: look longer (--for "
+            f"1m), or {flag}"
+        )
     notes: list[str] = []
     prompts, outputs = (
-        _lengths(engine, family, what, notes) for family, what in ((names.PROMPT_LENGTH, "prompts"), (names.OUTPUT_LENGTH, "outputs"))
+        _lengths(engine, family, what, notes)
+        for family, what in ((names.PROMPT_LENGTH, "prompts"), (names.OUTPUT_LENGTH, "outputs"))
     )
     if prompts is None or outputs is None:
-        return NotObserved(f"no request has finished yet, so that lengths of prompts and outputs are not known: {flag}")
+        return NotObserved(
+            "no request has finished yet, so that lengths of prompts and outputs are not "
+            f"known: {flag}"
+        )
     ends = [point.at for point in arrivals.points]
-    starts = [max((scrape.at for scrape in engine.scrapes if scrape.at < end), default=end) for end in ends]
-    rates = tuple((end - start, point.value) for start, end, point in zip(starts, ends, arrivals.points, strict=True) if end > start)
+    starts = [
+        max((scrape.at for scrape in engine.scrapes if scrape.at < end), default=end)
+        for end in ends
+    ]
+    rates = tuple(
+        (end - start, point.value)
+        for start, end, point in zip(starts, ends, arrivals.points, strict=True)
+        if end > start
+    )
     span_s = sum(seconds for seconds, _ in rates)
     if not any(rate > 0 for _, rate in rates):
-        return NotObserved(f"no request arrived within {span_s:.0f} s: look when there is load, or {flag}")
+        return NotObserved(
+            f"no request arrived within {span_s:.0f} s: look when there is load, or {flag}"
+        )
     hits = window.signals.get("prefix_hit_ratio")
     hit_ratio = min(0.99, max(0.0, hits.last)) if hits is not None else 0.0
     if hit_ratio >= 0.005:
-        notes.append(f"the {hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken as one beginning that prompts share")
+        notes.append(
+            f"the {hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken "
+            "as one beginning that prompts share"
+        )
     waiting = dict(queue_length(engine))
-    held = {at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting}
+    held = {
+        at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting
+    }
     found = arrivals_of([
         Stretch(point.value * (end - start), held[start], held[end], waiting[end])
         for start, end, point in zip(starts, ends, arrivals.points, strict=True)
@@ -172,11 +237,24 @@ def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTr
     limits = _lengths(engine, names.MAX_TOKENS, "limits", [])
     to_the_limit = limits is not None and limits.mean_tokens <= outputs.mean_tokens / _TO_THE_LIMIT
     in_flight = tuple(held.values())
-    return ObservedTraffic(span_s, rates, prompts, outputs, hit_ratio, in_flight, found.clients, tuple(notes), found.told, to_the_limit)
+    return ObservedTraffic(
+        span_s,
+        rates,
+        prompts,
+        outputs,
+        hit_ratio,
+        in_flight,
+        found.clients,
+        tuple(notes),
+        found.told,
+        to_the_limit,
+    )
 
 
 def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
-    """(low, high, observations) of every bucket with any; the endless one is taken as twice as far as it begins."""
+    """(low, high, observations) of every bucket with any; the endless one is taken as twice as far
+    as it begins.
+    """
     found, start, below = [], 0.0, 0.0
     for end, count in zip(histogram.bounds, histogram.counts, strict=True):
         high = end if math.isfinite(end) else 2 * start
@@ -187,7 +265,8 @@ def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
 
 
 def place_within(middle: float, even: float) -> float:
-    """A place in a bucket, 0..1, whose mean is `middle`, of a number even in 0..1: density runs straight from edge to edge.
+    """A place in a bucket, 0..1, whose mean is `middle`, of a number even in 0..1: density runs
+    straight from edge to edge.
 
     Where that cannot have such a mean, it falls to nothing within the bucket already.
     """
@@ -196,7 +275,11 @@ def place_within(middle: float, even: float) -> float:
     if middle < _FALLING:
         return 3 * middle * (1 - math.sqrt(1 - even))
     slope = 6 * middle - 3
-    return even if abs(slope) < 1e-6 else (math.sqrt((1 - slope) ** 2 + 4 * slope * even) - 1 + slope) / (2 * slope)
+    return (
+        even
+        if abs(slope) < 1e-6
+        else (math.sqrt((1 - slope) ** 2 + 4 * slope * even) - 1 + slope) / (2 * slope)
+    )
 
 
 def variance_within(middle: float) -> float:
@@ -206,17 +289,24 @@ def variance_within(middle: float) -> float:
 
 
 def _leaning(found: Sequence[tuple[float, float, float]]) -> list[float]:
-    """Where in each bucket its mean lies, 0..1, if density runs straight from edge to edge and at an edge is between that of both sides."""
+    """Where in each bucket its mean lies, 0..1, if density runs straight from edge to edge and at
+    an edge is between that of both sides.
+    """
     dense = [count / (high - low) for low, high, count in found]
     edges = [0.0] * (len(found) + 1)
     for at in range(1, len(found)):
         if found[at - 1][1] == found[at][0]:
             edges[at] = math.sqrt(dense[at - 1] * dense[at])
-    return [(left + 2 * right) / (3 * (left + right)) if left + right else 0.5 for left, right in pairwise(edges)]
+    return [
+        (left + 2 * right) / (3 * (left + right)) if left + right else 0.5
+        for left, right in pairwise(edges)
+    ]
 
 
 def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:
-    """The bounds of the bucket in which that quantile lies: all that a histogram really tells of it. None without observations."""
+    """The bounds of the bucket in which that quantile lies: all that a histogram really tells of
+    it. None without observations.
+    """
     wanted, seen = q * histogram.total, 0.0
     for low, high, count in buckets(histogram):
         seen += count
@@ -225,11 +315,15 @@ def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:
     return None
 
 
-def _lengths(engine: EngineScrapes, family: tuple[str, ...], what: str, notes: list[str]) -> ObservedLengths | None:
+def _lengths(
+    engine: EngineScrapes, family: tuple[str, ...], what: str, notes: list[str]
+) -> ObservedLengths | None:
     """Of the window where enough requests finished in it, else of the engine's whole life."""
     observed = engine.observed(family)
     if observed is not None and observed.total >= _FEWEST_FINISHED:
-        steps = [step for step in engine.histogram_steps(family, family[0]) if step.observations > 0]
+        steps = [
+            step for step in engine.histogram_steps(family, family[0]) if step.observations > 0
+        ]
         mean = sum(step.total for step in steps) / observed.total
         return ObservedLengths(observed, max(1.0, mean), _deviation(steps))
     last = engine.scrapes[-1].exposition
@@ -237,16 +331,28 @@ def _lengths(engine: EngineScrapes, family: tuple[str, ...], what: str, notes: l
     if whole is None or whole.total <= 0:
         return None
     few = 0 if observed is None else observed.total
-    notes.append(f"only {few:.0f} requests finished while looking: lengths of {what} are those since the engine's start")
-    sums = [sample.value for name in family for sample in last.named(f"{name}_sum") if sample.labels.get("engine", "") == engine.engine]
+    notes.append(
+        f"only {few:.0f} requests finished while looking: lengths of {what} are those "
+        "since the engine's start"
+    )
+    sums = [
+        sample.value
+        for name in family
+        for sample in last.named(f"{name}_sum")
+        if sample.labels.get("engine", "") == engine.engine
+    ]
     return ObservedLengths(whole, max(1.0, sum(sums) / whole.total))
 
 
 def _deviation(steps: Sequence[HistogramStep]) -> float | None:
-    """The deviation of single lengths from that of means of so many: each mean's square times its number estimates it."""
+    """The deviation of single lengths from that of means of so many: each mean's square times its
+    number estimates it.
+    """
     count, total = sum(step.observations for step in steps), sum(step.total for step in steps)
     if len(steps) < _FEWEST_MEANS:
         return None
     mean = total / count
-    squares = sum(step.observations * (step.total / step.observations - mean) ** 2 for step in steps)
+    squares = sum(
+        step.observations * (step.total / step.observations - mean) ** 2 for step in steps
+    )
     return math.sqrt(squares / (len(steps) - 1))

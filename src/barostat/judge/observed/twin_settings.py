@@ -1,4 +1,6 @@
-"""A running engine's settings as its twin takes them, from its window alone: for trials that nobody gives arguments to."""
+"""A running engine's settings as its twin takes them, from its window alone: for trials that nobody
+gives arguments to.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.twin.settings import KvGroup, Settings, for_version
 
 
 def twin_settings(window: Window) -> Settings | None:
-    """The engine's settings as its twin takes them, with one kind of attention; None where its pool was not seen."""
+    """The engine's settings as its twin takes them, with one kind of attention; None where its pool
+    was not seen.
+    """
     seen = observed_settings(window)
     values = seen.values
     blocks, block = values.get("kv_blocks"), values.get("block_size", USUAL_BLOCK_TOKENS)

@@ -12,7 +12,8 @@ from barostat.judge.provisioning.offers import Offer
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`ranked`: the best first, those that are none last. `because`: sentences for the first; empty where there is none.
+    """`ranked`: the best first, those that are none last. `because`: sentences for the first; empty
+    where there is none.
 
     `by_price`: the order is that of cost, else of cards.
     """
@@ -28,7 +29,9 @@ class Choice:
 
 
 def choose(offers: Sequence[Offer]) -> Choice:
-    """By cost where a price is known, else by cards; then by what they come to where steps are slow, then by ITL."""
+    """By cost where a price is known, else by cards; then by what they come to where steps are
+    slow, then by ITL.
+    """
     by_price = any(one.price_per_card is not None for one in offers)
     ranked = tuple(sorted(offers, key=lambda one: _order(one, by_price)))
     meeting = [one for one in ranked if one.replicas is not None]
@@ -61,11 +64,21 @@ def _said(amount: float | None, by_price: bool) -> str:
 
 def _why(meeting: Sequence[Offer], by_price: bool) -> tuple[str, ...]:
     first, others = meeting[0], meeting[1:]
-    said = [f"{first.name}: {_said(_amount(first, by_price), by_price)}, the {'cheapest' if by_price else 'fewest cards'} that holds it"]
+    said = [
+        (
+            f"{first.name}: {_said(_amount(first, by_price), by_price)}, the "
+            f"{'cheapest' if by_price else 'fewest cards'} that holds it"
+        )
+    ]
     if others and _amount(others[0], by_price) == _amount(first, by_price):
-        said[0] += f", as {others[0].name} does; it is the better one where steps are slower, or has the shorter ITL"
+        said[0] += (
+            f", as {others[0].name} does; it is the better one where steps are slower, or "
+            "has the shorter ITL"
+        )
     elif others and _amount(others[0], by_price) is not None:
-        said[0] += f"; next is {others[0].name} with {_said(_amount(others[0], by_price), by_price)}"
+        said[0] += (
+            f"; next is {others[0].name} with {_said(_amount(others[0], by_price), by_price)}"
+        )
     said += _doubt(first, others, by_price)
     unpriced = [one.name for one in meeting if one.price_per_card is None] if by_price else []
     if unpriced:
@@ -83,9 +96,14 @@ def _doubt(first: Offer, others: Sequence[Offer], by_price: bool) -> list[str]:
         return [f"{slow}, no number of replicas holds it: measure one before you buy"]
     if first.most == first.replicas:
         return [f"{slow}, it still holds with these"]
-    rivals = [one for one in others if (least := _most(one, by_price)) is not None and least < worst]
+    rivals = [
+        one for one in others if (least := _most(one, by_price)) is not None and least < worst
+    ]
     turn = (
-        f"; where all are as slow, {rivals[0].name} is the better one ({_said(_most(rivals[0], by_price), by_price)}): measure both"
+        (
+            f"; where all are as slow, {rivals[0].name} is the better one "
+            f"({_said(_most(rivals[0], by_price), by_price)}): measure both"
+        )
         if rivals
         else "; it stays the best"
     )

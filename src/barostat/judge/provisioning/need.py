@@ -1,7 +1,8 @@
 """What is needed: how many requests or users, of which shape, within which service level.
 
 10/s input=2000 output=300                a rate; arrivals are random (cv=4: in bursts)
-200 users input=2000 output=300 think=20  so many people, each with one request at a time and a pause after each answer
+200 users input=2000 output=300 think=20  so many people, each with one request at a time and a
+pause after each answer
 ttft=2s,itl=50ms                          the service level that 99 % of the requests keep
 """
 
@@ -17,14 +18,25 @@ from barostat.twin.request import Row
 from barostat.twin.summary import Slo
 from barostat.twin.workload.made import Spec, make, parse_spec
 
-_RATE = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?:requests?|req|rps|qps)?\s*(?:/|per\s+)?\s*(?P<per>s|sec|second|min|minute|h|hour)?$")
+_RATE = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?)\s*(?:requests?|req|rps|qps)?\s*(?:/|per\s+)?\s*(?P<per>s|sec|second|min|minute|h|hour)?$"
+)
 _USERS = re.compile(r"^(?P<number>\d+)\s*(?:users?|clients?|people)$")
-_PER_S = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
+_PER_S = {
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+}
 _TIME = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|)$")
 _SHAPE = ("input", "output", "spread", "cv", "think")
 _EXAMPLE = "such as '10/s input=2000 output=300' or '200 users input=2000 output=300 think=20'"
 _LEVEL_EXAMPLE = "such as ttft=2s,itl=50ms"
-# A trial is as long as it takes to fill an engine and see it steady: this many requests, seconds, and times an answer's length.
+# A trial is as long as it takes to fill an engine and see it steady: this many requests, seconds,
+# and times an answer's length.
 _REQUESTS, _LEAST_S, _ANSWERS, _MOST_REQUESTS = 300, 60.0, 6.0, 4000
 _USUAL_ITL_S = 0.05
 _REQUESTS_OF_A_USER = 8
@@ -34,7 +46,9 @@ _ROUND = 1024
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """So much load of one shape. One of `rate_per_s` and `users` is 0. `think_s`: a user's pause after each answer."""
+    """So much load of one shape. One of `rate_per_s` and `users` is 0. `think_s`: a user's pause
+    after each answer.
+    """
 
     rate_per_s: float
     users: int
@@ -54,7 +68,10 @@ class Need:
     def told(self) -> str:
         """The whole need in words."""
         pause = f", {figure(self.think_s)} s between answer and question" if self.users else ""
-        return f"{self.load} of {figure(self.input_tokens, 4)} + {figure(self.output_tokens, 4)} tokens{pause}"
+        return (
+            f"{self.load} of {figure(self.input_tokens, 4)} + {figure(self.output_tokens, 4)} "
+            f"tokens{pause}"
+        )
 
     def rows(self, replicas: int, seed: int) -> list[Row]:
         """What one of so many replicas gets, when each request goes to any of them alike."""
@@ -63,19 +80,32 @@ class Need:
             return self._of_users(math.ceil(self.users / replicas), seed)
         rate = self.rate_per_s / replicas
         answer_s = self.output_tokens * (self.slo.itl_s or _USUAL_ITL_S)
-        length_s = min(max(_REQUESTS / rate, _LEAST_S, _ANSWERS * answer_s), max(_REQUESTS, _MOST_REQUESTS) / rate)
+        length_s = min(
+            max(_REQUESTS / rate, _LEAST_S, _ANSWERS * answer_s),
+            max(_REQUESTS, _MOST_REQUESTS) / rate,
+        )
         return make(replace(self._spec(kind), rate_per_s=rate, minutes=length_s / 60), seed)
 
     def _of_users(self, users: int, seed: int) -> list[Row]:
-        """So many users who have not all come at the same moment: their first questions are spread over a turn."""
-        rows = make(replace(self._spec("closed"), clients=users, requests=users * _REQUESTS_OF_A_USER), seed)
+        """So many users who have not all come at the same moment: their first questions are spread
+        over a turn.
+        """
+        rows = make(
+            replace(self._spec("closed"), clients=users, requests=users * _REQUESTS_OF_A_USER), seed
+        )
         turn_s = self.think_s + self.output_tokens * (self.slo.itl_s or _USUAL_ITL_S)
-        return [row._replace(arrival_s=turn_s * place / users) if row.after_id is None else row for place, row in enumerate(rows)]
+        return [
+            row._replace(arrival_s=turn_s * place / users) if row.after_id is None else row
+            for place, row in enumerate(rows)
+        ]
 
     @property
     def longest_tokens(self) -> int:
         """What hardly any request goes beyond: three deviations of both lengths."""
-        return math.ceil((self.input_tokens + self.output_tokens) * math.exp(3 * self.spread) / _ROUND) * _ROUND
+        return (
+            math.ceil((self.input_tokens + self.output_tokens) * math.exp(3 * self.spread) / _ROUND)
+            * _ROUND
+        )
 
     def alone(self) -> list[Row]:
         """Requests that never meet: what no number of replicas makes better."""
@@ -84,7 +114,12 @@ class Need:
 
     def _spec(self, kind: str) -> Spec:
         """That kind of workload with this shape."""
-        found = replace(parse_spec(kind), input_tokens=self.input_tokens, output_tokens=self.output_tokens, spread=self.spread)
+        found = replace(
+            parse_spec(kind),
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            spread=self.spread,
+        )
         return replace(found, cv=self.cv, think_s=self.think_s)
 
 
@@ -99,15 +134,25 @@ def parse_need(text: str, slo_text: str | None) -> Need:
     if users is None and rate is None:
         raise InputError(f"{head or text!r} is no amount of load; write it {_EXAMPLE}", where)
     if "input" not in shape or "output" not in shape:
-        raise InputError(f"how long prompts and answers are decides: say input= and output= in tokens, {_EXAMPLE}", where)
+        raise InputError(
+            "how long prompts and answers are decides: say input= and output= in tokens, "
+            f"{_EXAMPLE}",
+            where,
+        )
     if users is None and "think" in shape:
         raise InputError("belongs to users, who wait for their answers", f"{where}: think")
     slo = parse_level(slo_text)
-    amount = float((users or rate or {"number": "0"})["number"]) / (_PER_S[rate["per"] or "s"] if users is None and rate is not None else 1)
+    amount = float((users or rate or {"number": "0"})["number"]) / (
+        _PER_S[rate["per"] or "s"] if users is None and rate is not None else 1
+    )
     if not 0 < amount <= 1e5:
-        raise InputError(f"{figure(amount)} is no load; above 0 and up to 100,000 was expected", where)
+        raise InputError(
+            f"{figure(amount)} is no load; above 0 and up to 100,000 was expected", where
+        )
     if users is not None and slo.ttft_s is None and slo.itl_s is None:
-        raise InputError(f"users wait for whatever it takes: say what they may wait, {_LEVEL_EXAMPLE}", "--slo")
+        raise InputError(
+            f"users wait for whatever it takes: say what they may wait, {_LEVEL_EXAMPLE}", "--slo"
+        )
     return Need(
         rate_per_s=0.0 if users is not None else amount,
         users=int(amount) if users is not None else 0,
@@ -129,14 +174,22 @@ def _split(text: str) -> tuple[str, dict[str, float]]:
         if not equals:
             continue
         if name not in _SHAPE:
-            raise InputError(f"{name!r} is not known; the shape has {', '.join(_SHAPE)}", f"--for {text!r}")
+            raise InputError(
+                f"{name!r} is not known; the shape has {', '.join(_SHAPE)}", f"--for {text!r}"
+            )
         try:
-            shape[name] = float(value.lower().removesuffix("k")) * (1000 if value.lower().endswith("k") else 1)
+            shape[name] = float(value.lower().removesuffix("k")) * (
+                1000 if value.lower().endswith("k") else 1
+            )
         except ValueError:
             raise InputError(f"{value!r} is no number", f"--for {text!r}: {name}") from None
-        least, most = {"spread": (0.0, 3.0), "cv": (0.1, 20.0), "think": (0.0, 86_400.0)}.get(name, (1.0, 1e7))
+        least, most = {"spread": (0.0, 3.0), "cv": (0.1, 20.0), "think": (0.0, 86_400.0)}.get(
+            name, (1.0, 1e7)
+        )
         if not least <= shape[name] <= most:
-            raise InputError(f"must be {least:g} to {most:g}, not {value}", f"--for {text!r}: {name}")
+            raise InputError(
+                f"must be {least:g} to {most:g}, not {value}", f"--for {text!r}: {name}"
+            )
     return " ".join(head).lower(), shape
 
 
@@ -153,7 +206,10 @@ def parse_level(text: str | None) -> Slo:
         time = _TIME.match(value)
         key = name.lower().replace("tpot", "itl")
         if key not in ("ttft", "itl") or time is None or float(time["number"]) <= 0:
-            raise InputError(f"{part!r} is no part of a service level; write it {_LEVEL_EXAMPLE}", f"--slo {text}")
+            raise InputError(
+                f"{part!r} is no part of a service level; write it {_LEVEL_EXAMPLE}",
+                f"--slo {text}",
+            )
         found[key] = float(time["number"]) / (1000 if time["unit"] == "ms" else 1)
     if not found:
         raise InputError(f"promises nothing; write it {_LEVEL_EXAMPLE}", f"--slo {text!r}")

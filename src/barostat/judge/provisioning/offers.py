@@ -1,7 +1,9 @@
-"""One way to meet a need: so many replicas of a planned engine, found by trying on the twin, with what its doubt makes of the number.
+"""One way to meet a need: so many replicas of a planned engine, found by trying on the twin, with
+what its doubt makes of the number.
 
-A replica of N gets an Nth of the load. The fewest that hold are sought from what one engine's arithmetic could carry at best; then again
-with steps as long, and as short, as the step model's doubt says they may be.
+A replica of N gets an Nth of the load. The fewest that hold are sought from what one engine's
+arithmetic could carry at best; then again with steps as long, and as short, as the step model's
+doubt says they may be.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _LEAST_SCALE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What all replicas together do. `tpot`: the mean time between a request's tokens, over requests, as the service level has it."""
+    """What all replicas together do. `tpot`: the mean time between a request's tokens, over
+    requests, as the service level has it.
+    """
 
     good_per_s: float
     output_tokens_per_s: float
@@ -49,9 +53,10 @@ class Forecast:
 class Offer:
     """One way to meet the need, or why it is none.
 
-    `replicas`: the fewest that hold; `fewest`, `most`: the same where steps are as short or as long as they may be (None: none of up to
-    512 does). `expected`, `fast`, `slow`: the forecast for `replicas`. `price_per_card`: an hour of one card, where it is known.
-    `machine`: cards come in as many.
+    `replicas`: the fewest that hold; `fewest`, `most`: the same where steps are as short or as long
+    as they may be (None: none of up to 512 does). `expected`, `fast`, `slow`: the forecast for
+    `replicas`. `price_per_card`: an hour of one card, where it is known. `machine`: cards come in
+    as many.
     """
 
     name: str
@@ -84,14 +89,20 @@ class Offer:
         return self._cards(self.most)
 
     def _cards(self, replicas: int | None) -> int | None:
-        return None if replicas is None else ceil_div(replicas * self.cards_each, self.machine) * self.machine
+        return (
+            None
+            if replicas is None
+            else ceil_div(replicas * self.cards_each, self.machine) * self.machine
+        )
 
     def cost(self, cards: int | None) -> float | None:
         """What so many of its cards cost an hour."""
         return None if cards is None or self.price_per_card is None else cards * self.price_per_card
 
 
-def offer(name: str, plan: CapacityPlan, need: Need, price_per_card: float | None = None, machine: int = 1) -> Offer:
+def offer(
+    name: str, plan: CapacityPlan, need: Need, price_per_card: float | None = None, machine: int = 1
+) -> Offer:
     """The fewest replicas of this engine that meet the need."""
     none = Offer(name, plan, price_per_card=price_per_card, machine=machine)
     if why := "; ".join((*plan.sized.refused, *([] if plan.fits else [why_not(plan)]))):
@@ -118,13 +129,20 @@ def offer(name: str, plan: CapacityPlan, need: Need, price_per_card: float | Non
 
 
 def _at_best(plan: CapacityPlan, pace: ModelledPace, need: Need) -> int:
-    """Replicas that arithmetic asks for, were each as full as it can be all the time; 1 where users set the load."""
+    """Replicas that arithmetic asks for, were each as full as it can be all the time; 1 where users
+    set the load.
+    """
     if need.users:
         return 1
     held = need.input_tokens + need.output_tokens / 2
     batch = int(max(1, min(plan.flags.max_num_seqs, plan.pool.tokens / held)))
     step_s = pace.model.step_s(StepLoad(decodes=batch, cached_tokens=batch * held))
-    prompt_s = pace.model.step_s(StepLoad(need.input_tokens, batch, batch * held, need.input_tokens**2 / 2, 1.0)) - step_s
+    prompt_s = (
+        pace.model.step_s(
+            StepLoad(need.input_tokens, batch, batch * held, need.input_tokens**2 / 2, 1.0)
+        )
+        - step_s
+    )
     busy_s = max(0.0, prompt_s) + need.output_tokens * step_s / batch
     return min(MOST_REPLICAS, max(1, math.ceil(need.rate_per_s * busy_s)))
 
@@ -139,10 +157,14 @@ class _Tried:
     _runs: dict[tuple[int, float, int], tuple[Outcome, Summary]] = field(default_factory=dict)
 
     def fewest(self, scale: float, guess: int) -> int | None:
-        """The fewest replicas that hold with steps so many times as long; None where a request that is alone already misses."""
+        """The fewest replicas that hold with steps so many times as long; None where a request that
+        is alone already misses.
+        """
         if not self._alone_holds(scale):
             return None
-        return fewest(lambda replicas: self._holds(replicas, scale), min(guess, MOST_REPLICAS), MOST_REPLICAS)
+        return fewest(
+            lambda replicas: self._holds(replicas, scale), min(guess, MOST_REPLICAS), MOST_REPLICAS
+        )
 
     def _holds(self, replicas: int, scale: float) -> bool:
         return all(carries(*self._run(replicas, scale, seed), self.need.slo) for seed in _SEEDS)
@@ -153,7 +175,9 @@ class _Tried:
         tpot = spread(
             (life.finished_ns - life.first_token_ns) / (life.output_tokens - 1) / NS
             for life in outcome.lives
-            if life.finished_ns is not None and life.first_token_ns is not None and life.output_tokens > 1
+            if life.finished_ns is not None
+            and life.first_token_ns is not None
+            and life.output_tokens > 1
         )
         return Forecast(
             summary.good_per_s * replicas, summary.output_tokens_per_s * replicas, summary.ttft.p50, summary.ttft.p99, tpot.p50, tpot.p99,
@@ -184,18 +208,24 @@ class _Tried:
         found, slo = self._alone(1.0), self.need.slo
         if found.rejected:
             return (
-                f"{found.rejected} of {found.requests} requests are longer than the engine takes ({self.settings.max_model_len:,} tokens)"
+                f"{found.rejected} of {found.requests} requests are longer than the engine "
+                f"takes ({self.settings.max_model_len:,} tokens)"
             )
         first, gap = found.ttft.p95 or 0.0, found.itl.mean or 0.0
         if slo.ttft_s is not None and first > slo.ttft_s:
-            return f"too slow for it: a request alone has its first token after {first:.2g} s (95 of 100 within)"
+            return (
+                f"too slow for it: a request alone has its first token after {first:.2g} s (95 "
+                "of 100 within)"
+            )
         if slo.itl_s is not None and gap > slo.itl_s:
             return f"too slow for it: a request alone has {gap * 1000:.3g} ms between tokens"
         return f"not even {MOST_REPLICAS} replicas hold it"
 
 
 def fewest(holds: Callable[[int], bool], guess: int, most: int) -> int | None:
-    """The least number that holds, sought from a guess; None where not even `most` does. More is taken to hold where less did."""
+    """The least number that holds, sought from a guess; None where not even `most` does. More is
+    taken to hold where less did.
+    """
     low, high = 0, guess
     while not holds(high):
         if high >= most:

@@ -10,15 +10,19 @@ _FIRST_WITH_FP8 = 8.9
 def emulated_fp8(card: Card | None, kv_cache_dtype: str) -> str:
     """What an fp8 KV cache does on this card where the card has no fp8 arithmetic; empty elsewhere.
 
-    Source: NVIDIA's compute capability 8.9 is the first with fp8 tensor cores; AMD's data sheets have fp8 from MI300 on.
+    Source: NVIDIA's compute capability 8.9 is the first with fp8 tensor cores; AMD's data sheets
+    have fp8 from MI300 on.
     """
     if card is None or not kv_cache_dtype.startswith("fp8") or card.fp8_tflops is not None:
         return ""
-    if card.vendor == "NVIDIA" and (not card.capability or float(card.capability) >= _FIRST_WITH_FP8):
+    if card.vendor == "NVIDIA" and (
+        not card.capability or float(card.capability) >= _FIRST_WITH_FP8
+    ):
         return ""
     if card.vendor == "AMD" and not card.name.startswith("MI2"):
         return ""
     return (
-        f"{card.name} has no fp8 arithmetic: an fp8 cache holds twice as many tokens, but each is converted to 16 bit when it is read, so "
+        f"{card.name} has no fp8 arithmetic: an fp8 cache holds twice as many tokens, but "
+        "each is converted to 16 bit when it is read, so "
         "attention gets no faster, and not every attention backend does it: try the start first"
     )

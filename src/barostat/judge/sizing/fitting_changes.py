@@ -1,4 +1,6 @@
-"""An engine that would not start -> the changes that make it start, cheapest first, each of them tried on the plan."""
+"""An engine that would not start -> the changes that make it start, cheapest first, each of them
+tried on the plan.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _ENOUGH = 5
 
 @dataclass(frozen=True, slots=True)
 class FittingChange:
-    """One change with which the engine would start. `arguments`: as flags. `cost`: what it gives up."""
+    """One change with which the engine would start. `arguments`: as flags. `cost`: what it gives
+    up.
+    """
 
     arguments: str
     cost: str
@@ -32,12 +36,14 @@ def why_not(found: CapacityPlan) -> str:
     if found.beyond.value > 0:
         pool = found.pool.blocks * found.layout.block_bytes
         return (
-            f"the pool of {gib(pool)} that {found.beyond.source} sets, weights, activations and the rest need {gib(found.beyond.value)} "
+            f"the pool of {gib(pool)} that {found.beyond.source} sets, weights, "
+            f"activations and the rest need {gib(found.beyond.value)} "
             "more than the card has on each GPU: out of memory"
         )
     if found.available.value <= 0:
         return (
-            f"weights, activations and the rest need {gib(-found.available.value)} more than the budget on each GPU: "
+            f"weights, activations and the rest need {gib(-found.available.value)} more "
+            "than the budget on each GPU: "
             "nothing is left for the KV cache ('No available memory for the cache blocks')"
         )
     if found.pool.fits and found.lacking_states:
@@ -46,31 +52,43 @@ def why_not(found: CapacityPlan) -> str:
 
 
 def may_not_start(found: CapacityPlan) -> str:
-    """Why it may not start although it is reckoned to; empty where the worse end of the estimate starts too, or the engine runs."""
+    """Why it may not start although it is reckoned to; empty where the worse end of the estimate
+    starts too, or the engine runs.
+    """
     settles = found.sized.auto_length and found.low.longest_tokens > 0
     if not found.fits or found.low.fits or settles or found.request.measured is not None:
         return ""
     if found.beyond.high > 0:
-        return f"at the upper end of what it needs, {gib(found.beyond.high)} are missing on each GPU: out of memory"
+        return (
+            f"at the upper end of what it needs, {gib(found.beyond.high)} are missing on each "
+            "GPU: out of memory"
+        )
     if found.available.low <= 0:
         return (
-            f"at the lower end of the estimate {gib(-found.available.low)} are missing on each GPU before anything is left for the KV cache"
+            f"at the lower end of the estimate {gib(-found.available.low)} are missing on each "
+            "GPU before anything is left for the KV cache"
         )
     short = found.low.needed_bytes <= found.low.available_bytes
-    why = _more_than_states(found, found.low) if short else _too_long(found.flags.max_model_len, found.low)
+    why = (
+        _more_than_states(found, found.low)
+        if short
+        else _too_long(found.flags.max_model_len, found.low)
+    )
     return f"at the lower end of the estimate {why}"
 
 
 def _more_than_states(found: CapacityPlan, pool: Pool) -> str:
     return (
-        f"max_num_seqs {found.flags.max_num_seqs:,} is more than the pool's {pool.blocks:,} blocks, and every request that decodes "
+        f"max_num_seqs {found.flags.max_num_seqs:,} is more than the pool's "
+        f"{pool.blocks:,} blocks, and every request that decodes "
         "holds one with its states: the engine refuses to record its graphs"
     )
 
 
 def _too_long(length: int, pool: Pool) -> str:
     return (
-        f"one request of {length:,} tokens needs {gib(pool.needed_bytes)} of KV, {gib(pool.available_bytes)} are there; "
+        f"one request of {length:,} tokens needs {gib(pool.needed_bytes)} of KV, "
+        f"{gib(pool.available_bytes)} are there; "
         f"the longest that fits is {pool.longest_tokens:,} tokens"
     )
 
@@ -87,7 +105,9 @@ def changes_that_fit(found: CapacityPlan) -> list[FittingChange]:
             continue
         length = again.flags.max_model_len
         if again.fits and length >= 256:
-            made.append(FittingChange(arguments, cost, again.pool.tokens, again.pool.longest_tokens))
+            made.append(
+                FittingChange(arguments, cost, again.pool.tokens, again.pool.longest_tokens)
+            )
         elif (
             again.available.value > 0
             and again.beyond.value <= 0
@@ -96,7 +116,12 @@ def changes_that_fit(found: CapacityPlan) -> list[FittingChange]:
         ):
             shorter = _rounded(again.pool.longest_tokens)
             made.append(
-                FittingChange(f"{arguments} --max-model-len {shorter}", cost + "; and a shorter context", again.pool.tokens, shorter)
+                FittingChange(
+                    f"{arguments} --max-model-len {shorter}",
+                    cost + "; and a shorter context",
+                    again.pool.tokens,
+                    shorter,
+                )
             )
         if len(made) >= _ENOUGH:
             break
@@ -109,7 +134,10 @@ def _rounded(tokens: int) -> int:
 
 def _with(request: PlanRequest, **values: ConfigScalar) -> PlanRequest:
     config = EngineConfig(
-        {**request.config.values, **{name: ConfigValue(value, "flag", f"--{name}") for name, value in values.items()}},
+        {
+            **request.config.values,
+            **{name: ConfigValue(value, "flag", f"--{name}") for name, value in values.items()},
+        },
         request.config.problems,
     )
     return replace(request, config=config)
@@ -120,7 +148,9 @@ def _spread(request: PlanRequest, tp: int) -> PlanRequest:
     spread = _with(request, tensor_parallel_size=tp)
     if request.weights_bytes is None:
         return spread
-    before, after = (plan(replace(one, weights_bytes=None)).weights_bytes for one in (request, spread))
+    before, after = (
+        plan(replace(one, weights_bytes=None)).weights_bytes for one in (request, spread)
+    )
     return replace(spread, weights_bytes=int(request.weights_bytes * after / before))
 
 
@@ -130,17 +160,33 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     longest = _rounded(found.pool.longest_tokens)
     if found.beyond.value > 0:
         yield from _smaller_pools(found)
-    if found.lacking_states and (fewer_seqs := _rounded_down(found.low.blocks or found.pool.blocks)):
-        yield f"--max-num-seqs {fewer_seqs}", "fewer requests at once", _with(request, max_num_seqs=fewer_seqs)
+    if found.lacking_states and (
+        fewer_seqs := _rounded_down(found.low.blocks or found.pool.blocks)
+    ):
+        yield (
+            f"--max-num-seqs {fewer_seqs}",
+            "fewer requests at once",
+            _with(request, max_num_seqs=fewer_seqs),
+        )
     if found.available.value > 0 and longest >= 256 and not found.lacking_states:
-        yield f"--max-model-len {longest}", "longer requests are refused", _with(request, max_model_len=longest)
+        yield (
+            f"--max-model-len {longest}",
+            "longer requests are refused",
+            _with(request, max_model_len=longest),
+        )
     if request.available_kv_bytes is None and found.sized.utilization < 0.95:
         raised = _with(request, gpu_memory_utilization=0.95)
-        yield "--gpu-memory-utilization 0.95", "less slack for what the profile does not see", raised
+        yield (
+            "--gpu-memory-utilization 0.95",
+            "less slack for what the profile does not see",
+            raised,
+        )
     if flags.max_num_seqs > 128:
         yield "--max-num-seqs 128", "fewer requests at once", _with(request, max_num_seqs=128)
     if flags.max_num_batched_tokens > 2048:
-        fewer = _with(request, max_num_batched_tokens=2048, max_num_seqs=min(flags.max_num_seqs, 256))
+        fewer = _with(
+            request, max_num_batched_tokens=2048, max_num_seqs=min(flags.max_num_seqs, 256)
+        )
         yield "--max-num-batched-tokens 2048", "slower prefill", fewer
     capability = float(request.card.capability or 0) if request.card is not None else 9.0
     if flags.kv_cache_dtype == "auto" and capability >= 8.9:
@@ -148,13 +194,23 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     if not found.sized.eager and found.spent is not None and found.spent.graphs_counted:
         yield "--enforce-eager", "slower decoding", _with(request, enforce_eager=True)
     if request.available_kv_bytes is None:
-        alone = request.card is not None and is_slice(request.card.name)  # a process sees one MIG instance, however many there are
+        alone = request.card is not None and is_slice(
+            request.card.name
+        )  # a process sees one MIG instance, however many there are
         for tp in (2, 4, 8, 16):
             if tp > flags.tp and not alone:
-                yield f"--tensor-parallel-size {tp}", f"{tp} GPUs for each replica", _spread(request, tp)
+                yield (
+                    f"--tensor-parallel-size {tp}",
+                    f"{tp} GPUs for each replica",
+                    _spread(request, tp),
+                )
         if found.spent is not None and "not quantised" in found.spent.weights.source:
             halved = replace(_with(request, quantization="fp8"), model_name="")
-            yield "--quantization fp8", "a little accuracy; weights are quantised while loading", halved
+            yield (
+                "--quantization fp8",
+                "a little accuracy; weights are quantised while loading",
+                halved,
+            )
         yield from _other_cards(request)
 
 
@@ -178,7 +234,10 @@ def _other_cards(request: PlanRequest) -> Iterator[tuple[str, str, PlanRequest]]
     if request.card is None:
         return
     larger: list[Card] = [
-        card for card in CARDS if card.memory_bytes[0] > request.card.memory_bytes[0] and card.vendor == request.card.vendor
+        card
+        for card in CARDS
+        if card.memory_bytes[0] > request.card.memory_bytes[0]
+        and card.vendor == request.card.vendor
     ]
     for card in sorted(larger, key=lambda card: card.memory_bytes[0]):
         yield f"--gpu {card.name!r}", "another card", replace(request, card=card, memory_bytes=None)

@@ -9,7 +9,8 @@ from typing import Any
 from barostat.core.limits import LimitsSpec, ServingLimits, TenantLimits
 from barostat.core.naming import camel
 
-# By path: what the number is, as the subject of a sentence, and whether a larger number allows more.
+# By path: what the number is, as the subject of a sentence, and whether a larger number allows
+# more.
 _WORDS: dict[str, tuple[str, bool]] = {
     "request.max_input_tokens": ("a request's input may now be", True),
     "request.max_output_tokens": ("a request may now write", True),
@@ -34,7 +35,9 @@ _COUNTED = ("engine.max_num_seqs", "engine.max_num_active_seqs", "engine.max_que
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that differs. `looser`: True where more is allowed than before, None where that cannot be said."""
+    """One field that differs. `looser`: True where more is allowed than before, None where that
+    cannot be said.
+    """
 
     path: str
     before: Any
@@ -68,7 +71,9 @@ def _plain(value: Any) -> Any:
     """What is set of a part of the document, as data."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    return {camel(name): part for name, part in dataclasses.asdict(value).items() if part is not None}
+    return {
+        camel(name): part for name, part in dataclasses.asdict(value).items() if part is not None
+    }
 
 
 def _tenants(before: tuple[TenantLimits, ...], after: tuple[TenantLimits, ...]) -> list[Difference]:
@@ -79,19 +84,37 @@ def _tenants(before: tuple[TenantLimits, ...], after: tuple[TenantLimits, ...]) 
         if name in old and name in new:
             found += _walk(old[name], new[name], f"tenants.{name}")
         else:
-            says = "a tenant where there was none" if name in new else "no limits of its own any more"
-            found.append(Difference(f"tenants.{name}", _plain(old.get(name)), _plain(new.get(name)), says, None))
+            says = (
+                "a tenant where there was none" if name in new else "no limits of its own any more"
+            )
+            found.append(
+                Difference(
+                    f"tenants.{name}", _plain(old.get(name)), _plain(new.get(name)), says, None
+                )
+            )
     return found
 
 
 def _difference(path: str, before: Any, after: Any) -> Difference:
     subject, larger_allows_more = _WORDS.get(path, ("it is now", True))
-    shown = path if path.startswith("tenants.") else ".".join(camel(part) for part in path.split("."))
+    shown = (
+        path if path.startswith("tenants.") else ".".join(camel(part) for part in path.split("."))
+    )
     if before is None:
-        return Difference(shown, None, after, f"a limit where there was none: {after}", False if path in _WORDS else None)
+        return Difference(
+            shown,
+            None,
+            after,
+            f"a limit where there was none: {after}",
+            False if path in _WORDS else None,
+        )
     if after is None:
-        return Difference(shown, before, None, "no limit any more", True if path in _WORDS else None)
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after))
+        return Difference(
+            shown, before, None, "no limit any more", True if path in _WORDS else None
+        )
+    numbers = all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after)
+    )
     if not numbers or not before:
         return Difference(shown, before, after, f"{before} before, {after} now", None)
     ratio = after / before
@@ -104,7 +127,9 @@ def _difference(path: str, before: Any, after: Any) -> Difference:
         if path.endswith("_seconds")
         else "as much"
     )
-    return Difference(shown, before, after, f"{subject} {_times(ratio, what)}", (ratio > 1) == larger_allows_more)
+    return Difference(
+        shown, before, after, f"{subject} {_times(ratio, what)}", (ratio > 1) == larger_allows_more
+    )
 
 
 def _times(ratio: float, what: str) -> str:
@@ -120,7 +145,9 @@ def _times(ratio: float, what: str) -> str:
             return f"{word} {what}"
     if ratio >= 1.95 or ratio < 0.5:
         return f"{ratio:.2g} times {what}"
-    more, less = {"as many": ("more", "fewer"), "as long": ("longer", "shorter")}.get(what, ("more", "less"))
+    more, less = {"as many": ("more", "fewer"), "as long": ("longer", "shorter")}.get(
+        what, ("more", "less")
+    )
     return f"{abs(ratio - 1):.0%} {more if ratio > 1 else less}"
 
 

@@ -8,7 +8,8 @@ from barostat.core.window import Window
 from barostat.judge.sizing.plan import Measured
 from barostat.judge.sizing.request_shape import Traffic, traffic_from_quantiles
 
-# Values that describe what the engine found, not what it was told: they must not steer the prediction.
+# Values that describe what the engine found, not what it was told: they must not steer the
+# prediction.
 _FOUND = (
     "num_gpu_blocks", "kv_cache_size_tokens", "kv_cache_max_concurrency", "available_kv_cache_memory_gib", "model_memory_gib",
     "graph_memory_gib", "num_cpu_blocks",
@@ -19,7 +20,10 @@ def measured_of(window: Window) -> Measured | None:
     """The pool as the engine reports it, or None where it reports none."""
     config = window.config
     blocks, tokens = config.number("num_gpu_blocks"), config.number("kv_cache_size_tokens")
-    memory, weights = config.number("available_kv_cache_memory_gib"), config.number("model_memory_gib")
+    memory, weights = (
+        config.number("available_kv_cache_memory_gib"),
+        config.number("model_memory_gib"),
+    )
     if blocks is None and tokens is None and memory is None:
         return None
     named = ("num_gpu_blocks", "kv_cache_size_tokens", "available_kv_cache_memory_gib")
@@ -28,7 +32,9 @@ def measured_of(window: Window) -> Measured | None:
     return Measured(
         source="; ".join(dict.fromkeys(sources)),
         available_kv_bytes=int(memory * GIB) if memory is not None and blocks is None else None,
-        blocks=int(blocks) if blocks is not None and certain is not None and certain.certain else None,
+        blocks=int(blocks)
+        if blocks is not None and certain is not None and certain.certain
+        else None,
         tokens=int(tokens) if tokens is not None else None,
         concurrency=config.number("kv_cache_max_concurrency"),
         weights_bytes=int(weights * GIB) if weights is not None else None,
@@ -37,7 +43,10 @@ def measured_of(window: Window) -> Measured | None:
 
 def declared_of(config: EngineConfig) -> EngineConfig:
     """The settings without what the engine found out itself."""
-    return EngineConfig({name: value for name, value in config.values.items() if name not in _FOUND}, config.problems)
+    return EngineConfig(
+        {name: value for name, value in config.values.items() if name not in _FOUND},
+        config.problems,
+    )
 
 
 def traffic_of_window(window: Window) -> Traffic | None:
@@ -48,7 +57,9 @@ def traffic_of_window(window: Window) -> Traffic | None:
         return None
     p50_in, p95_in, p50_out, p95_out = (signal.last for signal in found if signal is not None)
     return traffic_from_quantiles(
-        (p50_in, _p99(p50_in, p95_in)), (p50_out, _p99(p50_out, p95_out)), f"the histograms of {window.replica or 'the engine'}"
+        (p50_in, _p99(p50_in, p95_in)),
+        (p50_out, _p99(p50_out, p95_out)),
+        f"the histograms of {window.replica or 'the engine'}",
     )
 
 

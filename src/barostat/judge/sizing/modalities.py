@@ -12,8 +12,12 @@ from barostat.judge.sizing.state_caching import is_given
 
 
 def is_text_only(config: EngineConfig) -> bool:
-    """True where the engine is told to serve text alone: --language-model-only, or no item of any modality in --limit-mm-per-prompt."""
-    if is_given(config, "language_model_only") and is_on(config, "language_model_only", default=False):
+    """True where the engine is told to serve text alone: --language-model-only, or no item of any
+    modality in --limit-mm-per-prompt.
+    """
+    if is_given(config, "language_model_only") and is_on(
+        config, "language_model_only", default=False
+    ):
         return True
     limits = _limits(config)
     return bool(limits) and all(value == 0 for value in limits.values())
@@ -29,7 +33,11 @@ def is_on(config: EngineConfig, name: str, *, default: bool) -> bool:
     found = config.get(name)
     if found is None:
         return default
-    return found.value if isinstance(found.value, bool) else str(found.value).lower() not in ("false", "0", "no", "none")
+    return (
+        found.value
+        if isinstance(found.value, bool)
+        else str(found.value).lower() not in ("false", "0", "no", "none")
+    )
 
 
 def _limits(config: EngineConfig) -> dict[str, object]:

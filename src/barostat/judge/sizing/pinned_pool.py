@@ -1,7 +1,9 @@
-"""A pool that a flag sets, held against the card: the engine takes it unmeasured, and runs out of memory where it is too much.
+"""A pool that a flag sets, held against the card: the engine takes it unmeasured, and runs out of
+memory where it is too much.
 
-Source: vLLM 0.32.0, Worker.determine_available_memory (kv_cache_memory_bytes "skipped memory profiling"), get_num_blocks_override and the
-check of get_kv_cache_configs, which since 0.21.0 is of the override's own bytes.
+Source: vLLM 0.32.0, Worker.determine_available_memory (kv_cache_memory_bytes "skipped memory
+profiling"), get_num_blocks_override and the check of get_kv_cache_configs, which since 0.21.0 is of
+the override's own bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +24,18 @@ def pin_of(config: EngineConfig, flags: Deployment) -> str:
     return "--kv-cache-memory-bytes" if config.number("kv_cache_memory_bytes") else ""
 
 
-def beyond_card(layout: Layout, blocks: int, total: Estimate, spent: Footprint, pin: str) -> Estimate:
-    """What the fullest stage's GPU is asked for beyond what it has, in bytes: below zero where something is left.
+def beyond_card(
+    layout: Layout, blocks: int, total: Estimate, spent: Footprint, pin: str
+) -> Estimate:
+    """What the fullest stage's GPU is asked for beyond what it has, in bytes: below zero where
+    something is left.
 
-    The share that --gpu-memory-utilization asks for has no say in it, and graphs, which come last, are left out.
+    The share that --gpu-memory-utilization asks for has no say in it, and graphs, which come last,
+    are left out.
     """
-    stages = zip(spent.stage_weights, spent.stage_activations, layout.block_bytes_by_stage, strict=True)
+    stages = zip(
+        spent.stage_weights, spent.stage_activations, layout.block_bytes_by_stage, strict=True
+    )
     fullest = max(stages, key=lambda stage: stage[0] + stage[1].value + blocks * stage[2])
     size, activated, block_bytes = fullest
     scale = size / spent.weights.value if spent.weights.value else 1.0
@@ -35,7 +43,17 @@ def beyond_card(layout: Layout, blocks: int, total: Estimate, spent: Footprint, 
     return Estimate(
         FITS_CARD.name,
         size + activated.value + spent.adapters.value + spent.non_torch.value + pool - total.value,
-        spent.weights.low * scale + activated.low + spent.adapters.low + spent.non_torch.low + pool - total.high,
-        spent.weights.high * scale + activated.high + spent.adapters.high + spent.non_torch.high + pool - total.low,
+        spent.weights.low * scale
+        + activated.low
+        + spent.adapters.low
+        + spent.non_torch.low
+        + pool
+        - total.high,
+        spent.weights.high * scale
+        + activated.high
+        + spent.adapters.high
+        + spent.non_torch.high
+        + pool
+        - total.low,
         pin,
     )

@@ -1,4 +1,6 @@
-"""From a capacity plan to how long its engine's steps take on that card, and how far that may be off."""
+"""From a capacity plan to how long its engine's steps take on that card, and how far that may be
+off.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.kv.step_time.work import rank_work
 
 
 def steps_of_plan(plan: CapacityPlan, speeds: StepSpeeds = FITTED_SPEEDS) -> StepTimeModel | None:
-    """The planned engine's steps; None where no card is planned with, or its figures are not on record."""
+    """The planned engine's steps; None where no card is planned with, or its figures are not on
+    record.
+    """
     card = plan.request.card
     figures = None if card is None else card_speeds(card)
     if card is None or figures is None:
@@ -23,7 +27,9 @@ def steps_of_plan(plan: CapacityPlan, speeds: StepSpeeds = FITTED_SPEEDS) -> Ste
     parallel = config.get("enable_expert_parallel")
     spread = parallel is not None and parallel.value is True
     capability = float(card.capability) if card.capability else 0.0
-    return StepTimeModel(rank_work(model, form, flags, capability, expert_parallel=spread), figures, speeds)
+    return StepTimeModel(
+        rank_work(model, form, flags, capability, expert_parallel=spread), figures, speeds
+    )
 
 
 def doubt_of_plan(plan: CapacityPlan) -> Doubt | None:

@@ -1,4 +1,6 @@
-"""From a capacity plan to its twin: the scheduler's settings, and how long a step takes on that card."""
+"""From a capacity plan to its twin: the scheduler's settings, and how long a step takes on that
+card.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from barostat.kv.layer_spec import LayerSpec
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.settings import KvGroup, Settings, for_version
 
-# The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a prompt.
+# The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a
+# prompt.
 _MOVING_STATES = 2
 _FEWEST_BLOCKS = 2  # the null block and one that can be held
 
@@ -18,16 +21,22 @@ _FEWEST_BLOCKS = 2  # the null block and one that can be held
 def settings_of_plan(plan: CapacityPlan) -> Settings:
     """The planned engine as the twin's scheduler sees it.
 
-    Errors: InputError for caches that the twin does not model, for what the engine would refuse, and for a pool without a block.
+    Errors: InputError for caches that the twin does not model, for what the engine would refuse,
+    and for a pool without a block.
     """
     if not plan.fits and plan.pool.blocks < _FEWEST_BLOCKS:
         card = plan.request.card
         where = f"--gpu {card.name}" if card is not None else "the memory that is given"
         raise InputError(f"{plan.request.model_name} does not fit: {why_not(plan)}", where)
-    groups = tuple(_group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups)
+    groups = tuple(
+        _group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups
+    )
     flags, config = plan.flags, plan.request.config
     active, watermark = config.number("max_num_active_seqs"), config.number("watermark")
-    queued, queued_tokens = config.number("max_num_queued_reqs"), config.number("max_num_queued_tokens")
+    queued, queued_tokens = (
+        config.number("max_num_queued_reqs"),
+        config.number("max_num_queued_tokens"),
+    )
     policy = config.get("scheduling_policy")
     return for_version(
         Settings(
@@ -59,17 +68,26 @@ def _group(plan: CapacityPlan, block_tokens: int, spec: LayerSpec) -> KvGroup:
     if spec.kind == "chunked" and spec.reach_tokens:
         return KvGroup(block_tokens, chunk_tokens=spec.reach_tokens)
     if spec.kind != "state":
-        raise InputError(f"the twin models full attention, sliding windows, local chunks and states, not {spec.kind}", name)
+        raise InputError(
+            "the twin models full attention, sliding windows, local chunks and states, "
+            f"not {spec.kind}",
+            name,
+        )
     if not flags.prefix_caching and flags.state_mode == "none":
         return KvGroup(block_tokens)  # one block of max_model_len tokens for a request
     if not plan.request.version.at_least("0.32.0"):
-        raise InputError(f"how vLLM {plan.request.version} caches states is not known to the twin: say --no-enable-prefix-caching", name)
+        raise InputError(
+            f"how vLLM {plan.request.version} caches states is not known to the twin: say "
+            "--no-enable-prefix-caching",
+            name,
+        )
     if flags.state_mode == "all":
         return KvGroup(block_tokens, state="all")
     if flags.state_mode == "align" and spec.states == _MOVING_STATES:
         return KvGroup(block_tokens, state="align")
     raise InputError(
-        f"states cached as here ({flags.state_mode}, {spec.states} blocks for a request) are not modelled: say --no-enable-prefix-caching",
+        f"states cached as here ({flags.state_mode}, {spec.states} blocks for a request) "
+        "are not modelled: say --no-enable-prefix-caching",
         name,
     )
 
@@ -81,6 +99,9 @@ def pace_of_plan(plan: CapacityPlan) -> ModelledPace:
     """
     card, model, doubt = plan.request.card, steps_of_plan(plan), doubt_of_plan(plan)
     if card is None or model is None or doubt is None:
-        raise InputError("bandwidth and arithmetic of this card are not on record: say --step-time or --latency", "--gpu")
+        raise InputError(
+            "bandwidth and arithmetic of this card are not on record: say --step-time or --latency",
+            "--gpu",
+        )
     cards = f"{plan.gpus} x {card.name}" if plan.gpus > 1 else card.name
     return ModelledPace(model, doubt, f"{plan.request.model_name or 'this model'} on {cards}")

@@ -32,11 +32,12 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests in numbers. `held_mean`, `held_deviation`: tokens that a request holds while it runs, weighted by how long it runs.
+    """Requests in numbers. `held_mean`, `held_deviation`: tokens that a request holds while it
+    runs, weighted by how long it runs.
 
-    `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no useful split).
-    `sample`: single requests evenly over the trace, empty where only quantiles are known.
-    `peak_ratio`: fullest ten seconds over the mean, 0 where arrivals are not known.
+    `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no
+    useful split). `sample`: single requests evenly over the trace, empty where only quantiles are
+    known. `peak_ratio`: fullest ten seconds over the mean, 0 where arrivals are not known.
     """
 
     source: str
@@ -56,7 +57,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What is left of the traffic once limits hold: tokens that a running request holds, and the share of requests that are refused."""
+    """What is left of the traffic once limits hold: tokens that a running request holds, and the
+    share of requests that are refused.
+    """
 
     held_mean: float
     held_deviation: float
@@ -66,15 +69,24 @@ class Admitted:
 def admitted(traffic: Traffic, input_tokens: int, output_tokens: int) -> Admitted:
     """The traffic under these limits: longer inputs are refused, longer outputs are cut.
 
-    Without single requests to look at, the spread is at most what any distribution of this mean within the limits can have.
+    Without single requests to look at, the spread is at most what any distribution of this mean
+    within the limits can have.
     """
-    passed = [(row.input_tokens, min(row.output_tokens, output_tokens)) for row in traffic.sample if row.input_tokens <= input_tokens]
+    passed = [
+        (row.input_tokens, min(row.output_tokens, output_tokens))
+        for row in traffic.sample
+        if row.input_tokens <= input_tokens
+    ]
     if passed:
         mean, deviation = _held(passed)
         return Admitted(mean, deviation, 1 - len(passed) / len(traffic.sample))
     longest = float(input_tokens + output_tokens)
     mean = min(traffic.held_mean, longest)
-    return Admitted(mean, min(traffic.held_deviation, sqrt(mean * (longest - mean))), 1.0 if traffic.sample else 0.0)
+    return Admitted(
+        mean,
+        min(traffic.held_deviation, sqrt(mean * (longest - mean))),
+        1.0 if traffic.sample else 0.0,
+    )
 
 
 def _held(lengths: Sequence[tuple[int, int]]) -> tuple[float, float]:
@@ -92,15 +104,20 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 def _lengths(values: list[float]) -> Lengths:
     values.sort()
-    return Lengths(sum(values) / len(values), quantile(values, 0.5), quantile(values, 0.9), quantile(values, 0.99), values[-1])
+    return Lengths(
+        sum(values) / len(values),
+        quantile(values, 0.5),
+        quantile(values, 0.9),
+        quantile(values, 0.99),
+        values[-1],
+    )
 
 
 def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
     """The numbers of a trace, or None for one without requests.
 
-    A request runs about as long as its output is; halfway it holds its input and half its output. What is running at an instant is
-    therefore
-    weighted by output length.
+    A request runs about as long as its output is; halfway it holds its input and half its output.
+    What is running at an instant is therefore weighted by output length.
     """
     if not arrivals:
         return None
@@ -126,13 +143,19 @@ def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
     )
 
 
-def _split(arrivals: Sequence[Arrival], inputs: Lengths, all_held: float) -> tuple[int, float, float]:
-    """Where long requests begin, what part of the held tokens is theirs, and what part of the requests they are."""
+def _split(
+    arrivals: Sequence[Arrival], inputs: Lengths, all_held: float
+) -> tuple[int, float, float]:
+    """Where long requests begin, what part of the held tokens is theirs, and what part of the
+    requests they are.
+    """
     border = max(2048.0, 4 * inputs.p50)
     long = [row for row in arrivals if row.input_tokens > border]
     if not long:
         return 0, 0.0, 0.0
-    held = sum((row.input_tokens + row.output_tokens / 2) * max(1, row.output_tokens) for row in long)
+    held = sum(
+        (row.input_tokens + row.output_tokens / 2) * max(1, row.output_tokens) for row in long
+    )
     return int(border), held / all_held if all_held else 0.0, len(long) / len(arrivals)
 
 
@@ -147,7 +170,9 @@ def _peak(arrivals: Sequence[Arrival], bin_s: float = 10.0) -> float:
     return max(bins.values()) / (len(arrivals) * bin_s / span)
 
 
-def traffic_from_quantiles(inputs: tuple[float, float], outputs: tuple[float, float], source: str) -> Traffic:
+def traffic_from_quantiles(
+    inputs: tuple[float, float], outputs: tuple[float, float], source: str
+) -> Traffic:
     """The numbers of lognormal lengths with these medians and 99th percentiles."""
     mean_in, top_in, second_in = _lognormal(*inputs)
     mean_out, top_out, second_out = _lognormal(*outputs)

@@ -1,4 +1,6 @@
-"""The engine's resolved settings and the model -> a Deployment, with what had to be assumed on the way."""
+"""The engine's resolved settings and the model -> a Deployment, with what had to be assumed on the
+way.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,24 @@ import math
 from dataclasses import dataclass
 
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS, usual_utilization
+from barostat.catalog.vllm_defaults import (
+    USUAL_BLOCK_TOKENS,
+    USUAL_SEQS,
+    USUAL_STEP_TOKENS,
+    usual_utilization,
+)
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
 from barostat.judge.sizing.modalities import is_on, is_text_only, takes_videos
 from barostat.judge.sizing.old_engine_steps import old_step_tokens
 from barostat.judge.sizing.speculation import Speculation, speculation_of
-from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
+from barostat.judge.sizing.state_caching import (
+    is_given,
+    prefix_caching_default,
+    state_chunk_tokens,
+    state_mode,
+)
 from barostat.judge.sizing.whole_items import step_with_items
 from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import NEWEST_KNOWN, OLDEST_KNOWN, Adapters, Deployment
@@ -22,8 +34,9 @@ from barostat.kv.dtypes import item_bytes
 from barostat.kv.model_runner import takes_v2
 from barostat.kv.quantization import weight_format
 
-# From this version on, data-centre Blackwell reads sparse latents in fp8 as they are (FlashInfer), elsewhere FlashMLA's packed rows with
-# their scales are kept. Source: vLLM's pull request 37252; 0.32.0, the CUDA platform's backends by priority; a log of 0.18.0 agrees.
+# From this version on, data-centre Blackwell reads sparse latents in fp8 as they are (FlashInfer),
+# elsewhere FlashMLA's packed rows with their scales are kept. Source: vLLM's pull request 37252;
+# 0.32.0, the CUDA platform's backends by priority; a log of 0.18.0 agrees.
 _PLAIN_FP8_LATENTS_SINCE = "0.18.0"
 
 
@@ -31,7 +44,8 @@ _PLAIN_FP8_LATENTS_SINCE = "0.18.0"
 class Sized:
     """A deployment and the sentences that say what it rests on.
 
-    `auto_length`: the model length is to be the longest that fits. `refused`: why the engine ends before memory matters, a sentence each.
+    `auto_length`: the model length is to be the longest that fits. `refused`: why the engine ends
+    before memory matters, a sentence each.
     """
 
     flags: Deployment
@@ -54,25 +68,38 @@ def deployment_of(
 ) -> Sized:
     """The settings that memory depends on.
 
-    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `drafter`: of speculative decoding, where known.
+    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `drafter`:
+    of speculative decoding, where known.
     Errors: InputError for values that the engine would refuse.
     """
     _refuse_impossible(config)
     notes: list[str] = []
     if version.beyond(NEWEST_KNOWN):
-        notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
+        notes.append(
+            f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: "
+            f"planned as {NEWEST_KNOWN}"
+        )
     elif version.before(OLDEST_KNOWN):
-        notes.append(f"vLLM {version} is older than {OLDEST_KNOWN}, the oldest this planner knows: planned as {OLDEST_KNOWN}")
+        notes.append(
+            f"vLLM {version} is older than {OLDEST_KNOWN}, the oldest this planner knows: "
+            f"planned as {OLDEST_KNOWN}"
+        )
     length, auto = _length(model, config, notes)
     too_long = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)
     kv_dtype = _kv_dtype(model, config, version, notes)
-    seqs, budget = int(config.number("max_num_seqs") or USUAL_SEQS), int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS)
+    seqs, budget = (
+        int(config.number("max_num_seqs") or USUAL_SEQS),
+        int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS),
+    )
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
         is_stated = given is not None and given.provenance != "version-default"
         budget = budget if is_stated else old_step_tokens(model, config, length, version)
-    elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
+    elif not (
+        _switch(config, "enable_chunked_prefill", True)
+        or behaves("chunked-prefill-forced", version)
+    ):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
     budget, ended = (budget, ()) if is_cpu else step_with_items(model, config, version, budget)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
@@ -81,11 +108,20 @@ def deployment_of(
             notes.append(f"{name} {found.value}: {found.source}")
     block_flag = config.number("block_size")
     given_block = config.get("block_size")
-    block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
-    notes += [f"--{name.replace('_', '-')} is not counted here: {why}" for name, why in _NOT_COUNTED.items() if _is_on(config, name)]
+    block = (
+        int(block_flag)
+        if block_flag and given_block and given_block.certain
+        else _block(model, version, capability, is_cpu)
+    )
+    notes += [
+        f"--{name.replace('_', '-')} is not counted here: {why}"
+        for name, why in _NOT_COUNTED.items()
+        if _is_on(config, name)
+    ]
     if _is_on(config, "enable_lora"):
         notes.append(
-            "the places of LoRA adapters are reckoned as vLLM 0.32.0 lays them out, towers left out; a stated size of the weights "
+            "the places of LoRA adapters are reckoned as vLLM 0.32.0 lays them out, towers "
+            "left out; a stated size of the weights "
             "holds them already; what the kernels work in beside them is not counted"
         )
     speculation = speculation_of(model, config, drafter, version)
@@ -95,9 +131,14 @@ def deployment_of(
     if caching or is_given(config, "enable_prefix_caching"):
         caching = _switch(config, "enable_prefix_caching", True)
     else:
-        notes.append(f"prefix caching is off by default for models with states in vLLM {version}; --enable-prefix-caching costs memory")
+        notes.append(
+            f"prefix caching is off by default for models with states in vLLM {version}; "
+            "--enable-prefix-caching costs memory"
+        )
     form = weight_format(model.config, model.text, _text(config, "quantization", "") or None, dtype)
-    newer = takes_v2(model, version, speculation.method, quantized=form.quantized_bytes != form.plain_bytes)
+    newer = takes_v2(
+        model, version, speculation.method, quantized=form.quantized_bytes != form.plain_bytes
+    )
     flags = Deployment(
         version=version,
         max_model_len=length,
@@ -121,9 +162,14 @@ def deployment_of(
         num_speculative_tokens=drafts,
         draft=speculation.draft.layers,
         retained_tokens=speculation.draft.retained_tokens,
-        generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
+        generation="V0"
+        if version.before("0.8.0")
+        or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True))
+        else "V1",
         min_kernel_block_tokens=32 if is_cpu else 16,
-        fp8_latent_packed=not (10.0 <= capability < 11.0 and version.at_least(_PLAIN_FP8_LATENTS_SINCE)),
+        fp8_latent_packed=not (
+            10.0 <= capability < 11.0 and version.at_least(_PLAIN_FP8_LATENTS_SINCE)
+        ),
         text_only=is_text_only(config),
         videos=takes_videos(config),
         expert_parallel=_switch(config, "enable_expert_parallel", False),
@@ -134,15 +180,26 @@ def deployment_of(
     )
     if flags.max_num_batched_tokens < flags.max_num_seqs:
         raise InputError(
-            f"{flags.max_num_batched_tokens} is below --max-num-seqs {flags.max_num_seqs}: the engine refuses to start; raise it to that",
+            f"{flags.max_num_batched_tokens} is below --max-num-seqs {flags.max_num_seqs}: "
+            "the engine refuses to start; raise it to that",
             "--max-num-batched-tokens",
         )
     utilization = config.number("gpu_memory_utilization") or usual_utilization(version)
     if not 0 < utilization <= 1:
         raise InputError(
-            f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
+            f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 "
+            "is wanted",
+            "--gpu-memory-utilization",
         )
-    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft, (*too_long, *ended))
+    return Sized(
+        flags,
+        tuple(notes),
+        auto,
+        utilization,
+        _switch(config, "enforce_eager", False),
+        speculation.draft,
+        (*too_long, *ended),
+    )
 
 
 _NOT_COUNTED = {
@@ -159,8 +216,21 @@ _NOT_COUNTED = {
 _OFF = ("0", "0.0", "1", "false", "none", "{}")
 MOST_RANKS = 65_536
 _POSITIVE = (
-    *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "block_size", "max_num_seqs"),
-    *("max_num_batched_tokens", "max_num_active_seqs", "num_gpu_blocks_override", "kv_cache_memory_bytes", "gpu_memory_utilization"),
+    *(
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "data_parallel_size",
+        "decode_context_parallel_size",
+        "block_size",
+        "max_num_seqs",
+    ),
+    *(
+        "max_num_batched_tokens",
+        "max_num_active_seqs",
+        "num_gpu_blocks_override",
+        "kv_cache_memory_bytes",
+        "gpu_memory_utilization",
+    ),
     *("max_loras", "max_lora_rank"),
 )
 """Settings that no engine can have at zero, below it, or without an end."""
@@ -174,9 +244,15 @@ def _refuse_impossible(config: EngineConfig) -> None:
             continue
         number = _number(given.value)
         if number is not None and not 0 < number < math.inf:
-            raise InputError(f"{given.value} cannot be; a number above 0 is wanted", f"--{name.replace('_', '-')}")
+            raise InputError(
+                f"{given.value} cannot be; a number above 0 is wanted",
+                f"--{name.replace('_', '-')}",
+            )
         if number is not None and name.endswith("_parallel_size") and number > MOST_RANKS:
-            raise InputError(f"{given.value} ranks are more than any engine has; at most {MOST_RANKS}", f"--{name.replace('_', '-')}")
+            raise InputError(
+                f"{given.value} ranks are more than any engine has; at most {MOST_RANKS}",
+                f"--{name.replace('_', '-')}",
+            )
 
 
 def _number(value: object) -> float | None:
@@ -193,10 +269,18 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
         return model.max_position_tokens or 131072, True
     if given is not None and isinstance(given.value, int | float) and given.value > 0:
         return int(given.value), False
-    if given is not None and is_given(config, "max_model_len") and isinstance(given.value, int | float):
-        raise InputError(f"{given.value} cannot be; a number above 0, -1 or auto is wanted", "--max-model-len")
+    if (
+        given is not None
+        and is_given(config, "max_model_len")
+        and isinstance(given.value, int | float)
+    ):
+        raise InputError(
+            f"{given.value} cannot be; a number above 0, -1 or auto is wanted", "--max-model-len"
+        )
     if not model.max_position_tokens:
-        notes.append("neither the config nor a flag says how long a sequence may be: planned for 8192 tokens")
+        notes.append(
+            "neither the config nor a flag says how long a sequence may be: planned for 8192 tokens"
+        )
         return 8192, False
     return model.max_position_tokens, False
 
@@ -204,19 +288,32 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
 _LENGTHENS = ("hf_overrides", "rope_scaling", "rope_theta")
 
 
-def _too_long(model: Architecture, config: EngineConfig, length: int, notes: list[str]) -> tuple[str, ...]:
-    """The refusal of a length above the model's own, if nothing allows it. Source: vLLM 0.32.0, _get_and_verify_max_len."""
+def _too_long(
+    model: Architecture, config: EngineConfig, length: int, notes: list[str]
+) -> tuple[str, ...]:
+    """The refusal of a length above the model's own, if nothing allows it. Source: vLLM 0.32.0,
+    _get_and_verify_max_len.
+    """
     read = model.fields
-    own = max(model.max_position_tokens, *(read.integer(name, 0) for name in ("max_position_embeddings", "model_max_length")))
+    own = max(
+        model.max_position_tokens,
+        *(read.integer(name, 0) for name in ("max_position_embeddings", "model_max_length")),
+    )
     if not model.max_position_tokens or length <= own:
         return ()
     above = f"--max-model-len {length:,} is above the model's own {own:,}"
     scaled = next((name for name in config.values if name.partition(".")[0] in _LENGTHENS), None)
-    allowed = "VLLM_ALLOW_LONG_MAX_MODEL_LEN" if _switch(config, "VLLM_ALLOW_LONG_MAX_MODEL_LEN", False) else scaled
+    allowed = (
+        "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+        if _switch(config, "VLLM_ALLOW_LONG_MAX_MODEL_LEN", False)
+        else scaled
+    )
     if allowed is not None:
         notes.append(f"{above}: taken, as {allowed} is there")
         return ()
-    return (f"{above}, which vLLM refuses without --hf-overrides or VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",)
+    return (
+        f"{above}, which vLLM refuses without --hf-overrides or VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+    )
 
 
 def _dtype(model: Architecture, config: EngineConfig) -> str:
@@ -227,7 +324,9 @@ def _dtype(model: Architecture, config: EngineConfig) -> str:
     return dtype
 
 
-def _kv_dtype(model: Architecture, config: EngineConfig, version: EngineVersion, notes: list[str]) -> str:
+def _kv_dtype(
+    model: Architecture, config: EngineConfig, version: EngineVersion, notes: list[str]
+) -> str:
     given = _text(config, "kv_cache_dtype", "auto").split(" ")[0].strip("'\"")
     if any(isinstance(cache, Compressed) for layer in model.layers for cache in layer):
         return "fp8_ds_mla"
@@ -237,21 +336,27 @@ def _kv_dtype(model: Architecture, config: EngineConfig, version: EngineVersion,
     if isinstance(quantization, dict) and version.at_least("0.12.0"):
         scheme = quantization.get("kv_cache_scheme")
         if isinstance(scheme, dict) and scheme.get("num_bits") == 8 and _is_own(model, config):
-            notes.append("the checkpoint brings scales for an fp8 KV cache, and kv_cache_dtype auto uses them")
+            notes.append(
+                "the checkpoint brings scales for an fp8 KV cache, and kv_cache_dtype auto "
+                "uses them"
+            )
             return "fp8"
     return "auto"
 
 
 def _is_own(model: Architecture, config: EngineConfig) -> bool:
-    """False where --quantization names another format than the configuration describes: then the file is a sibling checkpoint's, and
-    what it says of the KV cache is not this one's."""
+    """False where --quantization names another format than the configuration describes: then the
+    file is a sibling checkpoint's, and what it says of the KV cache is not this one's.
+    """
     flag = _text(config, "quantization", "")
     stated = weight_format(model.config, model.text, flag or None, "bfloat16")
     return not flag or stated.name == weight_format(model.config, model.text, None, "bfloat16").name
 
 
 def _block(model: Architecture, version: EngineVersion, capability: float, is_cpu: bool) -> int:
-    """The block size of the backend that this version would pick. Source: vLLM 0.19.0 to 0.32.0, platform and attention backends."""
+    """The block size of the backend that this version would pick. Source: vLLM 0.19.0 to 0.32.0,
+    platform and attention backends.
+    """
     if is_cpu:
         return 128
     caches = [cache for layer in model.layers for cache in layer]
@@ -267,14 +372,18 @@ def _block(model: Architecture, version: EngineVersion, capability: float, is_cp
 
 
 def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:
-    """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating forbids it."""
+    """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating
+    forbids it.
+    """
     return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (
         is_given(config, "async_scheduling") or speculation.keeps_async
     )
 
 
 def _adapters(config: EngineConfig, dtype: str) -> Adapters | None:
-    """The places that --enable-lora keeps, None without it. Errors: InputError for a number that cannot be."""
+    """The places that --enable-lora keeps, None without it. Errors: InputError for a number that
+    cannot be.
+    """
     if not _is_on(config, "enable_lora"):
         return None
     stated = _text(config, "lora_dtype", "auto")

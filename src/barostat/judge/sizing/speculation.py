@@ -18,8 +18,8 @@ _BY_NAME = ("dflash", "dspark", "eagle3", "eagle", "medusa", "mlp_speculator", "
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """`draft_model`: the drafter's name or folder, empty where it has none. `keeps_async`: async scheduling stays the default. `method`:
-    empty without speculation.
+    """`draft_model`: the drafter's name or folder, empty where it has none. `keeps_async`: async
+    scheduling stays the default. `method`: empty without speculation.
     """
 
     draft: Draft
@@ -30,28 +30,44 @@ class Speculation:
 
 
 def speculation_of(
-    model: Architecture, config: EngineConfig, drafter: Architecture | None, version: EngineVersion | None = None
+    model: Architecture,
+    config: EngineConfig,
+    drafter: Architecture | None,
+    version: EngineVersion | None = None,
 ) -> Speculation:
     """What the engine's --speculative-config amounts to; nothing where it has none.
 
-    Before 0.26.0 the windowed layers of a block drafter ran, and were kept, as full attention (vLLM's pull requests 40898 and 46104).
+    Before 0.26.0 the windowed layers of a block drafter ran, and were kept, as full attention
+    (vLLM's pull requests 40898 and 46104).
     """
     decoded, notes = _decoded(config)
     if decoded is None:
-        return Speculation(Draft(tokens=_whole(config.number("num_speculative_tokens")) or 0), notes=notes)
+        return Speculation(
+            Draft(tokens=_whole(config.number("num_speculative_tokens")) or 0), notes=notes
+        )
     name = named_drafter(config)
     method = _method(decoded, name, drafter)
     tokens = _whole(decoded.get("num_speculative_tokens"))
     if tokens is None and method == "dflash":
         tokens = DFLASH_USUAL_DRAFTS
-        notes = (*notes, f"num_speculative_tokens is not given, and DFlash needs it: {tokens} are assumed, as most launch lines say")
-    draft = draft_of(model, method, tokens, drafter, windows=version is None or version.at_least("0.26.0"))
+        notes = (
+            *notes,
+            (
+                f"num_speculative_tokens is not given, and DFlash needs it: {tokens} are "
+                "assumed, as most launch lines say"
+            ),
+        )
+    draft = draft_of(
+        model, method, tokens, drafter, windows=version is None or version.at_least("0.26.0")
+    )
     keeps = method not in WITHOUT_ASYNC and decoded.get("disable_padded_drafter_batch") is not True
     return Speculation(draft, name, keeps, (*notes, *draft.notes), method)
 
 
 def published_of(model_name: str, config: EngineConfig) -> Architecture | None:
-    """The published drafter that the configured method uses with this model, None where none is on record or none is configured."""
+    """The published drafter that the configured method uses with this model, None where none is on
+    record or none is configured.
+    """
     decoded, _ = _decoded(config)
     method = _method(decoded, named_drafter(config), None) if decoded is not None else ""
     found = published_drafter(model_name, method)
@@ -73,11 +89,17 @@ def _decoded(config: EngineConfig) -> tuple[Mapping[str, object] | None, tuple[s
         decoded = json.loads(found.value)
     except (ValueError, RecursionError):
         return None, ("--speculative-config is no JSON: ignored",)
-    return (decoded, ()) if isinstance(decoded, dict) else (None, ("--speculative-config is no JSON object: ignored",))
+    return (
+        (decoded, ())
+        if isinstance(decoded, dict)
+        else (None, ("--speculative-config is no JSON object: ignored",))
+    )
 
 
 def _method(decoded: Mapping[str, object], name: str, drafter: Architecture | None) -> str:
-    """As given, or as the engine would tell from the drafter's name; a drafter that says nothing is a draft model."""
+    """As given, or as the engine would tell from the drafter's name; a drafter that says nothing is
+    a draft model.
+    """
     if isinstance(given := decoded.get("method"), str) and given:
         return given.lower()
     if decoded.get("model") in ("ngram", "[ngram]"):

@@ -4,7 +4,8 @@
     Mamba, Mamba-2, conv  none            all          all       align                align
     delta nets, linear    none            none         align     align                align
 
-It is off by default for models with states before 0.28.0. Source: vLLM's pull requests 25752, 30877, 40454 and 50991, its start-up logs.
+It is off by default for models with states before 0.28.0. Source: vLLM's pull requests 25752,
+30877, 40454 and 50991, its start-up logs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _ALL_KINDS = frozenset(("mamba", "mamba2", "short convolution"))
 
 
 def prefix_caching_default(model: Architecture, version: EngineVersion) -> bool:
-    """Whether prefix caching is on where nobody said: since 0.8, but for models with states since 0.28.0."""
+    """Whether prefix caching is on where nobody said: since 0.8, but for models with states since
+    0.28.0.
+    """
     return not _kinds(model) or version.at_least("0.28.0")
 
 
@@ -29,7 +32,14 @@ def is_given(config: EngineConfig, name: str) -> bool:
     return found is not None and found.provenance != "version-default"
 
 
-def state_mode(model: Architecture, config: EngineConfig, version: EngineVersion, *, prefix_caching: bool, drafts: int) -> StateMode:
+def state_mode(
+    model: Architecture,
+    config: EngineConfig,
+    version: EngineVersion,
+    *,
+    prefix_caching: bool,
+    drafts: int,
+) -> StateMode:
     """The mode of this engine; `none` for a model without states."""
     kinds = _kinds(model)
     if not kinds or not prefix_caching:
@@ -47,7 +57,9 @@ def state_mode(model: Architecture, config: EngineConfig, version: EngineVersion
 
 
 def state_chunk_tokens(model: Architecture) -> int:
-    """What a state's block is a multiple of in mode `all`. Source: vLLM 0.20.0, ModelConfig.get_mamba_chunk_size."""
+    """What a state's block is a multiple of in mode `all`. Source: vLLM 0.20.0,
+    ModelConfig.get_mamba_chunk_size.
+    """
     for name in ("mamba_chunk_size", "chunk_size"):
         found = model.text.get(name)
         if isinstance(found, int) and not isinstance(found, bool) and 0 < found <= 65_536:
@@ -56,4 +68,6 @@ def state_chunk_tokens(model: Architecture) -> int:
 
 
 def _kinds(model: Architecture) -> frozenset[str]:
-    return frozenset(cache.kind for layer in model.layers for cache in layer if isinstance(cache, State))
+    return frozenset(
+        cache.kind for layer in model.layers for cache in layer if isinstance(cache, State)
+    )

@@ -1,12 +1,13 @@
-"""Models that see an image or a video both ways: each goes through the engine in one step, which has to be as long.
+"""Models that see an image or a video both ways: each goes through the engine in one step, which
+has to be as long.
 
     version       a shorter --max-num-batched-tokens   a shorter default
     before 0.20   is taken                             is taken
     0.20          ends the engine                      ends the engine
     0.22          ends the engine                      is raised (43051)
 
-On CUDA. Source: vLLM's issue 42687 and pull request 43051, EngineArgs._get_min_mm_batched_tokens; a log of 0.25.1 with 2,496 in place of
-2,048.
+On CUDA. Source: vLLM's issue 42687 and pull request 43051, EngineArgs._get_min_mm_batched_tokens; a
+log of 0.25.1 with 2,496 in place of 2,048.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _RAISED_SINCE = "0.22.0"
 _VIDEO_TOKENS = 32 * (70 + 8)
 
 
-def step_with_items(model: Architecture, config: EngineConfig, version: EngineVersion, tokens: int) -> tuple[int, tuple[str, ...]]:
+def step_with_items(
+    model: Architecture, config: EngineConfig, version: EngineVersion, tokens: int
+) -> tuple[int, tuple[str, ...]]:
     """Tokens a step once the longest item fits, and why the engine ends where it does not."""
     sees = _sees_both_ways(model) and takes_videos(config) and not is_text_only(config)
     if tokens >= _VIDEO_TOKENS or version.before(_WHOLE_SINCE) or not sees:
@@ -33,12 +36,19 @@ def step_with_items(model: Architecture, config: EngineConfig, version: EngineVe
     found = config.get("max_num_batched_tokens")
     if found is not None and not found.certain:  # of a card that is not known
         return tokens, ()
-    short = f"--max-num-batched-tokens {tokens:,} is below the {_VIDEO_TOKENS:,} tokens of a video, which goes through in one step"
-    return tokens, (f"{short}: vLLM {version} ends; raise it, or take no videos (--limit-mm-per-prompt)",)
+    short = (
+        f"--max-num-batched-tokens {tokens:,} is below the {_VIDEO_TOKENS:,} tokens of a "
+        "video, which goes through in one step"
+    )
+    return tokens, (
+        f"{short}: vLLM {version} ends; raise it, or take no videos (--limit-mm-per-prompt)",
+    )
 
 
 def _sees_both_ways(model: Architecture) -> bool:
-    """True for Gemma 4's larger models; copies of their configurations that leave the field out are told from the E models'."""
+    """True for Gemma 4's larger models; copies of their configurations that leave the field out are
+    told from the E models'.
+    """
     if "Gemma4" not in model.name or not model.is_multimodal:
         return False
     said = model.text.get("use_bidirectional_attention")

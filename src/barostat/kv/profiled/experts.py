@@ -3,9 +3,11 @@
     [ gate and up: 2 x inner ] -> [ activated: inner ] -> [ down: hidden ]
       '- the one buffer             '- the other            '- since 0.14.0 the other again, before it the one
 
-Since 0.14.0 the engine keeps both from one step to the next. With --enable-expert-parallel a rank has whole experts, so that a row is as
-wide as without tensor parallelism. Source: vLLM 0.14.0 to 0.33.0, TritonExperts.workspace_shapes, DeepGemmExperts.workspace_shapes,
-FusedMoEKernelModularImpl._allocate_buffers, WorkspaceManager; 0.7.3, fused_experts_impl; vLLM's pull requests 31052 and 34086.
+Since 0.14.0 the engine keeps both from one step to the next. With --enable-expert-parallel a rank
+has whole experts, so that a row is as wide as without tensor parallelism. Source: vLLM 0.14.0 to
+0.33.0, TritonExperts.workspace_shapes, DeepGemmExperts.workspace_shapes,
+FusedMoEKernelModularImpl._allocate_buffers, WorkspaceManager; 0.7.3, fused_experts_impl; vLLM's
+pull requests 31052 and 34086.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def expert_buffers(model: Architecture, flags: Deployment) -> float:
 
 
 def quantized_rows(model: Architecture, flags: Deployment, form: WeightFormat | None) -> float:
-    """Bytes of the activated rows a second time, as the kernels of quantised experts take them; 0 for others."""
+    """Bytes of the activated rows a second time, as the kernels of quantised experts take them; 0
+    for others.
+    """
     if form is None or not model.fields.has_experts:
         return 0.0
     return _rows(model, flags) * _inner_width(model, flags) * form.input_bytes
@@ -50,18 +54,24 @@ def _rows(model: Architecture, flags: Deployment) -> int:
 
 
 def _inner_width(model: Architecture, flags: Deployment) -> float:
-    whole = model.fields.integer("moe_intermediate_size", 0) or model.fields.integer("intermediate_size", 0)
+    whole = model.fields.integer("moe_intermediate_size", 0) or model.fields.integer(
+        "intermediate_size", 0
+    )
     return whole if flags.expert_parallel else whole / flags.tp
 
 
 def keeps_buffers(model: Architecture, flags: Deployment) -> bool:
-    """True where the buffers are still there while other layers and the sampler work; gpt-oss' kernels keep none."""
+    """True where the buffers are still there while other layers and the sampler work; gpt-oss'
+    kernels keep none.
+    """
     return flags.version.at_least(_KEPT_SINCE) and model.fields.model_type != "gpt_oss"
 
 
 def allocates_anew(form: WeightFormat | None, capability: float) -> bool:
-    """True where the kernels are FlashInfer's, which hold nothing between two layers: nvfp4 on Blackwell, but for GB10.
+    """True where the kernels are FlashInfer's, which hold nothing between two layers: nvfp4 on
+    Blackwell, but for GB10.
 
-    A log of an RTX 5090 has the wider of experts and states, one of a GB10, both of 0.20, has the sum of the two.
+    A log of an RTX 5090 has the wider of experts and states, one of a GB10, both of 0.20, has the
+    sum of the two.
     """
     return form is not None and "nvfp4" in form.name and 10.0 <= capability < _GB10

@@ -1,11 +1,14 @@
-"""CUDA graphs: how many the engine records, what they take, and what it charges for them before it knows.
+"""CUDA graphs: how many the engine records, what they take, and what it charges for them before it
+knows.
 
     batch sizes  1 2 4 8 16 .. 248 | 256 272 .. largest      recorded layer by layer (piecewise) for every size,
                  '- up to max_num_seqs x (1 + drafts) -'     and whole, for batches that only decode
 
-Since 0.20.0 the engine records the two largest graphs of each kind before it sizes the pool, and charges the first and as many times the
-second as there are others. VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS asks for that from 0.18.0 on, and does without it later. Source: vLLM
-0.18.0 to 0.32.0, VllmConfig._set_cudagraph_sizes, GPUModelRunner.profile_cudagraph_memory, Worker.determine_available_memory.
+Since 0.20.0 the engine records the two largest graphs of each kind before it sizes the pool, and
+charges the first and as many times the second as there are others.
+VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS asks for that from 0.18.0 on, and does without it later.
+Source: vLLM 0.18.0 to 0.32.0, VllmConfig._set_cudagraph_sizes,
+GPUModelRunner.profile_cudagraph_memory, Worker.determine_available_memory.
 """
 
 from __future__ import annotations
@@ -20,12 +23,14 @@ _COUNTED_ON_AMD_SINCE = "0.26.0"
 _V2_COUNTED_SINCE = "0.29.0"
 _LARGEST_CAPTURE, _LARGEST_CAPTURE_BLACKWELL = 512, 1024
 
-# What a graph takes for each layer. Fourteen logs of 0.19 to 0.28 that state the estimate and the number of graphs: 0.14 MiB on Hopper (two
-# models), 0.17 to 0.29 elsewhere (Ampere, Ada, consumer Blackwell; dense, experts and states alike). An estimate counts 1 MiB at the least.
+# What a graph takes for each layer. Fourteen logs of 0.19 to 0.28 that state the estimate and the
+# number of graphs: 0.14 MiB on Hopper (two models), 0.17 to 0.29 elsewhere (Ampere, Ada, consumer
+# Blackwell; dense, experts and states alike). An estimate counts 1 MiB at the least.
 _LAYER_BYTES_HOPPER, _LAYER_BYTES = 0.14 * MIB, 0.23 * MIB
 _LEAST_BYTES = 1 * MIB
-# FlashInfer's workspace is first allocated while graphs are recorded, so that the estimate has it. Source: vLLM 0.32.0,
-# VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE; logs of 0.20.0 with two graphs say 0.36 to 0.43 GiB.
+# FlashInfer's workspace is first allocated while graphs are recorded, so that the estimate has it.
+# Source: vLLM 0.32.0, VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE; logs of 0.20.0 with two graphs say
+# 0.36 to 0.43 GiB.
 _FLASHINFER_BYTES = 394 * MIB
 
 
@@ -37,35 +42,53 @@ def counts_graphs(flags: Deployment, *, amd: bool = False) -> bool:
         return flags.version.at_least(_V2_COUNTED_SINCE)
     if amd:
         return flags.version.at_least(_COUNTED_ON_AMD_SINCE)
-    return flags.version.at_least(_COUNTED_IF_ASKED_SINCE if flags.estimates_graphs else _COUNTED_SINCE)
+    return flags.version.at_least(
+        _COUNTED_IF_ASKED_SINCE if flags.estimates_graphs else _COUNTED_SINCE
+    )
 
 
 def attends_with_flashinfer(model: Architecture, flags: Deployment, capability: float) -> bool:
-    """True where attention is FlashInfer's: on data-centre Blackwell, and with an fp8 cache on cards without FlashAttention 3.
+    """True where attention is FlashInfer's: on data-centre Blackwell, and with an fp8 cache on
+    cards without FlashAttention 3.
 
-    Source: vLLM 0.32.0, CudaPlatformBase.get_valid_backends; logs of 0.20 to 0.27 on RTX 3090, RTX 5090 and GB10.
+    Source: vLLM 0.32.0, CudaPlatformBase.get_valid_backends; logs of 0.20 to 0.27 on RTX 3090, RTX
+    5090 and GB10.
     """
-    if model.uses_mla or capability < 7.5 or "Gemma4" in model.name:  # Gemma 4's heads of two widths: Triton
+    if (
+        model.uses_mla or capability < 7.5 or "Gemma4" in model.name
+    ):  # Gemma 4's heads of two widths: Triton
         return False
-    return 10.0 <= capability < 11.0 or (flags.kv_cache_dtype.startswith("fp8") and not 9.0 <= capability < 10.0)
+    return 10.0 <= capability < 11.0 or (
+        flags.kv_cache_dtype.startswith("fp8") and not 9.0 <= capability < 10.0
+    )
 
 
 def capture_sizes(max_num_seqs: int, *, drafts: int = 0, capability: float = 0.0) -> list[int]:
-    """The batch sizes that get a graph: 1, 2, 4, then every 8 to 256, every 16 beyond, up to twice what all sequences ask for at once."""
+    """The batch sizes that get a graph: 1, 2, 4, then every 8 to 256, every 16 beyond, up to twice
+    what all sequences ask for at once.
+    """
     most = _LARGEST_CAPTURE_BLACKWELL if 10.0 <= capability < 11.0 else _LARGEST_CAPTURE
     largest = min(2 * max_num_seqs * (1 + drafts), most)
-    return [size for size in (1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16)) if size <= largest]
+    return [
+        size
+        for size in (1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16))
+        if size <= largest
+    ]
 
 
 def recorded_graphs(model: Architecture, flags: Deployment, capability: float) -> tuple[int, int]:
     """How many graphs the engine records layer by layer, and whole.
 
-    With drafts both are of whole requests. FlashInfer's attention takes no drafts within a whole graph, except on data-centre Blackwell:
-    then there is none.
+    With drafts both are of whole requests. FlashInfer's attention takes no drafts within a whole
+    graph, except on data-centre Blackwell: then there is none.
     """
     step = 1 + flags.num_speculative_tokens
     sizes = capture_sizes(flags.max_num_seqs, drafts=step - 1, capability=capability)
-    if step > 1 and attends_with_flashinfer(model, flags, capability) and not 10.0 <= capability < 11.0:
+    if (
+        step > 1
+        and attends_with_flashinfer(model, flags, capability)
+        and not 10.0 <= capability < 11.0
+    ):
         return len(sizes), 0
     whole = sorted({ceil_div(size, step) * step for size in sizes} & set(range(sizes[-1] + 1)))
     return len(whole), sum(size <= flags.max_num_seqs * step for size in whole)
@@ -74,6 +97,8 @@ def recorded_graphs(model: Architecture, flags: Deployment, capability: float) -
 def charged_bytes(model: Architecture, flags: Deployment, capability: float) -> float:
     """What the engine's own estimate comes to."""
     layers = len(model.layers) / flags.pp
-    each = max(_LEAST_BYTES, layers * (_LAYER_BYTES_HOPPER if 9.0 <= capability < 12.0 else _LAYER_BYTES))
+    each = max(
+        _LEAST_BYTES, layers * (_LAYER_BYTES_HOPPER if 9.0 <= capability < 12.0 else _LAYER_BYTES)
+    )
     workspace = _FLASHINFER_BYTES if attends_with_flashinfer(model, flags, capability) else 0.0
     return sum(recorded_graphs(model, flags, capability)) * each + workspace

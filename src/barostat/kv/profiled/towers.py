@@ -1,10 +1,12 @@
-"""Towers of multimodal models: what they weigh, and what the engine takes while it profiles the largest image or video.
+"""Towers of multimodal models: what they weigh, and what the engine takes while it profiles the
+largest image or video.
 
-    patches -> [ tower layer ] x depth -> merger -> encoder outputs, kept while the text model is profiled
+    patches -> [ tower layer ] x depth -> merger -> encoder outputs, kept while the text model is
+    profiled
                  '- x before and after attention, norm, MLP in and out: alive at once
 
-Source: vLLM 0.32.0, GPUModelRunner.profile_run, MultiModalBudget, Qwen3_VisionTransformer, Qwen2_5_VisionTransformer, Gemma4's
-AutoModel tower; transformers 5, the towers' own configurations.
+Source: vLLM 0.32.0, GPUModelRunner.profile_run, MultiModalBudget, Qwen3_VisionTransformer,
+Qwen2_5_VisionTransformer, Gemma4's AutoModel tower; transformers 5, the towers' own configurations.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 
-# Towers of multimodal architectures whose config.json lacks the tower's own part. Source: the published sizes of these towers.
+# Towers of multimodal architectures whose config.json lacks the tower's own part. Source: the
+# published sizes of these towers.
 _TOWER_WORDS = {
     "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
     "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
 }  # fmt: skip
-# Towers that rotate queries and keys in float32, step by step. Source: vLLM 0.12.0, DotsVisionAttention, apply_rotary_pos_emb_vision.
+# Towers that rotate queries and keys in float32, step by step. Source: vLLM 0.12.0,
+# DotsVisionAttention, apply_rotary_pos_emb_vision.
 _DOTS = ("dotsocr", "dots_vit")
 # Towers whose MLP has a gate, and those whose patches are merged by four into one token.
 _GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral", *_DOTS)
@@ -29,15 +33,18 @@ _MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3", *_DOTS)
 # Architectures whose tower is transformers' own: every rank holds all of it.
 _WHOLE_ON_EACH_RANK = ("Gemma4", "Gemma3n")
 
-# The most tokens that an image of these families comes to with their published processors: 12,845,056 pixels of 28 x 28, or 16,777,216 of
-# 32 x 32; of dots.ocr 11,289,600 of 28 x 28. Start-up logs say so, too.
+# The most tokens that an image of these families comes to with their published processors:
+# 12,845,056 pixels of 28 x 28, or 16,777,216 of 32 x 32; of dots.ocr 11,289,600 of 28 x 28.
+# Start-up logs say so, too.
 _IMAGE_TOKENS, _IMAGE_TOKENS_DOTS = 16_384, 14_400
-# Of these families a video is profiled: up to 14 frames, two of which are as large as an image, as many as the model's length has room for.
-# Logs of 0.8.5 say 98,304 tokens at a length of 128,000, where an image's are set aside first, those of 0.10.2 and 0.23.0 do not.
+# Of these families a video is profiled: up to 14 frames, two of which are as large as an image, as
+# many as the model's length has room for. Logs of 0.8.5 say 98,304 tokens at a length of 128,000,
+# where an image's are set aside first, those of 0.10.2 and 0.23.0 do not.
 _VIDEO_KINDS = ("qwen2_vl", "qwen2vl", "qwen2_5_vl")
 _VIDEO_IMAGES = 7
 _IMAGE_SET_ASIDE_UNTIL = "0.10.0"
-# A layer of an audio tower: two feed-forwards of four times the width, attention with positions, and a convolution.
+# A layer of an audio tower: two feed-forwards of four times the width, attention with positions,
+# and a convolution.
 _CONFORMER_SQUARES = 24
 _CONFORMERS = ("gemma4_audio", "gemma3n_audio")
 # What the E models' audio tower has by its published size; copies of their configurations lack it.
@@ -65,10 +72,18 @@ def _merges(config: ConfigJson, model: Architecture) -> bool:
 
 def _widths(config: ConfigJson) -> tuple[int, int, int]:
     """Width, inner width and depth of a tower."""
-    hidden = config.integer("embed_dim", 0) or config.integer("hidden_size", 0) or config.integer("vt_hidden_size", 0)
+    hidden = (
+        config.integer("embed_dim", 0)
+        or config.integer("hidden_size", 0)
+        or config.integer("vt_hidden_size", 0)
+    )
     inner = config.integer("intermediate_size", 0) or config.integer("vt_intermediate_size", 0)
     inner = inner or int(config.number("mlp_ratio", 4.0) * hidden)
-    layers = config.integer("num_hidden_layers", 0) or config.integer("depth", 0) or config.integer("vt_num_hidden_layers", 0)
+    layers = (
+        config.integer("num_hidden_layers", 0)
+        or config.integer("depth", 0)
+        or config.integer("vt_num_hidden_layers", 0)
+    )
     return hidden, inner, layers
 
 
@@ -97,8 +112,17 @@ def tower_weights(model: Architecture) -> int:
             total += _mergers(config) * (joined * joined + joined * model.hidden_size)
         else:
             total += 4 * hidden * model.hidden_size
-        total += (2 * config.integer("position_embedding_size", 10_240) * hidden) if config.model_type == "gemma4_vision" else 0
-    if total and "Gemma4" in model.name and model.fields.integer("hidden_size_per_layer_input", 0) and not model.config.get("audio_config"):
+        total += (
+            (2 * config.integer("position_embedding_size", 10_240) * hidden)
+            if config.model_type == "gemma4_vision"
+            else 0
+        )
+    if (
+        total
+        and "Gemma4" in model.name
+        and model.fields.integer("hidden_size_per_layer_input", 0)
+        and not model.config.get("audio_config")
+    ):
         total += _GEMMA4_AUDIO_PARAMETERS
     if total == 0 and any(word in model.name for word in _TOWER_WORDS):
         return next(size for word, size in _TOWER_WORDS.items() if word in model.name)
@@ -117,17 +141,21 @@ def _video_images(config: ConfigJson, model: Architecture, flags: Deployment) ->
     """
     if not flags.videos or not _kind(config, model).startswith(_VIDEO_KINDS):
         return 0
-    room = flags.max_model_len - (_IMAGE_TOKENS if flags.version.before(_IMAGE_SET_ASIDE_UNTIL) else 0)
+    room = flags.max_model_len - (
+        _IMAGE_TOKENS if flags.version.before(_IMAGE_SET_ASIDE_UNTIL) else 0
+    )
     return min(_VIDEO_IMAGES, max(0, room) // _IMAGE_TOKENS)
 
 
 def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None:
-    """The profiling run of a tower that merges patches; None for other towers, and before there was one of this kind.
+    """The profiling run of a tower that merges patches; None for other towers, and before there was
+    one of this kind.
 
-    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP in and out of its activation (of towers
-    with a gate, whose norm adds, what attention gave as well); or in attention queries and keys apart and rotated, values, and the output
-    (rotated in float32: all three twice, and both queries and keys once as they were and four times twice as wide). Beside them pixels, and
-    positions where they are learnt.
+    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP
+    in and out of its activation (of towers with a gate, whose norm adds, what attention gave as
+    well); or in attention queries and keys apart and rotated, values, and the output (rotated in
+    float32: all three twice, and both queries and keys once as they were and four times twice as
+    wide). Beside them pixels, and positions where they are learnt.
     """
     if flags.generation == "V0":
         return None
@@ -137,14 +165,22 @@ def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None
             continue
         wide = _kind(config, model).startswith(_DOTS)
         tokens = _IMAGE_TOKENS_DOTS if wide else _IMAGE_TOKENS
-        images = max(1, min(flags.max_num_batched_tokens // tokens, flags.max_num_seqs), _video_images(config, model, flags))
+        images = max(
+            1,
+            min(flags.max_num_batched_tokens // tokens, flags.max_num_seqs),
+            _video_images(config, model, flags),
+        )
         patches = 4 * images * tokens
         copies = 3 if _kind(config, model).startswith(_GATED) else 2
         mlp = (copies + 1) * hidden + copies * inner / flags.tp
         attention = 2 * hidden + (24 if wide else 8) * hidden / flags.tp
-        pixels = 3 * config.integer("temporal_patch_size", 2) * config.integer("patch_size", 14) ** 2
+        pixels = (
+            3 * config.integer("temporal_patch_size", 2) * config.integer("patch_size", 14) ** 2
+        )
         positions = hidden if config.has("num_position_embeddings") else 0
         size = item_bytes(flags.dtype)
         kept = images * tokens * model.hidden_size * _mergers(config) * size
-        return TowerProfile(patches, patches * (max(mlp, attention) + pixels + positions) * size, float(kept))
+        return TowerProfile(
+            patches, patches * (max(mlp, attention) + pixels + positions) * size, float(kept)
+        )
     return None

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from barostat.catalog.cards import Card
-from barostat.catalog.step_speeds import FITTED, FP4_TFLOPS, FP16_TFLOPS, LINKS_GB_PER_S, PCIE_ELSE_GB_PER_S, PCIE_GB_PER_S, REACH_RATIO
+from barostat.catalog.step_speeds import (
+    FITTED,
+    FP4_TFLOPS,
+    FP16_TFLOPS,
+    LINKS_GB_PER_S,
+    PCIE_ELSE_GB_PER_S,
+    PCIE_GB_PER_S,
+    REACH_RATIO,
+)
 from barostat.kv.step_time.model import CardSpeeds, StepSpeeds
 
 FITTED_SPEEDS = StepSpeeds(**FITTED)
@@ -12,8 +20,8 @@ FITTED_SPEEDS = StepSpeeds(**FITTED)
 def card_speeds(card: Card) -> CardSpeeds | None:
     """What this card can do; None where its bandwidth or its arithmetic are not on record.
 
-    Where fp8 or fp4 are not, they run as the next wider arithmetic does. Cards of a make that was seen to reach less of its data sheets
-    are given that much less.
+    Where fp8 or fp4 are not, they run as the next wider arithmetic does. Cards of a make that was
+    seen to reach less of its data sheets are given that much less.
     """
     tflops = card.bf16_tflops or FP16_TFLOPS.get(card.name)
     if not card.bandwidth_gb_per_s or not tflops:

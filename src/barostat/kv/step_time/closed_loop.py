@@ -1,13 +1,16 @@
-"""What clients in a closed loop see of an engine: each sends a request, waits for all of its answer, and sends the next.
+"""What clients in a closed loop see of an engine: each sends a request, waits for all of its
+answer, and sends the next.
 
     |<---- front ----|-- waits --|-- its prompt, in steps with the others' tokens --|-- a token a step ... --| next request
     ttft_s ------------------------------------------------------------------------>|
-                                                             tpot_s: the rest, over its tokens less one
+                                                             tpot_s: the rest, over its tokens less
+                                                             one
 
-Steps are taken one after the other as vLLM's scheduler takes them (running requests first, prompts in chunks of what is left of the budget,
-first come first served, no more requests than the pool holds); those between two arrivals or ends are taken at once. Prompts and answers
-are spread evenly between their shortest and longest, without dice. All clients begin together, as load generators do: that first wave waits
-for its prompts one after the other, and is a tenth of the mean over ten.
+Steps are taken one after the other as vLLM's scheduler takes them (running requests first, prompts
+in chunks of what is left of the budget, first come first served, no more requests than the pool
+holds); those between two arrivals or ends are taken at once. Prompts and answers are spread evenly
+between their shortest and longest, without dice. All clients begin together, as load generators do:
+that first wave waits for its prompts one after the other, and is a tenth of the mean over ten.
 """
 
 from __future__ import annotations
@@ -20,14 +23,18 @@ from typing import Protocol
 
 from barostat.kv.step_time.model import StepLoad
 
-_GOLDEN, _PLASTIC = 0.6180339887, 0.7548776662  # steps round the circle that spread evenly, for prompts and for answers
+_GOLDEN, _PLASTIC = (
+    0.6180339887,
+    0.7548776662,
+)  # steps round the circle that spread evenly, for prompts and for answers
 _MEAN_PROGRESS = 0.5  # of its answer, that a decoding request holds in the cache on average
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Clients and what they ask for. `shortest_ratio`: the shortest prompt over the longest, and so for answers. `waves`: requests of
-    each client."""
+    """Clients and what they ask for. `shortest_ratio`: the shortest prompt over the longest, and so
+    for answers. `waves`: requests of each client.
+    """
 
     number: int
     prompt_tokens: int
@@ -45,7 +52,10 @@ class Clients:
 
     def _spread(self, longest: int, turn: float, least: int) -> list[int]:
         width = 1 - self.shortest_ratio
-        return [max(least, round(longest * (1 - width * (place * turn % 1)))) for place in range(self.number * self.waves)]
+        return [
+            max(least, round(longest * (1 - width * (place * turn % 1))))
+            for place in range(self.number * self.waves)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +78,16 @@ class Steps(Protocol):
 
     @property
     def delivery_steps(self) -> float:
-        """Steps that pass before and after those that compute a prompt, until its client has the first token."""
+        """Steps that pass before and after those that compute a prompt, until its client has the
+        first token.
+        """
 
 
 @dataclass(slots=True)
 class _Run:
-    """One closed loop under way. `prefilled`: tokens of waiting prompts that earlier steps took. `left`: tokens that each decoding request
-    still has to make."""
+    """One closed loop under way. `prefilled`: tokens of waiting prompts that earlier steps took.
+    `left`: tokens that each decoding request still has to make.
+    """
 
     model: Steps
     prompts: list[int]
@@ -99,7 +112,9 @@ class _Run:
         """The next request leaves its client now, if there is one."""
         if self.sent < len(self.prompts):
             self.sent_s.append(self.now_s)
-            heapq.heappush(self.coming, (self.now_s + self.model.front_s(self.prompts[self.sent]), self.sent))
+            heapq.heappush(
+                self.coming, (self.now_s + self.model.front_s(self.prompts[self.sent]), self.sent)
+            )
             self.sent += 1
 
     def step(self) -> None:
@@ -118,7 +133,9 @@ class _Run:
             took_s = self.model.step_s(StepLoad(tokens, running, self.cached_tokens, pairs, ending))
         else:
             steps = min(self.left.values())
-            took_s = self.model.step_s(StepLoad(decodes=running, cached_tokens=self.cached_tokens + running * steps / 2))
+            took_s = self.model.step_s(
+                StepLoad(decodes=running, cached_tokens=self.cached_tokens + running * steps / 2)
+            )
             if self.coming:
                 steps = max(1, min(steps, math.ceil((self.coming[0][0] - self.now_s) / took_s)))
         self.now_s += took_s * steps
@@ -127,14 +144,19 @@ class _Run:
         self._begin(parts)
 
     def _scheduled(self) -> tuple[list[tuple[int, int]], float]:
-        """Waiting prompts and how many of their tokens fit into the step, and the pairs that these make."""
+        """Waiting prompts and how many of their tokens fit into the step, and the pairs that these
+        make.
+        """
         room, pairs = self.budget_tokens - len(self.left), 0.0
         parts: list[tuple[int, int]] = []
         for place in self.waiting:
             before = self.prefilled.get(place, 0)
             needs = 0.0 if before else self.prompts[place] + self.outputs[place] * _MEAN_PROGRESS
             alone = not self.left and not parts
-            full = self.held_tokens + needs > self.pool_tokens or len(self.left) + len(parts) >= self.max_running
+            full = (
+                self.held_tokens + needs > self.pool_tokens
+                or len(self.left) + len(parts) >= self.max_running
+            )
             if room <= 0 or (full and not before and not alone):
                 break
             taken = min(room, self.prompts[place] - before)
@@ -166,15 +188,28 @@ class _Run:
 
 
 def closed_loop(
-    model: Steps, clients: Clients, *, budget_tokens: int = 8192, pool_tokens: float = math.inf, max_running: int = 1024
+    model: Steps,
+    clients: Clients,
+    *,
+    budget_tokens: int = 8192,
+    pool_tokens: float = math.inf,
+    max_running: int = 1024,
 ) -> SeenByClients:
-    """What the clients see. `budget_tokens`: max_num_batched_tokens; `pool_tokens`: that the KV cache holds."""
+    """What the clients see. `budget_tokens`: max_num_batched_tokens; `pool_tokens`: that the KV
+    cache holds.
+    """
     run = _Run(model, clients.prompts(), clients.outputs(), budget_tokens, pool_tokens, max_running)
     for _ in range(clients.number):
         run.send()
     total = len(run.prompts)
     while len(run.ended_s) < total:
         run.step()
-    tpot_s = sum((run.ended_s[place] - run.first_s[place]) / (run.outputs[place] - 1) for place in range(total)) / total
+    tpot_s = (
+        sum(
+            (run.ended_s[place] - run.first_s[place]) / (run.outputs[place] - 1)
+            for place in range(total)
+        )
+        / total
+    )
     ttft_s = sum(run.first_s[place] - run.sent_s[place] for place in range(total)) / total
     return SeenByClients(ttft_s + model.delivery_steps * tpot_s, tpot_s, run.decoding_s / run.now_s)

@@ -1,6 +1,8 @@
-"""How far a predicted step may be off: as far as points that were left out of the fit, and farther the less it is like any of them.
+"""How far a predicted step may be off: as far as points that were left out of the fit, and farther
+the less it is like any of them.
 
-Each way in which a prediction leaves what was measured adds its own share; independent, so their squares add up.
+Each way in which a prediction leaves what was measured adds its own share; independent, so their
+squares add up.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import Deployment
 from barostat.kv.step_time.model import StepLoad
 
-# One standard deviation of the log error where the model and card were left out of the fit: docs/decisions/step-time.md.
+# One standard deviation of the log error where the model and card were left out of the fit:
+# docs/decisions/step-time.md.
 LEFT_OUT_RATIO = 0.16
-# What is not in the points is assumed, not measured: another card of the same generation, one of another, one of another make.
+# What is not in the points is assumed, not measured: another card of the same generation, one of
+# another, one of another make.
 _SIMILAR_CARD, _OTHER_CARD, _OTHER_MAKE = 0.1, 0.25, 0.4
 _STATES, _SPARSE, _STAGES, _NODES, _SLOW_LINK, _DRAFTS = 0.15, 0.2, 0.15, 0.5, 0.3, 0.3
 _MOST_RANKS, _MOST_REQUESTS, _LONGEST_CONTEXT, _MOST_PROMPT_TOKENS = 8, 512, 9216, 8192
@@ -25,7 +29,9 @@ _PER_DOUBLING = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One standard deviation of a prediction over the prediction, and what makes it larger than it is for what was measured."""
+    """One standard deviation of a prediction over the prediction, and what makes it larger than it
+    is for what was measured.
+    """
 
     ratio: float
     because: tuple[str, ...] = ()
@@ -40,7 +46,10 @@ class Doubt:
         found = self
         for value, most, what in beyond:
             if value > most:
-                found = found.with_share(_PER_DOUBLING * math.log2(value / most), f"{value:,.0f} {what}: points go to {most:,}")
+                found = found.with_share(
+                    _PER_DOUBLING * math.log2(value / most),
+                    f"{value:,.0f} {what}: points go to {most:,}",
+                )
         return found
 
     def with_share(self, share: float, why: str) -> Doubt:
@@ -53,10 +62,15 @@ def doubt_of(model: Architecture, flags: Deployment, card: Card, *, fast_link: b
     found = Doubt(LEFT_OUT_RATIO)
     if card.name not in MEASURED_CARDS:
         if card.name in SIMILAR_CARDS:
-            found = found.with_share(_SIMILAR_CARD, f"no point was measured on {card.name}, but on cards of its generation")
+            found = found.with_share(
+                _SIMILAR_CARD,
+                f"no point was measured on {card.name}, but on cards of its generation",
+            )
         else:
             share = _OTHER_CARD if card.vendor == "NVIDIA" else _OTHER_MAKE
-            found = found.with_share(share, f"no point was measured on a card like {card.name}: its data sheet's figures")
+            found = found.with_share(
+                share, f"no point was measured on a card like {card.name}: its data sheet's figures"
+            )
     caches = [cache for layer in model.layers for cache in layer]
     if model.keeps_state:
         found = found.with_share(_STATES, "no point has layers that keep a state")

@@ -1,4 +1,5 @@
-"""What one GPU of a deployment reads and computes in a step, part by part, from the model's architecture and the engine's settings.
+"""What one GPU of a deployment reads and computes in a step, part by part, from the model's
+architecture and the engine's settings.
 
 weights outside the experts   read whole in every step, 2 operations a parameter and token
 experts                       read as far as tokens are routed to them; each token goes to `chosen` of them
@@ -12,7 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from barostat.kv.architecture import Architecture, Chunked, Compressed, Cross, Full, Indexer, Latent, Layer, State, Window
+from barostat.kv.architecture import (
+    Architecture,
+    Chunked,
+    Compressed,
+    Cross,
+    Full,
+    Indexer,
+    Latent,
+    Layer,
+    State,
+    Window,
+)
 from barostat.kv.build_specs import rank_heads, state_bytes
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
@@ -21,9 +33,13 @@ from barostat.kv.parameters import decoder_weights, embedding_weights
 from barostat.kv.quantization import WeightFormat
 
 Rate = Literal["16-bit", "8-bit", "4-bit"]
-"""The arithmetic that a product runs in: what a card's tensor cores are asked for, not what the weights are stored in."""
+"""The arithmetic that a product runs in: what a card's tensor cores are asked for, not what the
+weights are stored in.
+"""
 
-_FP8_SINCE = 8.9  # compute capability from which tensor cores take fp8 operands, and from which fp4 ones
+_FP8_SINCE = (
+    8.9  # compute capability from which tensor cores take fp8 operands, and from which fp4 ones
+)
 _FP4_SINCE = 10.0
 _PACKED_BELOW = 0.8  # bytes a parameter
 _COLLECTIVES = 2  # a layer: after attention and after the feed-forward
@@ -33,7 +49,9 @@ _COMPRESSED_ROW_BYTES = 584
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Weights that every token is multiplied with: bytes that a GPU holds and reads, parameters it multiplies, and in which arithmetic."""
+    """Weights that every token is multiplied with: bytes that a GPU holds and reads, parameters it
+    multiplies, and in which arithmetic.
+    """
 
     read_bytes: float
     parameters: float
@@ -44,9 +62,10 @@ class Product:
 class Experts:
     """The routed experts of one GPU, over all its layers.
 
-    `held`: experts of one layer on this GPU. `total`: of the model's layer. `chosen`: for each token. `layers`: with experts.
-    `each`: one expert of one layer as this GPU holds it. `shared_by`: ranks whose tokens meet in these experts (data parallel ranks
-    with expert parallelism). `packed`: stored as 4-bit integers, unpacked while multiplying.
+    `held`: experts of one layer on this GPU. `total`: of the model's layer. `chosen`: for each
+    token. `layers`: with experts. `each`: one expert of one layer as this GPU holds it.
+    `shared_by`: ranks whose tokens meet in these experts (data parallel ranks with expert
+    parallelism). `packed`: stored as 4-bit integers, unpacked while multiplying.
     """
 
     held: int
@@ -60,7 +79,8 @@ class Experts:
     def touched(self, tokens: float, popularity: float) -> float:
         """Experts of one layer that at least one of so many tokens of each rank is routed to.
 
-        `popularity`: the shape of the gamma distribution that the experts' shares of the tokens have; large: all are as popular.
+        `popularity`: the shape of the gamma distribution that the experts' shares of the tokens
+        have; large: all are as popular.
         """
         expected = tokens * self.shared_by * self.chosen / self.total
         return float(self.held * (1 - (1 + expected / popularity) ** -popularity))
@@ -74,10 +94,11 @@ class Experts:
 class Attention:
     """What attention reads and computes on one GPU, over all its layers.
 
-    `token_bytes`: of the cache for each token, where all are read. `windows`: (bytes for each token, tokens) where only the last are.
-    `request_bytes`: read and written for each request and step, whatever its length (states). `pair_flops`: for each pair of a prompt
-    token and one up to it. `window_pair_flops`: the same in window layers, with their reach. `read_flops`: for each cached token that a
-    decoding request reads. `latent`: an MLA model.
+    `token_bytes`: of the cache for each token, where all are read. `windows`: (bytes for each
+    token, tokens) where only the last are. `request_bytes`: read and written for each request and
+    step, whatever its length (states). `pair_flops`: for each pair of a prompt token and one up to
+    it. `window_pair_flops`: the same in window layers, with their reach. `read_flops`: for each
+    cached token that a decoding request reads. `latent`: an MLA model.
     """
 
     token_bytes: float
@@ -91,8 +112,10 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class RankWork:
-    """A deployment's work on one GPU. `layers`: that this GPU runs. `hidden`: the width that ranks exchange.
-    `ranks`: that divide a layer (tensor parallel), with so many `collectives` in each. `scales_activations`: to 8 bits."""
+    """A deployment's work on one GPU. `layers`: that this GPU runs. `hidden`: the width that ranks
+    exchange. `ranks`: that divide a layer (tensor parallel), with so many `collectives` in each.
+    `scales_activations`: to 8 bits.
+    """
 
     products: tuple[Product, ...]
     head: Product
@@ -108,31 +131,54 @@ class RankWork:
     @property
     def weights_bytes(self) -> float:
         """All weights that this GPU reads when every expert is touched."""
-        experts = 0.0 if self.experts is None else self.experts.held * self.experts.layers * self.experts.each.read_bytes
+        experts = (
+            0.0
+            if self.experts is None
+            else self.experts.held * self.experts.layers * self.experts.each.read_bytes
+        )
         return sum(product.read_bytes for product in self.products) + self.head.read_bytes + experts
 
 
-def rank_work(model: Architecture, form: WeightFormat, flags: Deployment, capability: float, *, expert_parallel: bool = False) -> RankWork:
-    """The work of one GPU of this deployment; with pipeline stages, of all stages one after the other (that is how a token passes them).
+def rank_work(
+    model: Architecture,
+    form: WeightFormat,
+    flags: Deployment,
+    capability: float,
+    *,
+    expert_parallel: bool = False,
+) -> RankWork:
+    """The work of one GPU of this deployment; with pipeline stages, of all stages one after the
+    other (that is how a token passes them).
 
-    `capability`: the card's compute capability; 0 for a card of another make, which is taken to compute what it stores.
+    `capability`: the card's compute capability; 0 for a card of another make, which is taken to
+    compute what it stores.
     """
     counts: dict[str, float] = {}
     for layer in decoder_weights(model):
         for weights in layer:
-            counts[weights.component] = counts.get(weights.component, 0.0) + weights.on_rank(flags.tp)
+            counts[weights.component] = counts.get(weights.component, 0.0) + weights.on_rank(
+                flags.tp
+            )
     products = tuple(
-        _product(form, component, count, capability) for component, count in counts.items() if component != "experts" and count
+        _product(form, component, count, capability)
+        for component, count in counts.items()
+        if component != "experts" and count
     )
     config = model.fields
     vocabulary = embedding_weights(model) / flags.tp
     return RankWork(
         products=products,
-        head=Product(vocabulary * form.bytes_of("head"), vocabulary, rate_of(form, "head", capability)),
-        experts=_experts(model, config, form, flags, capability, expert_parallel) if "experts" in counts else None,
+        head=Product(
+            vocabulary * form.bytes_of("head"), vocabulary, rate_of(form, "head", capability)
+        ),
+        experts=_experts(model, config, form, flags, capability, expert_parallel)
+        if "experts" in counts
+        else None,
         attention=_attention(model, config, flags),
         layers=len(model.layers),
-        state_layers=sum(any(isinstance(cache, State) for cache in layer) for layer in model.layers),
+        state_layers=sum(
+            any(isinstance(cache, State) for cache in layer) for layer in model.layers
+        ),
         hidden=model.hidden_size,
         ranks=flags.tp,
         collectives=_COLLECTIVES + (1 if config.string("qk_norm_type") == "per_layer" else 0),
@@ -141,9 +187,11 @@ def rank_work(model: Architecture, form: WeightFormat, flags: Deployment, capabi
 
 
 def rate_of(form: WeightFormat, component: str, capability: float) -> Rate:
-    """The arithmetic of a component's products: fp8 and fp4 where both operands are stored so and the card has it, else 16-bit.
+    """The arithmetic of a component's products: fp8 and fp4 where both operands are stored so and
+    the card has it, else 16-bit.
 
-    Formats that only store weights in fewer bits (AWQ, GPTQ, int4, bitsandbytes; mxfp4 before Blackwell) compute in 16.
+    Formats that only store weights in fewer bits (AWQ, GPTQ, int4, bitsandbytes; mxfp4 before
+    Blackwell) compute in 16.
     """
     stored = form.bytes_of(component)
     if stored >= 2 or "bitsandbytes" in form.name:
@@ -163,10 +211,22 @@ def _product(form: WeightFormat, component: str, count: float, capability: float
 
 
 def _experts(
-    model: Architecture, config: ConfigJson, form: WeightFormat, flags: Deployment, capability: float, expert_parallel: bool
+    model: Architecture,
+    config: ConfigJson,
+    form: WeightFormat,
+    flags: Deployment,
+    capability: float,
+    expert_parallel: bool,
 ) -> Experts:
-    """Tensor parallel ranks each hold a slice of every expert; expert parallel ones hold whole experts, spread over all ranks."""
-    found = [weights for layer in decoder_weights(model) for weights in layer if weights.component == "experts"]
+    """Tensor parallel ranks each hold a slice of every expert; expert parallel ones hold whole
+    experts, spread over all ranks.
+    """
+    found = [
+        weights
+        for layer in decoder_weights(model)
+        for weights in layer
+        if weights.component == "experts"
+    ]
     total = config.integer("num_experts")
     spread = flags.tp * flags.dp if expert_parallel else 1
     slices = 1 if expert_parallel else flags.tp
@@ -198,10 +258,16 @@ def _attention(model: Architecture, config: ConfigJson, flags: Deployment) -> At
                     read_flops += 2 * heads * (cache.key_dim + cache.value_dim)
                 case Window() | Chunked():
                     reach = cache.window_tokens if isinstance(cache, Window) else cache.chunk_tokens
-                    _add(windows, reach, rank_heads(cache.kv_heads, flags.tp) * float(_head_bytes(flags, cache)))
+                    _add(
+                        windows,
+                        reach,
+                        rank_heads(cache.kv_heads, flags.tp) * float(_head_bytes(flags, cache)),
+                    )
                     _add(window_pairs, reach, 2 * heads * (cache.key_dim + cache.value_dim))
                 case Latent():
-                    flops = 2 * heads * (_latent_key_dim(config) + config.integer("v_head_dim", 128))
+                    flops = (
+                        2 * heads * (_latent_key_dim(config) + config.integer("v_head_dim", 128))
+                    )
                     size = latent_token_bytes(flags.kv_cache_dtype, flags.dtype, cache.dim)
                     chosen = config.integer("index_topk", 0) if _has_indexer(layer) else 0
                     if chosen:
@@ -209,9 +275,15 @@ def _attention(model: Architecture, config: ConfigJson, flags: Deployment) -> At
                         _add(window_pairs, chosen, flops)
                     else:
                         reads, pairs = reads + size, pairs + flops
-                        read_flops += 2 * heads * (2 * cache.dim - config.integer("qk_rope_head_dim", 64))
+                        read_flops += (
+                            2 * heads * (2 * cache.dim - config.integer("qk_rope_head_dim", 64))
+                        )
                 case Indexer():
-                    reads += cache.head_dim * item_bytes(flags.dtype) if cache.plain else cache.head_dim + 4
+                    reads += (
+                        cache.head_dim * item_bytes(flags.dtype)
+                        if cache.plain
+                        else cache.head_dim + 4
+                    )
                     pairs += 2 * config.integer("index_n_heads", 64) * cache.head_dim
                 case State():
                     each_request += 2 * state_bytes(cache, flags, flags.dtype)
@@ -221,11 +293,21 @@ def _attention(model: Architecture, config: ConfigJson, flags: Deployment) -> At
                     if cache.ratio > 1:
                         reads += _COMPRESSED_ROW_BYTES / cache.ratio
                         pairs += 4 * heads * cache.head_dim / cache.ratio
-    return Attention(reads, _sorted(windows), each_request, pairs, _sorted(window_pairs), read_flops, model.uses_mla)
+    return Attention(
+        reads,
+        _sorted(windows),
+        each_request,
+        pairs,
+        _sorted(window_pairs),
+        read_flops,
+        model.uses_mla,
+    )
 
 
 def _head_bytes(flags: Deployment, cache: Full | Window | Chunked | Cross) -> float:
-    return float(head_token_bytes(flags.kv_cache_dtype, flags.dtype, cache.key_dim, cache.value_dim))
+    return float(
+        head_token_bytes(flags.kv_cache_dtype, flags.dtype, cache.key_dim, cache.value_dim)
+    )
 
 
 def _latent_key_dim(config: ConfigJson) -> int:

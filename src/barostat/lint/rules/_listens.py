@@ -15,16 +15,32 @@ _ELSEWHERE = ("headless", "uds", "data_parallel_multi_port_external_lb")
 
 
 def port_of(scene: Scene, engine: Engine) -> str | None:
-    """The port of the engine's server; None where it cannot be told, or where another program of the pod may listen as well."""
+    """The port of the engine's server; None where it cannot be told, or where another program of
+    the pod may listen as well.
+    """
     pod = engine.pod
-    if not engine.complete or pod is None or not pod.raw or not pod.alone or any(engine.has(name) for name in _ELSEWHERE):
+    if (
+        not engine.complete
+        or pod is None
+        or not pod.raw
+        or not pod.alone
+        or any(engine.has(name) for name in _ELSEWHERE)
+    ):
         return None
     given = engine.arguments.get("port")
     if given is None:
         return DEFAULT_PORT
     text = scene.text_of(given.place.file) or ""
-    written = text[given.words[0].start : given.words[-1].end] if given.words and given.words[0].start >= 0 else "${X:-}"
-    if given.text is None or not given.text.isdigit() or (_BY_DEFAULT.search(written) and not engine.env_complete):
+    written = (
+        text[given.words[0].start : given.words[-1].end]
+        if given.words and given.words[0].start >= 0
+        else "${X:-}"
+    )
+    if (
+        given.text is None
+        or not given.text.isdigit()
+        or (_BY_DEFAULT.search(written) and not engine.env_complete)
+    ):
         return None
     return given.text
 

@@ -19,14 +19,20 @@ def all_queries(scene: Scene) -> Iterator[Query]:
 def engines_of(scene: Scene, scaler: Scaler) -> list[Engine]:
     """The engines that the scaler's target starts: of that name, beside it."""
     folder = scaler.place.file.rpartition("/")[0]
-    named = [engine for engine in scene.engines if engine.pod is not None and (engine.pod.kind, engine.pod.name) == scaler.target]
+    named = [
+        engine
+        for engine in scene.engines
+        if engine.pod is not None and (engine.pod.kind, engine.pod.name) == scaler.target
+    ]
     return [engine for engine in named if engine.place.file.rpartition("/")[0] == folder] or named
 
 
 def watches_engines(scene: Scene, scaler: Scaler) -> bool:
     """True if the scaler is about vLLM: by what it scales, or by the metrics that it reads."""
     read = [query.expression for query in scaler.queries] + [name for name, _, _ in scaler.metrics]
-    return bool(engines_of(scene, scaler)) or any("vllm" in text.lower() for text in [*read, scaler.target[1]])
+    return bool(engines_of(scene, scaler)) or any(
+        "vllm" in text.lower() for text in [*read, scaler.target[1]]
+    )
 
 
 def leads_to(service: Service, engine: Engine) -> bool:

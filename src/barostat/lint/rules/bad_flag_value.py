@@ -1,8 +1,9 @@
 """A value that the argument does not take.
 
-Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read (`4Gi`), a choice that does not exist; a
-value behind a switch (`--enforce-eager=true`), or none where one is wanted; JSON whose quotes a shell has taken away, or with a comma
-behind its last entry.
+Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read
+(`4Gi`), a choice that does not exist; a value behind a switch (`--enforce-eager=true`), or none
+where one is wanted; JSON whose quotes a shell has taken away, or with a comma behind its last
+entry.
 Impact: the server refuses to start.
 
 Bad:
@@ -13,9 +14,10 @@ Good:
 
     vllm serve Qwen/Qwen3-8B --gpu-memory-utilization 0.90
 
-Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi. A switch stands alone, its
-opposite is `--no-enforce-eager`.
-Source: vLLM 0.32.0 vllm/config (bounds of the fields), argparse_utils.human_readable_int; argparse.BooleanOptionalAction.
+Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi. A switch stands
+alone, its opposite is `--no-enforce-eager`.
+Source: vLLM 0.32.0 vllm/config (bounds of the fields), argparse_utils.human_readable_int;
+argparse.BooleanOptionalAction.
 """
 
 from __future__ import annotations
@@ -42,14 +44,34 @@ def judge(scene: Scene) -> Iterator[Found]:
                 yield found
                 continue
             flag = FLAGS.get(argument.name)
-            if flag is None or argument.text is None or "$" in argument.text or "{{" in argument.text:
+            if (
+                flag is None
+                or argument.text is None
+                or "$" in argument.text
+                or "{{" in argument.text
+            ):
                 continue
             if argument.value is None:
-                yield Found(argument.place, f"{flag.option}: {argument.text!r} is no value for it", _meant(argument))
-            elif flag.kind == "json" and argument.origin == "flag" and (why := _no_json(engine, argument.name, argument.text)):
+                yield Found(
+                    argument.place,
+                    f"{flag.option}: {argument.text!r} is no value for it",
+                    _meant(argument),
+                )
+            elif (
+                flag.kind == "json"
+                and argument.origin == "flag"
+                and (why := _no_json(engine, argument.name, argument.text))
+            ):
                 yield Found(argument.place, f"{flag.option}: {why[0]}", why[1])
-            elif argument.name in _CHECKED and str(argument.value).lower() not in CHOICES[argument.name]:
-                yield Found(argument.place, f"{flag.option}: {argument.text!r} is none of {', '.join(CHOICES[argument.name])}")
+            elif (
+                argument.name in _CHECKED
+                and str(argument.value).lower() not in CHOICES[argument.name]
+            ):
+                yield Found(
+                    argument.place,
+                    f"{flag.option}: {argument.text!r} is none of "
+                    f"{', '.join(CHOICES[argument.name])}",
+                )
             elif (
                 (span := range_of(argument.name)) is not None
                 and (number := argument.number) is not None
@@ -59,16 +81,28 @@ def judge(scene: Scene) -> Iterator[Found]:
                 percent = argument.name == "gpu_memory_utilization" and 10 <= number <= 100
                 fix = f"{number / 100:g}, if {number:g} % is meant" if percent else ""
                 yield Found(
-                    argument.place, f"{flag.option} takes numbers {span}, not {argument.text}", fix, _share(argument) if percent else ()
+                    argument.place,
+                    f"{flag.option} takes numbers {span}, not {argument.text}",
+                    fix,
+                    _share(argument) if percent else (),
                 )
 
 
 def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
-    """Why the text is no JSON where JSON is wanted, and what would be. One that does not begin as an object is judged for one argument."""
+    """Why the text is no JSON where JSON is wanted, and what would be. One that does not begin as
+    an object is judged for one argument.
+    """
     if not text.startswith("{"):
-        pairs = re.fullmatch(r"\w+=\d+(?:,\w+=\d+)*", text) is not None and name == "limit_mm_per_prompt"
+        pairs = (
+            re.fullmatch(r"\w+=\d+(?:,\w+=\d+)*", text) is not None
+            and name == "limit_mm_per_prompt"
+        )
         old = engine.version is None or engine.version.before("0.10.0")
-        return (f"{text!r} is read up to 0.9.2 only, JSON since", _QUOTED) if pairs and not old else None
+        return (
+            (f"{text!r} is read up to 0.9.2 only, JSON since", _QUOTED)
+            if pairs and not old
+            else None
+        )
     try:
         json.loads(text)
     except ValueError:
@@ -79,39 +113,67 @@ def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
 
 
 def _what_is_wrong(text: str) -> tuple[str, str] | None:
-    """The most usual mistakes, each with its remedy; None for what somebody is to fill in (`{...}`, `<model>`)."""
+    """The most usual mistakes, each with its remedy; None for what somebody is to fill in (`{...}`,
+    `<model>`).
+    """
     if "..." in text or re.search(r"<[A-Za-z_][\w-]*>", text):
         return None
     shown = f"{' '.join(text.split())[:60]!r} is no JSON"
     if re.search(r"[{,]\s*[A-Za-z_]\w*\s*:", text):
         return f"{shown}: its keys have no quotes, which a shell takes away", _QUOTED
     if (comma := re.search(r",\s*([}\]])", text)) is not None:
-        return f"{shown}: a comma stands before a {comma[1]}", "take out the comma behind the last entry"
+        return (
+            f"{shown}: a comma stands before a {comma[1]}",
+            "take out the comma behind the last entry",
+        )
     if re.search(r"\\\r?\n", text):
-        return f"{shown}: a line of it ends in a backslash, which single quotes keep", "take out the backslash: within quotes lines go on"
+        return (
+            f"{shown}: a line of it ends in a backslash, which single quotes keep",
+            "take out the backslash: within quotes lines go on",
+        )
     return shown, _QUOTED
 
 
 def _of_switch(engine: Engine, argument: Argument) -> Found | None:
     """A switch with a value, which argparse refuses; before 0.9.0 some took one.
 
-    As a word of its own it is taken for the model, so that it is refused where the model stands before it.
+    As a word of its own it is taken for the model, so that it is refused where the model stands
+    before it.
     """
-    apart = argument.origin == "flag" and len(argument.words) == 2 and not engine.has("model") and engine.model is not None
+    apart = (
+        argument.origin == "flag"
+        and len(argument.words) == 2
+        and not engine.has("model")
+        and engine.model is not None
+    )
     old = engine.version is not None and engine.version.before("0.9.0")
     if old or not (argument.joined or apart) or not is_switch(argument.name):
         return None
     head, value = argument.spelled.replace("=", " ", 1).split(" ", 1)
     on = value.strip("'\"").lower() == "true"
-    off = "leave it out" if argument.name.startswith("disable_") else "--no-" + argument.name.replace("_", "-")
+    off = (
+        "leave it out"
+        if argument.name.startswith("disable_")
+        else "--no-" + argument.name.replace("_", "-")
+    )
     edits = changed(argument.place, head) if on and argument.joined else ()
-    return Found(argument.place, f"{head} takes no value: vLLM refuses {value!r} behind it", head if on else off, edits)
+    return Found(
+        argument.place,
+        f"{head} takes no value: vLLM refuses {value!r} behind it",
+        head if on else off,
+        edits,
+    )
 
 
 def _without_value(argument: Argument) -> Found | None:
     """An argument that wants a value and stands alone."""
     flag = FLAGS.get(argument.name)
-    alone = argument.origin == "flag" and argument.text is None and len(argument.words) == 1 and not argument.joined
+    alone = (
+        argument.origin == "flag"
+        and argument.text is None
+        and len(argument.words) == 1
+        and not argument.joined
+    )
     if flag is None or not alone or "$" in argument.spelled or "{{" in argument.spelled:
         return None
     return Found(argument.place, f"{flag.option} has no value: vLLM refuses to start")
@@ -119,14 +181,22 @@ def _without_value(argument: Argument) -> Found | None:
 
 def _meant(argument: Argument) -> str:
     text = argument.text or ""
-    return f"{text[:-1]}: units are written k, M, G" if text.endswith("i") and text[:-2].isdigit() else ""
+    return (
+        f"{text[:-1]}: units are written k, M, G"
+        if text.endswith("i") and text[:-2].isdigit()
+        else ""
+    )
 
 
 def _share(argument: Argument) -> tuple[Edit, ...]:
     place = argument.words[-1]
     head = argument.spelled.partition("=")[0] + "=" if argument.joined else ""
     number = argument.number or 0.0
-    return changed(place, f"{head}{number / 100:g}") if place.end - place.start == len(head) + len(argument.text or "") else ()
+    return (
+        changed(place, f"{head}{number / 100:g}")
+        if place.end - place.start == len(head) + len(argument.text or "")
+        else ()
+    )
 
 
 RULE = Rule("bad-flag-value", "a value that the argument does not take", judge, "error")

@@ -1,6 +1,7 @@
 """A pool set by hand in blocks, whatever memory the card has.
 
-Meaning: `--num-gpu-blocks-override` is vLLM's knob for tests: the pool has that many blocks, checked against nothing before 0.21.
+Meaning: `--num-gpu-blocks-override` is vLLM's knob for tests: the pool has that many blocks,
+checked against nothing before 0.21.
 Impact: too few blocks waste the card, too many end in CUDA out of memory.
 
 Bad:
@@ -27,7 +28,11 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every pool that is set in blocks."""
     for engine in scene.engines:
         argument = engine.arguments.get("num_gpu_blocks_override")
-        if argument is not None and not engine.is_cpu and not (engine.host is not None and engine.host.other_device):
+        if (
+            argument is not None
+            and not engine.is_cpu
+            and not (engine.host is not None and engine.host.other_device)
+        ):
             yield Found(
                 argument.place,
                 f"{argument.spelled} sets the pool by hand, whatever memory the card has",

@@ -1,18 +1,23 @@
 """A condition that always holds, or a ratio that is always the same.
 
-Meaning: a gauge that is never negative held against `>= 0`, or a ratio whose two sides are the same expression.
+Meaning: a gauge that is never negative held against `>= 0`, or a ratio whose two sides are the same
+expression.
 Impact: the alert fires from the first day, is silenced, and is not there when it is needed.
 
 Bad:
 
-    groups: [{name: a, rules: [{alert: A, expr: "rate(vllm:request_success_total[5m]) / rate(vllm:request_success_total[5m]) > 0.05"}]}]
+    groups: [{name: a, rules: [{alert: A, expr: "rate(vllm:request_success_total[5m]) /
+    rate(vllm:request_success_total[5m]) > 0.05"}]}]
 
 Good:
 
-    groups: [{name: a, rules: [{alert: A, expr: "rate(vllm:request_success_total{finished_reason=\\"error\\"}[5m])
-      / ignoring(finished_reason) sum without (finished_reason) (rate(vllm:request_success_total[5m])) > 0.05"}]}]
+    groups: [{name: a, rules: [{alert: A, expr:
+    "rate(vllm:request_success_total{finished_reason=\\"error\\"}[5m])
+      / ignoring(finished_reason) sum without (finished_reason)
+      (rate(vllm:request_success_total[5m])) > 0.05"}]}]
 
-Fix: select by a label on one side (`finished_reason="error"`, since 0.13), or count errors at the gateway.
+Fix: select by a label on one side (`finished_reason="error"`, since 0.13), or count errors at the
+gateway.
 Source: vLLM 0.32.0 v1/metrics/loggers.py; Prometheus, vector matching.
 """
 
@@ -35,7 +40,11 @@ def judge(scene: Scene) -> Iterator[Found]:
         end = compared(query.expression)
         left = end.left if end is not None else query.expression
         if (sides := _ratio(left)) is not None and sides[0] == sides[1]:
-            yield Found(query.place, "both sides of the ratio are the same expression: it is always 1", "a label that differs on one side")
+            yield Found(
+                query.place,
+                "both sides of the ratio are the same expression: it is always 1",
+                "a label that differs on one side",
+            )
         elif (
             query.what == "alert"
             and end is not None
@@ -43,7 +52,11 @@ def judge(scene: Scene) -> Iterator[Found]:
             and not re.search(r"[-+*/]", left)
             and _holds(end.operator, end.number)
         ):
-            yield Found(query.place, f"{names[0]} is never negative: `{end.operator} {end.number:g}` always holds", "> 0, for some minutes")
+            yield Found(
+                query.place,
+                f"{names[0]} is never negative: `{end.operator} {end.number:g}` always holds",
+                "> 0, for some minutes",
+            )
 
 
 def _ratio(text: str) -> tuple[str, str] | None:
@@ -55,11 +68,20 @@ def _ratio(text: str) -> tuple[str, str] | None:
             places.append(index)
     if len(places) != 1:
         stripped = text.strip()
-        whole = stripped.startswith("(") and stripped.endswith(")") and stripped.count("(") == stripped.count(")") and not places
+        whole = (
+            stripped.startswith("(")
+            and stripped.endswith(")")
+            and stripped.count("(") == stripped.count(")")
+            and not places
+        )
         return _ratio(stripped[1:-1]) if whole and len(stripped) > 2 else None
     left, right = (
         text[: places[0]],
-        re.sub(r"^\s*(?:on|ignoring)\s*\([^)]*\)\s*(?:group_(?:left|right)\s*(?:\([^)]*\))?)?", "", text[places[0] + 1 :]),
+        re.sub(
+            r"^\s*(?:on|ignoring)\s*\([^)]*\)\s*(?:group_(?:left|right)\s*(?:\([^)]*\))?)?",
+            "",
+            text[places[0] + 1 :],
+        ),
     )
     return tuple(re.sub(r"\s+", "", side).strip() for side in (left, right))  # type: ignore[return-value]
 

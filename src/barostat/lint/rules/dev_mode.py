@@ -1,6 +1,7 @@
 """The development endpoints are open.
 
-Meaning: `VLLM_SERVER_DEV_MODE=1` adds endpoints that put the engine to sleep, drop its caches and show its configuration.
+Meaning: `VLLM_SERVER_DEV_MODE=1` adds endpoints that put the engine to sleep, drop its caches and
+show its configuration.
 Impact: whoever reaches the port can stop the service.
 
 Bad:
@@ -30,7 +31,8 @@ def judge(scene: Scene) -> Iterator[Found]:
         if given is not None and given.text not in ("0", "", "false"):
             yield Found(
                 given.place,
-                "VLLM_SERVER_DEV_MODE opens endpoints that put the engine to sleep and drop its caches",
+                "VLLM_SERVER_DEV_MODE opens endpoints that put the engine to sleep and "
+                "drop its caches",
                 "remove VLLM_SERVER_DEV_MODE",
             )
 

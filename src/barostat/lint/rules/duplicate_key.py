@@ -1,16 +1,19 @@
 """A key that stands twice in the same mapping.
 
-Meaning: YAML parsers keep the last one and drop the first without a word: two `env:` blocks, two `args:`.
+Meaning: YAML parsers keep the last one and drop the first without a word: two `env:` blocks, two
+`args:`.
 Impact: half of what is written does not hold.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
       env: [{name: A, value: b}], args: ["--model", "Qwen/Qwen3-8B"], env: [{name: C, value: d}]}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
       env: [{name: A, value: b}, {name: C, value: d}], args: ["--model", "Qwen/Qwen3-8B"]}]}}
 
 Fix: one of them, with the content of both.

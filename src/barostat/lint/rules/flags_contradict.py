@@ -1,7 +1,7 @@
 """Arguments that vLLM refuses together.
 
-Meaning: a token budget per step below the number of sequences, more active sequences than slots, a context longer than the budget without
-chunked prefill.
+Meaning: a token budget per step below the number of sequences, more active sequences than slots, a
+context longer than the budget without chunked prefill.
 Impact: the server exits with a ValueError.
 
 Bad:
@@ -32,7 +32,13 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 def _of(engine: Engine) -> Iterator[Found]:
     slots, budget, active, length = (
-        engine.number(name) for name in ("max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs", "max_model_len")
+        engine.number(name)
+        for name in (
+            "max_num_seqs",
+            "max_num_batched_tokens",
+            "max_num_active_seqs",
+            "max_model_len",
+        )
     )
     if slots and budget and 0 < budget < slots:
         place = engine.arguments["max_num_batched_tokens"].place
@@ -40,7 +46,11 @@ def _of(engine: Engine) -> Iterator[Found]:
                     f"at least {slots:.0f}, usually 2048 or more")  # fmt: skip
     if slots and active and active > slots:
         place = engine.arguments["max_num_active_seqs"].place
-        yield Found(place, f"--max-num-active-seqs {active:.0f} is above --max-num-seqs {slots:.0f}: the engine refuses to start")
+        yield Found(
+            place,
+            f"--max-num-active-seqs {active:.0f} is above --max-num-seqs {slots:.0f}: the "
+            "engine refuses to start",
+        )
     if (
         engine.is_on("enable_chunked_prefill") is False
         and budget
@@ -52,7 +62,8 @@ def _of(engine: Engine) -> Iterator[Found]:
         place = engine.arguments["max_num_batched_tokens"].place
         yield Found(
             place,
-            f"without chunked prefill --max-num-batched-tokens must be at least --max-model-len {length:.0f}, and is {budget:.0f}",
+            "without chunked prefill --max-num-batched-tokens must be at least "
+            f"--max-model-len {length:.0f}, and is {budget:.0f}",
             "leave chunked prefill on",
         )
 

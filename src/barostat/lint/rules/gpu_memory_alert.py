@@ -1,7 +1,9 @@
 """An alert on GPU memory, which is always high.
 
-Meaning: vLLM takes its share of the card's memory at the start and keeps it: 90 % at zero traffic, 90 % in a collapse.
-Impact: the alert fires from the first minute and says nothing; KV pressure shows in requests that wait for capacity and in preemptions.
+Meaning: vLLM takes its share of the card's memory at the start and keeps it: 90 % at zero traffic,
+90 % in a collapse.
+Impact: the alert fires from the first minute and says nothing; KV pressure shows in requests that
+wait for capacity and in preemptions.
 
 Bad:
 
@@ -11,9 +13,11 @@ Bad:
 
 Good:
 
-    groups: [{name: vllm, rules: [{alert: VllmWaiting, expr: "vllm:num_requests_waiting_by_reason{reason=\\"capacity\\"} > 0"}]}]
+    groups: [{name: vllm, rules: [{alert: VllmWaiting, expr:
+    "vllm:num_requests_waiting_by_reason{reason=\\"capacity\\"} > 0"}]}]
 
-Fix: `vllm:num_requests_waiting_by_reason{reason="capacity"} > 0` for some minutes, and the rate of `vllm:num_preemptions_total`.
+Fix: `vllm:num_requests_waiting_by_reason{reason="capacity"} > 0` for some minutes, and the rate of
+`vllm:num_preemptions_total`.
 Source: vLLM 0.32.0 v1/worker/gpu_worker.py; the guide's page on prevention.
 """
 
@@ -38,10 +42,19 @@ _MEMORY = (
 
 def judge(scene: Scene) -> Iterator[Found]:
     """Every alert on used memory in a file that watches vLLM."""
-    ours = {query.place.file for query in scene.queries if "vllm" in (query.expression + query.name).lower()}
+    ours = {
+        query.place.file
+        for query in scene.queries
+        if "vllm" in (query.expression + query.name).lower()
+    }
     for query in scene.queries:
         end = compared(query.expression)
-        if query.what != "alert" or query.place.file not in ours or end is None or "vllm:" in query.expression:
+        if (
+            query.what != "alert"
+            or query.place.file not in ours
+            or end is None
+            or "vllm:" in query.expression
+        ):
             continue
         share = end.operator in (">", ">=") and end.number <= 100
         if share and any(name in query.expression for name in _MEMORY):

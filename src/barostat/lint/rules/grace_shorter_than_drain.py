@@ -1,20 +1,23 @@
 """The pod is killed before its requests have finished.
 
-Meaning: after SIGTERM the engine drains for `--shutdown-timeout` seconds; a preStop hook goes before it. Both count against
-terminationGracePeriodSeconds (30 unless set), at the end of which the container is killed.
+Meaning: after SIGTERM the engine drains for `--shutdown-timeout` seconds; a preStop hook goes
+before it. Both count against terminationGracePeriodSeconds (30 unless set), at the end of which the
+container is killed.
 Impact: streams are cut at every rollout although a drain was asked for.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {terminationGracePeriodSeconds: 60, containers: [{name: a,
-      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--shutdown-timeout", "120"],
-      resources: {limits: {nvidia.com/gpu: 1}}}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {terminationGracePeriodSeconds: 60,
+    containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--shutdown-timeout",
+      "120"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {terminationGracePeriodSeconds: 150, containers: [{name: a,
-      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--shutdown-timeout", "120"],
-      resources: {limits: {nvidia.com/gpu: 1}}}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {terminationGracePeriodSeconds: 150,
+    containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--shutdown-timeout",
+      "120"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
 Fix: the sum of preStop, `--shutdown-timeout` and ten seconds for the end of the processes.
 Source: vLLM 0.18.0 and later, entrypoints/launcher.py; Kubernetes, pod termination.
@@ -45,11 +48,17 @@ def judge(scene: Scene) -> Iterator[Found]:
             continue
         enough = drain + hook + TEARDOWN_S
         parts = " and ".join(
-            text for text in (f"preStop {hook:.0f} s" if hook else "", f"--shutdown-timeout {drain:.0f} s" if drain else "") if text
+            text
+            for text in (
+                f"preStop {hook:.0f} s" if hook else "",
+                f"--shutdown-timeout {drain:.0f} s" if drain else "",
+            )
+            if text
         )
         yield Found(
             pod.grace_place or pod.place,
-            f"terminationGracePeriodSeconds is {grace:.0f}{'' if pod.grace_s is not None else ' (the default)'}: "
+            "terminationGracePeriodSeconds is "
+            f"{grace:.0f}{'' if pod.grace_s is not None else ' (the default)'}: "
             f"{parts} do not fit into it",
             f"terminationGracePeriodSeconds: {enough:.0f}",
             changed(pod.grace_place, f"{enough:.0f}") if pod.grace_place is not None else (),

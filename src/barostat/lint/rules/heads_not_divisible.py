@@ -1,6 +1,7 @@
 """A tensor-parallel size that does not divide the model.
 
-Meaning: tensor parallelism gives each card an equal number of attention heads; a size that does not divide them is refused.
+Meaning: tensor parallelism gives each card an equal number of attention heads; a size that does not
+divide them is refused.
 Impact: the server exits with "must be divisible by tensor parallel size".
 
 Bad:
@@ -28,8 +29,14 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         if engine.planned is None or not engine.planned.refused:
             continue
-        argument = engine.arguments.get("tensor_parallel_size") or engine.arguments.get("pipeline_parallel_size")
-        yield Found(argument.place if argument is not None else engine.place, engine.planned.refused, "a size that divides the heads")
+        argument = engine.arguments.get("tensor_parallel_size") or engine.arguments.get(
+            "pipeline_parallel_size"
+        )
+        yield Found(
+            argument.place if argument is not None else engine.place,
+            engine.planned.refused,
+            "a size that divides the heads",
+        )
 
 
 RULE = Rule("heads-not-divisible", "a parallel size that does not divide the model", judge, "error")

@@ -1,16 +1,19 @@
 """Cards that are paid for and not used.
 
-Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one unless told otherwise.
+Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one
+unless told otherwise.
 Impact: the others stand idle, and no other pod gets them.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
       args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 4}}}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
       args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
 Fix: `--tensor-parallel-size` (or `--data-parallel-size`) to the number of cards, or fewer cards.
@@ -24,7 +27,12 @@ from collections.abc import Iterator
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
-_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "data_parallel_size_local")
+_SIZES = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "data_parallel_size_local",
+)
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -32,19 +40,36 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         host = engine.host
         cards = host.gpus if host is not None else None
-        hidden = "CUDA_VISIBLE_DEVICES" in engine.env or engine.multi_node or not engine.complete or _in_stages(engine)
-        hidden = hidden or any(engine.has(name) and engine.number(name) is None for name in _SIZES)  # a variable's, which nothing tells
-        if host is None or not cards or hidden or host.gpu_place is None or engine.cards >= cards or cards > 16:
+        hidden = (
+            "CUDA_VISIBLE_DEVICES" in engine.env
+            or engine.multi_node
+            or not engine.complete
+            or _in_stages(engine)
+        )
+        hidden = hidden or any(
+            engine.has(name) and engine.number(name) is None for name in _SIZES
+        )  # a variable's, which nothing tells
+        if (
+            host is None
+            or not cards
+            or hidden
+            or host.gpu_place is None
+            or engine.cards >= cards
+            or cards > 16
+        ):
             continue
         yield Found(
             host.gpu_place,
-            f"the container has {cards:.0f} cards, the engine takes {engine.cards}: {cards - engine.cards:.0f} stand idle",
+            f"the container has {cards:.0f} cards, the engine takes {engine.cards}: "
+            f"{cards - engine.cards:.0f} stand idle",
             f"--tensor-parallel-size {cards:.0f}, or {engine.cards} cards",
         )
 
 
 def _in_stages(engine: Engine) -> bool:
-    """True for vLLM-Omni, whose stages take cards of their own by a configuration that is not in the manifest."""
+    """True for vLLM-Omni, whose stages take cards of their own by a configuration that is not in
+    the manifest.
+    """
     return (engine.image is not None and "omni" in engine.image.text) or engine.has("omni")
 
 

@@ -1,7 +1,8 @@
 """A context longer than the model was made for.
 
-Meaning: `--max-model-len` is above what the model's configuration allows. The engine refuses that, unless its positions are scaled
-(`--hf-overrides`, `--rope-scaling`) or VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 forces it, which gives nonsense beyond the model's length.
+Meaning: `--max-model-len` is above what the model's configuration allows. The engine refuses that,
+unless its positions are scaled (`--hf-overrides`, `--rope-scaling`) or
+VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 forces it, which gives nonsense beyond the model's length.
 Impact: the server refuses to start; forced, answers to long prompts are wrong.
 
 Bad:
@@ -31,7 +32,13 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         argument, plan = engine.arguments.get("max_model_len"), engine.planned
         length = argument.number if argument is not None else None
-        if argument is None or length is None or plan is None or not plan.positions or length <= plan.positions:
+        if (
+            argument is None
+            or length is None
+            or plan is None
+            or not plan.positions
+            or length <= plan.positions
+        ):
             continue
         if any(name.partition(".")[0] in _SCALES for name in engine.arguments):
             continue
@@ -40,7 +47,11 @@ def judge(scene: Scene) -> Iterator[Found]:
         yield Found(
             argument.place,
             f"--max-model-len {length:,.0f} is above the model's own {plan.positions:,}: "
-            + ("forced by VLLM_ALLOW_LONG_MAX_MODEL_LEN, what comes beyond it is nonsense" if is_forced else "the engine refuses to start"),
+            + (
+                "forced by VLLM_ALLOW_LONG_MAX_MODEL_LEN, what comes beyond it is nonsense"
+                if is_forced
+                else "the engine refuses to start"
+            ),
             f"at most {plan.positions}",
             severity="warning" if is_forced else None,
             confidence=None if is_forced else "medium",

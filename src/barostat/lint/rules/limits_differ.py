@@ -68,16 +68,31 @@ def _differences(engine: Engine, limits: Limits) -> Iterator[Found]:
                     f"{option}={shown}",
                     confidence="medium",
                 )
-        elif argument.number is not None and abs(argument.number - stated[0]) > 1e-9 * max(1.0, stated[0]):
-            yield Found(argument.place, f"{option} is {argument.text}, {said}", f"{option}={shown}", _edit(argument, shown))
+        elif argument.number is not None and abs(argument.number - stated[0]) > 1e-9 * max(
+            1.0, stated[0]
+        ):
+            yield Found(
+                argument.place,
+                f"{option} is {argument.text}, {said}",
+                f"{option}={shown}",
+                _edit(argument, shown),
+            )
 
 
 def _edit(argument: Argument, shown: str) -> tuple[Edit, ...]:
     place = argument.words[-1] if argument.words else argument.place
     if argument.origin != "flag":
-        return changed(place, shown) if argument.origin == "values" and place.end - place.start == len(argument.text or "") else ()
+        return (
+            changed(place, shown)
+            if argument.origin == "values" and place.end - place.start == len(argument.text or "")
+            else ()
+        )
     head = argument.spelled.partition("=")[0] + "=" if argument.joined else ""
-    return changed(place, f"{head}{shown}") if place.end - place.start == len(head) + len(argument.text or "") else ()
+    return (
+        changed(place, f"{head}{shown}")
+        if place.end - place.start == len(head) + len(argument.text or "")
+        else ()
+    )
 
 
 RULE = Rule("limits-differ", "other numbers than the limits say", judge, "error")

@@ -5,11 +5,13 @@ Impact: nobody enforces it: gateway and operator refuse the document.
 
 Bad:
 
-    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 8192}, engine: {maxModelLen: 4096}}}
+    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 8192},
+    engine: {maxModelLen: 4096}}}
 
 Good:
 
-    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 3072}, engine: {maxModelLen: 4096}}}
+    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 3072},
+    engine: {maxModelLen: 4096}}}
 
 Fix: as the message says; `barostat limits schema` has the whole shape.
 Source: docs/reference/serving-limits.schema.json.

@@ -1,6 +1,7 @@
 """Limits that nobody can review.
 
-Meaning: the limits document has numbers and no `because`: no sentence says what each was derived from.
+Meaning: the limits document has numbers and no `because`: no sentence says what each was derived
+from.
 Impact: the next person raises a number because nothing says why it is there.
 
 Bad:
@@ -28,7 +29,11 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every limits document without reasons."""
     for limits in scene.limits:
         if limits.numbers and not limits.has_reasons:
-            yield Found(limits.place, "no number has a reason: a review cannot tell whether it is right", "because: {field: sentence}")
+            yield Found(
+                limits.place,
+                "no number has a reason: a review cannot tell whether it is right",
+                "because: {field: sentence}",
+            )
 
 
 RULE = Rule("limits-without-reasons", "limits without reasons", judge, "note", "high", "pedant")

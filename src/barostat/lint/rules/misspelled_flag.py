@@ -1,7 +1,7 @@
 """An argument that no version of vLLM has, and that looks like one that exists.
 
-Meaning: the name is in no argument parser that we have read, and differs by a few letters from a name that is. argparse takes unique
-beginnings of a name and nothing else.
+Meaning: the name is in no argument parser that we have read, and differs by a few letters from a
+name that is. argparse takes unique beginnings of a name and nothing else.
 Impact: the server exits with "unrecognized arguments" before it loads anything.
 
 Bad:
@@ -33,14 +33,26 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         for argument in engine.occurrences:
             name = argument.name.partition(".")[0]
-            if name.startswith("-") or name in known or len(name) < 8 or any(other.startswith(name) for other in known):
+            if (
+                name.startswith("-")
+                or name in known
+                or len(name) < 8
+                or any(other.startswith(name) for other in known)
+            ):
                 continue
-            switched = [other for other in (f"enable_{name}", name.removeprefix("enable_")) if other in known]
+            switched = [
+                other
+                for other in (f"enable_{name}", name.removeprefix("enable_"))
+                if other in known
+            ]
             close = switched or difflib.get_close_matches(name, known, n=1, cutoff=0.86)
             if close and argument.origin == "flag":
                 wrong, right = (f"--{text.replace('_', '-')}" for text in (name, close[0]))
                 yield Found(
-                    argument.place, f"no vLLM has {wrong}: {right} is what is meant?", f"write {right}", _renamed(argument, wrong, right)
+                    argument.place,
+                    f"no vLLM has {wrong}: {right} is what is meant?",
+                    f"write {right}",
+                    _renamed(argument, wrong, right),
                 )
 
 

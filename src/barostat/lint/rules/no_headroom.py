@@ -1,16 +1,18 @@
 """Limits that use the pool to its last block.
 
-Meaning: the limits document keeps nothing free: no capacity.headroomRatio, or sequences times the longest request that come to more than
-the pool less its headroom.
+Meaning: the limits document keeps nothing free: no capacity.headroomRatio, or sequences times the
+longest request that come to more than the pool less its headroom.
 Impact: the estimate behind the numbers is off by a few per cent, and the rest is preemption.
 
 Bad:
 
-    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {engine: {maxNumSeqs: 8}, capacity: {kvCacheTokens: 100000}}}
+    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {engine: {maxNumSeqs: 8},
+    capacity: {kvCacheTokens: 100000}}}
 
 Good:
 
-    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {engine: {maxNumSeqs: 8}, capacity: {kvCacheTokens: 100000,
+    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {engine: {maxNumSeqs: 8},
+    capacity: {kvCacheTokens: 100000,
       headroomRatio: 0.1}}}
 
 Fix: headroomRatio 0.05 to 0.2; `barostat plan --headroom` derives the other numbers with it.
@@ -36,7 +38,11 @@ def judge(scene: Scene) -> Iterator[Found]:
                 "headroomRatio: 0.1",
             )
         elif headroom is not None and headroom[0] < 0.02:
-            yield Found(headroom[1], f"a headroom of {headroom[0]:.0%} is less than the estimate is off by", "headroomRatio: 0.1")
+            yield Found(
+                headroom[1],
+                f"a headroom of {headroom[0]:.0%} is less than the estimate is off by",
+                "headroomRatio: 0.1",
+            )
 
 
 RULE = Rule("no-headroom", "limits without headroom", judge, "note", "medium", "pedant")

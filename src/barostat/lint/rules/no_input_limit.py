@@ -1,6 +1,7 @@
 """No limit on a request's input.
 
-Meaning: nothing says how long a prompt may be below the whole context: neither a limits document nor a gateway's.
+Meaning: nothing says how long a prompt may be below the whole context: neither a limits document
+nor a gateway's.
 Impact: the longest prompts, which are the commonest trigger of KV pressure, get in.
 
 Bad:
@@ -9,11 +10,13 @@ Bad:
 
 Good:
 
-    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 8192, maxOutputTokens: 1024,
+    {kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, spec: {request: {maxInputTokens: 8192,
+    maxOutputTokens: 1024,
       maxStreamSeconds: 120,
       onMissingOutputLimit: refuse}, capacity: {headroomRatio: 0.1}}}
     ---
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
       args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
 Fix: request.maxInputTokens in the limits document, enforced at the gateway.
@@ -33,7 +36,11 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         limits = scene.limits_for(engine)
         if engine.complete and (limits is None or "request.maxInputTokens" not in limits.numbers):
-            yield Found(engine.place, "nothing limits a request's input below the whole context", "request.maxInputTokens in a limits file")
+            yield Found(
+                engine.place,
+                "nothing limits a request's input below the whole context",
+                "request.maxInputTokens in a limits file",
+            )
 
 
 RULE = Rule("no-input-limit", "no limit on a request's input", judge, "note", "medium", "pedant")

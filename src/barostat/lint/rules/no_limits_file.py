@@ -30,7 +30,9 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every engine without limits."""
     for engine in scene.engines:
         if scene.limits_for(engine) is None and engine.place not in scene.contested:
-            yield Found(engine.place, f"no limits file is about {engine.name}", "`barostat plan` makes one")
+            yield Found(
+                engine.place, f"no limits file is about {engine.name}", "`barostat plan` makes one"
+            )
 
 
 RULE = Rule("no-limits-file", "no limits file for this engine", judge, "note", "high", "pedant")

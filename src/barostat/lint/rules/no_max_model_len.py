@@ -1,7 +1,9 @@
 """How long one request may be is left to the model.
 
-Meaning: `--max-model-len` is not set, so it is what the model's configuration says: 32 k, 128 k, 1 M.
-Impact: one request may take most of the pool; and where the pool is smaller than that, the engine does not start.
+Meaning: `--max-model-len` is not set, so it is what the model's configuration says: 32 k, 128 k, 1
+M.
+Impact: one request may take most of the pool; and where the pool is smaller than that, the engine
+does not start.
 
 Bad:
 
@@ -27,8 +29,16 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every engine without the limit."""
     for engine in scene.engines:
         if engine.complete and not engine.has("max_model_len"):
-            own = f" ({engine.planned.positions:,} tokens)" if engine.planned is not None and engine.planned.positions else ""
-            yield Found(engine.place, f"--max-model-len is left to the model's own{own}", "what the traffic needs, with a margin")
+            own = (
+                f" ({engine.planned.positions:,} tokens)"
+                if engine.planned is not None and engine.planned.positions
+                else ""
+            )
+            yield Found(
+                engine.place,
+                f"--max-model-len is left to the model's own{own}",
+                "what the traffic needs, with a margin",
+            )
 
 
 RULE = Rule("no-max-model-len", "no limit on a request's length", judge, "note", "high", "pedant")

@@ -1,7 +1,7 @@
 """The token budget of a step is left to the version's default.
 
-Meaning: `--max-num-batched-tokens` is not set: 2048, 8192 or 16384 by version and card. It sets the peak of activations and how long a
-prompt's piece stops the others.
+Meaning: `--max-num-batched-tokens` is not set: 2048, 8192 or 16384 by version and card. It sets the
+peak of activations and how long a prompt's piece stops the others.
 Impact: an upgrade or another card changes latency and the size of the pool.
 
 Bad:
@@ -29,8 +29,12 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         if engine.complete and not engine.has("max_num_batched_tokens"):
             yield Found(
-                engine.place, "--max-num-batched-tokens is left to the version's default (2048, 8192 or 16384)", "--max-num-batched-tokens"
+                engine.place,
+                "--max-num-batched-tokens is left to the version's default (2048, 8192 or 16384)",
+                "--max-num-batched-tokens",
             )
 
 
-RULE = Rule("no-max-num-batched-tokens", "no token budget per step", judge, "note", "high", "pedant")
+RULE = Rule(
+    "no-max-num-batched-tokens", "no token budget per step", judge, "note", "high", "pedant"
+)

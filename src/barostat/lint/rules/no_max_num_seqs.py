@@ -1,6 +1,7 @@
 """How many sequences run at once is left to the version's default.
 
-Meaning: `--max-num-seqs` is not set, so it is 256 or 1024 by version and card, whatever the pool holds.
+Meaning: `--max-num-seqs` is not set, so it is 256 or 1024 by version and card, whatever the pool
+holds.
 Impact: another version or another card is another limit; and the number was derived from nothing.
 
 Bad:
@@ -26,7 +27,11 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every engine without the limit."""
     for engine in scene.engines:
-        if engine.complete and not engine.has("max_num_seqs") and not engine.has("max_num_active_seqs"):
+        if (
+            engine.complete
+            and not engine.has("max_num_seqs")
+            and not engine.has("max_num_active_seqs")
+        ):
             yield Found(
                 engine.place,
                 "--max-num-seqs is left to the version's default (256, or 1024 on large cards)",

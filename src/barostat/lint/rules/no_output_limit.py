@@ -1,7 +1,7 @@
 """No limit on a request's output.
 
-Meaning: a client that sends no max_tokens may write until the context is full; neither a limits document nor
-`--override-generation-config` (max_new_tokens, since 0.18) says less.
+Meaning: a client that sends no max_tokens may write until the context is full; neither a limits
+document nor `--override-generation-config` (max_new_tokens, since 0.18) says less.
 Impact: decoding grows what is resident, and that growth is what preempts.
 
 Bad:
@@ -12,8 +12,10 @@ Good:
 
     vllm serve Qwen/Qwen3-8B --override-generation-config '{"max_new_tokens": 1024}'
 
-Fix: request.maxOutputTokens in the limits document; or max_new_tokens, which caps every request since 0.18.
-Source: vLLM 0.18.0 and later, entrypoints (default sampling parameters); the prevention checklist, section 1.
+Fix: request.maxOutputTokens in the limits document; or max_new_tokens, which caps every request
+since 0.18.
+Source: vLLM 0.18.0 and later, entrypoints (default sampling parameters); the prevention checklist,
+section 1.
 """
 
 from __future__ import annotations
@@ -30,11 +32,17 @@ def judge(scene: Scene) -> Iterator[Found]:
         limits = scene.limits_for(engine)
         given = engine.arguments.get("override_generation_config")
         capped = given is not None and "max_new_tokens" in (given.text or "")
-        if engine.complete and not capped and (limits is None or "request.maxOutputTokens" not in limits.numbers):
+        if (
+            engine.complete
+            and not capped
+            and (limits is None or "request.maxOutputTokens" not in limits.numbers)
+        ):
             yield Found(
                 engine.place,
-                "nothing limits a request's output: one without max_tokens may write until the context is full",
-                "request.maxOutputTokens in a limits file, or max_new_tokens in --override-generation-config",
+                "nothing limits a request's output: one without max_tokens may write until "
+                "the context is full",
+                "request.maxOutputTokens in a limits file, or max_new_tokens in "
+                "--override-generation-config",
             )
 
 

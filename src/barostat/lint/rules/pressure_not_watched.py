@@ -1,15 +1,18 @@
 """Rules for vLLM that watch no sign of KV pressure.
 
-Meaning: alerts on vLLM are there, and none of them reads requests that wait for capacity or preemptions.
+Meaning: alerts on vLLM are there, and none of them reads requests that wait for capacity or
+preemptions.
 Impact: the first sign of a collapse is a user's complaint.
 
 Bad:
 
-    groups: [{name: vllm, rules: [{alert: Slow, expr: "histogram_quantile(0.99, rate(vllm:e2e_request_latency_seconds_bucket[5m])) > 30"}]}]
+    groups: [{name: vllm, rules: [{alert: Slow, expr: "histogram_quantile(0.99,
+    rate(vllm:e2e_request_latency_seconds_bucket[5m])) > 30"}]}]
 
 Good:
 
-    groups: [{name: vllm, rules: [{alert: Waiting, expr: "vllm:num_requests_waiting_by_reason{reason=\\"capacity\\"} > 0"},
+    groups: [{name: vllm, rules: [{alert: Waiting, expr:
+    "vllm:num_requests_waiting_by_reason{reason=\\"capacity\\"} > 0"},
       {alert: Preempting, expr: "rate(vllm:num_preemptions_total[5m]) > 0.1"}]}]
 
 Fix: capacity-waiting for some minutes, preemptions per finished request, and queue time.
@@ -25,7 +28,13 @@ from barostat.lint.facts import Query, Scene
 from barostat.lint.promql import base_name, metrics_in
 from barostat.lint.rule import Found, Rule
 
-_SIGNS = {*names.WAITING, *names.WAITING_BY_REASON, *names.PREEMPTIONS, *names.PREEMPTIONS_PER_REQUEST, *names.QUEUE_TIME}
+_SIGNS = {
+    *names.WAITING,
+    *names.WAITING_BY_REASON,
+    *names.PREEMPTIONS,
+    *names.PREEMPTIONS_PER_REQUEST,
+    *names.QUEUE_TIME,
+}
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -41,4 +50,11 @@ def judge(scene: Scene) -> Iterator[Found]:
                         'vllm:num_requests_waiting_by_reason{reason="capacity"}, vllm:num_preemptions_total')  # fmt: skip
 
 
-RULE = Rule("pressure-not-watched", "alerts that watch no sign of KV pressure", judge, "note", "medium", "pedant")
+RULE = Rule(
+    "pressure-not-watched",
+    "alerts that watch no sign of KV pressure",
+    judge,
+    "note",
+    "medium",
+    "pedant",
+)

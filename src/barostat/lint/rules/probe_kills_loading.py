@@ -1,26 +1,32 @@
 """A probe that gives up before the model is loaded.
 
-Meaning: until a startup probe succeeds the liveness probe does not run; without one it runs at once. A container is killed after
-initialDelaySeconds and failureThreshold times periodSeconds. Loading takes the time to read the weights, to compile and to capture graphs.
-How long that usually is, is an estimate (half a GB/s, and 90 s for the rest) that disks miss by a factor of two either way: a probe that
-gives up within a quarter of it is a note for who asks for everything.
+Meaning: until a startup probe succeeds the liveness probe does not run; without one it runs at
+once. A container is killed after initialDelaySeconds and failureThreshold times periodSeconds.
+Loading takes the time to read the weights, to compile and to capture graphs. How long that usually
+is, is an estimate (half a GB/s, and 90 s for the rest) that disks miss by a factor of two either
+way: a probe that gives up within a quarter of it is a note for who asks for everything.
 Impact: the container is killed while it loads, for ever.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
-      args: ["--model", "meta-llama/Llama-3.1-70B-Instruct"], resources: {limits: {nvidia.com/gpu: 1}},
-      livenessProbe: {httpGet: {path: /health, port: 8000}, initialDelaySeconds: 30, timeoutSeconds: 5}}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
+      args: ["--model", "meta-llama/Llama-3.1-70B-Instruct"], resources: {limits: {nvidia.com/gpu:
+      1}}, livenessProbe: {httpGet: {path: /health, port: 8000}, initialDelaySeconds: 30,
+      timeoutSeconds: 5}}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
-      args: ["--model", "meta-llama/Llama-3.1-70B-Instruct"], resources: {limits: {nvidia.com/gpu: 1}},
-      startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, failureThreshold: 180},
-      livenessProbe: {httpGet: {path: /health, port: 8000}, timeoutSeconds: 5}}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image:
+    "vllm/vllm-openai:v0.32.0",
+      args: ["--model", "meta-llama/Llama-3.1-70B-Instruct"], resources: {limits: {nvidia.com/gpu:
+      1}}, startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, failureThreshold:
+      180}, livenessProbe: {httpGet: {path: /health, port: 8000}, timeoutSeconds: 5}}]}}
 
-Fix: a startupProbe with a failureThreshold that covers the slowest start, a download included: half an hour costs nothing.
-Source: Kubernetes, "Configure Liveness, Readiness and Startup Probes"; start-up logs: 40 s for nothing but imports, compilation and graphs.
+Fix: a startupProbe with a failureThreshold that covers the slowest start, a download included: half
+an hour costs nothing.
+Source: Kubernetes, "Configure Liveness, Readiness and Startup Probes"; start-up logs: 40 s for
+nothing but imports, compilation and graphs.
 """
 
 from __future__ import annotations
@@ -47,7 +53,10 @@ def judge(scene: Scene) -> Iterator[Found]:
         if probe is None:
             continue
         weights = _weights_bytes(engine)
-        least, usual = LEAST_S + weights / FASTEST_BYTES_PER_S, USUAL_S + weights / USUAL_BYTES_PER_S
+        least, usual = (
+            LEAST_S + weights / FASTEST_BYTES_PER_S,
+            USUAL_S + weights / USUAL_BYTES_PER_S,
+        )
         if engine.is_cpu or probe.patience_s >= usual:
             continue
         yield _found(probe, "startup" if "startup" in probes else "liveness", least, usual, weights)
@@ -56,9 +65,17 @@ def judge(scene: Scene) -> Iterator[Found]:
 def _found(probe: Probe, kind: str, least: float, usual: float, weights: float) -> Found:
     size = f"{weights / 1e9:.0f} GB of weights" if weights else "a model"
     cannot = probe.patience_s < least
-    effect = "cannot be loaded by then" if cannot else f"usually takes {usual:.0f} s and more to load from disk, longer to download"
+    effect = (
+        "cannot be loaded by then"
+        if cannot
+        else f"usually takes {usual:.0f} s and more to load from disk, longer to download"
+    )
     threshold = max(30, int(2 * usual / probe.period_s) + 1)
-    fix = f"failureThreshold: {threshold}" if kind == "startup" else f"a startupProbe with failureThreshold: {threshold}"
+    fix = (
+        f"failureThreshold: {threshold}"
+        if kind == "startup"
+        else f"a startupProbe with failureThreshold: {threshold}"
+    )
     place = probe.failures_place if kind == "startup" and probe.failures_place is not None else None
     close = not cannot and probe.patience_s >= CLOSE * usual
     return Found(
@@ -73,15 +90,23 @@ def _found(probe: Probe, kind: str, least: float, usual: float, weights: float) 
 
 
 def _weights_bytes(engine: Engine) -> float:
-    """Bytes of the checkpoint: as planned, or by the number of parameters in the model's name; 0 where nothing says."""
+    """Bytes of the checkpoint: as planned, or by the number of parameters in the model's name; 0
+    where nothing says.
+    """
     if engine.planned is not None and engine.planned.weights_bytes:
         return engine.planned.weights_bytes * engine.ranks
     name = engine.model.text.rsplit("/", 1)[-1] if engine.model is not None else ""
     found = _BILLIONS.findall(name)
     per_parameter = (
-        0.6 if re.search(r"awq|gptq|int4|4bit|w4a16|nvfp4|mxfp4", name, re.IGNORECASE) else 1.0 if "fp8" in name.lower() else 2.0
+        0.6
+        if re.search(r"awq|gptq|int4|4bit|w4a16|nvfp4|mxfp4", name, re.IGNORECASE)
+        else 1.0
+        if "fp8" in name.lower()
+        else 2.0
     )
     return max(map(float, found)) * 1e9 * per_parameter if found else 0.0
 
 
-RULE = Rule("probe-kills-loading", "a probe that gives up before the model is loaded", judge, "error")
+RULE = Rule(
+    "probe-kills-loading", "a probe that gives up before the model is loaded", judge, "error"
+)

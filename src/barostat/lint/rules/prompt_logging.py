@@ -1,8 +1,9 @@
 """Requests written to the log.
 
-Meaning: `--enable-log-requests` writes every request (its parameters, and its prompt at a higher log level or in older versions),
-`--enable-log-outputs` what was answered too.
-Impact: users' text lies in the log store, for as long as logs are kept and for everybody who reads them; and a busy API server writes it.
+Meaning: `--enable-log-requests` writes every request (its parameters, and its prompt at a higher
+log level or in older versions), `--enable-log-outputs` what was answered too.
+Impact: users' text lies in the log store, for as long as logs are kept and for everybody who reads
+them; and a busy API server writes it.
 
 Bad:
 

@@ -55,4 +55,6 @@ def _is_open(engine: Engine) -> bool:
     )
 
 
-RULE = Rule("reachable-without-key", "reachable from outside without a key", judge, "warning", "medium")
+RULE = Rule(
+    "reachable-without-key", "reachable from outside without a key", judge, "warning", "medium"
+)

@@ -29,12 +29,20 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         for index, argument in enumerate(engine.occurrences):
             flag = FLAGS.get(argument.name)
-            later = [other for other in engine.occurrences[index + 1 :] if other.name == argument.name]
-            if flag is None or flag.kind in ("list", "json") or not later or later[-1].text == argument.text:
+            later = [
+                other for other in engine.occurrences[index + 1 :] if other.name == argument.name
+            ]
+            if (
+                flag is None
+                or flag.kind in ("list", "json")
+                or not later
+                or later[-1].text == argument.text
+            ):
                 continue
             yield Found(
                 argument.place,
-                f"{argument.spelled} does not hold: {later[-1].spelled} in line {later[-1].place.line} overrules it",
+                f"{argument.spelled} does not hold: {later[-1].spelled} in line "
+                f"{later[-1].place.line} overrules it",
                 "keep one of them",
             )
 

@@ -1,18 +1,22 @@
 """An autoscaler on how full the KV cache is.
 
-Meaning: a full cache is how a busy engine works well; and an engine whose prompts are many and short is saturated with a cache a third
-full.
+Meaning: a full cache is how a busy engine works well; and an engine whose prompts are many and
+short is saturated with a cache a third full.
 Impact: replicas where none are needed, and none where they are.
 
 Bad:
 
-    {kind: ScaledObject, apiVersion: keda.sh/v1alpha1, metadata: {name: a}, spec: {scaleTargetRef: {name: vllm}, minReplicaCount: 1,
-      triggers: [{type: prometheus, metadata: {query: "avg(vllm:kv_cache_usage_perc)", threshold: "0.8"}}]}}
+    {kind: ScaledObject, apiVersion: keda.sh/v1alpha1, metadata: {name: a}, spec: {scaleTargetRef:
+    {name: vllm}, minReplicaCount: 1,
+      triggers: [{type: prometheus, metadata: {query: "avg(vllm:kv_cache_usage_perc)", threshold:
+      "0.8"}}]}}
 
 Good:
 
-    {kind: ScaledObject, apiVersion: keda.sh/v1alpha1, metadata: {name: a}, spec: {scaleTargetRef: {name: vllm}, minReplicaCount: 1,
-      triggers: [{type: prometheus, metadata: {query: "avg(vllm:num_requests_waiting)", threshold: "2"}}]}}
+    {kind: ScaledObject, apiVersion: keda.sh/v1alpha1, metadata: {name: a}, spec: {scaleTargetRef:
+    {name: vllm}, minReplicaCount: 1,
+      triggers: [{type: prometheus, metadata: {query: "avg(vllm:num_requests_waiting)", threshold:
+      "2"}}]}}
 
 Fix: requests that wait first, usage at most as a second trigger.
 Source: llm-d/llm-d-autoscaling#662 (32 % usage while saturated), #1517, #1249.
@@ -32,7 +36,9 @@ def judge(scene: Scene) -> Iterator[Found]:
     for scaler in scene.scalers:
         read = [(metrics_in(query.expression), query.place) for query in scaler.queries]
         read += [([name.replace("vllm_", "vllm:", 1)], place) for name, place, _ in scaler.metrics]
-        if not read or any("waiting" in name or "queue" in name for names, _ in read for name in names):
+        if not read or any(
+            "waiting" in name or "queue" in name for names, _ in read for name in names
+        ):
             continue
         for names, place in read:
             if any(name.endswith("cache_usage_perc") for name in names):
@@ -40,4 +46,6 @@ def judge(scene: Scene) -> Iterator[Found]:
                             "vllm:num_requests_waiting")  # fmt: skip
 
 
-RULE = Rule("scaled-on-cache-usage", "scaled on how full the cache is", judge, "note", "medium", "pedant")
+RULE = Rule(
+    "scaled-on-cache-usage", "scaled on how full the cache is", judge, "note", "medium", "pedant"
+)

@@ -1,23 +1,27 @@
 """An autoscaler on CPU, memory or GPU utilization.
 
-Meaning: an engine takes its share of the card at the start and keeps it, spins on its cores also when idle, and its card is busy with one
-request as with fifty. None of them says whether another replica is needed.
+Meaning: an engine takes its share of the card at the start and keeps it, spins on its cores also
+when idle, and its card is busy with one request as with fifty. None of them says whether another
+replica is needed.
 Impact: it never scales, or always, and not when requests wait.
 
 Bad:
 
-    {kind: HorizontalPodAutoscaler, apiVersion: autoscaling/v2, metadata: {name: a}, spec: {scaleTargetRef: {kind: Deployment, name: vllm},
-      minReplicas: 1, maxReplicas: 4, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization,
-      averageUtilization: 80}}}]}}
+    {kind: HorizontalPodAutoscaler, apiVersion: autoscaling/v2, metadata: {name: a}, spec:
+    {scaleTargetRef: {kind: Deployment, name: vllm},
+      minReplicas: 1, maxReplicas: 4, metrics: [{type: Resource, resource: {name: memory, target:
+      {type: Utilization, averageUtilization: 80}}}]}}
 
 Good:
 
-    {kind: HorizontalPodAutoscaler, apiVersion: autoscaling/v2, metadata: {name: a}, spec: {scaleTargetRef: {kind: Deployment, name: vllm},
-      minReplicas: 1, maxReplicas: 4, metrics: [{type: Pods, pods: {metric: {name: vllm_num_requests_waiting},
-      target: {type: AverageValue, averageValue: "5"}}}]}}
+    {kind: HorizontalPodAutoscaler, apiVersion: autoscaling/v2, metadata: {name: a}, spec:
+    {scaleTargetRef: {kind: Deployment, name: vllm},
+      minReplicas: 1, maxReplicas: 4, metrics: [{type: Pods, pods: {metric: {name:
+      vllm_num_requests_waiting}, target: {type: AverageValue, averageValue: "5"}}}]}}
 
 Fix: requests that wait (`vllm:num_requests_waiting`), or queue time.
-Source: vLLM 0.32.0 v1/worker/gpu_worker.py (the pool is allocated once); llm-d/llm-d-autoscaling#662.
+Source: vLLM 0.32.0 v1/worker/gpu_worker.py (the pool is allocated once);
+llm-d/llm-d-autoscaling#662.
 """
 
 from __future__ import annotations
@@ -48,14 +52,26 @@ def judge(scene: Scene) -> Iterator[Found]:
             if name == "cpu" and (scaler.metrics or scaler.queries):
                 continue
             yield Found(
-                place, f"{scaler.kind} {scaler.name} scales vLLM on {name}, which does not follow its load", "vllm:num_requests_waiting"
+                place,
+                f"{scaler.kind} {scaler.name} scales vLLM on {name}, which does not follow "
+                "its load",
+                "vllm:num_requests_waiting",
             )
-        gpu = [(name, place) for name, place, _ in scaler.metrics if any(word in name.lower() for word in _GPU)]
-        gpu += [(query.expression, query.place) for query in scaler.queries if any(word in query.expression.lower() for word in _GPU)]
+        gpu = [
+            (name, place)
+            for name, place, _ in scaler.metrics
+            if any(word in name.lower() for word in _GPU)
+        ]
+        gpu += [
+            (query.expression, query.place)
+            for query in scaler.queries
+            if any(word in query.expression.lower() for word in _GPU)
+        ]
         for _, place in gpu:
             yield Found(
                 place,
-                f"{scaler.kind} {scaler.name} scales vLLM on the card's utilization or memory, which are high with one request",
+                f"{scaler.kind} {scaler.name} scales vLLM on the card's utilization or "
+                "memory, which are high with one request",
                 "vllm:num_requests_waiting",
             )
 

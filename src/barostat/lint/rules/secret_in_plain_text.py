@@ -11,8 +11,8 @@ Good:
 
     vllm serve Qwen/Qwen3-8B --api-key $VLLM_API_KEY
 
-Fix: a Secret, and `valueFrom.secretKeyRef`; vLLM reads VLLM_API_KEY and HF_TOKEN by itself. The secret in the history is burnt: make a
-new one.
+Fix: a Secret, and `valueFrom.secretKeyRef`; vLLM reads VLLM_API_KEY and HF_TOKEN by itself. The
+secret in the history is burnt: make a new one.
 Source: vLLM 0.32.0 envs.VLLM_API_KEY; core/v1 EnvVarSource.
 """
 
@@ -25,7 +25,9 @@ from barostat.core.redaction.key_shapes import is_issued
 from barostat.lint.facts import Engine, Form, Scene
 from barostat.lint.rule import Found, Rule
 
-_NAMES = re.compile(r"(?:TOKEN|API_?KEY|SECRET(?:_ACCESS)?_?KEY|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE)
+_NAMES = re.compile(
+    r"(?:TOKEN|API_?KEY|SECRET(?:_ACCESS)?_?KEY|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE
+)
 _NOT_ONE = re.compile(
     r"[<>{}$*]|your|example|change|placeholder|dummy|empty|none|null|xxx|token-abc|replace|todo|fake|test|sample|\.\.\.|redacted|insert|^/",
     re.I,
@@ -33,7 +35,9 @@ _NOT_ONE = re.compile(
 
 _ELSEWHERE: dict[Form, str] = {
     "manifest": "from a Secret (valueFrom.secretKeyRef)",
-    "values": "from a Secret that the values name (secretName and secretKey, or valueFrom.secretKeyRef)",
+    "values": (
+        "from a Secret that the values name (secretName and secretKey, or valueFrom.secretKeyRef)"
+    ),
     "compose": "from an env_file that is not in the repository",
     "systemd": "from an EnvironmentFile that only the service may read",
     "script": "from a file that is not in the repository",
@@ -42,7 +46,9 @@ _ELSEWHERE: dict[Form, str] = {
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every value that looks like a secret and is none of the usual placeholders. The value itself is never shown."""
+    """Every value that looks like a secret and is none of the usual placeholders. The value itself
+    is never shown.
+    """
     for engine in scene.engines:
         yield from _of(engine)
 
@@ -50,17 +56,33 @@ def judge(scene: Scene) -> Iterator[Found]:
 def _of(engine: Engine) -> Iterator[Found]:
     key = engine.arguments.get("api_key")
     if key is not None and key.text and _is_secret(key.text):
-        also = "every `kubectl get pod -o yaml`" if engine.form in ("manifest", "values") else "the list of processes"
+        also = (
+            "every `kubectl get pod -o yaml`"
+            if engine.form in ("manifest", "values")
+            else "the list of processes"
+        )
         yield Found(key.place, f"an API key stands in the command: it is in the repository and in {also}",
                     f"VLLM_API_KEY {_ELSEWHERE[engine.form]}")  # fmt: skip
     for name, given in engine.env.items():
-        if (_NAMES.search(name) and _is_secret(given.text)) or (is_issued(given.text) and _is_secret(given.text)):
-            yield Found(given.place, f"{name} stands here in plain text", f"{name} {_ELSEWHERE[engine.form]}, and a new secret")
+        if (_NAMES.search(name) and _is_secret(given.text)) or (
+            is_issued(given.text) and _is_secret(given.text)
+        ):
+            yield Found(
+                given.place,
+                f"{name} stands here in plain text",
+                f"{name} {_ELSEWHERE[engine.form]}, and a new secret",
+            )
 
 
 def _is_secret(text: str) -> bool:
-    """True for what is random enough to be one: an issuer's, or long and mixed; and no placeholder."""
-    mixed = len(text) >= 12 and any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+    """True for what is random enough to be one: an issuer's, or long and mixed; and no
+    placeholder.
+    """
+    mixed = (
+        len(text) >= 12
+        and any(char.isdigit() for char in text)
+        and any(char.isalpha() for char in text)
+    )
     return (mixed or is_issued(text)) and " " not in text and not _NOT_ONE.search(text)
 
 

@@ -31,7 +31,8 @@ def judge(scene: Scene) -> Iterator[Found]:
         if argument is not None and argument.value is True:
             yield Found(
                 argument.place,
-                "--disable-log-stats removes every vllm: metric: neither alerts nor autoscalers see this engine",
+                "--disable-log-stats removes every vllm: metric: neither alerts nor "
+                "autoscalers see this engine",
                 "remove --disable-log-stats",
                 without_argument(scene, argument),
             )

@@ -1,23 +1,29 @@
 """More cards in the arguments than in the container.
 
-Meaning: tensor times pipeline parallel size (times the data-parallel engines in this pod) is how many cards the engine takes. The
-container asks for fewer; or for MIG instances, of which CUDA shows a process one, however many it has.
+Meaning: tensor times pipeline parallel size (times the data-parallel engines in this pod) is how
+many cards the engine takes. The container asks for fewer; or for MIG instances, of which CUDA shows
+a process one, however many it has.
 Impact: the server exits, or waits for a Ray cluster that never comes.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium: Memory}}], containers: [{name: a,
-      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2"],
-      resources: {limits: {nvidia.com/gpu: 1}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium:
+    Memory}}], containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B",
+      "--tensor-parallel-size", "2"], resources: {limits: {nvidia.com/gpu: 1}}, volumeMounts:
+      [{name: s, mountPath: /dev/shm}]}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium: Memory}}], containers: [{name: a,
-      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2"],
-      resources: {limits: {nvidia.com/gpu: 2}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium:
+    Memory}}], containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B",
+      "--tensor-parallel-size", "2"], resources: {limits: {nvidia.com/gpu: 2}}, volumeMounts:
+      [{name: s, mountPath: /dev/shm}]}]}}
 
 Fix: the same number in both places.
-Source: vLLM 0.32.0 ParallelConfig (world size), executor/multiproc_executor.py; NVIDIA MIG user guide, "CUDA Device Enumeration".
+Source: vLLM 0.32.0 ParallelConfig (world size), executor/multiproc_executor.py; NVIDIA MIG user
+guide, "CUDA Device Enumeration".
 """
 
 from __future__ import annotations
@@ -33,17 +39,30 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every engine that takes more cards than its container has."""
     for engine in scene.engines:
         cards = engine.host.gpus if engine.host is not None else None
-        several = engine.multi_node or engine.has("nnodes") or engine.has("data_parallel_address") or engine.has("headless")
+        several = (
+            engine.multi_node
+            or engine.has("nnodes")
+            or engine.has("data_parallel_address")
+            or engine.has("headless")
+        )
         if not cards or several or _of_a_cluster(engine):
             continue
-        sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size_local", "data_parallel_size")
-        argument = next((engine.arguments[name] for name in sizes if name in engine.arguments), None)
+        sizes = (
+            "tensor_parallel_size",
+            "pipeline_parallel_size",
+            "data_parallel_size_local",
+            "data_parallel_size",
+        )
+        argument = next(
+            (engine.arguments[name] for name in sizes if name in engine.arguments), None
+        )
         if argument is None:  # a part of a card, as some device plugins sell them
             continue
         if is_slice(engine.card_hint) and engine.ranks > 1:
             yield Found(
                 argument.place,
-                f"{argument.spelled} over MIG instances: CUDA shows a process one of them, and {engine.ranks} ranks want one each",
+                f"{argument.spelled} over MIG instances: CUDA shows a process one of them, "
+                f"and {engine.ranks} ranks want one each",
                 "one larger instance, or whole cards",
             )
             continue
@@ -51,16 +70,21 @@ def judge(scene: Scene) -> Iterator[Found]:
             continue
         yield Found(
             argument.place,
-            f"the engine takes {engine.cards} cards ({argument.spelled}), the container has {cards:.0f}",
+            f"the engine takes {engine.cards} cards ({argument.spelled}), the container "
+            f"has {cards:.0f}",
             f"{engine.cards} cards, or a smaller parallel size",
         )
 
 
 def _of_a_cluster(engine: Engine) -> bool:
-    """True where Ray may bring cards of other pods. A pod that cannot have joined a cluster has its own alone: `multi_node` says so."""
+    """True where Ray may bring cards of other pods. A pod that cannot have joined a cluster has its
+    own alone: `multi_node` says so.
+    """
     named = engine.arguments.get("distributed_executor_backend")
     single = engine.pod is not None and engine.pod.kind in ("Deployment", "ReplicaSet", "Pod")
     return named is not None and named.text == "ray" and not single
 
 
-RULE = Rule("tensor-parallel-mismatch", "more cards in the arguments than in the container", judge, "error")
+RULE = Rule(
+    "tensor-parallel-mismatch", "more cards in the arguments than in the container", judge, "error"
+)

@@ -1,7 +1,9 @@
 """Code of the model's repository is run.
 
-Meaning: `--trust-remote-code` lets Python files of the model's repository run in the engine. Most models do not need it any more.
-Impact: whoever can write to that repository runs code beside your secrets; without `--revision` also tomorrow's version of it.
+Meaning: `--trust-remote-code` lets Python files of the model's repository run in the engine. Most
+models do not need it any more.
+Impact: whoever can write to that repository runs code beside your secrets; without `--revision`
+also tomorrow's version of it.
 
 Bad:
 
@@ -33,9 +35,12 @@ def judge(scene: Scene) -> Iterator[Found]:
         if revision is None or revision.text in ("main", "master", None):
             yield Found(
                 argument.place,
-                "--trust-remote-code runs code of the model's repository, and no revision pins which",
+                "--trust-remote-code runs code of the model's repository, and no revision "
+                "pins which",
                 "remove it, or add --revision COMMIT",
             )
 
 
-RULE = Rule("trust-remote-code", "code of the model's repository is run", judge, "note", "high", "pedant")
+RULE = Rule(
+    "trust-remote-code", "code of the model's repository is run", judge, "note", "high", "pedant"
+)

@@ -1,8 +1,10 @@
 """Two engines whose memory shares together are more than the card.
 
-Meaning: each engine takes its share of the card's whole memory (0.92 unless told), whatever others have taken. One that is told its pool
-(`--kv-cache-memory-bytes`) takes what that comes to, and still has its share be free when it starts.
-Impact: the second one does not start: "Free memory on device is less than desired GPU memory utilization".
+Meaning: each engine takes its share of the card's whole memory (0.92 unless told), whatever others
+have taken. One that is told its pool (`--kv-cache-memory-bytes`) takes what that comes to, and
+still has its share be free when it starts.
+Impact: the second one does not start: "Free memory on device is less than desired GPU memory
+utilization".
 
 Bad:
 
@@ -14,7 +16,8 @@ Good:
     CUDA_VISIBLE_DEVICES=0 vllm serve Qwen/Qwen3-0.6B --port 8001 --gpu-memory-utilization 0.2 &
     CUDA_VISIBLE_DEVICES=0 vllm serve Qwen/Qwen3-8B --port 8002 --gpu-memory-utilization 0.7 &
 
-Fix: shares that add up to at most 0.95, or a card each. Beside `--kv-cache-memory-bytes` too: a share that is no more than what is left.
+Fix: shares that add up to at most 0.95, or a card each. Beside `--kv-cache-memory-bytes` too: a
+share that is no more than what is left.
 Source: vLLM 0.32.0 v1/worker/utils.py (request_memory), v1/worker/gpu_worker.py (init_device).
 """
 
@@ -31,9 +34,10 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every set of engines that name the same card and want more than all of it.
 
-    In a pod the number is among the pod's own cards, and a chart's values make a pod for each: there it says nothing. Of a script those
-    count together that one stretch of it starts, each on a port of its own: two on one port run one after the other. Of a compose file
-    those that one profile starts, with those that every profile does.
+    In a pod the number is among the pod's own cards, and a chart's values make a pod for each:
+    there it says nothing. Of a script those count together that one stretch of it starts, each on a
+    port of its own: two on one port run one after the other. Of a compose file those that one
+    profile starts, with those that every profile does.
     """
     on_card: dict[tuple[str, int, str, str], list[Engine]] = defaultdict(list)
     profiles: dict[str, set[str]] = defaultdict(set)
@@ -64,15 +68,18 @@ def judge(scene: Scene) -> Iterator[Found]:
             argument = last.arguments.get("gpu_memory_utilization")
             yield Found(
                 argument.place if argument is not None else last.place,
-                f"{len(engines)} engines on card {device} want {sum(shares):.0%} of its memory together: the last one does not start",
+                f"{len(engines)} engines on card {device} want {sum(shares):.0%} of its "
+                "memory together: the last one does not start",
                 "shares that add up to 0.95, or a card each",
             )
 
 
 def _beside_a_told_pool(device: str, engines: list[Engine]) -> Iterator[Found]:
-    """The last engine for whose start too much is held: shares of those before it, or anything at all where it states no share itself.
+    """The last engine for whose start too much is held: shares of those before it, or anything at
+    all where it states no share itself.
 
-    What an engine with a told pool holds is not known here, so that a stated share may be right beside it.
+    What an engine with a told pool holds is not known here, so that a stated share may be right
+    beside it.
     """
     held, told, late = 0.0, False, None
     for engine in engines:
@@ -85,15 +92,22 @@ def _beside_a_told_pool(device: str, engines: list[Engine]) -> Iterator[Found]:
     if late is not None:
         yield Found(
             late.place,
-            f"{late.name} wants {_share(late):.0%} of card {device} free when it starts, and others hold a part of it: "
+            f"{late.name} wants {_share(late):.0%} of card {device} free when it starts, "
+            "and others hold a part of it: "
             "--kv-cache-memory-bytes does not change that",
             "a --gpu-memory-utilization that is no more than what the others leave, or a card each",
         )
 
 
 def _on_one_port(engines: list[Engine]) -> bool:
-    """True if two of them say the same port outside a container: they cannot run at the same time."""
-    ports = [given.text for engine in engines if engine.image is None and (given := engine.arguments.get("port")) is not None]
+    """True if two of them say the same port outside a container: they cannot run at the same
+    time.
+    """
+    ports = [
+        given.text
+        for engine in engines
+        if engine.image is None and (given := engine.arguments.get("port")) is not None
+    ]
     return len(set(ports)) < len(ports)
 
 

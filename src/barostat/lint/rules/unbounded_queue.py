@@ -1,8 +1,9 @@
 """The engine's queue has no end.
 
-Meaning: since 0.29 vLLM can answer 503 instead of queueing without bound (`--max-num-queued-reqs`, `--max-num-queued-tokens`); neither is
-set.
-Impact: overload becomes waiting time without end; clients give up and try again, and what they left behind is still computed.
+Meaning: since 0.29 vLLM can answer 503 instead of queueing without bound (`--max-num-queued-reqs`,
+`--max-num-queued-tokens`); neither is set.
+Impact: overload becomes waiting time without end; clients give up and try again, and what they left
+behind is still computed.
 
 Bad:
 
@@ -30,7 +31,11 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         bounded = engine.has("max_num_queued_reqs") or engine.has("max_num_queued_tokens")
         if engine.complete and behaves("queue-limits", engine.version) and not bounded:
-            yield Found(engine.place, "the queue has no end: overload becomes waiting time", "--max-num-queued-reqs")
+            yield Found(
+                engine.place,
+                "the queue has no end: overload becomes waiting time",
+                "--max-num-queued-reqs",
+            )
 
 
 RULE = Rule("unbounded-queue", "a queue without end", judge, "note", "high", "pedant")

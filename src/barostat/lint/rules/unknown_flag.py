@@ -1,8 +1,10 @@
 """An argument that this version of vLLM does not have.
 
-Meaning: the image's version has no such argument: it was removed, or it came with a later version. argparse refuses unknown arguments, so
-the server exits with status 2 before it loads anything. With a tag that moves (`latest`) the newest release is what counts.
-Impact: the pod restarts for ever; in a rollout the old pods keep serving, after a node's loss nothing does.
+Meaning: the image's version has no such argument: it was removed, or it came with a later version.
+argparse refuses unknown arguments, so the server exits with status 2 before it loads anything. With
+a tag that moves (`latest`) the newest release is what counts.
+Impact: the pod restarts for ever; in a rollout the old pods keep serving, after a node's loss
+nothing does.
 
 Bad:
 
@@ -13,7 +15,8 @@ Good:
     docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --kv-offloading-size 4
 
 Fix: take the argument out, or use what replaced it; or run the version that has it.
-Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py, catalog/vllm_arguments.py).
+Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py,
+catalog/vllm_arguments.py).
 """
 
 from __future__ import annotations
@@ -37,13 +40,19 @@ def judge(scene: Scene) -> Iterator[Found]:
         floats = engine.version is None and engine.floating and engine.own_image
         version = _NEWEST if floats else engine.version
         for name, argument in engine.arguments.items():
-            absent = lacking(canonical_name(name.partition(".")[0]), version) if version is not None else None
+            absent = (
+                lacking(canonical_name(name.partition(".")[0]), version)
+                if version is not None
+                else None
+            )
             if absent is None:
                 continue
             newest = floats and engine.image is not None and vllms_own(engine.image.text)
             shown = f"vLLM {version}" if not floats else "the newest vLLM, which this tag brings,"
             shown = shown if newest or not floats else "a new vLLM, which this tag may bring,"
-            when = f"was removed in {absent.gone}" if absent.gone else f"exists since {absent.since}"
+            when = (
+                f"was removed in {absent.gone}" if absent.gone else f"exists since {absent.since}"
+            )
             replaced = f"; {absent.instead} is what replaced it" if absent.instead else ""
             yield Found(
                 argument.place,

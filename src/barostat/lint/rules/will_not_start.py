@@ -1,23 +1,28 @@
 """The engine would not start: what it loads does not fit the card.
 
-Meaning: weights, activations and what lives outside the pool take more than the share of the card's memory, so nothing is left for the KV
-cache; reckoned from the model's architecture, the arguments and the card that the pod asks for.
+Meaning: weights, activations and what lives outside the pool take more than the share of the card's
+memory, so nothing is left for the KV cache; reckoned from the model's architecture, the arguments
+and the card that the pod asks for.
 Impact: the pod restarts for ever, minutes of loading each time.
 
 Bad:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}, containers: [{name: a,
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {nodeSelector: {nvidia.com/gpu.product:
+    NVIDIA-L4}, containers: [{name: a,
       image: "vllm/vllm-openai:v0.32.0", args: ["--model", "meta-llama/Llama-3.1-70B-Instruct"],
       resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
 Good:
 
-    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}, containers: [{name: a,
-      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-0.6B", "--max-model-len", "8192"],
-      resources: {limits: {nvidia.com/gpu: 1}}}]}}
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {nodeSelector: {nvidia.com/gpu.product:
+    NVIDIA-L4}, containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-0.6B", "--max-model-len",
+      "8192"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
-Fix: more cards, a quantized checkpoint, a larger card: `barostat plan` says which of them is enough.
-Source: barostat's planner, held against the sizing code of vLLM and public start-up logs (docs/decisions/memory-model.md).
+Fix: more cards, a quantized checkpoint, a larger card: `barostat plan` says which of them is
+enough.
+Source: barostat's planner, held against the sizing code of vLLM and public start-up logs
+(docs/decisions/memory-model.md).
 """
 
 from __future__ import annotations

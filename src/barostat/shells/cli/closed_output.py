@@ -7,7 +7,9 @@ from typing import TextIO
 
 
 def let_go(stream: TextIO) -> None:
-    """What the stream still holds, and all that comes, goes nowhere: also what the interpreter flushes when it ends."""
+    """What the stream still holds, and all that comes, goes nowhere: also what the interpreter
+    flushes when it ends.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,13 +1,15 @@
-"""What was not given on the command line, from the environment and from files: every flag has its place in each.
+"""What was not given on the command line, from the environment and from files: every flag has its
+place in each.
 
-    command line  >  BAROSTAT_PLAN_GPU  >  BAROSTAT_GPU  >  .barostat.toml of the repository  >  ~/.config/barostat/config.toml
+    command line  >  BAROSTAT_PLAN_GPU  >  BAROSTAT_GPU  >  .barostat.toml of the repository  >
+    ~/.config/barostat/config.toml
 
     gpu = "H100"            # for every verb that has --gpu
     [plan]
     max-model-len = 8192    # for this verb
 
-A repository's file is written by whoever wrote the repository: it says nothing of which cluster is spoken to, and nothing to verbs that
-change or open something.
+A repository's file is written by whoever wrote the repository: it says nothing of which cluster is
+spoken to, and nothing to verbs that change or open something.
 """
 
 from __future__ import annotations
@@ -28,14 +30,31 @@ REPOSITORY_FILE = ".barostat.toml"
 _CLUSTER = ("namespace", "context", "kubeconfig", "selector", "all_namespaces")
 _NOT_OF_A_CLUSTER = ("--bundle", "--log", "--pid")
 _ONLY_YOURS = ("kubeconfig", "context", "exec_gpu_tools", "engine_key_file", "keys")
-_ONLY_YOUR_VERBS = ("mitigate", "rollback", "verify", "incident", "gateway", "twin", "collect", "load", "validate")
+_ONLY_YOUR_VERBS = (
+    "mitigate",
+    "rollback",
+    "verify",
+    "incident",
+    "gateway",
+    "twin",
+    "collect",
+    "load",
+    "validate",
+)
 _NOT_SET = ("help", "version")
-_OTHER_VARIABLES = ("BAROSTAT_TRACEBACK", "BAROSTAT_PACKAGE", "BAROSTAT_CACHE", "BAROSTAT_VLLM_IMAGE")
+_OTHER_VARIABLES = (
+    "BAROSTAT_TRACEBACK",
+    "BAROSTAT_PACKAGE",
+    "BAROSTAT_CACHE",
+    "BAROSTAT_VLLM_IMAGE",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place that values come from. `own`: written by the user. `values`: by flag; `by_verb`: the same for one verb."""
+    """A place that values come from. `own`: written by the user. `values`: by flag; `by_verb`: the
+    same for one verb.
+    """
 
     name: str
     own: bool
@@ -62,7 +81,11 @@ def with_settings(words: Sequence[str], verb: str, top: argparse.ArgumentParser)
     while (more := _subparsers(parser)) is not None and place < len(given) and given[place] in more:
         parser, place = more[given[place]], place + 1
     said = given[: given.index("--")] if "--" in given else given
-    found = [word for setting, action in _applying(parser, verb, said) for word in _as_words(action, setting)]
+    found = [
+        word
+        for setting, action in _applying(parser, verb, said)
+        for word in _as_words(action, setting)
+    ]
     return [*given[:place], *found, *given[place:]] if found else given
 
 
@@ -75,7 +98,8 @@ def settings(verb: str, top: argparse.ArgumentParser) -> list[Setting]:
 
 
 def unread(tops: Mapping[str, argparse.ArgumentParser]) -> list[str]:
-    """What files and the environment say that no verb reads, with where it stands. `tops`: the parser of each verb.
+    """What files and the environment say that no verb reads, with where it stands. `tops`: the
+    parser of each verb.
 
     Errors: InputError as `with_settings`.
     """
@@ -83,16 +107,34 @@ def unread(tops: Mapping[str, argparse.ArgumentParser]) -> list[str]:
     flags = set().union(*by_verb.values())
     found: list[str] = []
     for source in _sources():
-        found += [f"{source.name}: no verb is called {name!r}{_near(name, tops)}" for name in source.by_verb if name not in tops]
         found += [
-            f"{source.name}: no verb has --{_dashed(name)}{_near(_dashed(name), map(_dashed, flags))}"
+            f"{source.name}: no verb is called {name!r}{_near(name, tops)}"
+            for name in source.by_verb
+            if name not in tops
+        ]
+        found += [
+            (
+                f"{source.name}: no verb has "
+                f"--{_dashed(name)}{_near(_dashed(name), map(_dashed, flags))}"
+            )
             for name in source.values
             if name not in flags
         ]
     known = {f"BAROSTAT_{flag}".upper() for flag in flags}
-    known |= {f"BAROSTAT_{_plain(verb)}_{flag}".upper() for verb, names in by_verb.items() for flag in names}
-    variables = [name for name in sorted(os.environ) if name.startswith("BAROSTAT_") and name not in {*known, *_OTHER_VARIABLES}]
-    return [*found, *(f"{name}: no flag has this variable{_near(name, known)}" for name in variables)]
+    known |= {
+        f"BAROSTAT_{_plain(verb)}_{flag}".upper()
+        for verb, names in by_verb.items()
+        for flag in names
+    }
+    variables = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith("BAROSTAT_") and name not in {*known, *_OTHER_VARIABLES}
+    ]
+    return [
+        *found,
+        *(f"{name}: no flag has this variable{_near(name, known)}" for name in variables),
+    ]
 
 
 def _all_names(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -109,12 +151,18 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 def files() -> list[Path]:
     """The files that are read, the stronger one first, whether they are there or not."""
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "barostat" / "config.toml"
+    home = (
+        Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        / "barostat"
+        / "config.toml"
+    )
     return [*([found] if (found := _of_repository()) is not None else []), home]
 
 
 def _of_repository() -> Path | None:
-    """The file of the repository that the current folder is in; without one, that of the folder itself."""
+    """The file of the repository that the current folder is in; without one, that of the folder
+    itself.
+    """
     try:
         here = Path.cwd()
     except OSError:
@@ -146,12 +194,23 @@ def _read(path: Path, *, own: bool) -> Source:
         raise InputError(f"is no TOML: {error}", str(path)) from None
     if not _fits(found):
         raise InputError("is no TOML: a number in it is larger than 64 bits", str(path))
-    verbs = {name: {_plain(key): one for key, one in value.items()} for name, value in found.items() if isinstance(value, dict)}
-    return Source(str(path), own, {_plain(name): value for name, value in found.items() if not isinstance(value, dict)}, verbs)
+    verbs = {
+        name: {_plain(key): one for key, one in value.items()}
+        for name, value in found.items()
+        if isinstance(value, dict)
+    }
+    return Source(
+        str(path),
+        own,
+        {_plain(name): value for name, value in found.items() if not isinstance(value, dict)},
+        verbs,
+    )
 
 
 def _fits(value: Any) -> bool:
-    """True where every whole number is one of TOML's, of 64 bits; Python reads longer ones, and cannot write the longest."""
+    """True where every whole number is one of TOML's, of 64 bits; Python reads longer ones, and
+    cannot write the longest.
+    """
     if isinstance(value, dict):
         return all(map(_fits, value.values()))
     if isinstance(value, list):
@@ -167,13 +226,20 @@ def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _applying(parser: argparse.ArgumentParser, verb: str, said: Sequence[str]) -> Iterator[tuple[Setting, argparse.Action]]:
+def _applying(
+    parser: argparse.ArgumentParser, verb: str, said: Sequence[str]
+) -> Iterator[tuple[Setting, argparse.Action]]:
     """Each flag's configured value, where the command line does not say it or what excludes it."""
     sources = list(_sources())
     environment = any(name.startswith("BAROSTAT_") for name in os.environ)
     if not sources and not environment:
         return
-    flags = {name: action for action in parser._actions if action.option_strings for name in _names(action)}
+    flags = {
+        name: action
+        for action in parser._actions
+        if action.option_strings
+        for name in _names(action)
+    }
     for source in sources:
         _check(source, verb, flags)
     excluded = {
@@ -183,10 +249,17 @@ def _applying(parser: argparse.ArgumentParser, verb: str, said: Sequence[str]) -
         for action in group._group_actions
     }
     elsewhere = any(
-        "://" in word or word in (*_NOT_OF_A_CLUSTER, STDIN) or (verb == "diagnose" and ends_as_recording(word)) for word in said
+        "://" in word
+        or word in (*_NOT_OF_A_CLUSTER, STDIN)
+        or (verb == "diagnose" and ends_as_recording(word))
+        for word in said
     )
     for action in dict.fromkeys(flags.values()):
-        if id(action) in excluded or _is_said(action, said) or (elsewhere and action.dest in _CLUSTER):
+        if (
+            id(action) in excluded
+            or _is_said(action, said)
+            or (elsewhere and action.dest in _CLUSTER)
+        ):
             continue
         found = _value(action, verb, sources)
         if found is not None:
@@ -195,11 +268,19 @@ def _applying(parser: argparse.ArgumentParser, verb: str, said: Sequence[str]) -
 
 def _names(action: argparse.Action) -> list[str]:
     """The flag's long names as a file and the environment write them."""
-    return [_plain(name[2:]) for name in action.option_strings if name.startswith("--") and name[2:] not in _NOT_SET]
+    return [
+        _plain(name[2:])
+        for name in action.option_strings
+        if name.startswith("--") and name[2:] not in _NOT_SET
+    ]
 
 
 def _is_said(action: argparse.Action, said: Sequence[str]) -> bool:
-    return any(word == name or word.startswith(f"{name}=") for word in said for name in action.option_strings)
+    return any(
+        word == name or word.startswith(f"{name}=")
+        for word in said
+        for name in action.option_strings
+    )
 
 
 def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Setting | None:
@@ -209,22 +290,34 @@ def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Set
             if (text := os.environ.get(f"{prefix}{name.upper()}")) is not None:
                 return Setting(f"--{name.replace('_', '-')}", text, f"{prefix}{name.upper()}")
     for source in sources:
-        for table, where in ((source.by_verb.get(verb, {}), f"{source.name} [{verb}]"), (source.values, source.name)):
+        for table, where in (
+            (source.by_verb.get(verb, {}), f"{source.name} [{verb}]"),
+            (source.values, source.name),
+        ):
             for name in names:
-                if name in table and (source.own or (name not in _ONLY_YOURS and verb not in _ONLY_YOUR_VERBS)):
+                if name in table and (
+                    source.own or (name not in _ONLY_YOURS and verb not in _ONLY_YOUR_VERBS)
+                ):
                     return Setting(f"--{name.replace('_', '-')}", table[name], where)
     return None
 
 
 def _check(source: Source, verb: str, flags: Mapping[str, argparse.Action]) -> None:
-    """Errors: InputError for what the verb's own table names and the verb has not, or what a repository may not say."""
+    """Errors: InputError for what the verb's own table names and the verb has not, or what a
+    repository may not say.
+    """
     for name in source.by_verb.get(verb, {}):
         if name not in flags:
             close = difflib.get_close_matches(name, flags, n=1)
             hint = f"; did you mean {close[0].replace('_', '-')}?" if close else ""
-            raise InputError(f"{verb} has no --{name.replace('_', '-')}{hint}", f"{source.name} [{verb}]")
+            raise InputError(
+                f"{verb} has no --{name.replace('_', '-')}{hint}", f"{source.name} [{verb}]"
+            )
         if not source.own and (name in _ONLY_YOURS or verb in _ONLY_YOUR_VERBS):
-            told = "is not taken from a repository's file, which others write: put it into ~/.config/barostat/config.toml"
+            told = (
+                "is not taken from a repository's file, which others write: put it into "
+                "~/.config/barostat/config.toml"
+            )
             raise InputError(told, f"{source.name} [{verb}] {name}")
 
 
@@ -236,10 +329,16 @@ def _as_words(action: argparse.Action, setting: Setting) -> list[str]:
     if action.nargs == 0:
         text = str(setting.value).lower()
         if text not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
-            raise InputError(f"{setting.value!r} is neither true nor false", f"{setting.source}: {setting.flag}")
+            raise InputError(
+                f"{setting.value!r} is neither true nor false", f"{setting.source}: {setting.flag}"
+            )
         if text in ("true", "1", "yes", "on"):
             return [setting.flag]
-        return [f"--no-{setting.flag[2:]}"] if f"--no-{setting.flag[2:]}" in action.option_strings else []
+        return (
+            [f"--no-{setting.flag[2:]}"]
+            if f"--no-{setting.flag[2:]}" in action.option_strings
+            else []
+        )
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     return [f"{setting.flag}={value}" for value in values]
 

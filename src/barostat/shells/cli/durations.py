@@ -17,7 +17,11 @@ SHORTEST_INTERVAL_S = 0.1
 def _total_s(text: str) -> float | None:
     """What is written, None where it is no duration."""
     parts = list(_PART.finditer(text.strip()))
-    if not parts or "".join(part[0] for part in parts) != text.strip() or (len(parts) > 1 and any(not part[2] for part in parts)):
+    if (
+        not parts
+        or "".join(part[0] for part in parts) != text.strip()
+        or (len(parts) > 1 and any(not part[2] for part in parts))
+    ):
         return None
     return sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
 
@@ -31,13 +35,15 @@ def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 30s, 2m or 500ms")
     if total_s > longest_s:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is longer than {'a week' if longest_s == LONGEST_S else f'{longest_s / 86_400:.0f} days'}"
+            f"{text!r} is longer than "
+            f"{'a week' if longest_s == LONGEST_S else f'{longest_s / 86_400:.0f} days'}"
         )
     return total_s
 
 
 def seconds(text: str) -> float:
-    """A number of seconds, or a duration with its unit: 0.03 and 30ms are the same. Who asks for it bounds it.
+    """A number of seconds, or a duration with its unit: 0.03 and 30ms are the same. Who asks for it
+    bounds it.
 
     Errors: argparse.ArgumentTypeError.
     """
@@ -68,7 +74,9 @@ def past_span(text: str) -> float:
     """
     span_s = parse_duration(text, LONGEST_PAST_S)
     if span_s < 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is less than an hour; such a time is looked at with --from and --to")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is less than an hour; such a time is looked at with --from and --to"
+        )
     return span_s
 
 
@@ -95,4 +103,11 @@ def brief(duration_s: float) -> str:
 def add_interval(parser: argparse._ActionsContainer) -> None:
     """Add `--interval`: how long between two looks at an engine."""
     told = f"time between scrapes (default {INTERVAL_S:g}s)"
-    parser.add_argument("--interval", dest="interval_s", type=interval, default=INTERVAL_S, metavar="TIME", help=told)
+    parser.add_argument(
+        "--interval",
+        dest="interval_s",
+        type=interval,
+        default=INTERVAL_S,
+        metavar="TIME",
+        help=told,
+    )

@@ -1,4 +1,6 @@
-"""The flags that every verb takes, in any place before `--`: how much is said beside the result, and whether in colour."""
+"""The flags that every verb takes, in any place before `--`: how much is said beside the result,
+and whether in colour.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add them to the parser and to every one within it."""
     group = parser.add_argument_group("everywhere")
     for names, told in (
-        (("-v", "--verbose"), "say on stderr what is asked of whom, and where barostat itself fails, in which line"),
+        (
+            ("-v", "--verbose"),
+            "say on stderr what is asked of whom, and where barostat itself fails, in which line",
+        ),
         (("--quiet",), "nothing on stderr but errors and questions"),
         (("--no-color",), "plain text (also the NO_COLOR variable)"),
     ):

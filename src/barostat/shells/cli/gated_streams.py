@@ -1,7 +1,9 @@
-"""What the command line prints goes through one gate: text from outside is seen, and drives no terminal.
+"""What the command line prints goes through one gate: text from outside is seen, and drives no
+terminal.
 
-The gate stands in stdout and stderr themselves, so that a renderer, argparse and a log line go through it whether they think of it or not.
-What Barostat draws itself (colours, a line in place) takes the way around by name: `own`.
+The gate stands in stdout and stderr themselves, so that a renderer, argparse and a log line go
+through it whether they think of it or not. What Barostat draws itself (colours, a line in place)
+takes the way around by name: `own`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ _ERRORS = "barostat.visible"
 
 
 class Gate:
-    """A stream that shows each acting character; all else is the real stream's. `failed`: what became of a write (argparse hides it)."""
+    """A stream that shows each acting character; all else is the real stream's. `failed`: what
+    became of a write (argparse hides it).
+    """
 
     def __init__(self, real: TextIO) -> None:
         self.real = real
@@ -44,7 +48,9 @@ class Gate:
 
 @contextmanager
 def gated() -> Iterator[None]:
-    """Within, stdout and stderr are gated, and a sign that the locale does not have is written out as JSON would."""
+    """Within, stdout and stderr are gated, and a sign that the locale does not have is written out
+    as JSON would.
+    """
     codecs.register_error(_ERRORS, _written_out)
     before = sys.stdout, sys.stderr
     for real in before:
@@ -58,7 +64,9 @@ def gated() -> Iterator[None]:
 
 
 def own(stream: TextIO) -> TextIO:
-    """The stream itself, for what Barostat draws; text from outside in it has been through `visible` before."""
+    """The stream itself, for what Barostat draws; text from outside in it has been through
+    `visible` before.
+    """
     return stream.real if isinstance(stream, Gate) else stream
 
 
@@ -66,4 +74,6 @@ def _written_out(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)), error.end
+    return "".join(
+        f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)
+    ), error.end

@@ -20,7 +20,9 @@ class OnceAction(argparse.Action):
         """Errors: argparse's, for a repeat and for no text."""
         former = getattr(namespace, self.dest, None)
         if former:
-            raise argparse.ArgumentError(self, f"one change at a time: {former} and {values} were asked for")
+            raise argparse.ArgumentError(
+                self, f"one change at a time: {former} and {values} were asked for"
+            )
         if not str(values).strip():
             raise argparse.ArgumentError(self, "nothing is named")
         setattr(namespace, self.dest, values)

@@ -1,4 +1,6 @@
-"""Instants as people write them: 02:00, yesterday 02:00, 2026-11-23 02:00, RFC 3339, 90m ago, unix seconds."""
+"""Instants as people write them: 02:00, yesterday 02:00, 2026-11-23 02:00, RFC 3339, 90m ago, unix
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ HINT = "write 02:00, yesterday 02:00, 2026-11-23T02:00Z or 90m ago"
 
 
 def parse_instant(text: str, now: float) -> float:
-    """The instant in unix seconds. A clock time is the last one that has passed, and a time without a zone is this machine's.
+    """The instant in unix seconds. A clock time is the last one that has passed, and a time without
+    a zone is this machine's.
 
     Errors: argparse.ArgumentTypeError for what is no instant, or lies in the future.
     """
@@ -29,7 +32,8 @@ def parse_instant(text: str, now: float) -> float:
 
 
 def parse_start(text: str, end: float, now: float) -> float:
-    """Where a range begins: as `parse_instant`, but a clock time without a day is the last one before the range's end.
+    """Where a range begins: as `parse_instant`, but a clock time without a day is the last one
+    before the range's end.
 
     Errors: argparse.ArgumentTypeError.
     """
@@ -49,11 +53,14 @@ def _parsed(given: str, now: float) -> float | None:
             return None
     given, zone = _zoned(given)
     here = datetime.fromtimestamp(now, zone)
-    # Without a zone until the end: which offset from UTC holds then is the zone's to say, and it need not be today's.
+    # Without a zone until the end: which offset from UTC holds then is the zone's to say, and it
+    # need not be today's.
     try:
         if clock := _CLOCK.fullmatch(given):
             day, hour, minute, second = clock.groups()
-            at = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+            at = here.replace(
+                hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0
+            )
             if day == "yesterday":
                 return _last(at - timedelta(days=1), now)
             found = _last(at, now)
@@ -65,16 +72,24 @@ def _parsed(given: str, now: float) -> float | None:
 
 
 def _zoned(given: str) -> tuple[str, tzinfo | None]:
-    """The text without the zone's name behind it, and that zone: UTC, or one of this machine's two, as reports print them."""
+    """The text without the zone's name behind it, and that zone: UTC, or one of this machine's two,
+    as reports print them.
+    """
     named = re.fullmatch(r"(.*[\d:])\s*([A-Za-z]+)", given)
     if named is None:
         return given, None
-    offsets_s = {**dict.fromkeys(("Z", "UTC", "GMT"), 0), time.tzname[0]: -time.timezone, time.tzname[1]: -time.altzone}
+    offsets_s = {
+        **dict.fromkeys(("Z", "UTC", "GMT"), 0),
+        time.tzname[0]: -time.timezone,
+        time.tzname[1]: -time.altzone,
+    }
     offset_s = offsets_s.get(named[2], offsets_s.get(named[2].upper()))
     return (given, None) if offset_s is None else (named[1], timezone(timedelta(seconds=offset_s)))
 
 
 def _last(clock: datetime, now: float) -> float:
-    """That time of day here; where clocks are set back it is there twice, and the later one is meant if it has passed."""
+    """That time of day here; where clocks are set back it is there twice, and the later one is
+    meant if it has passed.
+    """
     once, again = (clock.replace(fold=fold).timestamp() for fold in (0, 1))
     return max((at for at in (once, again) if at <= now), default=once)

@@ -1,7 +1,7 @@
 """The command line: verbs, exit codes, and one clear sentence for everything that can go wrong.
 
-Only argparse is imported here; a verb is loaded when it is named, and its own imports happen when it runs, so that `--help` and small
-runs answer at once.
+Only argparse is imported here; a verb is loaded when it is named, and its own imports happen when
+it runs, so that `--help` and small runs answer at once.
 """
 
 from __future__ import annotations
@@ -51,12 +51,31 @@ VERBS = {
 }
 """Each verb and the room that it is in: `shells/cli/ROOM/VERB.py`."""
 
-_NO_SUCH_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EINVAL)
+_NO_SUCH_PATH = (
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EINVAL,
+)
 _SHOWN_CHARS = 200
 _MOST_FLAGS = 1_000
 _UNKNOWN = "unrecognized arguments: "
 
-OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = 0, 1, 2, 3, 4, 5, 70, 130, 141
+OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    70,
+    130,
+    141,
+)
 
 EPILOG = """\
 examples:
@@ -95,7 +114,9 @@ class _Help(argparse.RawDescriptionHelpFormatter):
             return super()._fill_text(text, width, indent)
         import textwrap  # only where help is asked for
 
-        return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        return textwrap.fill(
+            text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -112,41 +133,76 @@ class _Parser(argparse.ArgumentParser):
             named = _only_verb(self)
             message += _meant(message.removeprefix(_UNKNOWN), named)
         message += _choices(message, self)
-        self.exit(USAGE, f"{named.prog}: {_without_secrets(message)} ({named.prog} --help shows how)\n")
+        self.exit(
+            USAGE, f"{named.prog}: {_without_secrets(message)} ({named.prog} --help shows how)\n"
+        )
 
 
 def _without_secrets(message: str) -> str:
-    from barostat.core.redaction.credentials import clean  # only where something failed: it costs a start some milliseconds
+    from barostat.core.redaction.credentials import (
+        clean,
+    )  # only where something failed: it costs a start some milliseconds
 
     return clean(message)
 
 
 def _choices(message: str, parser: argparse.ArgumentParser) -> str:
-    """What a missing word may be, as the end of a sentence, where it is one of a few that its name does not tell."""
+    """What a missing word may be, as the end of a sentence, where it is one of a few that its name
+    does not tell.
+    """
     missing = message.partition("arguments are required: ")[2].split(", ")
-    found = next((action for action in parser._actions if action.metavar == missing[0].upper() == missing[0] and action.choices), None)
-    return f" ({', '.join(map(str, found.choices))})" if found is not None and found.choices is not None else ""
+    found = next(
+        (
+            action
+            for action in parser._actions
+            if action.metavar == missing[0].upper() == missing[0] and action.choices
+        ),
+        None,
+    )
+    return (
+        f" ({', '.join(map(str, found.choices))})"
+        if found is not None and found.choices is not None
+        else ""
+    )
 
 
 def _only_verb(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser of the verb, where there is but one: argparse tells the outermost what none of the inner ones knows."""
+    """The parser of the verb, where there is but one: argparse tells the outermost what none of the
+    inner ones knows.
+    """
     found = _inner(parser)
     return found[0] if len(found) == 1 else parser
 
 
 def _inner(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    return [one for action in parser._actions if isinstance(action, argparse._SubParsersAction) for one in action.choices.values()]
+    return [
+        one
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for one in action.choices.values()
+    ]
 
 
 def _meant(words: str, parser: argparse.ArgumentParser) -> str:
-    """The flags that the unknown ones are close to, as the end of a sentence; empty where there are none."""
+    """The flags that the unknown ones are close to, as the end of a sentence; empty where there are
+    none.
+    """
     import difflib
 
-    flags = [flag for one in (parser, *_inner(parser)) for action in one._actions for flag in action.option_strings]
+    flags = [
+        flag
+        for one in (parser, *_inner(parser))
+        for action in one._actions
+        for flag in action.option_strings
+    ]
     given = [word.partition("=")[0] for word in words.split() if word.startswith("--")]
     if "--json" in given and "--output" in flags:
         return "; did you mean -o json?"
-    close = [found[0] for word in given if (found := difflib.get_close_matches(word, flags, n=1, cutoff=0.7))]
+    close = [
+        found[0]
+        for word in given
+        if (found := difflib.get_close_matches(word, flags, n=1, cutoff=0.7))
+    ]
     return f"; did you mean {' and '.join(dict.fromkeys(close))}?" if close else ""
 
 
@@ -154,7 +210,9 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The argument parser with every verb, or with the one that is asked for."""
     top = _Parser(
         prog="barostat",
-        description="Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do.",
+        description=(
+            "Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do."
+        ),
         epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"barostat {__version__}")
@@ -167,7 +225,9 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code. Never raises but for argparse's own SystemExit (status 2, or 0 for --help)."""
+    """Run one command and answer its exit code. Never raises but for argparse's own SystemExit
+    (status 2, or 0 for --help).
+    """
     _never_without_streams()
     with gated():
         try:
@@ -211,10 +271,14 @@ def _check_flags(words: Sequence[str]) -> None:
     ours = words[: words.index("--")] if "--" in words else words
     flags = sum(word.startswith("-") for word in ours)
     if flags > _MOST_FLAGS:
-        raise InputError(f"{flags:,} flags are more than any verb has; at most {_MOST_FLAGS:,} are read")
+        raise InputError(
+            f"{flags:,} flags are more than any verb has; at most {_MOST_FLAGS:,} are read"
+        )
 
 
-def _configured(words: Sequence[str], verb: str | None, top: argparse.ArgumentParser) -> Sequence[str]:
+def _configured(
+    words: Sequence[str], verb: str | None, top: argparse.ArgumentParser
+) -> Sequence[str]:
     """The words with what files and the environment add.
 
     Errors: InputError for a configuration that says what no verb can do.
@@ -227,7 +291,9 @@ def _configured(words: Sequence[str], verb: str | None, top: argparse.ArgumentPa
 
 
 def _too_early(words: Sequence[str]) -> str:
-    """What to say where a flag and its value stand before the verb; empty where no verb comes after them."""
+    """What to say where a flag and its value stand before the verb; empty where no verb comes after
+    them.
+    """
     place = next((place for place, word in enumerate(words) if word in VERBS), 0)
     if not place or not words[0].startswith("-"):
         return ""
@@ -239,7 +305,11 @@ def _no_verb(word: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(word, VERBS, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}" if close else f"a target comes after a verb: barostat diagnose {word}"
+    hint = (
+        f"did you mean {' or '.join(close)}"
+        if close
+        else f"a target comes after a verb: barostat diagnose {word}"
+    )
     return f"no verb is called {word!r}; {hint}? (barostat --help lists them)"
 
 
@@ -264,7 +334,9 @@ def _flushed(code: int) -> int:
 
 
 def _failed(error: OSError) -> int:
-    """The code for what the machine refused: a path that cannot be is the caller's, a full disk the outside's, the rest is ours."""
+    """The code for what the machine refused: a path that cannot be is the caller's, a full disk the
+    outside's, the rest is ours.
+    """
     if error.errno == errno.ENOSPC:
         if getattr(sys.stdout, "failed", None) is error:
             return OUTSIDE  # said when the rest is flushed
@@ -287,7 +359,8 @@ def _bug(error: Exception) -> int:
     if os.environ.get("BAROSTAT_TRACEBACK"):
         raise error
     return _say(
-        f"this is a bug in barostat {__version__} ({type(error).__name__}: {error}); run again with BAROSTAT_TRACEBACK=1 and report it",
+        f"this is a bug in barostat {__version__} ({type(error).__name__}: {error}); run "
+        "again with BAROSTAT_TRACEBACK=1 and report it",
         BUG,
     )
 

@@ -1,4 +1,6 @@
-"""Rows in columns for a terminal or a file: measured as a terminal shows them, whole, and without padding at the ends of lines."""
+"""Rows in columns for a terminal or a file: measured as a terminal shows them, whole, and without
+padding at the ends of lines.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ _WIDER_THAN_ANY = 100_000
 _PADDING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
-def aligned(rows: Iterable[Sequence[str]], *, right: Container[int] = (), lead: str = "") -> list[str]:
-    """The rows as lines, two blanks between columns; those of `right` end where their longest ends. No cell is cut or wrapped."""
+def aligned(
+    rows: Iterable[Sequence[str]], *, right: Container[int] = (), lead: str = ""
+) -> list[str]:
+    """The rows as lines, two blanks between columns; those of `right` end where their longest ends.
+    No cell is cut or wrapped.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -27,12 +33,16 @@ def aligned(rows: Iterable[Sequence[str]], *, right: Container[int] = (), lead: 
     for row in zip(*columns, strict=True):
         table.add_row(*(Text(cell) for cell in row))
     written = StringIO()
-    Console(file=written, width=_WIDER_THAN_ANY, color_system=None, markup=False, emoji=False).print(table)
+    Console(
+        file=written, width=_WIDER_THAN_ANY, color_system=None, markup=False, emoji=False
+    ).print(table)
     return [(lead + line).rstrip() for line in written.getvalue().splitlines()]
 
 
 class Unpadded(TextIOBase):
-    """A file that gets what is written without padding at the ends of lines, as long as it is no terminal."""
+    """A file that gets what is written without padding at the ends of lines, as long as it is no
+    terminal.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file

@@ -1,4 +1,6 @@
-"""The version of the JSON contract: of every document that a verb prints. Apart from the reports, so that one loads no other."""
+"""The version of the JSON contract: of every document that a verb prints. Apart from the reports,
+so that one loads no other.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""The pages of causes, symptoms, levers, alerts and of the rules of `barostat check`: each is its module's docstring."""
+"""The pages of causes, symptoms, levers, alerts and of the rules of `barostat check`: each is its
+module's docstring.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,12 +33,25 @@ class Page:
 
 @cache
 def pages() -> Mapping[str, Page]:
-    """Every page by name: causes by rank, then symptoms, levers, alerts and rules by name; of two with one name the rule gives way."""
+    """Every page by name: causes by rank, then symptoms, levers, alerts and rules by name; of two
+    with one name the rule gives way.
+    """
     found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
-    found += [Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge)) for symptom in symptoms()]
-    found += [Page(lever.name, "lever", lever.title, _docstring(lever.propose)) for lever in levers()]
     found += [
-        Page(alert.name, "alert", alert.title, f"{_docstring(alert.expression)}\nHealthy: {said_of(alert.name)}") for alert in alerts()
+        Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge))
+        for symptom in symptoms()
+    ]
+    found += [
+        Page(lever.name, "lever", lever.title, _docstring(lever.propose)) for lever in levers()
+    ]
+    found += [
+        Page(
+            alert.name,
+            "alert",
+            alert.title,
+            f"{_docstring(alert.expression)}\nHealthy: {said_of(alert.name)}",
+        )
+        for alert in alerts()
     ]
     checked = [Page(rule.name, "rule", rule.title, _docstring(rule.judge)) for rule in rules()]
     return {page.name: page for page in [*checked, *found]}
@@ -43,7 +59,15 @@ def pages() -> Mapping[str, Page]:
 
 def nearest(name: str, known: Mapping[str, Page]) -> list[str]:
     """Up to three names that look like this one."""
-    return difflib.get_close_matches(name, known, n=3, cutoff=0.6) or [other for other in known if name in other][:3]
+    return (
+        difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        or [other for other in known if name in other][:3]
+    )
+
+
+def summary(page: str) -> str:
+    """The page's first paragraph, on one line: up to a blank line or the first section."""
+    return " ".join(re.split(r"\n\n|\n(?=[A-Z][a-z]+(?: [a-z]+)?: )", page, maxsplit=1)[0].split())
 
 
 def _docstring(rule: object) -> str:

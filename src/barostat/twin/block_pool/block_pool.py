@@ -1,13 +1,16 @@
-"""The free blocks in the order in which they are reused, and which of them still hold a known prefix.
+"""The free blocks in the order in which they are reused, and which of them still hold a known
+prefix.
 
     head                                                          tail
     | unhashed: last freed first (LIFO) | hashed: first freed first |       get: from the head; a hashed block loses its prefix
       ^ freed without a hash              ^ hit: taken out of the middle  ^ freed with a hash
 
-Since unhashed blocks join only at the head and hashed ones only at the tail, the two parts never mix. The unhashed part is kept
-as a stack, the hashed part as a queue in which a block taken out of the middle leaves a stale entry behind: its earliest.
+Since unhashed blocks join only at the head and hashed ones only at the tail, the two parts never
+mix. The unhashed part is kept as a stack, the hashed part as a queue in which a block taken out of
+the middle leaves a stale entry behind: its earliest.
 
-Source: vLLM 0.32.0, BlockPool and FreeKVCacheBlockQueue; before 0.23.0 every freed block joined at the tail.
+Source: vLLM 0.32.0, BlockPool and FreeKVCacheBlockQueue; before 0.23.0 every freed block joined at
+the tail.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ NULL_BLOCK = 0
 
 
 class BlockPool:
-    """Blocks 1 to kv_blocks-1 (block 0 is the null block), who holds them and what they are known to hold."""
+    """Blocks 1 to kv_blocks-1 (block 0 is the null block), who holds them and what they are known
+    to hold.
+    """
 
     def __init__(self, kv_blocks: int, *, unhashed_first: bool = True) -> None:
         self.kv_blocks = kv_blocks
@@ -34,7 +39,9 @@ class BlockPool:
         self._by_key: dict[int, int | dict[int, None]] = {}
 
     def get(self, count: int) -> list[int]:
-        """That many blocks from the head of the free list; each forgets what it held. The caller has checked that they are there."""
+        """That many blocks from the head of the free list; each forgets what it held. The caller
+        has checked that they are there.
+        """
         stack, keys, holders = self._stack, self._key_of, self._holders
         if count <= len(stack):
             split = len(stack) - count
@@ -112,7 +119,9 @@ class BlockPool:
             self._by_key[key] = {found: None, block: None}
 
     def find(self, key: int) -> int | None:
-        """The block that holds that prefix; the earliest registered of several; None where none does."""
+        """The block that holds that prefix; the earliest registered of several; None where none
+        does.
+        """
         found = self._by_key.get(key)
         return next(iter(found)) if isinstance(found, dict) else found
 

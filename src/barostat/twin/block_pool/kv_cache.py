@@ -1,7 +1,8 @@
-"""Blocks for requests: whether they fit, which are taken, which are given back, and which become findable for others.
+"""Blocks for requests: whether they fit, which are taken, which are given back, and which become
+findable for others.
 
-Source: vLLM 0.32.0, KVCacheManager.allocate_slots, SingleTypeKVCacheManager, SlidingWindowManager, ChunkedLocalAttentionManager and
-MambaManager.
+Source: vLLM 0.32.0, KVCacheManager.allocate_slots, SingleTypeKVCacheManager, SlidingWindowManager,
+ChunkedLocalAttentionManager and MambaManager.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ class KvCache:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.pool = BlockPool(settings.kv_blocks, unhashed_first=settings.behaviour.unhashed_reused_first)
+        self.pool = BlockPool(
+            settings.kv_blocks, unhashed_first=settings.behaviour.unhashed_reused_first
+        )
         self._lookup = PrefixLookup(settings, self.pool)
         self._groups = tuple(enumerate(settings.groups))
         self._caps = tuple(settings.admission_cap_blocks(group) for group in settings.groups)
-        self._scales = tuple(group.block_tokens // settings.hash_tokens for group in settings.groups)
+        self._scales = tuple(
+            group.block_tokens // settings.hash_tokens for group in settings.groups
+        )
         self._count = len(settings.groups)
         self._windows = not all(group.is_full for group in settings.groups)
         self._states = any(group.state for group in settings.groups)
@@ -48,7 +53,9 @@ class KvCache:
         return hit
 
     def admit(self, request: Request, new_tokens: int, hit: Hit, watermark_blocks: int) -> bool:
-        """True, and the request holds its hit and room for its first chunk; False, and nothing has changed, where they do not fit."""
+        """True, and the request holds its hit and room for its first chunk; False, and nothing has
+        changed, where they do not fit.
+        """
         settings = self.settings
         if settings.reserve_full_isl:
             whole = min(request.tokens, settings.max_model_len)
@@ -64,7 +71,8 @@ class KvCache:
         return True
 
     def extend(self, request: Request, new_tokens: int) -> bool:
-        """True, and the running request has room for that many more tokens; False where the pool lacks it.
+        """True, and the running request has room for that many more tokens; False where the pool
+        lacks it.
 
         Either way what has left its windows is free.
         """
@@ -73,9 +81,15 @@ class KvCache:
         reached = request.computed_tokens + new_tokens
         slots = min(reached, self.settings.max_model_len)
         if self._states:
-            need = sum(self._more(group, slots, len(request.blocks[index])) for index, group in self._groups)
+            need = sum(
+                self._more(group, slots, len(request.blocks[index]))
+                for index, group in self._groups
+            )
         else:
-            need = sum(max(0, ceil_div(slots, group.block_tokens) - len(request.blocks[index])) for index, group in self._groups)
+            need = sum(
+                max(0, ceil_div(slots, group.block_tokens) - len(request.blocks[index]))
+                for index, group in self._groups
+            )
         if need > self.pool.free_blocks:
             return False
         if need:
@@ -84,15 +98,21 @@ class KvCache:
         return True
 
     def _need(self, tokens: int, hit: Hit, *, capped: bool) -> int:
-        """Free blocks that it takes to hold `tokens`: new ones, and those of the hit that nobody holds."""
+        """Free blocks that it takes to hold `tokens`: new ones, and those of the hit that nobody
+        holds.
+        """
         total = 0
         for index, group in self._groups:
             if group.state:
                 cached = hit.blocks[index]
                 if cached and self.pool.key_of(cached[-1]) in self._new_states:
-                    return self.settings.kv_blocks + 1  # its state is computed in this very step: the next one can read it
+                    return (
+                        self.settings.kv_blocks + 1
+                    )  # its state is computed in this very step: the next one can read it
                 if group.state == "align":
-                    total += self._more(group, tokens, len(cached)) + sum(map(self.pool.is_free, cached))
+                    total += self._more(group, tokens, len(cached)) + sum(
+                        map(self.pool.is_free, cached)
+                    )
                     continue
             required = ceil_div(tokens, group.block_tokens)
             cap = self._caps[index]
@@ -129,7 +149,9 @@ class KvCache:
                 table.extend(self.pool.get(more))
 
     def _slide(self, request: Request) -> None:
-        """What lies before each window is free. Tokens in flight still read theirs, in the versions that wait for them."""
+        """What lies before each window is free. Tokens in flight still read theirs, in the versions
+        that wait for them.
+        """
         processed = request.computed_tokens
         if self.settings.behaviour.window_freed_when_processed:
             processed -= request.in_flight_tokens
@@ -172,13 +194,19 @@ class KvCache:
             request.hashed_blocks[index] = full
 
     def _still_there(self, request: Request, index: int, tokens: int) -> None:
-        """The state at which a repeat of the prompt would resume counts as new as long as its request is not past it.
+        """The state at which a repeat of the prompt would resume counts as new as long as its
+        request is not past it.
 
         Source: vLLM 0.32.0, MambaManager._cache_partial_tail_block, where whole blocks are hashed.
         """
         size = self.settings.groups[index].block_tokens
         place = tokens // size - 1
-        if tokens <= 0 or tokens % size or tokens != (request.prompt_tokens - 1) // size * size or place >= len(request.blocks[index]):
+        if (
+            tokens <= 0
+            or tokens % size
+            or tokens != (request.prompt_tokens - 1) // size * size
+            or place >= len(request.blocks[index])
+        ):
             return
         block = request.blocks[index][place]
         if block == NULL_BLOCK:
@@ -188,10 +216,16 @@ class KvCache:
             self.pool.register(block, key)
         self._new_states.add(key)
 
-    def _reachable(self, request: Request, group: KvGroup, start: int, end: int) -> list[bool] | None:
-        """Which blocks start..end a later request could resume at; None for all. A window keeps only the tails that end where a
-        repeat of this prompt, or a prompt that shares what other groups still have, would start to compute; a state only the last block."""
-        if (group.window_tokens is None and not group.state) or not self.settings.behaviour.sparse_window_cache:
+    def _reachable(
+        self, request: Request, group: KvGroup, start: int, end: int
+    ) -> list[bool] | None:
+        """Which blocks start..end a later request could resume at; None for all. A window keeps
+        only the tails that end where a repeat of this prompt, or a prompt that shares what other
+        groups still have, would start to compute; a state only the last block.
+        """
+        if (
+            group.window_tokens is None and not group.state
+        ) or not self.settings.behaviour.sparse_window_cache:
             return None
         size, aligned = group.block_tokens, self.settings.aligned_tokens
         needed = 1 if group.window_tokens is None else ceil_div(group.window_tokens - 1, size)

@@ -1,8 +1,9 @@
 """The longest prefix of a request that every group still holds in the pool.
 
-Full attention needs every block from the start (scan from the left); a sliding window needs only the blocks that the window
-reaches back over (scan from the right), local chunks those of the last chunk, a state one block. Groups of one kind are looked up
-together, full attention first; each may only shorten what the others found, until all agree.
+Full attention needs every block from the start (scan from the left); a sliding window needs only
+the blocks that the window reaches back over (scan from the right), local chunks those of the last
+chunk, a state one block. Groups of one kind are looked up together, full attention first; each may
+only shorten what the others found, until all agree.
 
 Source: vLLM 0.32.0, HybridKVCacheCoordinator, FullAttentionManager, SlidingWindowManager,
 ChunkedLocalAttentionManager and MambaManager (find_longest_cache_hit).
@@ -22,9 +23,11 @@ Find = Callable[[int, tuple[int, ...]], list[int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What of a request is cached: its blocks per group (0 where a window does not need one), and how many tokens they cover.
+    """What of a request is cached: its blocks per group (0 where a window does not need one), and
+    how many tokens they cover.
 
-    `boundary_tokens` is where a longer prefix ends that some group still has and another has not; 0 for none.
+    `boundary_tokens` is where a longer prefix ends that some group still has and another has not; 0
+    for none.
     """
 
     blocks: tuple[list[int], ...]
@@ -61,11 +64,15 @@ class PrefixLookup:
         self._groups = len(settings.groups)
         self._hash_tokens = settings.hash_tokens
         self._aligned_tokens = settings.aligned_tokens
-        self._one_pass = len(self._kinds) == 1 or (len(self._kinds) == 2 and self._kinds[0].group.is_full)
+        self._one_pass = len(self._kinds) == 1 or (
+            len(self._kinds) == 2 and self._kinds[0].group.is_full
+        )
         self.nothing = Hit(tuple([] for _ in settings.groups), 0)
 
     def longest(self, key: Callable[[int], int], limit_tokens: int) -> Hit:
-        """The longest cached prefix of at most `limit_tokens`. `key(i)`: content key of hash block i."""
+        """The longest cached prefix of at most `limit_tokens`. `key(i)`: content key of hash block
+        i.
+        """
         hit = limit_tokens
         longest = 0
         blocks: list[list[int]] = [[] for _ in range(self._groups)]
@@ -97,11 +104,20 @@ class PrefixLookup:
 
     def _found(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
         if kind.group.chunk_tokens is not None:
-            start = limit_tokens // kind.group.chunk_tokens * kind.group.chunk_tokens // kind.group.block_tokens
+            start = (
+                limit_tokens
+                // kind.group.chunk_tokens
+                * kind.group.chunk_tokens
+                // kind.group.block_tokens
+            )
             return self._from_left(kind, key, limit_tokens, start)
         if kind.group.state:
             return self._last(kind, key, limit_tokens)
-        return self._from_left(kind, key, limit_tokens) if kind.group.is_full else self._from_right(kind, key, limit_tokens)
+        return (
+            self._from_left(kind, key, limit_tokens)
+            if kind.group.is_full
+            else self._from_right(kind, key, limit_tokens)
+        )
 
     def _last(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
         """The latest state that is still there: one block, and nothing before it."""
@@ -122,8 +138,12 @@ class PrefixLookup:
             found.append(block)
         return found
 
-    def _from_left(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int, start: int = 0) -> list[list[int]]:
-        """Blocks from `start` on as long as they are there; what lies before is not looked at any more."""
+    def _from_left(
+        self, kind: _Kind, key: Callable[[int], int], limit_tokens: int, start: int = 0
+    ) -> list[list[int]]:
+        """Blocks from `start` on as long as they are there; what lies before is not looked at any
+        more.
+        """
         tables: list[list[int]] = [[NULL_BLOCK] * start for _ in kind.ids]
         for index in range(start, limit_tokens // kind.group.block_tokens):
             found = self._find(kind, key, index)
@@ -133,7 +153,9 @@ class PrefixLookup:
                 table.append(block)
         return tables
 
-    def _from_right(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
+    def _from_right(
+        self, kind: _Kind, key: Callable[[int], int], limit_tokens: int
+    ) -> list[list[int]]:
         size = kind.group.block_tokens
         needed = ceil_div((kind.group.window_tokens or 1) - 1, size)
         count = limit_tokens // size

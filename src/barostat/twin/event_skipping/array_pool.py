@@ -1,7 +1,8 @@
 """The block pool with whole tables at a time: what BlockPool does, on arrays.
 
-The hashed part of the free list is an array of entries; a block's live entry is the one whose position it remembers, so that taking a
-block out of the middle is forgetting that position, and entries that nobody remembers are skipped at the head.
+The hashed part of the free list is an array of entries; a block's live entry is the one whose
+position it remembers, so that taking a block out of the middle is forgetting that position, and
+entries that nobody remembers are skipped at the head.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _NONE = -1
 
 
 class ArrayPool:
-    """Blocks 1 to kv_blocks-1, who holds them, and under which key each is found. Keys are whole numbers from 0 on, dense."""
+    """Blocks 1 to kv_blocks-1, who holds them, and under which key each is found. Keys are whole
+    numbers from 0 on, dense.
+    """
 
     def __init__(self, kv_blocks: int) -> None:
         self.free = kv_blocks - 1
@@ -27,7 +30,9 @@ class ArrayPool:
         self._holders = np.zeros(kv_blocks, dtype=np.int64)
         self._key_of = np.full(kv_blocks, _NONE, dtype=np.int64)
         self._block_of = np.full(1 << 16, _NONE, dtype=np.int32)
-        self._more: dict[int, list[int]] = {}  # key -> all its blocks in the order of registration, where there are several
+        self._more: dict[
+            int, list[int]
+        ] = {}  # key -> all its blocks in the order of registration, where there are several
 
     def keys_up_to(self, count: int) -> None:
         """Keys below `count` may be registered and looked for."""
@@ -39,7 +44,9 @@ class ArrayPool:
             self._block_of = grown
 
     def get(self, count: int) -> Blocks:
-        """That many blocks from the head of the free list; each forgets what it held. The caller has checked that they are there."""
+        """That many blocks from the head of the free list; each forgets what it held. The caller
+        has checked that they are there.
+        """
         taken = self._stack[max(0, self._top - count) : self._top][::-1].copy()
         self._top -= len(taken)
         if len(taken) < count:
@@ -99,7 +106,9 @@ class ArrayPool:
         return len(blocks) - int(np.count_nonzero(self._holders[blocks]))
 
     def give_back(self, blocks: Blocks, hashed: int) -> None:
-        """One holder less for each block of a table; of those without any, the unhashed (behind the first `hashed`) are reused first."""
+        """One holder less for each block of a table; of those without any, the unhashed (behind the
+        first `hashed`) are reused first.
+        """
         self._holders[blocks] -= 1
         tail = blocks[hashed:]  # nobody else ever holds an unhashed block
         self._stack[self._top : self._top + len(tail)] = tail
@@ -136,7 +145,9 @@ class ArrayPool:
                 self._more.setdefault(key, [first]).append(block)
 
     def find(self, keys: Blocks) -> Blocks:
-        """The blocks of the leading keys that all are there; of several of one key, the earliest registered."""
+        """The blocks of the leading keys that all are there; of several of one key, the earliest
+        registered.
+        """
         found = self._block_of[keys].astype(np.int64)
         missing = found == _NONE
         return found[: int(missing.argmax())] if missing.any() else found

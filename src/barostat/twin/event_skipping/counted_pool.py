@@ -1,10 +1,12 @@
-"""The pool for workloads in which no two requests share a prefix: how many blocks are where says all that a decision needs.
+"""The pool for workloads in which no two requests share a prefix: how many blocks are where says
+all that a decision needs.
 
     head                                                  tail
     | unhashed: a count | hashed: [whose, how many], ...      |
 
-Only a preempted request can find hashed blocks again: its own, and of those the leading ones longest, because a table is given
-back with its tail first. So a run of hashed blocks is one entry with its owner, and what is taken from the head shortens it.
+Only a preempted request can find hashed blocks again: its own, and of those the leading ones
+longest, because a table is given back with its tail first. So a run of hashed blocks is one entry
+with its owner, and what is taken from the head shortens it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from collections import deque
 
 
 class Chain:
-    """A request's own hashed blocks in the free list. `left`: how many are still there, from the first of the request's on."""
+    """A request's own hashed blocks in the free list. `left`: how many are still there, from the
+    first of the request's on.
+    """
 
     __slots__ = ("left",)
 
@@ -22,7 +26,9 @@ class Chain:
 
 
 class CountedPool:
-    """Counts of free blocks in the order of reuse. Without caching, every block counts as unhashed."""
+    """Counts of free blocks in the order of reuse. Without caching, every block counts as
+    unhashed.
+    """
 
     __slots__ = ("_queue", "_unhashed_first", "caching", "free", "unhashed")
 
@@ -50,7 +56,9 @@ class CountedPool:
                 self.unhashed = 0
 
     def give_back(self, count: int, hashed: int) -> Chain | None:
-        """The blocks join the free list, the hashed ones at its tail; they can be found again through what this returns."""
+        """The blocks join the free list, the hashed ones at its tail; they can be found again
+        through what this returns.
+        """
         self.free += count
         if not self.caching:
             return None
@@ -65,7 +73,9 @@ class CountedPool:
         return chain
 
     def reclaim(self, chain: Chain) -> int:
-        """What is left of the chain is taken out of the list, wherever it is; the answer is how many blocks."""
+        """What is left of the chain is taken out of the list, wherever it is; the answer is how
+        many blocks.
+        """
         found = chain.left
         chain.left = 0
         self.free -= found

@@ -1,8 +1,10 @@
-"""The fast form: the same decisions as the step-by-step form, at a cost that follows events instead of tokens.
+"""The fast form: the same decisions as the step-by-step form, at a cost that follows events instead
+of tokens.
 
-A step in which every running request decodes, nobody can be admitted and the pool has the blocks that this step's bucket needs
-decides nothing: a run of such steps is taken in one loop that touches no request but those that end. Every other step is taken with the
-decoding requests counted, and walked through one by one only where their order decides (the pool or the budget runs out).
+A step in which every running request decodes, nobody can be admitted and the pool has the blocks
+that this step's bucket needs decides nothing: a run of such steps is taken in one loop that touches
+no request but those that end. Every other step is taken with the decoding requests counted, and
+walked through one by one only where their order decides (the pool or the budget runs out).
 
 Identical to `Steps` for one group of full attention: tests hold the two together.
 """
@@ -26,7 +28,13 @@ _NEVER = 1 << 62
 class EventSkippingRun:
     """The run of one workload. Mutable; `run` takes it to its end."""
 
-    def __init__(self, settings: Settings, rows: Iterable[Row], pace: Pace, state: EventSkippingState | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        rows: Iterable[Row],
+        pace: Pace,
+        state: EventSkippingState | None = None,
+    ) -> None:
         self._settings = settings
         self._pace = pace
         self._intake = Intake(settings, rows)
@@ -34,10 +42,14 @@ class EventSkippingRun:
         self._outcome = Outcome()
         self._each_ns = pace.each_ns if isinstance(pace, EverySteps) else 0
         self._now_ns = 0
-        self._blocked = False  # the first that waits cannot be admitted until something ends or arrives
+        self._blocked = (
+            False  # the first that waits cannot be admitted until something ends or arrives
+        )
         self._in_flight = False
         self._ending: list[Mover] = []
-        self._prompts_count = settings.max_queued_tokens is not None  # the front end refuses by the prompts that are not through
+        self._prompts_count = (
+            settings.max_queued_tokens is not None
+        )  # the front end refuses by the prompts that are not through
         self._through_prefill = 0
         self._dry = 0
         self._running_limit = settings.running_limit
@@ -87,9 +99,17 @@ class EventSkippingRun:
         return len(load) > before
 
     def _stride(self, until_ns: int) -> bool:
-        """Steps up to one in which requests end, or after which those hold nothing that did: True where there was such a step."""
+        """Steps up to one in which requests end, or after which those hold nothing that did: True
+        where there was such a step.
+        """
         state, outcome, pace, each = self._state, self._outcome, self._pace, self._each_ns
-        buckets, size, ends, add, gaps = state.buckets, state.size, state.ends, outcome.load.append, outcome.gaps
+        buckets, size, ends, add, gaps = (
+            state.buckets,
+            state.size,
+            state.ends,
+            outcome.load.append,
+            outcome.gaps,
+        )
         decodes, base_sum = state.decodes, state.base_sum
         running, waiting = len(state.running), len(state.waiting)
         clock, now, free = state.clock, self._now_ns, state.pool.free
@@ -107,7 +127,11 @@ class EventSkippingRun:
                 now += each
             else:
                 kv = base_sum + decodes * clock
-                took = round((step_s + kv_token_s * kv) * NS) or 1 if line else pace.step_ns(0, decodes, kv)
+                took = (
+                    round((step_s + kv_token_s * kv) * NS) or 1
+                    if line
+                    else pace.step_ns(0, decodes, kv)
+                )
                 gaps[took] = gaps.get(took, 0) + decodes
                 now += took
             if clock > last or clock - 1 in ends:
@@ -140,9 +164,17 @@ class EventSkippingRun:
         if arrival is not None and arrival <= self._now_ns:
             self._arrive()
         limit = self._threshold
-        if limit and settings.behaviour.lone_request_unthrottled and len(state.running) + len(state.waiting) <= 1:
+        if (
+            limit
+            and settings.behaviour.lone_request_unthrottled
+            and len(state.running) + len(state.waiting) <= 1
+        ):
             limit = 0
-        plan = plan_running(state, limit) or squeeze_running(state, limit) or walk_running(state, limit)
+        plan = (
+            plan_running(state, limit)
+            or squeeze_running(state, limit)
+            or walk_running(state, limit)
+        )
         outcome.preemptions += plan.preempted
         if plan.preempted:
             self._blocked = False
@@ -171,7 +203,9 @@ class EventSkippingRun:
         if self._dry > self._dry_steps:
             outcome.stuck = DRY.format(self._dry_steps)
             return False
-        return (plan.stuck is None and (scheduled or waited or plan.preempted > 0)) or self._wait_out(plan)
+        return (
+            plan.stuck is None and (scheduled or waited or plan.preempted > 0)
+        ) or self._wait_out(plan)
 
     def _admit(self, plan: StepPlan, limit: int) -> None:
         settings, state, outcome = self._settings, self._state, self._outcome
@@ -190,12 +224,16 @@ class EventSkippingRun:
             if 0 < limit < count:
                 count = limit
             if not settings.chunked_prefill and count > plan.budget:
-                self._blocked = not plan.chunks  # the next step has a budget without other prompts in it
+                self._blocked = (
+                    not plan.chunks
+                )  # the next step has a budget without other prompts in it
                 break
             if count > plan.budget:
                 count = plan.budget
             reached = hit * size + count
-            if not state.admit(mover, hit, reached, tokens if settings.reserve_full_isl else reached):
+            if not state.admit(
+                mover, hit, reached, tokens if settings.reserve_full_isl else reached
+            ):
                 break
             waiting.take()
             plan.chunks.append((mover, count))
@@ -276,7 +314,9 @@ class EventSkippingRun:
         return len(back)
 
     def _sample(self, mover: Mover, end: int) -> None:
-        """The prompt (and what was generated before a preemption) is through: the step produces a token."""
+        """The prompt (and what was generated before a preemption) is through: the step produces a
+        token.
+        """
         state, life = self._state, mover.life
         self._dry = 0
         if life.first_token_ns is None:
@@ -301,7 +341,9 @@ class EventSkippingRun:
         self._ending.append(mover)
 
     def _settle(self, ending: list[Mover], through_prefill: int) -> None:
-        """The output of a step is taken in: what ended in it holds nothing any more, and the front end knows of it."""
+        """The output of a step is taken in: what ended in it holds nothing any more, and the front
+        end knows of it.
+        """
         state, intake = self._state, self._intake
         if through_prefill:
             intake.first_token(through_prefill)
@@ -310,23 +352,35 @@ class EventSkippingRun:
         for mover in ending:
             intake.finished(mover.name, mover.life.finished_ns or 0)
             if mover.mode is ENDING:
-                state.release(mover, -(-mover.computed // state.size), mover.computed // state.size, again=False)
+                state.release(
+                    mover,
+                    -(-mover.computed // state.size),
+                    mover.computed // state.size,
+                    again=False,
+                )
                 del state.running[mover.seq]
             else:  # preempted while its last token was on its way
                 state.waiting.remove(mover)
             self._blocked = False
 
     def _wait_out(self, plan: StepPlan) -> bool:
-        """True if something can still change although nothing was scheduled; else the run is stuck, and says why."""
+        """True if something can still change although nothing was scheduled; else the run is stuck,
+        and says why.
+        """
         state, arrival = self._state, self._intake.next_ns
         if plan.stuck is not None:
-            self._outcome.stuck = f"request {plan.stuck.name} needs more blocks than there are: it preempts itself for ever"
+            self._outcome.stuck = (
+                f"request {plan.stuck.name} needs more blocks than there are: it preempts "
+                "itself for ever"
+            )
             return False
         if not state.running and not state.waiting:
             return True
         if arrival is None or self._settings.policy == "fcfs" or state.running:
             name = state.waiting.first().name if state.waiting else "?"
-            self._outcome.stuck = f"request {name} fits in no empty pool: nothing behind it is admitted"
+            self._outcome.stuck = (
+                f"request {name} fits in no empty pool: nothing behind it is admitted"
+            )
             return False
         self._now_ns = max(self._now_ns + 1, self._pace.start_ns(arrival))
         return True

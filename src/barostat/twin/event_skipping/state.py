@@ -1,12 +1,15 @@
-"""The state of the fast form: requests that decode are not touched at all while nothing happens to them.
+"""The state of the fast form: requests that decode are not touched at all while nothing happens to
+them.
 
 All of them advance by one token per step, so that one clock counts for all:
 
     computed tokens of a decoding request  =  base + clock
-    it needs a block when that is a multiple of the block size: it stands in bucket (-base) mod block size, and step `clock` serves
-    bucket clock mod block size; it ends at a clock known when it starts to decode
+    it needs a block when that is a multiple of the block size: it stands in bucket (-base) mod
+    block size, and step `clock` serves bucket clock mod block size; it ends at a clock known when
+    it starts to decode
 
-What happens to a request (admission, a chunk of its prompt, preemption, a step without budget for it, its end) re-anchors it.
+What happens to a request (admission, a chunk of its prompt, preemption, a step without budget for
+it, its end) re-anchors it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from barostat.twin.settings import Settings
 
 
 class Mode(IntEnum):
-    """What a request is at. ENDING: its last token is on its way, and it still holds its blocks (asynchronous scheduling)."""
+    """What a request is at. ENDING: its last token is on its way, and it still holds its blocks
+    (asynchronous scheduling).
+    """
 
     WAITING = 0
     PREFILL = 1
@@ -34,7 +39,9 @@ WAITING, PREFILL, DECODE, ENDING = Mode  # looked up in the class, a member cost
 
 
 class Mover:
-    """A request of the fast form. `computed` counts while it prefills; while it decodes, `base` does."""
+    """A request of the fast form. `computed` counts while it prefills; while it decodes, `base`
+    does.
+    """
 
     __slots__ = (
         "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
@@ -76,7 +83,8 @@ class FreeCount(Protocol):
 class EventSkippingState:
     """Who runs, who prefills, who decodes in which phase, and what is free.
 
-    Blocks are only counted here; where they have to be told apart, another state does so behind the same methods.
+    Blocks are only counted here; where they have to be told apart, another state does so behind the
+    same methods.
     """
 
     tells_blocks_apart = False
@@ -101,7 +109,9 @@ class EventSkippingState:
     def _new_pool(self) -> FreeCount:
         settings = self.settings
         self._counted = CountedPool(
-            settings.kv_blocks, caching=settings.prefix_caching, unhashed_first=settings.behaviour.unhashed_reused_first
+            settings.kv_blocks,
+            caching=settings.prefix_caching,
+            unhashed_first=settings.behaviour.unhashed_reused_first,
         )
         return self._counted
 
@@ -115,17 +125,23 @@ class EventSkippingState:
         self._counted.take(count)
 
     def grow_buckets(self, first: int, last: int, blocks: int) -> None:
-        """In each step from `first` to before `last`, every request of its bucket holds one block more: so many together."""
+        """In each step from `first` to before `last`, every request of its bucket holds one block
+        more: so many together.
+        """
         del first, last
         self._counted.take(blocks)
 
     def find(self, mover: Mover) -> int:
-        """Leading blocks of the waiting request that the prefix cache still has; its last token is left to compute."""
+        """Leading blocks of the waiting request that the prefix cache still has; its last token is
+        left to compute.
+        """
         return mover.chain.left if mover.chain is not None else 0
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
-        """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of which were just found; if that leaves the
-        watermark free, with room for `reserved` tokens. Else False, and it waits."""
+        """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of
+        which were just found; if that leaves the watermark free, with room for `reserved` tokens.
+        Else False, and it waits.
+        """
         size, pool = self.size, self._counted
         if -(-reserved // size) + (self._watermark_blocks if self.running else 0) > pool.free:
             return False  # what it found is free as well
@@ -140,7 +156,9 @@ class EventSkippingState:
         """What the request has computed of its prompt can be found by others from now on."""
 
     def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
-        """The request holds nothing; `hashed` of its blocks can be found by it, if it comes `again`, until they are reused."""
+        """The request holds nothing; `hashed` of its blocks can be found by it, if it comes
+        `again`, until they are reused.
+        """
         del again
         mover.chain = self._counted.give_back(blocks, hashed)
 
@@ -173,7 +191,9 @@ class EventSkippingState:
         self.ends.setdefault(mover.end_clock, []).append(mover)
 
     def stop_decoding(self, mover: Mover) -> None:
-        """The request no longer takes part in the clock; `computed` says how far it came before this step."""
+        """The request no longer takes part in the clock; `computed` says how far it came before
+        this step.
+        """
         mover.computed = mover.base + self.clock
         mover.tokens = mover.computed + 1
         self.decodes -= 1
@@ -194,7 +214,9 @@ class EventSkippingState:
         self.ends.setdefault(mover.end_clock, []).append(mover)
 
     def preempt(self, mover: Mover, granted_tokens: int, granted_blocks: int) -> None:
-        """The request waits again and holds nothing. `granted`: what this very step had given it before it was chosen."""
+        """The request waits again and holds nothing. `granted`: what this very step had given it
+        before it was chosen.
+        """
         mode = mover.mode
         hashed = self._hashed_tokens(mover, granted_tokens) // self.size
         if mode is DECODE:
@@ -214,15 +236,19 @@ class EventSkippingState:
         self.waiting.put_back(mover)
 
     def _hashed_tokens(self, mover: Mover, granted: int) -> int:
-        """How far the request's blocks have been offered to the prefix cache. Asynchronous scheduling offers a generated token only
-        when it is known, which the one of the step before is not yet."""
+        """How far the request's blocks have been offered to the prefix cache. Asynchronous
+        scheduling offers a generated token only when it is known, which the one of the step before
+        is not yet.
+        """
         reached = self.computed(mover) + granted
         if not self.settings.async_scheduling or mover.mode is PREFILL or mover.starved:
             return reached
         return reached - granted if mover.fresh_clock == self.clock else reached - 1
 
     def prefills_are_last(self) -> bool:
-        """True if no decoding request was admitted after one that still prefills: then decodes come before prefills in a step."""
+        """True if no decoding request was admitted after one that still prefills: then decodes come
+        before prefills in a step.
+        """
         left = len(self.prefills)
         for mover in reversed(self.running.values()):
             if not left:

@@ -1,7 +1,8 @@
 """The fast form where blocks have to be told apart: workloads whose requests share prefixes.
 
-As in EventSkippingState, a request that decodes is not touched; but its blocks are real ones, taken in the order of the requests in each
-step. Generated blocks are registered only when a preempted request leaves them behind: nobody else could have found them before.
+As in EventSkippingState, a request that decodes is not touched; but its blocks are real ones, taken
+in the order of the requests in each step. Generated blocks are registered only when a preempted
+request leaves them behind: nobody else could have found them before.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class BlockLeapState(EventSkippingState):
         super().__init__(settings)
         self._tables: dict[Mover, _Tables] = {}
         self._chains: dict[tuple[int, object], int] = {}
-        self._said: dict[str | None, tuple[Sequence[object], Blocks]] = {}  # session -> its last prompt, and the first keys of its links
+        self._said: dict[
+            str | None, tuple[Sequence[object], Blocks]
+        ] = {}  # session -> its last prompt, and the first keys of its links
         self._keys = 0
 
     def _new_pool(self) -> FreeCount:
@@ -61,11 +64,19 @@ class BlockLeapState(EventSkippingState):
         return mover
 
     def _shared_keys(self, row: Row) -> Blocks:
-        """A key for every full block whose tokens other requests may have too, the same for the same prefix."""
+        """A key for every full block whose tokens other requests may have too, the same for the
+        same prefix.
+        """
         size = self.size
         if row.prompt_token_ids is not None:
             tokens = row.prompt_token_ids
-            return self._chained([tuple(tokens[start : start + size]) for start in range(0, len(tokens) - size + 1, size)], 1)
+            return self._chained(
+                [
+                    tuple(tokens[start : start + size])
+                    for start in range(0, len(tokens) - size + 1, size)
+                ],
+                1,
+            )
         if row.hash_ids is None:
             return _NOTHING
         ids, id_tokens = row.hash_ids, row.id_tokens or size
@@ -74,10 +85,17 @@ class BlockLeapState(EventSkippingState):
             covered = min(len(ids) * per_id, row.input_tokens // size)
             return self._chained(ids[: -(-covered // per_id)], per_id, row.session_id)[:covered]
         covered = min(len(ids) * id_tokens, row.input_tokens) // size
-        return self._chained([pieces(ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)], 1)
+        return self._chained(
+            [pieces(ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)],
+            1,
+        )
 
-    def _chained(self, links: Sequence[object], per_link: int, session: str | None = None) -> Blocks:
-        """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with where its last turn ended."""
+    def _chained(
+        self, links: Sequence[object], per_link: int, session: str | None = None
+    ) -> Blocks:
+        """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with
+        where its last turn ended.
+        """
         before, known_firsts = self._said.get(session, _SILENT)
         if links[: len(before)] != before:
             before, known_firsts = _SILENT
@@ -100,7 +118,11 @@ class BlockLeapState(EventSkippingState):
         if count > 0:
             table = self._tables[mover]
             self._flush(table)
-            taken = np.array(self._array.get_few(count), dtype=np.int64) if count <= _FEW else self._array.get(count)
+            taken = (
+                np.array(self._array.get_few(count), dtype=np.int64)
+                if count <= _FEW
+                else self._array.get(count)
+            )
             table.blocks = np.concatenate((table.blocks, taken))
 
     @staticmethod
@@ -110,10 +132,14 @@ class BlockLeapState(EventSkippingState):
             table.tail = []
 
     def grow_buckets(self, first: int, last: int, blocks: int) -> None:
-        """In each step from `first` to before `last`, every request of its bucket takes one block, in the order of admission."""
+        """In each step from `first` to before `last`, every request of its bucket takes one block,
+        in the order of admission.
+        """
         if not blocks:
             return
-        taken = iter(self._array.get_few(blocks) if blocks <= _FEW else self._array.get(blocks).tolist())
+        taken = iter(
+            self._array.get_few(blocks) if blocks <= _FEW else self._array.get(blocks).tolist()
+        )
         ordered: dict[int, list[_Tables]] = {}
         for clock in range(first, last):
             index = clock % self.size
@@ -158,11 +184,15 @@ class BlockLeapState(EventSkippingState):
         table = self._tables[mover]
         full = min(tokens // self.size, len(table.shared))
         if full > table.hashed:
-            self._array.register(table.blocks[table.hashed : full], table.shared[table.hashed : full])
+            self._array.register(
+                table.blocks[table.hashed : full], table.shared[table.hashed : full]
+            )
             table.hashed = full
 
     def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
-        """The request holds nothing. What it leaves of its own is registered if it may look for it again."""
+        """The request holds nothing. What it leaves of its own is registered if it may look for it
+        again.
+        """
         table = self._tables[mover]
         self._flush(table)
         held = table.blocks
@@ -176,7 +206,9 @@ class BlockLeapState(EventSkippingState):
             own = held[shared:hashed]
             new = ~self._array.is_registered(own)
             if new.any():
-                self._array.register(own[new], np.arange(table.own_key, table.own_key + hashed - shared)[new])
+                self._array.register(
+                    own[new], np.arange(table.own_key, table.own_key + hashed - shared)[new]
+                )
         self._array.give_back(held, hashed)
         table.blocks = _NOTHING
         table.hashed = 0

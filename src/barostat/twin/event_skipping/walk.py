@@ -1,4 +1,6 @@
-"""The running requests of one step of the fast form: all at once where order decides nothing, one by one where it does."""
+"""The running requests of one step of the fast form: all at once where order decides nothing, one
+by one where it does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from barostat.twin.event_skipping.state import DECODE, ENDING, PREFILL, EventSki
 
 @dataclass(slots=True)
 class StepPlan:
-    """What a step gives to whom. Every decoding request not in `held_back` has its token; `chunks` are prompts, in order."""
+    """What a step gives to whom. Every decoding request not in `held_back` has its token; `chunks`
+    are prompts, in order.
+    """
 
     budget: int
     chunks: list[tuple[Mover, int]] = field(default_factory=list)
@@ -19,7 +23,9 @@ class StepPlan:
 
 
 def plan_running(state: EventSkippingState, limit: int) -> StepPlan | None:
-    """The plan, with its blocks taken, where nobody is preempted or left out for it; None where that takes a walk."""
+    """The plan, with its blocks taken, where nobody is preempted or left out for it; None where
+    that takes a walk.
+    """
     size = state.size
     bucket = len(state.buckets[state.clock % size]) if state.decodes else 0
     need, grown = bucket, []
@@ -55,9 +61,11 @@ def plan_running(state: EventSkippingState, limit: int) -> StepPlan | None:
 
 
 def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
-    """The plan where the pool is short, first come first served, and prompts come after all that decode; else None.
+    """The plan where the pool is short, first come first served, and prompts come after all that
+    decode; else None.
 
-    Only those that need a block meet the shortage; the victim is always the last, and never one that was served before in the step.
+    Only those that need a block meet the shortage; the victim is always the last, and never one
+    that was served before in the step.
     """
     if state.settings.policy != "fcfs" or not state.prefills_are_last():
         return None
@@ -75,7 +83,12 @@ def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
         if 0 < limit < count:
             count = limit
         count = min(count, plan.budget)
-        if not _make_room(state, plan, mover, state.blocks_of(mover.computed + count) - state.blocks_of(mover.computed)):
+        if not _make_room(
+            state,
+            plan,
+            mover,
+            state.blocks_of(mover.computed + count) - state.blocks_of(mover.computed),
+        ):
             return plan
         state.remember(mover, mover.computed + count)
         plan.chunks.append((mover, count))
@@ -84,7 +97,9 @@ def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
 
 
 def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, need: int) -> bool:
-    """True, and the blocks are taken, after preempting from the end as long as it takes; False where it takes the request itself."""
+    """True, and the blocks are taken, after preempting from the end as long as it takes; False
+    where it takes the request itself.
+    """
     while need > state.pool.free:
         victim = next(reversed(state.running.values()))
         state.preempt(victim, 0, 0)
@@ -98,7 +113,9 @@ def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, need: in
 
 
 def walk_running(state: EventSkippingState, limit: int) -> StepPlan:
-    """The plan, request by request in the order of admission, preempting where the pool is out of blocks."""
+    """The plan, request by request in the order of admission, preempting where the pool is out of
+    blocks.
+    """
     settings, pool, size, clock = state.settings, state.pool, state.size, state.clock
     by_priority = settings.policy == "priority"
     order = list(state.running.values())
@@ -122,7 +139,9 @@ def walk_running(state: EventSkippingState, limit: int) -> StepPlan:
         while need > pool.free:
             place = len(order) - 1
             if by_priority:
-                place = max(range(len(order)), key=lambda at: (order[at].priority, order[at].arrival_s, -at))
+                place = max(
+                    range(len(order)), key=lambda at: (order[at].priority, order[at].arrival_s, -at)
+                )
             victim = order.pop(place)
             granted = given.pop(victim, (0, 0))
             plan.budget += granted[0]

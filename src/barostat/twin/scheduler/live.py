@@ -1,8 +1,11 @@
-"""The scheduler with requests that come and go as they like: one tick per step, with the time as an argument.
+"""The scheduler with requests that come and go as they like: one tick per step, with the time as an
+argument.
 
-    tick: [sync: take in the step that ends now] schedule the next [async: take in the step that ends now] -> outputs, when the next ends
+    tick: [sync: take in the step that ends now] schedule the next [async: take in the step that
+    ends now] -> outputs, when the next ends
 
-A request's blocks are known by what they hold, so that prefixes are shared with whoever sends them, the answers among them.
+A request's blocks are known by what they hold, so that prefixes are shared with whoever sends them,
+the answers among them.
 
 Source: vLLM 0.32.0, EngineCore.step and step_with_batch_queue, Scheduler.finish_requests.
 """
@@ -20,9 +23,20 @@ from barostat.twin.settings import Settings
 
 
 class LiveRequest(Request):
-    """A request whose tokens are known: those of its prompt and, one by one, those of its answer."""
+    """A request whose tokens are known: those of its prompt and, one by one, those of its
+    answer.
+    """
 
-    __slots__ = ("_keys", "_prompt", "_size", "_token", "added_ns", "cached_tokens", "scheduled_ns", "unreported")
+    __slots__ = (
+        "_keys",
+        "_prompt",
+        "_size",
+        "_token",
+        "added_ns",
+        "cached_tokens",
+        "scheduled_ns",
+        "unreported",
+    )
 
     def __init__(
         self,
@@ -37,7 +51,9 @@ class LiveRequest(Request):
         priority: int = 0,
     ) -> None:
         """`token(i)`: the answer's token i. `arrival_s` orders requests of one priority."""
-        super().__init__(request_id, arrival_s, len(prompt), output_tokens, priority, 0, (), len(settings.groups))
+        super().__init__(
+            request_id, arrival_s, len(prompt), output_tokens, priority, 0, (), len(settings.groups)
+        )
         self._prompt = prompt
         self._token = token
         self._size = settings.hash_tokens
@@ -53,16 +69,23 @@ class LiveRequest(Request):
         while len(keys) <= index:
             start = len(keys) * size
             block = list(prompt[start : start + size])
-            block += [self._token(place - len(prompt)) for place in range(start + len(block), start + size)]
+            block += [
+                self._token(place - len(prompt))
+                for place in range(start + len(block), start + size)
+            ]
             parent = keys[-1] if keys else 0
             text = f"{parent}:{','.join(map(str, block))}"
-            keys.append(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=14).digest(), "big"))
+            keys.append(
+                int.from_bytes(hashlib.blake2b(text.encode(), digest_size=14).digest(), "big")
+            )
         return keys[index]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One token of one request. `preemptions`: those since its last output; `first`: (added, first run, cached tokens) with the first."""
+    """One token of one request. `preemptions`: those since its last output; `first`: (added, first
+    run, cached tokens) with the first.
+    """
 
     request_id: str
     finished: bool
@@ -72,7 +95,9 @@ class Output:
 
 @dataclass(slots=True)
 class Tick:
-    """What a tick brought. `until_ns`: when the next is due; None where nothing happens until somebody adds or aborts something."""
+    """What a tick brought. `until_ns`: when the next is due; None where nothing happens until
+    somebody adds or aborts something.
+    """
 
     outputs: list[Output] = field(default_factory=list)
     running: int = 0
@@ -120,8 +145,11 @@ class LiveEngine:
         if not self.settings.async_scheduling:
             self._take_in(tick)
         step = self._scheduler.schedule()
-        # With asynchronous scheduling a step is made up when the one before it begins, which is when a request is told to be scheduled.
-        self._note(step, tick, self._ticked_ns if waited and self.settings.async_scheduling else now_ns)
+        # With asynchronous scheduling a step is made up when the one before it begins, which is
+        # when a request is told to be scheduled.
+        self._note(
+            step, tick, self._ticked_ns if waited and self.settings.async_scheduling else now_ns
+        )
         self._ticked_ns = now_ns
         if self.settings.async_scheduling:
             self._take_in(tick)
@@ -158,8 +186,14 @@ class LiveEngine:
             known = self._requests.get(request.request_id)
             if known is None:
                 continue
-            first = (known.added_ns, known.scheduled_ns or known.added_ns, known.cached_tokens) if request.output_tokens == 1 else None
-            tick.outputs.append(Output(known.request_id, request in finished, known.unreported, first))
+            first = (
+                (known.added_ns, known.scheduled_ns or known.added_ns, known.cached_tokens)
+                if request.output_tokens == 1
+                else None
+            )
+            tick.outputs.append(
+                Output(known.request_id, request in finished, known.unreported, first)
+            )
             known.unreported = 0
         for request in finished:
             self._requests.pop(request.request_id, None)

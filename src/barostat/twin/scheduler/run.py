@@ -1,4 +1,6 @@
-"""A workload through the scheduler, one step at a time: the plain form that every other form has to equal."""
+"""A workload through the scheduler, one step at a time: the plain form that every other form has to
+equal.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from barostat.twin.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """One step as it is shown: what was scheduled in order, who was preempted, and the state after scheduling."""
+    """One step as it is shown: what was scheduled in order, who was preempted, and the state after
+    scheduling.
+    """
 
     step: int
     start_ns: int
@@ -32,7 +36,9 @@ Watch = Callable[[StepLine, Scheduler], None]
 class Steps:
     """The run of one workload. Mutable; `run` takes it to its end."""
 
-    def __init__(self, settings: Settings, rows: Iterable[Row], pace: Pace, watch: Watch | None = None) -> None:
+    def __init__(
+        self, settings: Settings, rows: Iterable[Row], pace: Pace, watch: Watch | None = None
+    ) -> None:
         self.scheduler = Scheduler(settings)
         self.outcome = Outcome()
         self._settings = settings
@@ -84,17 +90,25 @@ class Steps:
         self._now_ns = at_ns
 
     def _wait_out(self, step: Step) -> bool:
-        """True if something can still change although nothing was scheduled; else the run is stuck, and says why."""
+        """True if something can still change although nothing was scheduled; else the run is stuck,
+        and says why.
+        """
         arrival = self._intake.next_ns
         if step.self_preempted_alone is not None:
             request = step.self_preempted_alone
-            self.outcome.stuck = f"request {request.request_id} needs more blocks than there are: it preempts itself for ever"
+            self.outcome.stuck = (
+                f"request {request.request_id} needs more blocks than there are: it preempts "
+                "itself for ever"
+            )
             return False
         if not self.scheduler.unfinished:
             return True
         if arrival is None or self._settings.policy == "fcfs" or self.scheduler.running:
             first = self.scheduler.waiting.first() if len(self.scheduler.waiting) else None
-            self.outcome.stuck = f"request {first.request_id if first else '?'} fits in no empty pool: nothing behind it is admitted"
+            self.outcome.stuck = (
+                f"request {first.request_id if first else '?'} fits in no empty pool: nothing "
+                "behind it is admitted"
+            )
             return False
         self._idle_until(max(self._now_ns + 1, self._pace.start_ns(arrival)))
         return True
@@ -126,7 +140,15 @@ class Steps:
         if self._watch is not None:
             names = {request.request_id: count for request, count in step.scheduled.items()}
             preempted = tuple(request.request_id for request in step.preempted)
-            line = StepLine(self._number, self._now_ns, names, preempted, len(scheduler.running), len(scheduler.waiting), free)
+            line = StepLine(
+                self._number,
+                self._now_ns,
+                names,
+                preempted,
+                len(scheduler.running),
+                len(scheduler.waiting),
+                free,
+            )
             self._watch(line, scheduler)
         outcome.end_ns = self._now_ns + duration_ns
         return duration_ns

@@ -1,8 +1,9 @@
 """One scheduling step after another, as vLLM's V1 scheduler takes them.
 
-There is no prefill and no decode: each step brings every request's computed tokens closer to its known tokens, within a budget.
-Running requests come first, in the order of admission, and preempt the last (or the least important) where the pool is out of
-blocks; requests are admitted only in a step that preempted nobody, and the first that does not fit stops all behind it.
+There is no prefill and no decode: each step brings every request's computed tokens closer to its
+known tokens, within a budget. Running requests come first, in the order of admission, and preempt
+the last (or the least important) where the pool is out of blocks; requests are admitted only in a
+step that preempted nobody, and the first that does not fit stops all behind it.
 
 Source: vLLM 0.32.0, Scheduler.schedule, Scheduler.update_from_output, AsyncScheduler.
 """
@@ -21,10 +22,11 @@ from barostat.twin.settings import Settings
 
 @dataclass(slots=True)
 class Step:
-    """What one step computes: tokens per request in the order in which they were scheduled, and who was preempted for it.
+    """What one step computes: tokens per request in the order in which they were scheduled, and who
+    was preempted for it.
 
-    `sampling` are the requests that produce a token in it; `admitted` those that began to run with it.
-    `hit_tokens` counts what the prefix cache spared the admitted.
+    `sampling` are the requests that produce a token in it; `admitted` those that began to run with
+    it. `hit_tokens` counts what the prefix cache spared the admitted.
     """
 
     scheduled: dict[Request, int] = field(default_factory=dict)
@@ -35,7 +37,9 @@ class Step:
     self_preempted_alone: Request | None = None
 
     def duration_ns(self, pace: Pace) -> int:
-        """How long the step takes at this pace: prompt tokens and the pairs that they attend to, decodes, and the KV that is read."""
+        """How long the step takes at this pace: prompt tokens and the pairs that they attend to,
+        decodes, and the KV that is read.
+        """
         prefill = decodes = kv = pairs = 0
         for request, count in self.scheduled.items():
             kv += request.computed_tokens
@@ -64,14 +68,18 @@ class Scheduler:
         self.running: list[Request] = []
         self.waiting = queue_for(settings.policy, Request)
         self._by_priority = settings.policy == "priority"
-        self._state_tokens = next((group.block_tokens for group in settings.groups if group.state == "align"), 0)
+        self._state_tokens = next(
+            (group.block_tokens for group in settings.groups if group.state == "align"), 0
+        )
 
     def add(self, request: Request) -> None:
         """The request waits."""
         self.waiting.add(request)
 
     def abort(self, request: Request) -> None:
-        """The request, which runs or waits, is finished and holds nothing. What is under way for it is not taken in."""
+        """The request, which runs or waits, is finished and holds nothing. What is under way for it
+        is not taken in.
+        """
         if request.state is State.RUNNING:
             self.running = [one for one in self.running if one is not request]
         else:
@@ -85,10 +93,14 @@ class Scheduler:
         return len(self.running) + len(self.waiting)
 
     def schedule(self) -> Step:
-        """The next step. Computed tokens are advanced at once: the step is taken to be under way."""
+        """The next step. Computed tokens are advanced at once: the step is taken to be under
+        way.
+        """
         step = Step()
         self.kv.step_starts()
-        budget = self._schedule_running(step, self.settings.max_num_batched_tokens, self._prefill_limit())
+        budget = self._schedule_running(
+            step, self.settings.max_num_batched_tokens, self._prefill_limit()
+        )
         if not step.preempted:
             self._admit(step, budget, self._prefill_limit())
         self._under_way(step)
@@ -103,7 +115,10 @@ class Scheduler:
     def _to_state(self, request: Request, start: int, count: int) -> int:
         """The chunk, ended where the request's state can be kept."""
         settings = self.settings
-        most = min(settings.max_num_batched_tokens, settings.long_prefill_token_threshold or settings.max_num_batched_tokens)
+        most = min(
+            settings.max_num_batched_tokens,
+            settings.long_prefill_token_threshold or settings.max_num_batched_tokens,
+        )
         return chunk_end(request, start, count, self._state_tokens, most)
 
     def _schedule_running(self, step: Step, budget: int, limit: int) -> int:
@@ -111,7 +126,11 @@ class Scheduler:
         index = 0
         while index < len(running) and budget > 0:
             request = running[index]
-            if request.placeholders and request.computed_tokens + 2 - request.placeholders >= request.prompt_tokens + request.output_limit:
+            if (
+                request.placeholders
+                and request.computed_tokens + 2 - request.placeholders
+                >= request.prompt_tokens + request.output_limit
+            ):
                 index += 1  # the step under way ends it
                 continue
             count = request.tokens + request.placeholders - request.computed_tokens
@@ -142,11 +161,16 @@ class Scheduler:
         return budget
 
     def _take_victim(self, step: Step) -> tuple[Request, int, int]:
-        """The least important running request waits again and holds nothing: (it, its place, tokens it gives back to the step)."""
+        """The least important running request waits again and holds nothing: (it, its place, tokens
+        it gives back to the step).
+        """
         running = self.running
         place = len(running) - 1
         if self._by_priority:
-            place = max(range(len(running)), key=lambda at: (running[at].priority, running[at].arrival_s, -at))
+            place = max(
+                range(len(running)),
+                key=lambda at: (running[at].priority, running[at].arrival_s, -at),
+            )
         victim = running.pop(place)
         given_back = step.scheduled.pop(victim, 0)
         self.kv.release(victim)
@@ -177,7 +201,9 @@ class Scheduler:
             count = min(count, budget)
             if self._state_tokens and not (count := self._to_state(request, hit.tokens, count)):
                 break
-            if not self.kv.admit(request, count, hit, settings.watermark_blocks if self.running else 0):
+            if not self.kv.admit(
+                request, count, hit, settings.watermark_blocks if self.running else 0
+            ):
                 break
             waiting.take()
             self.running.append(request)
@@ -199,7 +225,9 @@ class Scheduler:
                     request.placeholders += 1
 
     def take_in(self, step: Step) -> Taken:
-        """The step's output is known: tokens are appended, what is finished is gone and its blocks are free."""
+        """The step's output is known: tokens are appended, what is finished is gone and its blocks
+        are free.
+        """
         taken = Taken()
         gone: set[Request] = set()
         for request, count in step.scheduled.items():
@@ -212,7 +240,10 @@ class Scheduler:
             was_running = request.state is State.RUNNING
             request.tokens += 1
             taken.tokens.append(request)
-            finished = request.tokens >= self.settings.max_model_len or request.output_tokens >= request.output_limit
+            finished = (
+                request.tokens >= self.settings.max_model_len
+                or request.output_tokens >= request.output_limit
+            )
             if self.settings.async_scheduling:
                 if not stale:
                     request.placeholders -= 1

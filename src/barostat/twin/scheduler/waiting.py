@@ -1,6 +1,8 @@
-"""The queue of requests that do not run: in order of arrival with the preempted first, or by priority.
+"""The queue of requests that do not run: in order of arrival with the preempted first, or by
+priority.
 
-Source: vLLM 0.32.0, FCFSRequestQueue and PriorityRequestQueue (ties by arrival, then by request id as text).
+Source: vLLM 0.32.0, FCFSRequestQueue and PriorityRequestQueue (ties by arrival, then by request id
+as text).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ T = TypeVar("T", bound=Ordered)
 
 
 class ArrivalQueue(deque[T]):
-    """First come, first served; what comes back goes to the front. A deque, and its own methods, because every step asks for them."""
+    """First come, first served; what comes back goes to the front. A deque, and its own methods,
+    because every step asks for them.
+    """
 
     add = deque.append
     put_back = deque.appendleft

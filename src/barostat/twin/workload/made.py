@@ -1,10 +1,12 @@
-"""Workloads made here: random arrivals, bursts, long prompts among short ones, sessions that grow turn by turn.
+"""Workloads made here: random arrivals, bursts, long prompts among short ones, sessions that grow
+turn by turn.
 
     poisson:rate=4,minutes=10,input=1000,output=200
     bursty:rate=4,cv=4,...                 gaps with that coefficient of variation (1 is Poisson)
     long-prompts:share=0.1,long=8000,...   one in ten prompts is long
     sessions:rate=0.2,turns=8,think=20,... each session's prompt contains all of its former turns
-    closed:clients=32,requests=1000,think=0,...  so many clients, each with one request at a time and a pause after each answer
+    closed:clients=32,requests=1000,think=0,...  so many clients, each with one request at a time
+    and a pause after each answer
 
 Every quantity has its own random stream: the lengths stay when the rate changes.
 """
@@ -34,9 +36,14 @@ _KINDS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
 }
 _MOST = 5_000_000
 _MOST_SAID_TOKENS = 1_000_000_000  # in the prompts of all turns: each is a sequence of ids
-# What lies beyond is no traffic: nearly all requests of an hour at a few instants, nearly all tokens in a few requests.
+# What lies beyond is no traffic: nearly all requests of an hour at a few instants, nearly all
+# tokens in a few requests.
 _WITHIN = {
-    "cv": (0.01, 20.0, "the deviation of the gaps over their mean: 1 is Poisson, more comes in bursts"),
+    "cv": (
+        0.01,
+        20.0,
+        "the deviation of the gaps over their mean: 1 is Poisson, more comes in bursts",
+    ),
     "spread": (0.0, 3.0, "the deviation of a length's logarithm: 0 makes all alike"),
     "share": (0.0, 1.0, "of all requests, those whose prompt is long"),
 }
@@ -45,7 +52,9 @@ _WHOLE = ("clients", "requests", "system")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to make. Units: requests (of sessions: sessions) per second, minutes, tokens, seconds; `spread` is the sigma of lengths."""
+    """What to make. Units: requests (of sessions: sessions) per second, minutes, tokens, seconds;
+    `spread` is the sigma of lengths.
+    """
 
     kind: str
     rate_per_s: float
@@ -76,7 +85,10 @@ def parse_spec(text: str) -> Spec:
     for part in filter(None, rest.split(",")):
         name, equals, number = part.partition("=")
         if name not in names or not equals:
-            raise InputError(f"{part!r} is not known; {kind} has {', '.join(names)}, each with =NUMBER", "--workload")
+            raise InputError(
+                f"{part!r} is not known; {kind} has {', '.join(names)}, each with =NUMBER",
+                "--workload",
+            )
         if name in given:
             raise InputError(f"{name} is there twice; keep one", "--workload")
         given[name] = _value(name, number)
@@ -91,7 +103,9 @@ def _value(name: str, text: str) -> float:
     except ValueError:
         raise InputError(f"{name} must be a number, not {text!r}", "--workload") from None
     if not 0 <= value < 1e9:
-        raise InputError(f"{name} must be at least 0 and below 1,000,000,000, not {text}", "--workload")
+        raise InputError(
+            f"{name} must be at least 0 and below 1,000,000,000, not {text}", "--workload"
+        )
     if name in _WHOLE and not value.is_integer():
         raise InputError(f"{name} must be a whole number, not {text}", "--workload")
     return value
@@ -100,22 +114,30 @@ def _value(name: str, text: str) -> float:
 def _check(kind: str, values: Mapping[str, float]) -> None:
     """Errors: InputError for values that are no traffic, or more of it than can be held."""
     if not values["rate"] or not values["minutes"] or values["input"] < 1 or values["output"] < 1:
-        raise InputError("rate and minutes must be above 0, input and output at least 1", "--workload")
+        raise InputError(
+            "rate and minutes must be above 0, input and output at least 1", "--workload"
+        )
     for name, (least, most, meaning) in _WITHIN.items():
         if not least <= values[name] <= most:
-            raise InputError(f"{name} must be {least:g} to {most:g} ({meaning}), not {values[name]:g}", "--workload")
+            raise InputError(
+                f"{name} must be {least:g} to {most:g} ({meaning}), not {values[name]:g}",
+                "--workload",
+            )
     if values["long"] < 1:
         raise InputError("long must be at least 1", "--workload")
     if values["clients"] < 1 or values["requests"] < 1 or values["turns"] < 1:
         raise InputError("clients, requests and turns must be at least 1", "--workload")
     turns = values["turns"] if kind == "sessions" else 1
-    requests = values["requests"] if kind == "closed" else values["rate"] * values["minutes"] * 60 * turns
+    requests = (
+        values["requests"] if kind == "closed" else values["rate"] * values["minutes"] * 60 * turns
+    )
     if requests > _MOST:
         raise InputError(f"some {requests:,.0f} requests; {_MOST:,} at most", "--workload")
     said = requests * (values["system"] + values["input"] + turns * values["output"])
     if kind == "sessions" and said > _MOST_SAID_TOKENS:
         raise InputError(
-            f"some {said:,.0f} tokens in the prompts of all turns; {_MOST_SAID_TOKENS:,} at most: make sessions fewer or shorter",
+            f"some {said:,.0f} tokens in the prompts of all turns; {_MOST_SAID_TOKENS:,} "
+            "at most: make sessions fewer or shorter",
             "--workload",
         )
 
@@ -131,9 +153,18 @@ def make(spec: Spec, seed: int) -> list[Row]:
     means = [spec.input_tokens] * len(arrivals_s)
     if spec.share_ratio:
         thrown = Dice(seed, "long").uniforms(len(means))
-        means = [spec.long_tokens if one < spec.share_ratio else spec.input_tokens for one in thrown]
-    lengths = zip(_lengths(inputs, means, spec), _lengths(outputs, [spec.output_tokens] * len(means), spec), strict=True)
-    return [Row(str(place), at_s, *both) for place, (at_s, both) in enumerate(zip(arrivals_s, lengths, strict=True))]
+        means = [
+            spec.long_tokens if one < spec.share_ratio else spec.input_tokens for one in thrown
+        ]
+    lengths = zip(
+        _lengths(inputs, means, spec),
+        _lengths(outputs, [spec.output_tokens] * len(means), spec),
+        strict=True,
+    )
+    return [
+        Row(str(place), at_s, *both)
+        for place, (at_s, both) in enumerate(zip(arrivals_s, lengths, strict=True))
+    ]
 
 
 def _lengths_dice(seed: int) -> tuple[Dice, Dice]:
@@ -168,37 +199,68 @@ def _length(dice: Dice, mean: float, spec: Spec) -> int:
 
 
 def _closed(spec: Spec, seed: int) -> list[Row]:
-    """The clients' requests in turn: the first of each at once, each other a pause after the answer to the one before."""
-    (inputs, outputs), pauses, count = _lengths_dice(seed), Dice(seed, "think"), round(spec.requests)
-    made = [_lengths(dice, [mean] * count, spec) for dice, mean in ((inputs, spec.input_tokens), (outputs, spec.output_tokens))]
+    """The clients' requests in turn: the first of each at once, each other a pause after the answer
+    to the one before.
+    """
+    (inputs, outputs), pauses, count = (
+        _lengths_dice(seed),
+        Dice(seed, "think"),
+        round(spec.requests),
+    )
+    made = [
+        _lengths(dice, [mean] * count, spec)
+        for dice, mean in ((inputs, spec.input_tokens), (outputs, spec.output_tokens))
+    ]
     lengths = list(zip(*made, strict=True))
-    return in_turn(lengths, round(spec.clients), [pauses.exponential(spec.think_s) if spec.think_s else 0.0 for _ in lengths])
+    return in_turn(
+        lengths,
+        round(spec.clients),
+        [pauses.exponential(spec.think_s) if spec.think_s else 0.0 for _ in lengths],
+    )
 
 
 def in_turn(
-    lengths: Sequence[tuple[int, int]], clients: int, pauses_s: Sequence[float], latest_s: float = math.inf, begins_s: Sequence[float] = ()
+    lengths: Sequence[tuple[int, int]],
+    clients: int,
+    pauses_s: Sequence[float],
+    latest_s: float = math.inf,
+    begins_s: Sequence[float] = (),
 ) -> list[Row]:
-    """Rows of (input, output) tokens, dealt out to that many clients, each of which has one request at a time.
+    """Rows of (input, output) tokens, dealt out to that many clients, each of which has one request
+    at a time.
 
-    `pauses_s`: before each row, after the answer to its client's last one. `latest_s`: no request arrives later. `begins_s`: when each
-    client comes; all at once without it.
+    `pauses_s`: before each row, after the answer to its client's last one. `latest_s`: no request
+    arrives later. `begins_s`: when each client comes; all at once without it.
     """
     rows = []
     for place, (tokens, output) in enumerate(lengths):
         if place < clients:
             rows.append(Row(str(place), begins_s[place] if begins_s else 0.0, tokens, output))
         else:
-            rows.append(Row(str(place), pauses_s[place], tokens, output, after_id=str(place - clients), latest_s=latest_s))
+            rows.append(
+                Row(
+                    str(place),
+                    pauses_s[place],
+                    tokens,
+                    output,
+                    after_id=str(place - clients),
+                    latest_s=latest_s,
+                )
+            )
     return rows
 
 
 def _sessions(spec: Spec, seed: int) -> list[Row]:
-    """Sessions begin at random; a turn comes a pause after the one before, and its prompt begins with all that was said.
+    """Sessions begin at random; a turn comes a pause after the one before, and its prompt begins
+    with all that was said.
 
-    What a session said is one chain of ids of 16 tokens, the system prompt the same for all; a turn's answer is told apart from what
-    the engine generated for it, as a client that sends it back would have it tokenised anew.
+    What a session said is one chain of ids of 16 tokens, the system prompt the same for all; a
+    turn's answer is told apart from what the engine generated for it, as a client that sends it
+    back would have it tokenised anew.
     """
-    begins, inputs, outputs, pauses, lengths = (Dice(seed, name) for name in ("sessions", "input", "output", "think", "turns"))
+    begins, inputs, outputs, pauses, lengths = (
+        Dice(seed, name) for name in ("sessions", "input", "output", "think", "turns")
+    )
     size = 16
     found: list[tuple[float, str, int, int, tuple[int, ...]]] = []
     at_s, number = 0.0, 0

@@ -1,4 +1,6 @@
-"""Named random streams: each is a function of the seed and its own name, so that using one does not shift another."""
+"""Named random streams: each is a function of the seed and its own name, so that using one does not
+shift another.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,14 @@ class Dice:
         if not sigma:
             return list(means)
         thrown = iter(self.uniforms(2 * len(means)))
-        half, sqrt, log1p, cos, exp, turn = sigma * sigma / 2, math.sqrt, math.log1p, math.cos, math.exp, 2 * math.pi
+        half, sqrt, log1p, cos, exp, turn = (
+            sigma * sigma / 2,
+            math.sqrt,
+            math.log1p,
+            math.cos,
+            math.exp,
+            2 * math.pi,
+        )
         return [
             mean * exp(sigma * (sqrt(-2 * log1p(-first)) * cos(turn * second)) - half)
             for mean, first, second in zip(means, thrown, thrown, strict=True)
@@ -84,10 +93,14 @@ class Dice:
 
 @cache
 def _lanes() -> tuple[int, int, int]:
-    """Words of 64 bits side by side in one whole number, each in a lane of 128, so that a product stays in its lane: 1 in every lane,
-    all bits of every word, and how far the state is moved by the throw of each lane."""
+    """Words of 64 bits side by side in one whole number, each in a lane of 128, so that a product
+    stays in its lane: 1 in every lane, all bits of every word, and how far the state is moved by
+    the throw of each lane.
+    """
     ones = int.from_bytes((b"\x01" + bytes(15)) * AT_ONCE, "little")
-    places = int.from_bytes(b"".join(place.to_bytes(16, "little") for place in range(1, AT_ONCE + 1)), "little")
+    places = int.from_bytes(
+        b"".join(place.to_bytes(16, "little") for place in range(1, AT_ONCE + 1)), "little"
+    )
     return ones, ones * _MASK, places * _STEP & (ones * _MASK)
 
 
@@ -98,4 +111,7 @@ def _thrown(state: int) -> list[float]:
     mixed = ((mixed ^ (mixed >> 30)) & words) * _FIRST & words
     mixed = ((mixed ^ (mixed >> 27)) & words) * _SECOND & words
     mixed = (mixed ^ (mixed >> 31)) & words
-    return [(one >> 11) * 2.0**-53 for one in struct.unpack(f"<{2 * AT_ONCE}Q", mixed.to_bytes(16 * AT_ONCE, "little"))[::2]]
+    return [
+        (one >> 11) * 2.0**-53
+        for one in struct.unpack(f"<{2 * AT_ONCE}Q", mixed.to_bytes(16 * AT_ONCE, "little"))[::2]
+    ]

@@ -1,8 +1,11 @@
-"""Tokens without a tokenizer: a rule that anyone can apply by hand, and words for tokens that nobody wrote.
+"""Tokens without a tokenizer: a rule that anyone can apply by hand, and words for tokens that
+nobody wrote.
 
-A text is cut from its start into pieces: a run of white space of up to 16 characters, or up to five other characters with the single
-space before them. About one piece per four characters of English. A piece's id is a hash of it within the vocabulary, but for the words
-that the twin itself says: these have their ids by construction, so that an answer that is sent back is recognised token for token.
+A text is cut from its start into pieces: a run of white space of up to 16 characters, or up to five
+other characters with the single space before them. About one piece per four characters of English.
+A piece's id is a hash of it within the vocabulary, but for the words that the twin itself says:
+these have their ids by construction, so that an answer that is sent back is recognised token for
+token.
 
     id 0..99 "ba".."zu" | 100..9,999 four letters | 10,000.. five letters       each with the space before it
 """
@@ -22,7 +25,9 @@ _SYLLABLES = tuple(consonant + vowel for consonant in _CONSONANTS for vowel in _
 _SYLLABLE_ID = {syllable: index for index, syllable in enumerate(_SYLLABLES)}
 _TWO, _FOUR = 100, 10_000
 _STRETCH = 1 << 15
-"""Characters, or ids, that are dealt with in one go: the interpreter does nothing else meanwhile."""
+"""Characters, or ids, that are dealt with in one go: the interpreter does nothing else
+meanwhile.
+"""
 SPOKEN_IDS = _FOUR * len(_CONSONANTS)
 """Ids that have a word of their own: all below this."""
 
@@ -35,7 +40,9 @@ def word(token: int) -> str:
     rest, last = divmod(token % _FOUR, _TWO)
     if token < _FOUR:
         return " " + _SYLLABLES[rest] + _SYLLABLES[last]
-    return " " + _SYLLABLES[rest] + _SYLLABLES[last] + _CONSONANTS[token // _FOUR % len(_CONSONANTS)]
+    return (
+        " " + _SYLLABLES[rest] + _SYLLABLES[last] + _CONSONANTS[token // _FOUR % len(_CONSONANTS)]
+    )
 
 
 def _spoken(piece: str) -> int | None:
@@ -43,7 +50,9 @@ def _spoken(piece: str) -> int | None:
     letters = piece[1:] if piece[:1] == " " else ""
     if len(letters) not in (2, 4, 5):
         return None
-    pairs = [_SYLLABLE_ID.get(letters[start : start + 2]) for start in range(0, len(letters) // 2 * 2, 2)]
+    pairs = [
+        _SYLLABLE_ID.get(letters[start : start + 2]) for start in range(0, len(letters) // 2 * 2, 2)
+    ]
     if any(pair is None for pair in pairs):
         return None
     token = 0
@@ -56,7 +65,9 @@ def _spoken(piece: str) -> int | None:
 
 
 class Tokenizer:
-    """Cuts texts by the rule. Remembers which piece an id first stood for, as long as it has room, so that ids can be read back."""
+    """Cuts texts by the rule. Remembers which piece an id first stood for, as long as it has room,
+    so that ids can be read back.
+    """
 
     def __init__(self, vocabulary: int, remembered: int = 200_000) -> None:
         """Nothing is remembered. `vocabulary`: number of ids; 0 and 1 are never given."""
@@ -77,9 +88,9 @@ class Tokenizer:
     def _learn(self, piece: str) -> int:
         token = _spoken(piece)
         if token is None or not 2 <= token < self.vocabulary:
-            token = 2 + int.from_bytes(hashlib.blake2b(piece.encode(errors="replace"), digest_size=8).digest(), "big") % (
-                self.vocabulary - 2
-            )
+            token = 2 + int.from_bytes(
+                hashlib.blake2b(piece.encode(errors="replace"), digest_size=8).digest(), "big"
+            ) % (self.vocabulary - 2)
         if len(self._ids) < self._remembered:
             self._ids[piece] = token
             self._pieces.setdefault(token, piece)
@@ -95,7 +106,9 @@ class Tokenizer:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The pieces of the text, cut a stretch at a time: the last of a stretch may go on, and is cut again with the next."""
+    """The pieces of the text, cut a stretch at a time: the last of a stretch may go on, and is cut
+    again with the next.
+    """
     start = 0
     while start < len(text):
         end = start + _STRETCH
@@ -108,7 +121,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 def spelled(prompt: Sequence[int]) -> str:
     """The ids with commas between them."""
-    return ",".join(",".join(map(str, prompt[start : start + _STRETCH])) for start in range(0, len(prompt), _STRETCH))
+    return ",".join(
+        ",".join(map(str, prompt[start : start + _STRETCH]))
+        for start in range(0, len(prompt), _STRETCH)
+    )
 
 
 def digest_of(prompt: str) -> str:
@@ -117,7 +133,9 @@ def digest_of(prompt: str) -> str:
 
 
 class Answer:
-    """The tokens that the twin says to one prompt: the same for the same seed, prompt and choice. Grown as far as they are asked for."""
+    """The tokens that the twin says to one prompt: the same for the same seed, prompt and choice.
+    Grown as far as they are asked for.
+    """
 
     def __init__(self, seed: int, prompt_digest: str, choice: int, vocabulary: int) -> None:
         """Nothing is said yet."""

@@ -1,4 +1,6 @@
-"""The catalogue's data files: each line is a model that says where its numbers were read; none is left behind or forgotten."""
+"""The catalogue's data files: each line is a model that says where its numbers were read; none is
+left behind or forgotten.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,14 @@ FOLDER = Path(models.__file__).parent
 
 
 def test_every_data_file_is_read_and_every_line_is_a_model() -> None:
-    assert sorted(path.stem for path in FOLDER.glob("*.jsonl")) == sorted((*models.FILES, models.SIBLINGS))
-    rows = [json.loads(line) for name in models.FILES for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted(path.stem for path in FOLDER.glob("*.jsonl")) == sorted(
+        (*models.FILES, models.SIBLINGS)
+    )
+    rows = [
+        json.loads(line)
+        for name in models.FILES
+        for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(rows) > 100
     assert len({row["name"].lower() for row in rows}) == len(rows) == len(models.shape_names())
     for row in rows:
@@ -47,12 +55,16 @@ def _parameters(name: str) -> float:
         ("google/gemma-2-9b-it", 9.24), ("microsoft/Phi-3-mini-128k-instruct", 3.8), ("Qwen/Qwen3-235B-A22B-Instruct-2507", 235.1),
     ],
 )  # fmt: skip
-def test_a_checkpoint_of_a_known_shape_has_the_parameters_that_it_is_known_for(name: str, billions: float) -> None:
+def test_a_checkpoint_of_a_known_shape_has_the_parameters_that_it_is_known_for(
+    name: str, billions: float
+) -> None:
     assert _parameters(name) == pytest.approx(billions, rel=0.01)
 
 
 def test_a_checkpoint_of_a_known_shape_says_whose_and_keeps_what_is_its_own() -> None:
-    for row in map(json.loads, (FOLDER / f"{models.SIBLINGS}.jsonl").read_text(encoding="utf-8").splitlines()):
+    for row in map(
+        json.loads, (FOLDER / f"{models.SIBLINGS}.jsonl").read_text(encoding="utf-8").splitlines()
+    ):
         found = models.find_model(row["name"])
         assert found is not None
         assert f"the shape of {row['shape_of']}" in found.source
@@ -68,7 +80,9 @@ def test_a_checkpoint_of_a_known_shape_says_whose_and_keeps_what_is_its_own() ->
         ("x/Meta-Llama-3.1-70B-Instruct-FP8", "num_hidden_layers", 80),
     ],
 )  # fmt: skip
-def test_the_names_that_others_give_a_checkpoint_of_another_format_are_understood(name: str, field: str, value: int) -> None:
+def test_the_names_that_others_give_a_checkpoint_of_another_format_are_understood(
+    name: str, field: str, value: int
+) -> None:
     found = models.find_model(name)
     assert found is not None
     assert found.config[field] == value

@@ -58,22 +58,28 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("token", SHAPES)
-@pytest.mark.parametrize("around", ["{}", "using {} now", '"{}"', "x={}", "({})", "a:{},", "https://h/{}/x"])
+@pytest.mark.parametrize(
+    "around", ["{}", "using {} now", '"{}"', "x={}", "({})", "a:{},", "https://h/{}/x"]
+)
 def test_a_token_of_a_known_shape_is_taken_out_wherever_it_stands(token: str, around: str) -> None:
     assert token not in clean(around.format(token))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_value_beside_a_telling_name_is_taken_out(setting: str) -> None:
-    assert SECRET not in clean(f"INFO 01-02 03:04:05 [x.py:1] before {setting.format(SECRET)} after")
+    assert SECRET not in clean(
+        f"INFO 01-02 03:04:05 [x.py:1] before {setting.format(SECRET)} after"
+    )
 
 
 @settings(max_examples=100)
 @given(
     st.sampled_from(SETTINGS),
-    st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", min_size=12, max_size=40).filter(
-        lambda text: text[0].isalnum()
-    ),
+    st.text(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.",
+        min_size=12,
+        max_size=40,
+    ).filter(lambda text: text[0].isalnum()),
     st.text(max_size=30),
 )
 def test_any_secret_in_any_setting_is_taken_out(setting: str, secret: str, before: str) -> None:
@@ -86,11 +92,20 @@ def test_any_secret_in_any_setting_is_taken_out(setting: str, secret: str, befor
     "text",
     [
         "GPU KV cache size: 1,234 tokens, Maximum concurrency for 8,192 tokens per request: 1.20x",
-        "Avg prompt throughput: 8351.5 tokens/s, Avg generation throughput: 966.0 tokens/s, Running: 170 reqs, Waiting: 102 reqs",
+        (
+            "Avg prompt throughput: 8351.5 tokens/s, Avg generation throughput: 966.0 "
+            "tokens/s, Running: 170 reqs, Waiting: 102 reqs"
+        ),
         "Chunked prefill is enabled with max_num_batched_tokens=2048.",
-        "non-default args: {'model': 'meta/x', 'max_num_seqs': 64, 'api_key': None, 'hf_token': None}",
+        (
+            "non-default args: {'model': 'meta/x', 'max_num_seqs': 64, 'api_key': None, "
+            "'hf_token': None}"
+        ),
         'vllm:prompt_tokens_total{engine="0",model_name="m"} 12345.0',
-        "tokenizer='/models/x', tokenizer_mode=auto, skip_tokenizer_init=False, eos_token_id=2, max_tokens=16",
+        (
+            "tokenizer='/models/x', tokenizer_mode=auto, skip_tokenizer_init=False, "
+            "eos_token_id=2, max_tokens=16"
+        ),
         "mean_time_per_output_token=0.052",
         "error: unrecognized arguments: --max-num-sequences 5",
         "http://user-service:8000/v1/models",
@@ -102,7 +117,15 @@ def test_ordinary_text_survives(text: str) -> None:
 
 
 def test_a_long_line_takes_no_long_time() -> None:
-    for line in ("a" * 60_000, "token_" * 10_000, "x=" * 30_000, "'" * 60_000, "://" * 20_000, "hf_ sk- eyJ" * 6_000, "-_." * 20_000):
+    for line in (
+        "a" * 60_000,
+        "token_" * 10_000,
+        "x=" * 30_000,
+        "'" * 60_000,
+        "://" * 20_000,
+        "hf_ sk- eyJ" * 6_000,
+        "-_." * 20_000,
+    ):
         assert len(clean(line)) <= len(line) * 4
 
 
@@ -110,21 +133,47 @@ def test_a_long_line_takes_no_long_time() -> None:
     ("args", "expected"),
     [
         (("--api-key", SECRET, "--port", "8000"), ("--api-key", "[redacted]", "--port", "8000")),
-        (("--api-key", SECRET, SECRET, "--port", "8000"), ("--api-key", "[redacted]", "[redacted]", "--port", "8000")),
+        (
+            ("--api-key", SECRET, SECRET, "--port", "8000"),
+            ("--api-key", "[redacted]", "[redacted]", "--port", "8000"),
+        ),
         ((f"--api-key={SECRET}", "m"), ("--api-key=[redacted]", "m")),
         (("--hf-token", SECRET, "model"), ("--hf-token", "[redacted]", "model")),
         (("--hf_token", SECRET), ("--hf_token", "[redacted]")),
-        (("--tokenizer", "x", "--max-num-batched-tokens", "2048"), ("--tokenizer", "x", "--max-num-batched-tokens", "2048")),
         (
-            ("sh", "-c", f"export HF_TOKEN={SECRET} VLLM_USE_V1=1; vllm serve m --api-key '{SECRET}' --port 1"),
-            ("sh", "-c", "export HF_TOKEN=[redacted] VLLM_USE_V1=1; vllm serve m --api-key [redacted] --port 1"),
+            ("--tokenizer", "x", "--max-num-batched-tokens", "2048"),
+            ("--tokenizer", "x", "--max-num-batched-tokens", "2048"),
+        ),
+        (
+            (
+                "sh",
+                "-c",
+                (
+                    f"export HF_TOKEN={SECRET} VLLM_USE_V1=1; vllm serve m --api-key "
+                    f"'{SECRET}' --port 1"
+                ),
+            ),
+            (
+                "sh",
+                "-c",
+                (
+                    "export HF_TOKEN=[redacted] VLLM_USE_V1=1; vllm serve m --api-key "
+                    "[redacted] --port 1"
+                ),
+            ),
         ),
         (
             f"MY_OWN={SECRET} vllm serve m --api-key={SECRET} --max-model-len 4096",
             "MY_OWN=[redacted] vllm serve m --api-key=[redacted] --max-model-len 4096",
         ),
-        (f"vllm serve m --api-key {SECRET} && sleep 1", "vllm serve m --api-key [redacted] && sleep 1"),
-        (f"vllm serve m --otlp-traces-endpoint http://u:{SECRET}@h/", "vllm serve m --otlp-traces-endpoint http://[redacted]@h/"),
+        (
+            f"vllm serve m --api-key {SECRET} && sleep 1",
+            "vllm serve m --api-key [redacted] && sleep 1",
+        ),
+        (
+            f"vllm serve m --otlp-traces-endpoint http://u:{SECRET}@h/",
+            "vllm serve m --otlp-traces-endpoint http://[redacted]@h/",
+        ),
         (None, None),
         ((), ()),
     ],
@@ -151,7 +200,10 @@ def test_only_variables_known_to_be_harmless_stay() -> None:
         "TORCH_LOGS_AUTH": SECRET,
     }
     found = environment(env)
-    kept = "VLLM_USE_V1 NCCL_DEBUG CUDA_VISIBLE_DEVICES OMP_NUM_THREADS HF_HUB_OFFLINE PYTORCH_CUDA_ALLOC_CONF VLLM_HOST_PROXY"
+    kept = (
+        "VLLM_USE_V1 NCCL_DEBUG CUDA_VISIBLE_DEVICES OMP_NUM_THREADS HF_HUB_OFFLINE "
+        "PYTORCH_CUDA_ALLOC_CONF VLLM_HOST_PROXY"
+    )
     assert set(found) == set(kept.split())
     assert SECRET not in str(found)
 
@@ -165,6 +217,10 @@ def test_a_name_with_tokens_of_text_in_it_is_no_secret(name: str) -> None:
 
 
 def test_our_own_sentences_about_a_field_are_left_whole() -> None:
-    for said in ("limits.yaml:5:13: spec.request.maxOutputToken: is no known key", "--admin-token: must be a file", "edge.auth: is a list"):
+    for said in (
+        "limits.yaml:5:13: spec.request.maxOutputToken: is no known key",
+        "--admin-token: must be a file",
+        "edge.auth: is a list",
+    ):
         assert clean(said) == said
     assert "isidor7" not in clean("request.token: isidor7")

@@ -1,5 +1,6 @@
 # ruff: noqa: E501  (a form a line would be three hundred lines)
-"""A corpus of secrets in the forms in which they are met, with their harmless look-alikes: nothing leaks, hardly anything harmless is lost.
+"""A corpus of secrets in the forms in which they are met, with their harmless look-alikes: nothing
+leaks, hardly anything harmless is lost.
 
 No key in here was ever one: each is made from a seed when the test runs.
 """
@@ -86,7 +87,16 @@ SPOKEN = (
     "passwd%3D{}", "p\u200bassword={}", "HUGGING_FACE_HUB_TOKEN\\u003d{}", "VLLM_API_KEY: !!str {}", "bearer_token = b'{}'",
 )  # fmt: skip
 NAMES = (
-    *("DB_PASS", "DB_PASSWORD", "VLLM_API_KEY", "VLLM_DB_PWD", "VLLM_CACHE_PASSPHRASE", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "GITHUB_PAT"),
+    *(
+        "DB_PASS",
+        "DB_PASSWORD",
+        "VLLM_API_KEY",
+        "VLLM_DB_PWD",
+        "VLLM_CACHE_PASSPHRASE",
+        "HF_TOKEN",
+        "HUGGING_FACE_HUB_TOKEN",
+        "GITHUB_PAT",
+    ),
     *(
         "AWS_SECRET_ACCESS_KEY",
         "SENTRY_DSN",
@@ -117,10 +127,19 @@ FLAGS = (
 def _texts() -> list[tuple[str, str, str]]:
     """(what, text, key): the key may not be in what comes out."""
     made = [(f"{name} in a line", f"failed with {key} in use", key) for name, key in _shapes()]
-    made += [(f"{name} cut by a colour", f"using {key[:9]}\x1b[31m{key[9:]}\x1b[0m now", key[9:]) for name, key in _shapes()]
+    made += [
+        (f"{name} cut by a colour", f"using {key[:9]}\x1b[31m{key[9:]}\x1b[0m now", key[9:])
+        for name, key in _shapes()
+    ]
     for form in SPOKEN:
-        made += [(form, form.format(key), key) for key in (_made(24), _made(12), _made(10) + "!x9", f"{_made(6)}.{_made(8)}")]
-    made += [(f"url password with @ {at}", f"see https://user:{at}@host:8000/x", at) for at in ("p@ss7w", "a@b@c9", "x7:y@z")]
+        made += [
+            (form, form.format(key), key)
+            for key in (_made(24), _made(12), _made(10) + "!x9", f"{_made(6)}.{_made(8)}")
+        ]
+    made += [
+        (f"url password with @ {at}", f"see https://user:{at}@host:8000/x", at)
+        for at in ("p@ss7w", "a@b@c9", "x7:y@z")
+    ]
     return made
 
 
@@ -175,7 +194,10 @@ HARMLESS = (
     ),
     *(f"digest sha256:{_made(64, HEX)}" for _ in range(3)),
     *(f"docker.io/vllm/vllm-openai:v0.10.0@sha256:{_made(64, HEX)}" for _ in range(3)),
-    *(f"pod vllm-llama-{_made(9, HEX)}-{_made(5, HEX)} on ip-10-12-13-14.eu-west-1.compute.internal" for _ in range(3)),
+    *(
+        f"pod vllm-llama-{_made(9, HEX)}-{_made(5, HEX)} on ip-10-12-13-14.eu-west-1.compute.internal"
+        for _ in range(3)
+    ),
     "<token>",
     "$1$ per hour",
     "after login the page shows max_tokens=5",
@@ -184,11 +206,20 @@ HARMLESS = (
     "b'bytes' and token counts",
     *(f"image vllm/vllm-openai@sha256:{_made(64, HEX)}" for _ in range(10)),
     *(f"commit {_made(40, HEX)} is checked out" for _ in range(10)),
-    *(f"request {_made(8, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(12, HEX)} aborted" for _ in range(10)),
+    *(
+        f"request {_made(8, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(12, HEX)} aborted"
+        for _ in range(10)
+    ),
     *(f"INFO Added request chatcmpl-{_made(32, HEX)}." for _ in range(10)),
-    *(f"Avg prompt throughput: {n}.{n} tokens/s, Running: {n} reqs, GPU KV cache usage: {n}.5%" for n in range(10, 40)),
+    *(
+        f"Avg prompt throughput: {n}.{n} tokens/s, Running: {n} reqs, GPU KV cache usage: {n}.5%"
+        for n in range(10, 40)
+    ),
     *(f"GPU KV cache size: {n},{n}72 tokens" for n in range(10, 30)),
-    *(f"--max-num-batched-tokens {2048 * n} --tokenizer-mode auto --api-server-count {n}" for n in range(1, 11)),
+    *(
+        f"--max-num-batched-tokens {2048 * n} --tokenizer-mode auto --api-server-count {n}"
+        for n in range(1, 11)
+    ),
     *(f"max_tokens={n}, temperature=0.{n}, n=1" for n in range(1, 11)),
     *(
         "password authentication failed",
@@ -210,7 +241,13 @@ HARMLESS = (
         "tcp://[::1]:29500",
         "https://huggingface.co/Qwen/Qwen3-8B",
     ),
-    *("meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-VL-3B-Instruct", "vllm 0.32.0+cpu", "CUDA_VISIBLE_DEVICES=0,1", "NCCL_DEBUG=INFO"),
+    *(
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "Qwen/Qwen2.5-VL-3B-Instruct",
+        "vllm 0.32.0+cpu",
+        "CUDA_VISIBLE_DEVICES=0,1",
+        "NCCL_DEBUG=INFO",
+    ),
     *(
         "KeyError: 'model'",
         "prefix cache hit rate: 0.0%",
@@ -218,8 +255,20 @@ HARMLESS = (
         "GPU-8f1c2d3e-1a2b-3c4d-5e6f-708192a3b4c5",
         "Xid 79",
     ),
-    *("first token: 99th percentile 7.5 s", "time per output token: 40ms", "until the next token: 12.5ms"),
-    *("tokens_per_s=1234.5", "token_ids=[1, 2, 3]", "stop_token_ids=[]", "auth=None", "passing 3 tokens", "compass heading", "bypass=true"),
+    *(
+        "first token: 99th percentile 7.5 s",
+        "time per output token: 40ms",
+        "until the next token: 12.5ms",
+    ),
+    *(
+        "tokens_per_s=1234.5",
+        "token_ids=[1, 2, 3]",
+        "stop_token_ids=[]",
+        "auth=None",
+        "passing 3 tokens",
+        "compass heading",
+        "bypass=true",
+    ),
     *(
         "keyboard interrupt",
         "monkey patching",
@@ -237,7 +286,9 @@ def test_the_corpus_is_large() -> None:
     assert len(HARMLESS) >= 140
 
 
-@pytest.mark.parametrize(("what", "text", "key"), TEXTS, ids=lambda value: value[:24] if isinstance(value, str) else None)
+@pytest.mark.parametrize(
+    ("what", "text", "key"), TEXTS, ids=lambda value: value[:24] if isinstance(value, str) else None
+)
 def test_a_secret_in_a_text_does_not_come_out(what: str, text: str, key: str) -> None:
     del what
     assert key not in clean(text), clean(text)
@@ -291,9 +342,16 @@ def test_a_prompt_without_quotes_does_not_come_out(line: str) -> None:
 def test_what_is_harmless_stays() -> None:
     lost = [text for text in HARMLESS if clean(text) != text]
     assert len(lost) <= MOST_LOST_RATIO * len(HARMLESS), lost
-    assert REDACTED not in "".join(str(arguments(("vllm", "serve", "m", "--api-server-count", "4", "--tokenizer", "x"))))
+    assert REDACTED not in "".join(
+        str(arguments(("vllm", "serve", "m", "--api-server-count", "4", "--tokenizer", "x")))
+    )
 
 
-@pytest.mark.parametrize("flag", ["--password correcthorse", "--db-pass staple", "--api-key battery"])
+@pytest.mark.parametrize(
+    "flag", ["--password correcthorse", "--db-pass staple", "--api-key battery"]
+)
 def test_a_word_behind_a_secret_flag_in_a_log_goes(flag: str) -> None:
-    assert clean(f"started with {flag} --port 8000") == f"started with {flag.split()[0]} {REDACTED} --port 8000"
+    assert (
+        clean(f"started with {flag} --port 8000")
+        == f"started with {flag.split()[0]} {REDACTED} --port 8000"
+    )

@@ -23,7 +23,9 @@ REPEATED = (
 
 @pytest.mark.parametrize("text", REPEATED)
 @pytest.mark.parametrize("taken", [clean, arguments])
-def test_what_is_repeated_takes_no_longer_than_it_is_long(text: str, taken: Callable[[str], object]) -> None:
+def test_what_is_repeated_takes_no_longer_than_it_is_long(
+    text: str, taken: Callable[[str], object]
+) -> None:
     began = time.process_time()
     taken("key token http://a curl " + (text * LENGTH)[:LENGTH])
     assert time.process_time() - began < MOST_S * slower()
@@ -46,7 +48,9 @@ def test_what_is_repeated_takes_no_longer_than_it_is_long(text: str, taken: Call
         "--token",
     ],
 )
-def test_what_goes_on_without_an_end_behind_a_telling_word_is_gone_through_once(before: str, blank: str) -> None:
+def test_what_goes_on_without_an_end_behind_a_telling_word_is_gone_through_once(
+    before: str, blank: str
+) -> None:
     """Found by the fuzz: one word and 15,000 blanks took seconds."""
     began = time.process_time()
     clean(f"key {before} {blank * (LENGTH // len(blank))}")

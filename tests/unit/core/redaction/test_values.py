@@ -9,11 +9,16 @@ KEY = "hf_" + "a1B2c3D4e5F6g7"
 
 
 def test_texts_are_cleaned_however_deep() -> None:
-    found = without_secrets({"a": [("x", f"used {KEY}")], "b": Diagnosis("unknown", "info", 0.0, f"token={KEY}")})
+    found = without_secrets(
+        {"a": [("x", f"used {KEY}")], "b": Diagnosis("unknown", "info", 0.0, f"token={KEY}")}
+    )
     assert KEY not in str(found)
     assert found["a"] == [("x", "used [redacted]")]
 
 
 def test_what_holds_none_is_the_same_object() -> None:
-    value = {"a": (1, 2.0, None, "tokens: 3"), "b": Diagnosis("unknown", "info", 0.0, "Cannot tell.")}
+    value = {
+        "a": (1, 2.0, None, "tokens: 3"),
+        "b": Diagnosis("unknown", "info", 0.0, "Cannot tell."),
+    }
     assert without_secrets(value) is value

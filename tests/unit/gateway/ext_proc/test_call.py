@@ -1,4 +1,6 @@
-"""A request as Envoy shows it: what is decided of its body, and what is held while it is answered."""
+"""A request as Envoy shows it: what is decided of its body, and what is held while it is
+answered.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +27,48 @@ from barostat.gateway.ext_proc.server import ExternalProcessor
 
 
 def asked(call: Call, body: bytes, *, in_pieces: bool = False) -> ProcessingResponse:
-    """What Envoy is told of a chat completion with this body. `in_pieces`: it shows the body of the answer."""
+    """What Envoy is told of a chat completion with this body. `in_pieces`: it shows the body of the
+    answer.
+    """
     pairs = {":method": "POST", ":path": "/v1/chat/completions"}
-    headers = HeaderMap(headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()])
+    headers = HeaderMap(
+        headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()]
+    )
 
     async def run() -> Any:
-        modes = ProtocolConfiguration(response_body_mode=ProcessingMode.STREAMED if in_pieces else ProcessingMode.NONE)
-        await call.take(ProcessingRequest(request_headers=HttpHeaders(headers=headers), protocol_config=modes))
-        (told,) = await call.take(ProcessingRequest(request_body=HttpBody(body=body, end_of_stream=True)))
+        modes = ProtocolConfiguration(
+            response_body_mode=ProcessingMode.STREAMED if in_pieces else ProcessingMode.NONE
+        )
+        await call.take(
+            ProcessingRequest(request_headers=HttpHeaders(headers=headers), protocol_config=modes)
+        )
+        (told,) = await call.take(
+            ProcessingRequest(request_body=HttpBody(body=body, end_of_stream=True))
+        )
         return told
 
     return cast("ProcessingResponse", asyncio.run(run()))
 
 
 def call_in(world: World) -> Call:
-    endpoints = {replica.name: f"10.0.0.1:{number}" for number, replica in enumerate(world.replicas)}
-    processor = SimpleNamespace(gateway=world.gateway, endpoints=endpoints, pace_of=lambda _: Pace(), shows_heads=False)
+    endpoints = {
+        replica.name: f"10.0.0.1:{number}" for number, replica in enumerate(world.replicas)
+    }
+    processor = SimpleNamespace(
+        gateway=world.gateway, endpoints=endpoints, pace_of=lambda _: Pace(), shows_heads=False
+    )
     return Call(cast("ExternalProcessor", processor))
 
 
 def head(call: Call, status: int = 200, kind: str = "application/json") -> None:
     """Envoy shows the head of an answer."""
     pairs = {":status": str(status), "content-type": kind}
-    headers = HeaderMap(headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()])
-    asyncio.run(cast("Any", call.take(ProcessingRequest(response_headers=HttpHeaders(headers=headers)))))
+    headers = HeaderMap(
+        headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()]
+    )
+    asyncio.run(
+        cast("Any", call.take(ProcessingRequest(response_headers=HttpHeaders(headers=headers))))
+    )
 
 
 HELLO = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 5}
@@ -75,23 +95,35 @@ def test_what_has_no_head_yet_is_owed_where_heads_are_shown() -> None:
 
 
 @pytest.mark.parametrize("in_pieces", [False, True])
-def test_of_a_stream_that_has_only_a_head_a_token_is_owed_where_pieces_are_shown(in_pieces: bool) -> None:
+def test_of_a_stream_that_has_only_a_head_a_token_is_owed_where_pieces_are_shown(
+    in_pieces: bool,
+) -> None:
     world = World(replicas=2)
     call = call_in(world)
     asked(call, json.dumps({**HELLO, "stream": True}).encode(), in_pieces=in_pieces)
     head(call, kind="text/event-stream")
     call.look()
     assert is_owed(world, call) is in_pieces
-    asyncio.run(cast("Any", call.take(ProcessingRequest(response_body=HttpBody(body=b"data: {}\n\n")))))
+    asyncio.run(
+        cast("Any", call.take(ProcessingRequest(response_body=HttpBody(body=b"data: {}\n\n"))))
+    )
     assert not is_owed(world, call)
     call.end()
     world.at_rest()
 
 
 @pytest.mark.parametrize(
-    ("heads", "status", "ends_as"), [(True, 0, (499, "client-gone")), (False, 0, (0, "")), (True, 200, (200, "")), (True, 503, (503, ""))]
+    ("heads", "status", "ends_as"),
+    [
+        (True, 0, (499, "client-gone")),
+        (False, 0, (0, "")),
+        (True, 200, (200, "")),
+        (True, 503, (503, "")),
+    ],
 )
-def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(heads: bool, status: int, ends_as: tuple[int, str]) -> None:
+def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(
+    heads: bool, status: int, ends_as: tuple[int, str]
+) -> None:
     world = World()
     before = call_in(world)
     if heads:
@@ -104,7 +136,9 @@ def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(heads: b
         head(call, status)
     call.end()  # as Envoy ends a call in good order, also for a client that has left
     assert (call.status, call.reason) == ends_as
-    assert sum(count for (name, _), count in world.metrics.counters.items() if name == "clients_gone_total") == (ends_as[0] == 499)
+    assert sum(
+        count for (name, _), count in world.metrics.counters.items() if name == "clients_gone_total"
+    ) == (ends_as[0] == 499)
     world.at_rest()
 
 
@@ -112,7 +146,12 @@ def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(heads: b
 def test_a_body_is_not_held_while_it_is_answered(limit: int) -> None:
     world = World()
     call = call_in(world)
-    told = asked(call, json.dumps({"messages": [{"role": "user", "content": "x" * 9000}], "max_tokens": limit}).encode())
+    told = asked(
+        call,
+        json.dumps(
+            {"messages": [{"role": "user", "content": "x" * 9000}], "max_tokens": limit}
+        ).encode(),
+    )
     assert told.WhichOneof("response") == "request_body"
     assert call.reservation
     assert call.body == b""

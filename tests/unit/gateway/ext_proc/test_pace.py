@@ -8,8 +8,14 @@ from barostat.gateway.ext_proc.pace import Pace
 
 
 def _page(generated: float, running: float) -> bytes:
-    lines = ("# TYPE vllm:generation_tokens_total counter", 'vllm:generation_tokens_created{engine="0"} 1.7e+09')
-    values = (f'vllm:generation_tokens_total{{engine="0"}} {generated}', f'vllm:num_requests_running{{engine="0"}} {running}')
+    lines = (
+        "# TYPE vllm:generation_tokens_total counter",
+        'vllm:generation_tokens_created{engine="0"} 1.7e+09',
+    )
+    values = (
+        f'vllm:generation_tokens_total{{engine="0"}} {generated}',
+        f'vllm:num_requests_running{{engine="0"}} {running}',
+    )
     return "\n".join((*lines, *values, "")).encode()
 
 

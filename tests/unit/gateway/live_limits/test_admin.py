@@ -27,7 +27,10 @@ def status(answer: bytes) -> int:
 def test_what_everyone_may_read(tmp_path: Path) -> None:
     world, at = door(tmp_path)
     assert b"barostat_gateway_connections 0" in at.answer(b"GET", b"/metrics", b"", b"")
-    assert [status(at.answer(b"GET", path, b"", b"")) for path in (b"/livez", b"/readyz", b"/limits", b"/x")] == [200, 200, 200, 404]
+    assert [
+        status(at.answer(b"GET", path, b"", b""))
+        for path in (b"/livez", b"/readyz", b"/limits", b"/x")
+    ] == [200, 200, 200, 404]
     for path in (b"/metrics", b"/limits"):
         assert status(at.answer(b"HEAD", path, b"", b"")) == 200
         assert at.answer(b"HEAD", path, b"", b"").endswith(b"\r\n\r\n")
@@ -49,7 +52,10 @@ def test_who_may_write(tmp_path: Path) -> None:
     assert world.desk.rules.max_output_tokens == 50
     assert status(at.answer(b"DELETE", b"/limits", b"t0ken", b"")) == 200
     assert world.desk.rules.max_output_tokens == 100
-    assert [status(at.answer(b"PUT", b"/limits", b"t0ken", wrong)) for wrong in (b"{", b"[]")] == [400, 400]
+    assert [status(at.answer(b"PUT", b"/limits", b"t0ken", wrong)) for wrong in (b"{", b"[]")] == [
+        400,
+        400,
+    ]
     assert status(at.answer(b"POST", b"/limits", b"t0ken", body)) == 405
     assert status(at.answer(b"POST", b"/metrics", b"", b"")) == 405
 
@@ -71,7 +77,10 @@ def test_what_a_lever_finds_out(tmp_path: Path) -> None:
         "leaseSeconds": 0,
     }
     assert (told["shadow"], told["writable"]) == (False, True)
-    assert status(at.answer(b"PUT", b"/limits", b"t0ken", json.dumps({**LEVER, "epoch": 1}).encode())) == 409
+    assert (
+        status(at.answer(b"PUT", b"/limits", b"t0ken", json.dumps({**LEVER, "epoch": 1}).encode()))
+        == 409
+    )
     assert status(at.answer(b"DELETE", b"/limits?holder=mitigate&epoch=1", b"t0ken", b"")) == 409
     assert status(at.answer(b"DELETE", b"/limits?holder=mitigate&epoch=-1", b"t0ken", b"")) == 400
     assert status(at.answer(b"DELETE", b"/limits?holder=somebody&epoch=9", b"t0ken", b"")) == 200
@@ -95,7 +104,10 @@ def test_the_token_in_either_header(tmp_path: Path, header: bytes) -> None:
     assert asyncio.run(run()).split(b" ")[1] == b"200"
 
 
-@pytest.mark.parametrize(("sent", "answer"), [(b"nonsense\r\n\r\n", b"400"), (b"GET /livez HTTP/1.1\r\nx: " + b"y" * 70_000, b"413")])
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [(b"nonsense\r\n\r\n", b"400"), (b"GET /livez HTTP/1.1\r\nx: " + b"y" * 70_000, b"413")],
+)
 def test_what_is_no_request(tmp_path: Path, sent: bytes, answer: bytes) -> None:
     import asyncio
 

@@ -1,4 +1,6 @@
-"""Limits are read whole or not at all, and what is set in their place tightens them for as long as it is renewed."""
+"""Limits are read whole or not at all, and what is set in their place tightens them for as long as
+it is renewed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from barostat.gateway.live_limits.overrides import Fences, HeldByAnother
 from barostat.gateway.messages.tenants import KeyTable
 from barostat.gateway.metrics import Metrics
 
-LEVER = {"holder": "mitigate", "leaseSeconds": 10, "limits": {"maxOutputTokens": 50, "kvTokenBudget": 900}}
+LEVER = {
+    "holder": "mitigate",
+    "leaseSeconds": 10,
+    "limits": {"maxOutputTokens": 50, "kvTokenBudget": 900},
+}
 
 
 def file(folder: Path, spec: str) -> Path:
@@ -25,7 +31,9 @@ def file(folder: Path, spec: str) -> Path:
     return path
 
 
-def in_force(folder: Path, spec: str = "request: {maxOutputTokens: 100}") -> tuple[LimitsInForce, list[ServingLimits]]:
+def in_force(
+    folder: Path, spec: str = "request: {maxOutputTokens: 100}"
+) -> tuple[LimitsInForce, list[ServingLimits]]:
     told: list[ServingLimits] = []
     limits = LimitsInForce(file(folder, spec), Metrics())
     limits.adopt = lambda taken, _: told.append(taken)
@@ -62,18 +70,28 @@ def test_it_only_tightens(tmp_path: Path) -> None:
     assert told[-1].spec.request.max_output_tokens == 100
     limits, told = in_force(tmp_path, "slo: {ttftP99Seconds: 2.0}")
     limits.put({**LEVER, "limits": {"queueDeadlineSeconds": 25}}, 100.0)
-    assert told[-1].spec.edge.queue_deadline_seconds == 1.6  # none is stated: it follows from the service level
+    assert (
+        told[-1].spec.edge.queue_deadline_seconds == 1.6
+    )  # none is stated: it follows from the service level
 
 
-def test_who_sets_limits_and_takes_them_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_sets_limits_and_takes_them_back_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     limits, _ = in_force(tmp_path)
     limits.put(LEVER, 100.0)
     limits.put(LEVER, 101.0)  # renewed: nothing is new
-    assert capsys.readouterr().err == "barostat gateway: mitigate sets limits for a while: maxOutputTokens 50, kvTokenBudget 900\n"
+    assert capsys.readouterr().err == (
+        "barostat gateway: mitigate sets limits for a while: maxOutputTokens 50, "
+        "kvTokenBudget 900\n"
+    )
     limits.put({**LEVER, "enforce": True, "limits": {"kvTokenBudget": 1_234_567}}, 101.0)
     assert "for a while (and enforces them): kvTokenBudget 1234567\n" in capsys.readouterr().err
     limits.take_back(102.0, "mitigate")
-    assert capsys.readouterr().err == "barostat gateway: the limits set by mitigate are taken back: the file's again\n"
+    assert (
+        capsys.readouterr().err
+        == "barostat gateway: the limits set by mitigate are taken back: the file's again\n"
+    )
 
 
 def test_another_holder_has_to_wait(tmp_path: Path) -> None:
@@ -102,7 +120,9 @@ def test_what_is_no_override_changes_nothing(tmp_path: Path, document: object) -
     assert limits.override is None
 
 
-def test_a_changed_file_is_read_and_a_wrong_or_missing_one_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_file_is_read_and_a_wrong_or_missing_one_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     limits, told = in_force(tmp_path)
     limits.tick(100.0)
     assert told == []
@@ -127,13 +147,22 @@ def test_tenants_need_keys(tmp_path: Path) -> None:
         LimitsInForce(path, Metrics(), with_keys=None)
 
 
-def test_a_key_of_a_tenant_that_the_limits_do_not_list_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_of_a_tenant_that_the_limits_do_not_list_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = file(tmp_path, "tenants: [{name: team-a}]")
     LimitsInForce(path, Metrics(), with_keys=KeyTable({"k": "team-a"}).tenants)
     assert capsys.readouterr().err == ""
     LimitsInForce(path, Metrics(), with_keys=KeyTable({"k": "team_a", "j": "team-a"}).tenants)
-    assert "limits.yaml lists no tenant team_a: requests with their keys are refused" in capsys.readouterr().err
-    LimitsInForce(file(tmp_path, "request: {maxOutputTokens: 100}"), Metrics(), with_keys=KeyTable({"k": "team_a"}).tenants)
+    assert (
+        "limits.yaml lists no tenant team_a: requests with their keys are refused"
+        in capsys.readouterr().err
+    )
+    LimitsInForce(
+        file(tmp_path, "request: {maxOutputTokens: 100}"),
+        Metrics(),
+        with_keys=KeyTable({"k": "team_a"}).tenants,
+    )
     assert capsys.readouterr().err == ""  # nobody is told apart
 
 
@@ -141,7 +170,12 @@ def test_a_key_of_a_tenant_that_the_limits_do_not_list_is_told(tmp_path: Path, c
 def test_a_failure_policy_of_no_limit_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="maxInputTokens, kvTokenBudget"):
         LimitsInForce(file(tmp_path, f'edge: {{failurePolicy: {{"{name}": closed}}}}'), Metrics())
-    LimitsInForce(file(tmp_path, "edge: {failurePolicy: {request.maxInputTokens: closed, kvTokenBudget: open}}"), Metrics())
+    LimitsInForce(
+        file(
+            tmp_path, "edge: {failurePolicy: {request.maxInputTokens: closed, kvTokenBudget: open}}"
+        ),
+        Metrics(),
+    )
 
 
 def test_what_is_in_force_is_told(tmp_path: Path) -> None:
@@ -149,7 +183,13 @@ def test_what_is_in_force_is_told(tmp_path: Path) -> None:
     limits.put(LEVER, 100.0)
     document = limits.document(104.0)
     assert document["limits"]["spec"]["request"]["maxOutputTokens"] == 50
-    held = {"holder": "mitigate", "epoch": 0, "limits": LEVER["limits"], "enforce": False, "leaseSeconds": 6.0}
+    held = {
+        "holder": "mitigate",
+        "epoch": 0,
+        "limits": LEVER["limits"],
+        "enforce": False,
+        "leaseSeconds": 6.0,
+    }
     assert document["override"] == held
 
 

@@ -1,4 +1,6 @@
-"""Tokens of a stream are counted by its events, joined ones too, and the end of an answer is kept however it comes."""
+"""Tokens of a stream are counted by its events, joined ones too, and the end of an answer is kept
+however it comes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usa
 
 
 def piece(text: str, reason: str | None = None) -> bytes:
-    return chunk(event({"id": "x" * 30, "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]}))
+    return chunk(
+        event(
+            {
+                "id": "x" * 30,
+                "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}],
+            }
+        )
+    )
 
 
 def counted(*pieces: bytes) -> int:
@@ -42,15 +51,31 @@ def test_the_end_is_kept_in_any_pieces() -> None:
         for at in range(0, len(data), size):
             answer.note(data[at : at + size], False)
         assert data.endswith(answer.tail)
-        assert len(answer.tail) == (TAIL_BYTES if size >= TAIL_BYTES else min(TAIL_BYTES, len(answer.recent)))
+        assert len(answer.tail) == (
+            TAIL_BYTES if size >= TAIL_BYTES else min(TAIL_BYTES, len(answer.recent))
+        )
         assert answer.passed_bytes == len(data)
         assert answer.first == b""
 
 
 def test_usage_is_found_where_every_event_is_a_read_of_its_own() -> None:
     answer = AnswerSoFar()
-    usage = chunk(event({"id": "x" * 30, "choices": [], "usage": {"prompt_tokens": 7, "total_tokens": 16, "completion_tokens": 9}}))
-    for one in (*[piece(" word")] * 8, piece(" word", "length"), usage, chunk(b"data: [DONE]\n\n"), b"0\r\n\r\n"):
+    usage = chunk(
+        event(
+            {
+                "id": "x" * 30,
+                "choices": [],
+                "usage": {"prompt_tokens": 7, "total_tokens": 16, "completion_tokens": 9},
+            }
+        )
+    )
+    for one in (
+        *[piece(" word")] * 8,
+        piece(" word", "length"),
+        usage,
+        chunk(b"data: [DONE]\n\n"),
+        b"0\r\n\r\n",
+    ):
         answer.note(one, True)
     assert usage_in(answer.tail) == Usage(7, 9)
     assert at_its_limit(answer.tail)

@@ -25,12 +25,23 @@ ROUTES: list[Route] = ["chat", "completions", "responses", "messages"]
     st.sampled_from([None, 1]), st.booleans(),
 )  # fmt: skip
 def test_only_the_limit_changes(
-    route: Route, document: dict[str, Any], stated: int | None, cap: int, indent: int | None, ascii_only: bool
+    route: Route,
+    document: dict[str, Any],
+    stated: int | None,
+    cap: int,
+    indent: int | None,
+    ascii_only: bool,
 ) -> None:
     names = OUTPUT_PARAMETERS[route]
-    document = {key: value for key, value in document.items() if key not in ("max_tokens", "max_completion_tokens", "max_output_tokens")}
+    document = {
+        key: value
+        for key, value in document.items()
+        if key not in ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    }
     written = {**document, names[-1]: stated, "after": [{"max_tokens": 5, '"': "}"}]}
-    body = json.dumps(written, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    body = json.dumps(written, indent=indent, ensure_ascii=ascii_only).encode(
+        "utf-8", "surrogatepass"
+    )
     made = json.loads(capped(route, body, cap))
     assert made.pop(names[-1]) == (cap if stated is None else min(stated, cap))
     written.pop(names[-1])
@@ -38,8 +49,14 @@ def test_only_the_limit_changes(
 
 
 @given(st.sampled_from(ROUTES), st.dictionaries(st.text(), JSON, max_size=4), st.integers(1, 10**6))
-def test_an_absent_limit_is_put_first_and_every_other_byte_survives(route: Route, document: dict[str, Any], cap: int) -> None:
-    document = {key: value for key, value in document.items() if key not in ("max_tokens", "max_completion_tokens", "max_output_tokens")}
+def test_an_absent_limit_is_put_first_and_every_other_byte_survives(
+    route: Route, document: dict[str, Any], cap: int
+) -> None:
+    document = {
+        key: value
+        for key, value in document.items()
+        if key not in ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    }
     body = json.dumps(document).encode()
     made = capped(route, body, cap)
     assert made.endswith(body[1:])

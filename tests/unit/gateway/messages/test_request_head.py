@@ -18,28 +18,42 @@ def head(*lines: bytes) -> bytes:
 
 
 SMUGGLED = {
-    "both lengths": head(b"Content-Length: 6", b"Transfer-Encoding: chunked") + b"0\r\n\r\n" + INNER,
-    "both, other order": head(b"Transfer-Encoding: chunked", b"Content-Length: 6") + b"0\r\n\r\n" + INNER,
+    "both lengths": head(b"Content-Length: 6", b"Transfer-Encoding: chunked")
+    + b"0\r\n\r\n"
+    + INNER,
+    "both, other order": head(b"Transfer-Encoding: chunked", b"Content-Length: 6")
+    + b"0\r\n\r\n"
+    + INNER,
     "two lengths": head(b"Content-Length: 0", b"Content-Length: 71") + INNER,
     "a list of lengths": head(b"Content-Length: 0, 71") + INNER,
     "a signed length": head(b"Content-Length: +5") + INNER,
     "a hexadecimal length": head(b"Content-Length: 0x5") + INNER,
     "an encoding that is none": head(b"Transfer-Encoding: xchunked") + b"0\r\n\r\n" + INNER,
-    "an encoding twice": head(b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity") + b"0\r\n\r\n" + INNER,
+    "an encoding twice": head(b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity")
+    + b"0\r\n\r\n"
+    + INNER,
     "an encoding list": head(b"Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n" + INNER,
     "a space before the colon": head(b"Transfer-Encoding : chunked") + b"0\r\n\r\n" + INNER,
-    "a tab before the colon": head(b"Transfer-Encoding\t: chunked", b"Content-Length: 5") + b"0\r\n\r\n" + INNER,
-    "a folded line": head(b"X: y", b" Transfer-Encoding: chunked", b"Content-Length: 5") + b"0\r\n\r\n" + INNER,
+    "a tab before the colon": head(b"Transfer-Encoding\t: chunked", b"Content-Length: 5")
+    + b"0\r\n\r\n"
+    + INNER,
+    "a folded line": head(b"X: y", b" Transfer-Encoding: chunked", b"Content-Length: 5")
+    + b"0\r\n\r\n"
+    + INNER,
     "a null in a value": head(b"X: a\0b", b"Content-Length: 0") + INNER,
-    "a bare return in a value": head(b"X: a\rTransfer-Encoding: chunked", b"Content-Length: 5") + b"0\r\n\r\n" + INNER,
-    "a space in the target": b"POST /a HTTP/1.1 /b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + INNER,
+    "a bare return in a value": head(b"X: a\rTransfer-Encoding: chunked", b"Content-Length: 5")
+    + b"0\r\n\r\n"
+    + INNER,
+    "a space in the target": b"POST /a HTTP/1.1 /b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    + INNER,
     "two hosts": b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
     "no host": b"GET / HTTP/1.1\r\n\r\n",
     "another's target": b"GET http://elsewhere/ HTTP/1.1\r\nHost: x\r\n\r\n",
     "a doubled slash": b"GET //elsewhere/ HTTP/1.1\r\nHost: x\r\n\r\n",
     "a bad chunk size": head(b"Transfer-Encoding: chunked") + b"5;\nzzzzz\r\n0\r\n\r\n" + INNER,
     "a negative chunk": head(b"Transfer-Encoding: chunked") + b"-5\r\nzzzzz\r\n0\r\n\r\n" + INNER,
-    "chunks in HTTP/1.0": b"POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + INNER,
+    "chunks in HTTP/1.0": b"POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    + INNER,
     "a tunnel": b"CONNECT elsewhere:80 HTTP/1.1\r\nHost: x\r\n\r\n",
     "another protocol": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -84,7 +98,10 @@ def test_hop_by_hop_fields_are_left_out_and_the_rest_survives() -> None:
 def test_an_upgrade_is_not_made_and_what_follows_is_a_request() -> None:
     world = World()
     client = world.client()
-    client.sends(b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + chat(max_tokens=5))
+    client.sends(
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        + chat(max_tokens=5)
+    )
     assert b"pgrade" not in world.engine().heard
     world.engine().says(ok(b"1"))
     world.engine().says(ok(b"2"))
@@ -109,12 +126,17 @@ def test_keys_of_tenants_stay_here_and_the_engines_key_is_sent() -> None:
     assert headers[b"authorization"] == b"Bearer inner"
     assert b"sk-1" not in world.engine().heard
     world.engine().says(ok(b"{}"))
-    client.sends(post("/v1/messages", {"model": "m", "max_tokens": 5, "messages": []}, "x-api-key: sk-1"))
+    client.sends(
+        post("/v1/messages", {"model": "m", "max_tokens": 5, "messages": []}, "x-api-key: sk-1")
+    )
     world.engine().says(ok(b"{}"))
     assert client.heard.count(b"200 OK") == 2
 
 
-@pytest.mark.parametrize("header", ["", "Authorization: Bearer sk-2", "Authorization: Basic sk-1", "x-api-key: " + "k" * 2000])
+@pytest.mark.parametrize(
+    "header",
+    ["", "Authorization: Bearer sk-2", "Authorization: Basic sk-1", "x-api-key: " + "k" * 2000],
+)
 def test_an_unknown_key_is_refused(header: str) -> None:
     world = World("tenants: [{name: red}]", keys={"sk-1": "red"})
     client = world.client()
@@ -125,7 +147,11 @@ def test_an_unknown_key_is_refused(header: str) -> None:
 
 
 def test_a_head_that_is_too_large() -> None:
-    for lines in (["X: " + "y" * 40_000], [f"X-{number}: y" for number in range(200)], ["X: y" * 8] * 3000):
+    for lines in (
+        ["X: " + "y" * 40_000],
+        [f"X-{number}: y" for number in range(200)],
+        ["X: y" * 8] * 3000,
+    ):
         world = World()
         client = world.client()
         client.sends(chat("hello", *lines, max_tokens=5))
@@ -227,7 +253,9 @@ def test_any_bytes_end_well(data: bytes) -> None:
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_mangled_requests_never_become_two(data: st.DataObject) -> None:
-    """One byte is changed, dropped or doubled: what an engine hears is nothing, or one whole request with the length it was told."""
+    """One byte is changed, dropped or doubled: what an engine hears is nothing, or one whole
+    request with the length it was told.
+    """
     request = bytearray(post("/v1/chat/completions", BODY, "X-A: b", "Connection: keep-alive"))
     at = data.draw(st.integers(0, len(request) - 1))
     what = data.draw(st.sampled_from(["drop", "double", "change"]))

@@ -61,8 +61,24 @@ def test_output_limits() -> None:
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
-    st.sampled_from(["messages", "prompt", "input", "tools", "max_tokens", "n", "stream", "model", "min_tokens", "priority"]),
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+    st.sampled_from(
+        [
+            "messages",
+            "prompt",
+            "input",
+            "tools",
+            "max_tokens",
+            "n",
+            "stream",
+            "model",
+            "min_tokens",
+            "priority",
+        ]
+    ),
     st.sampled_from(["chat", "completions", "responses", "messages", "embeddings"]),
 )
 def test_no_type_of_any_member_is_a_surprise(value: Any, name: str, route: Route) -> None:
@@ -75,9 +91,14 @@ def test_pictures_count_wherever_they_stand() -> None:
     assert shape("chat", messages=[{"role": "user", "content": [text, part, part]}]).media == 2
     result = {"type": "tool_result", "content": [{"type": "image", "source": {}}]}
     assert shape("messages", messages=[{"role": "user", "content": [result]}]).media == 1
-    assert shape("responses", input=[{"role": "user", "content": [{"type": "input_image"}]}]).media == 1
+    assert (
+        shape("responses", input=[{"role": "user", "content": [{"type": "input_image"}]}]).media
+        == 1
+    )
     counts = TokenCounts()
-    assert counts.bound(shape("chat", messages=[{"role": "user", "content": [part]}])) > MEDIA_TOKENS
+    assert (
+        counts.bound(shape("chat", messages=[{"role": "user", "content": [part]}])) > MEDIA_TOKENS
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,21 +106,33 @@ def test_pictures_count_wherever_they_stand() -> None:
     [
         {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}},
         {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 400_000},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 400_000}},
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "A" * 400_000},
+        },
         {"type": "input_audio", "input_audio": {"format": "wav", "data": "A" * 400_000}},
-        {"type": "tool_result", "content": [{"type": "image", "source": {"type": "base64", "data": "A" * 400_000}}]},
+        {
+            "type": "tool_result",
+            "content": [{"type": "image", "source": {"type": "base64", "data": "A" * 400_000}}],
+        },
     ],
 )
 def test_a_picture_in_the_body_is_no_text(part: dict[str, Any]) -> None:
     route: Route = "responses" if part["type"] == "input_image" else "chat"
-    found = shape(route, **{"input" if route == "responses" else "messages": [{"role": "user", "content": [part]}]})
+    found = shape(
+        route,
+        **{"input" if route == "responses" else "messages": [{"role": "user", "content": [part]}]},
+    )
     counts = TokenCounts()
     assert found.media == 1
     assert MEDIA_TOKENS < counts.estimate(found) < counts.bound(found) < MEDIA_TOKENS + 1000
 
 
 def test_the_text_of_a_document_is_text() -> None:
-    part = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "word " * 1000}}
+    part = {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "word " * 1000},
+    }
     assert shape("messages", messages=[{"role": "user", "content": [part]}]).text_bytes > 5000
 
 
@@ -122,7 +155,9 @@ def test_the_bound_is_above_the_bytes_of_the_text_in_any_normal_form(text: str) 
     import unicodedata
 
     for ensure in (True, False):
-        body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=ensure).encode("utf-8", "surrogatepass")
+        body = json.dumps(
+            {"messages": [{"role": "user", "content": text}]}, ensure_ascii=ensure
+        ).encode("utf-8", "surrogatepass")
         found = shape_of("chat", body)
         if isinstance(found, Malformed):  # lone surrogates are no JSON
             continue
@@ -142,23 +177,49 @@ def test_the_estimate_learns_and_a_bound_that_was_too_low_is_raised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "read"), [(5, 5), (5.0, 5), ("5", 5), (" 5 ", 5), (5.5, None), ("5.5", None), ("five", None), ([5], None)]
+    ("value", "read"),
+    [
+        (5, 5),
+        (5.0, 5),
+        ("5", 5),
+        (" 5 ", 5),
+        (5.5, None),
+        ("5.5", None),
+        ("five", None),
+        ([5], None),
+    ],
 )
 def test_a_number_is_read_as_the_engine_reads_it(value: object, read: int | None) -> None:
-    found = shape_of("completions", json.dumps({"prompt": "a", "max_tokens": value, "n": value, "min_tokens": value}).encode())
+    found = shape_of(
+        "completions",
+        json.dumps({"prompt": "a", "max_tokens": value, "n": value, "min_tokens": value}).encode(),
+    )
     if read is None:
         assert isinstance(found, Malformed)
     else:
         assert isinstance(found, Shape)
-        assert (found.output_limit, found.sequences, found.least_output_tokens) == (read, read, read)
+        assert (found.output_limit, found.sequences, found.least_output_tokens) == (
+            read,
+            read,
+            read,
+        )
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         (b"", "The request has no body; a JSON object was expected."),
-        (b'{"model": ', "The request body is not valid JSON: unexpected end of data: line 1 column 11 (char 10)."),
-        (gzip.compress(b"{}", mtime=0), "The request body is compressed: send it as it is, without a Content-Encoding."),
+        (
+            b'{"model": ',
+            (
+                "The request body is not valid JSON: unexpected end of data: line 1 column 11 "
+                "(char 10)."
+            ),
+        ),
+        (
+            gzip.compress(b"{}", mtime=0),
+            "The request body is compressed: send it as it is, without a Content-Encoding.",
+        ),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(body: bytes, said: str) -> None:

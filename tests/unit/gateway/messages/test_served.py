@@ -1,4 +1,6 @@
-"""Which models an engine serves is read from its own list, and requests go to the engines that have theirs."""
+"""Which models an engine serves is read from its own list, and requests go to the engines that have
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,19 @@ from tests.support.gateway_wire import World, chat, ok
 from barostat.gateway.messages.routes import Shape
 from barostat.gateway.messages.served import Served, elsewhere, served_in
 
-LIST = {"data": [{"id": "qwen", "root": "/models/Qwen3-8B", "max_model_len": 4096}, {"id": "law", "root": "/lora", "max_model_len": None}]}
+LIST = {
+    "data": [
+        {"id": "qwen", "root": "/models/Qwen3-8B", "max_model_len": 4096},
+        {"id": "law", "root": "/lora", "max_model_len": None},
+    ]
+}
 
 
 def test_the_names_of_a_model_and_its_adapters() -> None:
     served = served_in(json.dumps(LIST).encode())
-    assert served == Served(frozenset({"qwen", "law"}), frozenset({"qwen", "law", "/models/Qwen3-8B", "/lora"}), 4096)
+    assert served == Served(
+        frozenset({"qwen", "law"}), frozenset({"qwen", "law", "/models/Qwen3-8B", "/lora"}), 4096
+    )
     assert served.fits("Qwen/qwen3-8b")
     assert served.fits("qwen")
     assert not served.fits("meta-llama/Llama-3.1-8B")
@@ -23,20 +32,33 @@ def test_the_names_of_a_model_and_its_adapters() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [b"", b"[]", b'{"data": 3}', b'{"data": null}', b"{", b'{"data": ["a"]}', b'{"data": [{"max_model_len": -1}]}']
+    "page",
+    [
+        b"",
+        b"[]",
+        b'{"data": 3}',
+        b'{"data": null}',
+        b"{",
+        b'{"data": ["a"]}',
+        b'{"data": [{"max_model_len": -1}]}',
+    ],
 )
 def test_what_is_no_list_says_nothing(page: bytes) -> None:
     assert served_in(page) in (None, Served())
 
 
 def test_where_a_model_is_not() -> None:
-    assert elsewhere([("a", Served(frozenset({"m", "x"}))), ("b", Served(frozenset({"m"}))), ("c", Served())]) == {"x": ("b",)}
+    assert elsewhere(
+        [("a", Served(frozenset({"m", "x"}))), ("b", Served(frozenset({"m"}))), ("c", Served())]
+    ) == {"x": ("b",)}
     assert elsewhere([("a", Served(frozenset({"m"}))), ("b", Served(frozenset({"m"})))]) == {}
 
 
 def two_models(shadow: bool = False, pool_tokens: int | None = 100_000) -> World:
     world = World(replicas=3, shadow=shadow, pool_tokens=pool_tokens)
-    for replica, name in zip(world.replicas, ("one", "two"), strict=False):  # the third does not say
+    for replica, name in zip(
+        world.replicas, ("one", "two"), strict=False
+    ):  # the third does not say
         world.desk.serves(replica, Served(frozenset({name}), frozenset({name}), 32_768))
     return world
 
@@ -49,11 +71,19 @@ def sent_to(world: World, model: str) -> str:
     return name
 
 
-@pytest.mark.parametrize(("shadow", "pool_tokens"), [(False, 100_000), (True, 100_000), (False, None)])
-def test_a_request_goes_to_an_engine_that_serves_its_model(shadow: bool, pool_tokens: int | None) -> None:
+@pytest.mark.parametrize(
+    ("shadow", "pool_tokens"), [(False, 100_000), (True, 100_000), (False, None)]
+)
+def test_a_request_goes_to_an_engine_that_serves_its_model(
+    shadow: bool, pool_tokens: int | None
+) -> None:
     world = two_models(shadow, pool_tokens)
     world.desk.stands(world.replicas[2], "unhealthy")
-    for model, name in (("two", "engine-1:8000"), ("one", "engine-0:8000"), ("nobody's", "engine-0:8000")):  # which will say so
+    for model, name in (
+        ("two", "engine-1:8000"),
+        ("one", "engine-0:8000"),
+        ("nobody's", "engine-0:8000"),
+    ):  # which will say so
         assert sent_to(world, model) == name
         for replica in world.replicas:
             replica.close()  # so that each has a connection of its own
@@ -75,7 +105,9 @@ def test_where_the_only_engine_of_a_model_takes_no_connection_others_are_not_ask
     world.at_rest()
 
 
-def test_lengths_of_models_and_adapters_are_told_apart_and_names_that_clients_invent_are_not() -> None:
+def test_lengths_of_models_and_adapters_are_told_apart_and_names_that_clients_invent_are_not() -> (
+    None
+):
     world = World(replicas=1, pool_tokens=100_000)
 
     def classes() -> set[str]:
@@ -86,5 +118,7 @@ def test_lengths_of_models_and_adapters_are_told_apart_and_names_that_clients_in
         return {one.request.class_key for one in world.desk.ledger.reservations.values()}
 
     assert classes() == {"", "tools"}  # one name, or none that is known: one model
-    world.desk.serves(world.replicas[0], Served(frozenset({"m", "adapter"}), frozenset({"m", "adapter"}), 32_768))
+    world.desk.serves(
+        world.replicas[0], Served(frozenset({"m", "adapter"}), frozenset({"m", "adapter"}), 32_768)
+    )
     assert classes() == {"", "tools", "m", "m tools", "adapter", "adapter tools"}

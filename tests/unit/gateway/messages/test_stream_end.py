@@ -1,4 +1,6 @@
-"""A stream that the gateway ends looks to the client's library like an answer that has reached its length."""
+"""A stream that the gateway ends looks to the client's library like an answer that has reached its
+length.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,18 @@ RESPONSE = b'{"id":"r","status":"in_progress"}'
 
 
 def lines(data: bytes) -> list[Any]:
-    return [json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: {")]
+    return [
+        json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: {")
+    ]
 
 
 def test_chat_with_two_answers() -> None:
     first = b'HTTP/1.1 200 OK\r\n\r\n1f\r\ndata: {"id":"a","object":"chat.completion.chunk","created":3,"model":"m","choices":[]}\n\n\r\n'
     made = final_events("chat", first, first, 2, 10)
     assert [one["choices"][0]["index"] for one in lines(made)] == [0, 1]
-    assert all(one["id"] == "a" and one["choices"][0]["finish_reason"] == "length" for one in lines(made))
+    assert all(
+        one["id"] == "a" and one["choices"][0]["finish_reason"] == "length" for one in lines(made)
+    )
     assert made.endswith(b"data: [DONE]\n\n")
 
 
@@ -36,12 +42,19 @@ def test_messages_close_the_block_that_is_open() -> None:
 
 
 def test_responses_end_incomplete() -> None:
-    first = b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":%b}\n\n' % RESPONSE
+    first = (
+        b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":%b}\n\n'
+        % RESPONSE
+    )
     last = b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":7,"delta":"a"}\n\n'
     (made,) = lines(final_events("responses", first, last, 1, 1))
     assert made["type"] == "response.incomplete"
     assert made["sequence_number"] == 8
-    assert made["response"] == {"id": "r", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    assert made["response"] == {
+        "id": "r",
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"},
+    }
 
 
 def test_nothing_is_made_up_where_nothing_came() -> None:

@@ -1,4 +1,6 @@
-"""What of a body is read, and that nothing of one holds the gateway's loop: CPU time, the least of three."""
+"""What of a body is read, and that nothing of one holds the gateway's loop: CPU time, the least of
+three.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from barostat.gateway.messages.tokenize_question import questions_of
 T = TypeVar("T")
 MOST_S = 0.05
 LARGEST = 4 << 20
-"""What is larger and read is one text, or media: 32 MiB of it, the most that is taken, are walked at 3 to 13 ns a byte."""
+"""What is larger and read is one text, or media: 32 MiB of it, the most that is taken, are walked
+at 3 to 13 ns a byte.
+"""
 PIECES = [
     b"[],", b"{},", b'{"a":1},', b"[[[[[[]]]]]],", b"[1," * 900 + b"1" + b"]" * 900 + b",", b"1,", b'"x",', b'"\\u00e9",',
     b'{"role":"user","content":[]},', b" ", b"1",
@@ -28,7 +32,11 @@ IN_TEXT = [b"x", b"\\u00e9", b'\\"', b"[,{:", b"\\\\"]
 
 def body(piece: bytes, size: int, *, quoted: bool) -> bytes:
     inner = piece * (size // len(piece))
-    return b'{"messages":[' + (b'"' + inner + b'",1' if quoted else inner + b"1") + b'],"max_tokens":900}'
+    return (
+        b'{"messages":['
+        + (b'"' + inner + b'",1' if quoted else inner + b"1")
+        + b'],"max_tokens":900}'
+    )
 
 
 def allowed(piece: bytes, *, quoted: bool) -> bytes:
@@ -36,14 +44,24 @@ def allowed(piece: bytes, *, quoted: bool) -> bytes:
     low, high = 1, LARGEST // len(piece)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (low, middle - 1) if too_much_of(body(piece, middle * len(piece), quoted=quoted)) else (middle, high)
+        low, high = (
+            (low, middle - 1)
+            if too_much_of(body(piece, middle * len(piece), quoted=quoted))
+            else (middle, high)
+        )
     return body(piece, low * len(piece), quoted=quoted)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("piece", "quoted"), [*((one, False) for one in PIECES), *((one, True) for one in IN_TEXT)])
+@pytest.mark.parametrize(
+    ("piece", "quoted"), [*((one, False) for one in PIECES), *((one, True) for one in IN_TEXT)]
+)
 def test_nothing_that_is_done_with_a_body_holds_the_loop(piece: bytes, quoted: bool) -> None:
-    for given in (allowed(piece, quoted=quoted), body(piece, 400_000, quoted=quoted), body(piece, LARGEST, quoted=quoted)):
+    for given in (
+        allowed(piece, quoted=quoted),
+        body(piece, 400_000, quoted=quoted),
+        body(piece, LARGEST, quoted=quoted),
+    ):
         _held(given)
 
 
@@ -82,5 +100,12 @@ def test_what_is_text_is_no_structure() -> None:
 
 def test_much_that_is_usual_is_read() -> None:
     messages = [{"role": "user", "content": "what, [really]?"}] * 5_000
-    assert not isinstance(shape_of("chat", json.dumps({"messages": messages, "model": "m"}).encode()), Malformed)
-    assert not isinstance(shape_of("completions", json.dumps({"prompt": [50_000] * 1_000_000, "model": "m"}).encode()), Malformed)
+    assert not isinstance(
+        shape_of("chat", json.dumps({"messages": messages, "model": "m"}).encode()), Malformed
+    )
+    assert not isinstance(
+        shape_of(
+            "completions", json.dumps({"prompt": [50_000] * 1_000_000, "model": "m"}).encode()
+        ),
+        Malformed,
+    )

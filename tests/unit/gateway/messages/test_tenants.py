@@ -14,7 +14,9 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_text("# tenants\n\nred: sk-1\nred: sk-2\nblue sk-3\n")
     table = load_keys(path)
-    assert [table.tenant_of(key) for key in (b"sk-1", b"sk-2", b"sk-3", b"sk-4", b"", b"s" * 5000)] == [
+    assert [
+        table.tenant_of(key) for key in (b"sk-1", b"sk-2", b"sk-3", b"sk-4", b"", b"s" * 5000)
+    ] == [
         "red",
         "red",
         "blue",
@@ -32,7 +34,10 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
         ("a: secret\nb: secret\n", ":2: two tenants"),
         ("", "holds no key"),
         ("a b c: secret", ":1:"),
-        ("red: se cret", ":1: a tenant's name, a colon and its key were expected; neither has a space"),
+        (
+            "red: se cret",
+            ":1: a tenant's name, a colon and its key were expected; neither has a space",
+        ),
         ('red: "secret"', ":1: the key stands in quotes"),
     ],
 )

@@ -1,4 +1,6 @@
-"""What the engine is asked in order to count: the form of each route, and all that a template sees."""
+"""What the engine is asked in order to count: the form of each route, and all that a template
+sees.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,24 @@ def asked(route: Route, **document: Any) -> list[dict[str, Any]] | None:
 
 
 def test_the_form_of_each_route() -> None:
-    assert asked("chat", messages=[HI], tools=[1], max_tokens=5) == [{"model": "m", "messages": [HI], "tools": [1]}]
-    assert asked("completions", prompt=["a", "b"]) == [{"model": "m", "prompt": "a"}, {"model": "m", "prompt": "b"}]
+    assert asked("chat", messages=[HI], tools=[1], max_tokens=5) == [
+        {"model": "m", "messages": [HI], "tools": [1]}
+    ]
+    assert asked("completions", prompt=["a", "b"]) == [
+        {"model": "m", "prompt": "a"},
+        {"model": "m", "prompt": "b"},
+    ]
     assert asked("completions", prompt="a", prompt_embeds="x") is None
     assert asked("embeddings", input="a") == [{"model": "m", "prompt": "a"}]
 
 
-@pytest.mark.parametrize(("prompt", "known"), [([1, 2], (2,)), ([[1, 2], [3]], (2, 1)), (["a", [1, 2, 3]], (3,)), ("a", ())])
-def test_prompts_of_ids_are_known_without_a_question(prompt: object, known: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "known"),
+    [([1, 2], (2,)), ([[1, 2], [3]], (2, 1)), (["a", [1, 2, 3]], (3,)), ("a", ())],
+)
+def test_prompts_of_ids_are_known_without_a_question(
+    prompt: object, known: tuple[int, ...]
+) -> None:
     found = questions("completions", prompt=prompt)
     assert found is not None
     assert found.known == known
@@ -43,15 +55,54 @@ def test_prompts_of_ids_are_known_without_a_question(prompt: object, known: tupl
 
 
 def test_all_that_a_template_sees_of_a_chat_is_asked_with() -> None:
-    (found,) = asked("chat", messages=[HI], continue_final_message=True, add_generation_prompt=False, chat_template="x") or []
-    assert found == {"model": "m", "messages": [HI], "continue_final_message": True, "add_generation_prompt": False, "chat_template": "x"}
-    (found,) = asked("chat", messages=[HI], documents=[{"a": 1}], reasoning_effort="low", chat_template_kwargs={"b": 2}) or []
-    assert found["chat_template_kwargs"] == {"b": 2, "documents": [{"a": 1}], "reasoning_effort": "low", "enable_thinking": True}
-    (found,) = asked("chat", messages=[HI], reasoning_effort="none", chat_template_kwargs={"enable_thinking": True}) or []
+    (found,) = (
+        asked(
+            "chat",
+            messages=[HI],
+            continue_final_message=True,
+            add_generation_prompt=False,
+            chat_template="x",
+        )
+        or []
+    )
+    assert found == {
+        "model": "m",
+        "messages": [HI],
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+        "chat_template": "x",
+    }
+    (found,) = (
+        asked(
+            "chat",
+            messages=[HI],
+            documents=[{"a": 1}],
+            reasoning_effort="low",
+            chat_template_kwargs={"b": 2},
+        )
+        or []
+    )
+    assert found["chat_template_kwargs"] == {
+        "b": 2,
+        "documents": [{"a": 1}],
+        "reasoning_effort": "low",
+        "enable_thinking": True,
+    }
+    (found,) = (
+        asked(
+            "chat",
+            messages=[HI],
+            reasoning_effort="none",
+            chat_template_kwargs={"enable_thinking": True},
+        )
+        or []
+    )
     assert found["chat_template_kwargs"] == {"enable_thinking": True, "reasoning_effort": "none"}
 
 
-@pytest.mark.parametrize(("cut", "most"), [(7, 7), (0, 0), (-1, -1), (-2, None), (None, None), ("5", None)])
+@pytest.mark.parametrize(
+    ("cut", "most"), [(7, 7), (0, 0), (-1, -1), (-2, None), (None, None), ("5", None)]
+)
 def test_a_prompt_that_the_engine_cuts_is_counted_so(cut: object, most: int | None) -> None:
     found = questions("chat", messages=[HI], truncate_prompt_tokens=cut)
     assert found is not None
@@ -59,12 +110,23 @@ def test_a_prompt_that_the_engine_cuts_is_counted_so(cut: object, most: int | No
 
 
 def test_the_items_of_a_response_are_the_chat_that_they_become() -> None:
-    assert asked("responses", input="hi", instructions="be kind") == [{"model": "m", "messages": [BE_KIND, HI]}]
-    said = {"role": "assistant", "content": [{"type": "output_text", "text": "yes"}, {"type": "output_text", "text": "no"}]}
+    assert asked("responses", input="hi", instructions="be kind") == [
+        {"model": "m", "messages": [BE_KIND, HI]}
+    ]
+    said = {
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "yes"}, {"type": "output_text", "text": "no"}],
+    }
     tools = [{"type": "function", "name": "f", "parameters": {}}]
-    parts = [{"type": "input_text", "text": "what is it"}, {"type": "input_image", "image_url": "data:x"}]
+    parts = [
+        {"type": "input_text", "text": "what is it"},
+        {"type": "input_image", "image_url": "data:x"},
+    ]
     (found,) = asked("responses", input=[{"role": "user", "content": parts}]) or []
-    seen = [{"type": "text", "text": "what is it"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    seen = [
+        {"type": "text", "text": "what is it"},
+        {"type": "image_url", "image_url": {"url": "data:x"}},
+    ]
     assert found["messages"] == [{"role": "user", "content": seen}]
     (found,) = asked("responses", input=[HI, said], tools=tools, reasoning={"effort": "high"}) or []
     assert found["messages"] == [HI, {"role": "assistant", "content": "yes"}]
@@ -88,14 +150,23 @@ def test_what_only_the_engine_knows_has_no_form(document: dict[str, Any]) -> Non
 
 
 def test_messages_are_counted_where_anthropics_clients_count_them_and_otherwise_as_a_chat() -> None:
-    found = questions("messages", messages=[HI], system=[{"type": "text", "text": "be "}, {"type": "text", "text": "kind"}], tools=[TOOL])
+    found = questions(
+        "messages",
+        messages=[HI],
+        system=[{"type": "text", "text": "be "}, {"type": "text", "text": "kind"}],
+        tools=[TOOL],
+    )
     assert found is not None
     (one,) = found.asked
     assert (one.path, one.answered) == (b"/v1/messages/count_tokens", "input_tokens")
     assert set(one.document) == {"model", "messages", "system", "tools"}
     assert one.otherwise is not None
     assert one.otherwise["messages"] == [BE_KIND, HI]
-    assert one.otherwise["tools"][0]["function"] == {"name": "f", "description": "d", "parameters": {"type": "object"}}
+    assert one.otherwise["tools"][0]["function"] == {
+        "name": "f",
+        "description": "d",
+        "parameters": {"type": "object"},
+    }
     picture = [{"role": "user", "content": [{"type": "image", "source": {}}]}]
     found = questions("messages", messages=picture)
     assert found is not None

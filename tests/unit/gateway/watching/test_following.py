@@ -1,4 +1,6 @@
-"""The pods of a Deployment are followed over a real connection to an API server, and their engines asked over real ones."""
+"""The pods of a Deployment are followed over a real connection to an API server, and their engines
+asked over real ones.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\
 
 @dataclass
 class Pods:
-    """An API server with one Deployment and its pods. `forbids`: paths that end so are answered with 403; `closing`: no watch goes on."""
+    """An API server with one Deployment and its pods. `forbids`: paths that end so are answered
+    with 403; `closing`: no watch goes on.
+    """
 
     items: dict[str, dict[str, Any]] = field(default_factory=dict)
     forbids: tuple[str, ...] = ()
@@ -47,13 +51,27 @@ class Pods:
         if self.down:
             return
         if path.endswith(self.forbids or ("nothing",)):
-            body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403}
+            body = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "message": "no",
+                "reason": "Forbidden",
+                "code": 403,
+            }
             connection.sendall(answer(json.dumps(body), "403 Forbidden", "application/json"))
         elif path.endswith("/deployments/vllm"):
             found = {"metadata": {"name": "vllm"}, "spec": {"selector": SELECTOR}}
             connection.sendall(answer(json.dumps(found), kind="application/json"))
         elif not path.endswith("/pods"):
-            body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "not found", "reason": "NotFound", "code": 404}
+            body = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "message": "not found",
+                "reason": "NotFound",
+                "code": 404,
+            }
             connection.sendall(answer(json.dumps(body), "404 Not Found", "application/json"))
         elif "watch=true" in target:
             self._watch(connection, int(target.partition("resourceVersion=")[2].partition("&")[0]))
@@ -71,18 +89,41 @@ class Pods:
         connection.sendall(HEAD)
         while not self.closing and not self.down:
             with self._lock:
-                new = [event for event in self._log if int(event["object"]["metadata"]["resourceVersion"]) > version]
+                new = [
+                    event
+                    for event in self._log
+                    if int(event["object"]["metadata"]["resourceVersion"]) > version
+                ]
                 version = self.version
             connection.sendall(b"".join(json.dumps(event).encode() + b"\n" for event in new))
             time.sleep(0.02)
 
-    def has(self, name: str, port: int, *, ready: bool = True, uid: str = "", host: str = "127.0.0.1", going: bool = False) -> None:
+    def has(
+        self,
+        name: str,
+        port: int,
+        *,
+        ready: bool = True,
+        uid: str = "",
+        host: str = "127.0.0.1",
+        going: bool = False,
+    ) -> None:
         """The pod is so from now on, and who watches hears of it."""
         metadata = {"name": name, "uid": uid or name, "labels": {"app": "vllm"}}
         metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"} if going else {}
-        container = {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0", "args": ["--model", "m", "--port", str(port)]}
-        status = {"podIP": host, "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}
-        self._tell("MODIFIED", {"metadata": metadata, "spec": {"containers": [container]}, "status": status})
+        container = {
+            "name": "vllm",
+            "image": "vllm/vllm-openai:v0.32.0",
+            "args": ["--model", "m", "--port", str(port)],
+        }
+        status = {
+            "podIP": host,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        }
+        self._tell(
+            "MODIFIED",
+            {"metadata": metadata, "spec": {"containers": [container]}, "status": status},
+        )
 
     def goes(self, name: str) -> None:
         """The pod is deleted."""
@@ -107,7 +148,12 @@ def pods() -> Iterator[Pods]:
     found.closing = True
 
 
-def followed(pods: Pods, folder: Path, what: Callable[[World, Following], Coroutine[Any, Any, None]], name: str = "vllm") -> None:
+def followed(
+    pods: Pods,
+    folder: Path,
+    what: Callable[[World, Following], Coroutine[Any, Any, None]],
+    name: str = "vllm",
+) -> None:
     """`what` is done while a gateway without engines of its own follows them."""
 
     async def go(port: int) -> None:
@@ -118,7 +164,9 @@ def followed(pods: Pods, folder: Path, what: Callable[[World, Following], Corout
         }))  # fmt: skip
         world = World(replicas=0)
         health = Health(world.desk)
-        following = Following(FollowedWorkload(name, kubeconfig=str(config)), world.gateway, health, Bounds(), None)
+        following = Following(
+            FollowedWorkload(name, kubeconfig=str(config)), world.gateway, health, Bounds(), None
+        )
         try:
             await what(world, following)
         finally:
@@ -145,7 +193,9 @@ def test_who_is_ready_at_the_start_has_joined_and_nobody_else(pods: Pods, tmp_pa
     async def what(world: World, following: Following) -> None:
         await following.start()
         assert standing(world) == {f"127.0.0.1:{port}": "up"}
-        assert "labelSelector=app%3Dvllm" in next(target for target in pods.asked if "/pods" in target)
+        assert "labelSelector=app%3Dvllm" in next(
+            target for target in pods.asked if "/pods" in target
+        )
 
     with serving(vllm()) as (port, _):
         pods.has("a", port)
@@ -155,11 +205,15 @@ def test_who_is_ready_at_the_start_has_joined_and_nobody_else(pods: Pods, tmp_pa
         followed(pods, tmp_path, what)
 
 
-def test_one_that_comes_joins_and_one_that_goes_leaves(pods: Pods, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_that_comes_joins_and_one_that_goes_leaves(
+    pods: Pods, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def what(world: World, following: Following) -> None:
         await following.start()
         pods.has("b", second)
-        await until(lambda: standing(world) == {f"127.0.0.1:{first}": "up", f"127.0.0.1:{second}": "up"})
+        await until(
+            lambda: standing(world) == {f"127.0.0.1:{first}": "up", f"127.0.0.1:{second}": "up"}
+        )
         pods.goes("a")
         await until(lambda: list(standing(world)) == [f"127.0.0.1:{second}"])
         pods.has("b", second, ready=False)
@@ -192,7 +246,9 @@ def test_what_is_under_way_is_answered_before_it_leaves(pods: Pods, tmp_path: Pa
 
 
 @pytest.mark.sweep
-def test_one_that_was_not_ready_for_a_moment_is_taken_back_with_what_is_under_way(pods: Pods, tmp_path: Path) -> None:
+def test_one_that_was_not_ready_for_a_moment_is_taken_back_with_what_is_under_way(
+    pods: Pods, tmp_path: Path
+) -> None:
     """A probe that came too late on a busy engine: streams of many minutes must not keep it out."""
 
     async def what(world: World, following: Following) -> None:
@@ -216,7 +272,9 @@ def test_one_that_was_not_ready_for_a_moment_is_taken_back_with_what_is_under_wa
         followed(pods, tmp_path, what)
 
 
-def test_while_the_api_server_is_away_the_engines_stay_and_then_it_is_taken_up_again(pods: Pods, tmp_path: Path) -> None:
+def test_while_the_api_server_is_away_the_engines_stay_and_then_it_is_taken_up_again(
+    pods: Pods, tmp_path: Path
+) -> None:
     async def what(world: World, following: Following) -> None:
         await following.start()
         pods.down = True

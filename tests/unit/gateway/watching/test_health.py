@@ -17,7 +17,9 @@ from barostat.gateway.watching.health import MISSED, OWED_S, STALLED_S, Health, 
 PAGE = EnginePage(usage_ratio=0.5, running=3, waiting=1, preemptions=0, progress=100.0, engines=1)
 
 
-def after(*looks: tuple[int | None, EnginePage | None, float], first: Standing = "unknown") -> Standing:
+def after(
+    *looks: tuple[int | None, EnginePage | None, float], first: Standing = "unknown"
+) -> Standing:
     seen, standing = Watched(), first
     for health, page, at in looks:
         standing = stands(standing, seen, health, page, at, lambda _: False)
@@ -46,7 +48,10 @@ def test_requests_that_run_without_a_token_are_a_stall() -> None:
     late = STALLED_S + 1
     assert after((200, PAGE, 0), (200, PAGE, late)) == "stalled"
     assert after((200, PAGE, 0), (200, PAGE, late), (200, PAGE, late + 1)) == "stalled"
-    assert after((200, PAGE, 0), (200, PAGE, late), (200, replace(PAGE, progress=101.0), late + 1)) == "up"
+    assert (
+        after((200, PAGE, 0), (200, PAGE, late), (200, replace(PAGE, progress=101.0), late + 1))
+        == "up"
+    )
     assert after((200, PAGE, 0), (200, replace(PAGE, progress=101.0), late)) == "up"
 
 
@@ -72,7 +77,13 @@ vllm:cache_config_info{block_size="16",enable_prefix_caching="False",engine="1",
 def test_the_few_series_are_read_from_the_page() -> None:
     page = read_page(TEXT)
     assert page is not None
-    assert (page.running, page.waiting, page.usage_ratio, page.preemptions, page.progress) == (5, 1, 0.5, 4, 1000.0)
+    assert (page.running, page.waiting, page.usage_ratio, page.preemptions, page.progress) == (
+        5,
+        1,
+        0.5,
+        4,
+        1000.0,
+    )
     assert read_page(b"go_goroutines 5\n") is None
     assert read_page(b"") is None
 
@@ -87,7 +98,9 @@ def test_the_pool_of_all_engines_without_their_null_blocks() -> None:
 
 
 async def asked(world: World, look: Coroutine[Any, Any, None], *pages: bytes) -> None:
-    """That look, each question of which is answered as engines with these pages do; the last is that of all further ones."""
+    """That look, each question of which is answered as engines with these pages do; the last is
+    that of all further ones.
+    """
     task = asyncio.get_running_loop().create_task(look)
     while not task.done():
         await asyncio.sleep(0)
@@ -102,21 +115,36 @@ async def asked(world: World, look: Coroutine[Any, Any, None], *pages: bytes) ->
 
 
 async def looked(world: World, health: Health, page: bytes) -> Standing:
-    """How the engine stands after one look, each question of which is answered as an engine with this page does."""
+    """How the engine stands after one look, each question of which is answered as an engine with
+    this page does.
+    """
     await asked(world, health.look(world.replicas[0]), page)
     return world.replicas[0].standing
 
 
 WAITING = TEXT.replace(b"} 3.0", b"} 0.0").replace(b"} 2.0", b"} 0.0")
-IDLE = WAITING.replace(b'waiting{engine="0",model_name="m"} 1.0', b'waiting{engine="0",model_name="m"} 0.0')
+IDLE = WAITING.replace(
+    b'waiting{engine="0",model_name="m"} 1.0', b'waiting{engine="0",model_name="m"} 0.0'
+)
 
 
 FIRST = chunked(event({"choices": [{"delta": {"content": "a"}}]}), end=False)
-PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]}]
+PICTURE = [
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]}
+]
 
 
-async def owed(asked: bytes, page: bytes, *, answer: bytes = b"", replicas: int = 2, after_s: float = OWED_S + 1) -> list[Standing]:
-    """An engine with this page is sent a request, says this much, and then nothing: at once, after so long, and when nobody waits."""
+async def owed(
+    asked: bytes,
+    page: bytes,
+    *,
+    answer: bytes = b"",
+    replicas: int = 2,
+    after_s: float = OWED_S + 1,
+) -> list[Standing]:
+    """An engine with this page is sent a request, says this much, and then nothing: at once, after
+    so long, and when nobody waits.
+    """
     world = World(replicas=replicas)
     health, client = Health(world.desk), world.client()
     world.slow_dials = True
@@ -149,7 +177,9 @@ def test_a_core_that_hung_before_it_was_asked_is_a_stall_until_nobody_waits(stre
     ],
     ids=["it has begun", "the only one", "not for long", "they wait there", "a picture is fetched"],
 )
-def test_what_may_take_its_time_is_no_stall(asked: bytes, page: bytes, more: dict[str, Any]) -> None:
+def test_what_may_take_its_time_is_no_stall(
+    asked: bytes, page: bytes, more: dict[str, Any]
+) -> None:
     assert asyncio.run(owed(asked, page, **more)) == ["up", "up", "up"]
 
 
@@ -157,7 +187,11 @@ def test_what_an_engine_owed_before_it_began_anew_is_not_owed_by_the_new_one() -
     seen, asked_at = Watched(), 5.0
     idle = replace(PAGE, running=0, waiting=0)
     standing: Standing = "up"
-    for page, at in ((idle, 0.0), (replace(idle, progress=1.0), 10.0), (replace(idle, progress=1.0), 11.0 + OWED_S)):
+    for page, at in (
+        (idle, 0.0),
+        (replace(idle, progress=1.0), 10.0),
+        (replace(idle, progress=1.0), 11.0 + OWED_S),
+    ):
         standing = stands(standing, seen, 200, page, at, lambda since: asked_at >= since)
     assert standing == "up"
 
@@ -178,7 +212,9 @@ def test_a_look_tells_the_desk_what_the_engine_has() -> None:
         world.replicas[0].close()
         assert [await looked(world, health, b"") for _ in range(MISSED)][-1] == "unreachable"
         world.down.clear()
-        assert await looked(world, health, TEXT.replace(b'blocks="202"', b'blocks="402"')) == "up"  # started anew, with more memory
+        assert (
+            await looked(world, health, TEXT.replace(b'blocks="202"', b'blocks="402"')) == "up"
+        )  # started anew, with more memory
         assert world.desk.pools[name].kv_tokens == 6400
 
     asyncio.run(run())
@@ -198,7 +234,9 @@ ONE, OTHER = TEXT + BEGAN % b"1.7952531189272707e+09", TEXT + BEGAN % b"1.795253
     ],
     ids=["the same", "among others", "each its own", "they do not say"],
 )
-def test_an_engine_that_was_named_by_two_addresses_counts_once(pages: tuple[bytes, ...], standings: list[Standing]) -> None:
+def test_an_engine_that_was_named_by_two_addresses_counts_once(
+    pages: tuple[bytes, ...], standings: list[Standing]
+) -> None:
     async def run() -> None:
         world = World(pool_tokens=None, replicas=len(standings))
         health = Health(world.desk)
@@ -210,7 +248,10 @@ def test_an_engine_that_was_named_by_two_addresses_counts_once(pages: tuple[byte
         takes = [name for name, one in world.desk.ledger.replicas.items() if one.open]
         assert takes == [replica.name for replica in world.replicas if replica.standing == "up"]
         if standings[-1] == "named-twice":
-            assert world.replicas[-1].why == "it is engine-0:8000 by another address; leave one of the two out"
+            assert (
+                world.replicas[-1].why
+                == "it is engine-0:8000 by another address; leave one of the two out"
+            )
 
     asyncio.run(run())
 

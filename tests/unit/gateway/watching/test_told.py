@@ -1,4 +1,6 @@
-"""What is said of the engines: why each stands as it does, its changes, and limits that are not for it; each thing once."""
+"""What is said of the engines: why each stands as it does, its changes, and limits that are not for
+it; each thing once.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,15 @@ def test_each_engine_in_a_line_and_its_changes(capsys: pytest.CaptureFixture[str
     world.desk.stands(first, "up")
     world.desk.stands(second, "leaving")
     unknown = "the size of its KV pool is not known"
-    assert [line.removeprefix("barostat gateway: engine-") for line in capsys.readouterr().err.splitlines()] == [
+    assert [
+        line.removeprefix("barostat gateway: engine-")
+        for line in capsys.readouterr().err.splitlines()
+    ] == [
         f"0:8000: up, {unknown}: what it holds cannot be accounted for",
-        f"1:8000: up, {unknown} (/metrics shows no pool of a vLLM): what it holds cannot be accounted for",
+        (
+            f"1:8000: up, {unknown} (/metrics shows no pool of a vLLM): what it holds cannot "
+            "be accounted for"
+        ),
         "0:8000: unreachable (Connection refused): nothing is sent there until that has changed",
         f"0:8000: up, {unknown}: what it holds cannot be accounted for",
     ]
@@ -66,20 +74,32 @@ def test_limits_for_other_engines_are_told_once(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().err.splitlines()
     assert said[:3] == [
         "barostat gateway: the limits are for org/other; engine-0:8000 serves m",
-        "barostat gateway: request.maxInputTokens is 5000; engine-0:8000 takes 4096 tokens with their answer, and that holds",
-        "barostat gateway: the limits were made for a KV pool of 50000 tokens; engine-0:8000 has 100000, and that counts",
+        (
+            "barostat gateway: request.maxInputTokens is 5000; engine-0:8000 takes 4096 tokens "
+            "with their answer, and that holds"
+        ),
+        (
+            "barostat gateway: the limits were made for a KV pool of 50000 tokens; "
+            "engine-0:8000 has 100000, and that counts"
+        ),
     ]
     assert len(said) == 6
     world.desk.serves(world.replicas[1], Served(frozenset({"n"}), frozenset({"n"}), 8192))
     told.misfits()
     different = capsys.readouterr().err.splitlines()
-    assert "the engines serve different models (engine-0:8000: m; engine-1:8000: n)" in different[-1]
+    assert (
+        "the engines serve different models (engine-0:8000: m; engine-1:8000: n)" in different[-1]
+    )
 
 
 def test_limits_that_fit_are_not_spoken_of(capsys: pytest.CaptureFixture[str]) -> None:
-    world = World("model: M\nrequest: {maxInputTokens: 4000}\ncapacity: {kvCacheTokens: 98000}", replicas=2)
+    world = World(
+        "model: M\nrequest: {maxInputTokens: 4000}\ncapacity: {kvCacheTokens: 98000}", replicas=2
+    )
     world.desk.serves(world.replicas[0], SERVED)
-    world.desk.serves(world.replicas[1], Served(frozenset({"m", "lora"}), frozenset({"m", "lora"}), 4096))
+    world.desk.serves(
+        world.replicas[1], Served(frozenset({"m", "lora"}), frozenset({"m", "lora"}), 4096)
+    )
     Told(world.desk).misfits()
     assert capsys.readouterr().err == ""
 
@@ -103,7 +123,10 @@ def test_why_an_engine_is_not_reached_is_known() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # nobody listens there
         url = f"127.0.0.1:{bound.getsockname()[1]}"
-        assert (looked_at(f"http://{url}").why, looked_at(f"http://{url}").standing) == ("Connection refused", "unreachable")
+        assert (looked_at(f"http://{url}").why, looked_at(f"http://{url}").standing) == (
+            "Connection refused",
+            "unreachable",
+        )
     assert looked_at("http://nowhere.invalid:1").why.startswith("its name is not known: ")
 
 
@@ -116,7 +139,12 @@ async def _one(answer: bytes, secure: ssl.SSLContext | None = None) -> Replica:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     world = World(pool_tokens=None)
-    replica = Replica(upstream_address(f"{'https' if secure else 'http'}://127.0.0.1:{port}/base"), Bounds(), lambda: 0.0, secure)
+    replica = Replica(
+        upstream_address(f"{'https' if secure else 'http'}://127.0.0.1:{port}/base"),
+        Bounds(),
+        lambda: 0.0,
+        secure,
+    )
     world.desk.joins(replica)
     await Health(world.desk).look(replica)
     replica.close()
@@ -133,10 +161,20 @@ async def _one(answer: bytes, secure: ssl.SSLContext | None = None) -> Replica:
             "unhealthy",
             "/base/health answered 404; is /base a part",
         ),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", False, "up", "/base/metrics shows no pool of a vLLM"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            False,
+            "up",
+            "/base/metrics shows no pool of a vLLM",
+        ),
         (b"", False, "unreachable", "it closed the connection without an answer"),
         (b"220 mail ESMTP\r\n", False, "unreachable", "what it answers is no HTTP (bad-answer)"),
-        (b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", True, "unreachable", "it speaks no TLS"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n",
+            True,
+            "unreachable",
+            "it speaks no TLS",
+        ),
     ],
 )
 def test_why_what_answers_is_not_used(answer: bytes, tls: bool, standing: str, why: str) -> None:

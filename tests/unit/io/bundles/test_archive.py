@@ -63,7 +63,9 @@ def test_files_that_nobody_reads_are_passed_over(tmp_path: Path) -> None:
     assert [name for name, _ in members(_packed(tmp_path / "b.tgz", FILES))] == list(FILES)
 
 
-@pytest.mark.parametrize("name", ["../evil.log", "/etc/passwd", "logs/../../evil", "a/..", "..\\evil.log", "\\evil"])
+@pytest.mark.parametrize(
+    "name", ["../evil.log", "/etc/passwd", "logs/../../evil", "a/..", "..\\evil.log", "\\evil"]
+)
 def test_a_member_that_points_outside_is_refused_by_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="points outside the archive") as caught:
         _content(_with(tmp_path / "b.tar", tarfile.TarInfo(name)))
@@ -82,7 +84,9 @@ def test_a_member_that_points_outside_is_refused_by_name(tmp_path: Path, name: s
         (b"Z", "of an unknown kind"),
     ],
 )
-def test_what_is_neither_file_nor_directory_is_refused_by_name(tmp_path: Path, kind: bytes, said: str) -> None:
+def test_what_is_neither_file_nor_directory_is_refused_by_name(
+    tmp_path: Path, kind: bytes, said: str
+) -> None:
     header = tarfile.TarInfo("logs/a.log")
     header.linkname = "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
     block = header.tobuf(tarfile.USTAR_FORMAT)
@@ -102,7 +106,9 @@ def test_too_many_members_are_refused(tmp_path: Path) -> None:
         _content(path, Bounds(members=10))
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
+    tmp_path: Path,
+) -> None:
     header = tarfile.TarInfo("logs/a.log")
     header.size = 5 << 30
     path = tmp_path / "b.tar.gz"
@@ -121,8 +127,13 @@ def test_a_name_of_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["b.tar", "b.tgz"])
-def test_wherever_an_archive_ends_what_came_before_is_given_and_the_end_is_told(tmp_path: Path, name: str) -> None:
-    whole = _packed(tmp_path / f"whole-{name}", {f"logs/{number}.log": bytes([65 + number]) * 3000 for number in range(5)})
+def test_wherever_an_archive_ends_what_came_before_is_given_and_the_end_is_told(
+    tmp_path: Path, name: str
+) -> None:
+    whole = _packed(
+        tmp_path / f"whole-{name}",
+        {f"logs/{number}.log": bytes([65 + number]) * 3000 for number in range(5)},
+    )
     raw = whole.read_bytes()
     seen = set()
     told: list[str] = []
@@ -144,7 +155,9 @@ def test_wherever_an_archive_ends_what_came_before_is_given_and_the_end_is_told(
 
 @given(st.binary(max_size=3000), st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_bytes_at_all_raise_anything_but_a_clear_error(tmp_path: Path, content: bytes, packed: bool) -> None:
+def test_no_bytes_at_all_raise_anything_but_a_clear_error(
+    tmp_path: Path, content: bytes, packed: bool
+) -> None:
     path = tmp_path / "b.tar"
     path.write_bytes(gzip.compress(content) if packed else content)
     with suppress(InputError):
@@ -156,6 +169,8 @@ def test_an_archive_is_told_by_its_first_header_or_its_name(tmp_path: Path) -> N
     (tmp_path / "empty.tgz").write_bytes(b"")
     (tmp_path / "a.log").write_bytes(b"INFO hello\n" * 100)
     (tmp_path / "a.log.gz").write_bytes(gzip.compress(b"INFO hello\n" * 100))
-    told = {name: is_archive(tmp_path / name) for name in ("incident", "empty.tgz", "a.log", "a.log.gz")}
+    told = {
+        name: is_archive(tmp_path / name) for name in ("incident", "empty.tgz", "a.log", "a.log.gz")
+    }
     assert unnamed.exists()
     assert told == {"incident": True, "empty.tgz": True, "a.log": False, "a.log.gz": False}

@@ -22,10 +22,18 @@ from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.bundles import bundle
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 
-SCRAPE = '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine="0",model_name="m"} 3.0\n'
+SCRAPE = (
+    "# TYPE vllm:num_requests_running "
+    'gauge\nvllm:num_requests_running{engine="0",model_name="m"} 3.0\n'
+)
 POD = {
     "metadata": {"name": "vllm-0", "creationTimestamp": "2026-01-02T03:04:05Z"},
-    "spec": {"nodeName": "n1", "containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.32.0", "args": ["--max-num-seqs=64"]}]},
+    "spec": {
+        "nodeName": "n1",
+        "containers": [
+            {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0", "args": ["--max-num-seqs=64"]}
+        ],
+    },
 }
 WHOLE = {
     "bundle.yaml": "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nreplicas:\n- name: a\n  node: n1\n",
@@ -76,7 +84,9 @@ def _without_sources(recording: Recording) -> Recording:
         )
 
     gateway = replace(recording.gateway, source="") if recording.gateway else None
-    return replace(recording, target="", replicas=tuple(map(bare, recording.replicas)), gateway=gateway)
+    return replace(
+        recording, target="", replicas=tuple(map(bare, recording.replicas)), gateway=gateway
+    )
 
 
 def test_everything_in_a_bundle_is_read(tmp_path: Path) -> None:
@@ -121,14 +131,24 @@ def test_any_single_file_is_a_bundle(tmp_path: Path, name: str) -> None:
 
 
 def test_pods_alone_are_the_replicas_with_their_command_line_and_node(tmp_path: Path) -> None:
-    recording = bundle.read(_folder(tmp_path / "b", {"kubernetes/pods.json": json.dumps({"items": [POD]})}))
-    assert [(replica.name, replica.args, replica.node) for replica in recording.replicas] == [("vllm-0", ("--max-num-seqs=64",), "n1")]
+    recording = bundle.read(
+        _folder(tmp_path / "b", {"kubernetes/pods.json": json.dumps({"items": [POD]})})
+    )
+    assert [(replica.name, replica.args, replica.node) for replica in recording.replicas] == [
+        ("vllm-0", ("--max-num-seqs=64",), "n1")
+    ]
     assert recording.at == 1767323045.0
 
 
 def test_bundle_yaml_knows_better_than_the_pod(tmp_path: Path) -> None:
-    text = "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nreplicas:\n- name: vllm-0\n  args: [--max-num-seqs, 8]\n"
-    files: dict[str, str | bytes] = {"bundle.yaml": text, "kubernetes/pods.json": json.dumps({"items": [POD]})}
+    text = (
+        "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nreplicas:\n- name: vllm-0\n  args: "
+        "[--max-num-seqs, 8]\n"
+    )
+    files: dict[str, str | bytes] = {
+        "bundle.yaml": text,
+        "kubernetes/pods.json": json.dumps({"items": [POD]}),
+    }
     (replica,) = bundle.read(_folder(tmp_path / "b", files)).replicas
     assert (replica.args, replica.node) == (("--max-num-seqs", "8"), "n1")
 
@@ -136,7 +156,10 @@ def test_bundle_yaml_knows_better_than_the_pod(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"metrics/a/latest.prom": SCRAPE}, "metrics/a/latest.prom was left out: its name is no unix time"),
+        (
+            {"metrics/a/latest.prom": SCRAPE},
+            "metrics/a/latest.prom was left out: its name is no unix time",
+        ),
         ({"metrics/a/1763713200.prom": ""}, "metrics/a/1763713200.prom is empty"),
         ({"metrics/a/1763713200.prom": b"\x1f\x8b\x08\0\0"}, "is binary"),
         ({"metrics/a": "text"}, "metrics/a is a file, but should be a directory"),
@@ -145,12 +168,21 @@ def test_bundle_yaml_knows_better_than_the_pod(tmp_path: Path) -> None:
         ({"logs/a.log": b"\0\1\2\3" * 500}, "logs/a.log was left out: it is binary"),
         ({"logs/a.log": gzip.compress(b"INFO one\n" * 50)}, "compressed with gzip"),
         ({"logs/n7.kernel.log": "x\n", "logs/n8.kernel.log": "x\n"}, "no replica runs on 'n7'"),
-        ({"host/a/1763713200.json": '{"cpu'}, "no JSON (Unterminated string starting at, line 1 column 2)"),
+        (
+            {"host/a/1763713200.json": '{"cpu'},
+            "no JSON (Unterminated string starting at, line 1 column 2)",
+        ),
         ({"host/a/1763713200.json": "[1]"}, "should be a JSON object"),
         ({"kubernetes/pods.json": "NotFound"}, "kubernetes/pods.json was left out: it is no JSON"),
         ({"kubernetes/pods.json": "3"}, "as `kubectl get -o json` prints it"),
-        ({"kubernetes/pods.json": "[" * 100_000}, "kubernetes/pods.json was left out: it is no JSON"),
-        ({"kubernetes/pods.json": b"\xff\xff{}"}, "kubernetes/pods.json was left out: it is no JSON"),
+        (
+            {"kubernetes/pods.json": "[" * 100_000},
+            "kubernetes/pods.json was left out: it is no JSON",
+        ),
+        (
+            {"kubernetes/pods.json": b"\xff\xff{}"},
+            "kubernetes/pods.json was left out: it is no JSON",
+        ),
         ({"kubernetes/pods.json": "9" * 5000}, "kubernetes/pods.json was left out: it is no JSON"),
         ({"kubernetes/secrets.json": "{}"}, "kubernetes/secrets.json was left out: only pods.json"),
         ({"gpu/a/1763713200.txt": "x"}, "its name should end in .nvidia-smi.csv"),
@@ -172,7 +204,9 @@ def test_an_empty_scrape_counts_as_one_that_failed(tmp_path: Path) -> None:
 def test_a_pipe_in_a_bundle_does_not_block(tmp_path: Path) -> None:
     folder = _folder(tmp_path / "b", dict(WHOLE))
     os.mkfifo(folder / "logs" / "b.log")
-    assert bundle.read(folder).problems == ("logs/b.log is neither a file nor a directory; left out",)
+    assert bundle.read(folder).problems == (
+        "logs/b.log is neither a file nor a directory; left out",
+    )
 
 
 def test_a_link_that_leaves_the_directory_is_not_followed(tmp_path: Path) -> None:
@@ -181,7 +215,9 @@ def test_a_link_that_leaves_the_directory_is_not_followed(tmp_path: Path) -> Non
     (folder / "logs" / "b.log").symlink_to(tmp_path / "secret")
     (folder / "logs" / "c.log").symlink_to("a.log")
     recording = bundle.read(folder)
-    assert recording.problems == ("logs/b.log is a link that leaves the bundle; put the file itself there",)
+    assert recording.problems == (
+        "logs/b.log is a link that leaves the bundle; put the file itself there",
+    )
     assert [replica.name for replica in recording.replicas] == ["a", "b", "c"]
 
 
@@ -189,7 +225,9 @@ def test_a_link_that_leaves_the_directory_is_not_followed(tmp_path: Path) -> Non
 def test_a_file_that_may_not_be_read_is_left_out(tmp_path: Path) -> None:
     folder = _folder(tmp_path / "b", dict(WHOLE))
     (folder / "logs" / "a.log").chmod(0)
-    assert bundle.read(folder).problems == ("logs/a.log cannot be read (Permission denied); left out",)
+    assert bundle.read(folder).problems == (
+        "logs/a.log cannot be read (Permission denied); left out",
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,8 +239,16 @@ def test_a_file_that_may_not_be_read_is_left_out(tmp_path: Path) -> None:
         ("photo.png", b"\x89PNG\r\n\x1a\n" + bytes(200), "not a bundle"),
         ("x.json", b"{}", "not a bundle"),
         ("b.tgz", b"", "not a bundle: b.tgz is truncated or damaged"),
-        ("b.tar.gz", b"not a tar at all\n" * 100, "not a bundle: b.tar.gz is truncated or damaged: what should be a tar header is none"),
-        ("wrong", {"bundle.yaml": "kind: Pod\n"}, "bundle.yaml:1:1: `apiVersion: barostat.dev/v1alpha1` is missing"),
+        (
+            "b.tar.gz",
+            b"not a tar at all\n" * 100,
+            "not a bundle: b.tar.gz is truncated or damaged: what should be a tar header is none",
+        ),
+        (
+            "wrong",
+            {"bundle.yaml": "kind: Pod\n"},
+            "bundle.yaml:1:1: `apiVersion: barostat.dev/v1alpha1` is missing",
+        ),
     ],
 )
 def test_what_is_no_bundle_is_one_clear_sentence(
@@ -223,17 +269,28 @@ def test_what_is_no_bundle_is_one_clear_sentence(
 
 def test_a_truncated_archive_gives_what_is_left_and_says_so(tmp_path: Path) -> None:
     whole = _packed(
-        tmp_path / "whole.tgz", {name: content + os.urandom(400).hex() for name, content in WHOLE.items() if name != "bundle.yaml"}
+        tmp_path / "whole.tgz",
+        {
+            name: content + os.urandom(400).hex()
+            for name, content in WHOLE.items()
+            if name != "bundle.yaml"
+        },
     )
     cut = tmp_path / "cut.tgz"
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
     recording = bundle.read(cut)
     assert [scrape.at for scrape in recording.replicas[0].scrapes] == [1763713200.0, 1763713205.0]
-    assert any("cut.tgz is truncated or damaged: the compressed data ends too early" in problem for problem in recording.problems)
+    assert any(
+        "cut.tgz is truncated or damaged: the compressed data ends too early" in problem
+        for problem in recording.problems
+    )
 
 
 def test_a_log_that_is_cut_in_the_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    whole = _packed(tmp_path / "whole.tgz", {"logs/a.log": "".join(f"INFO line {number}\n" for number in range(5000))})
+    whole = _packed(
+        tmp_path / "whole.tgz",
+        {"logs/a.log": "".join(f"INFO line {number}\n" for number in range(5000))},
+    )
     with gzip.open(whole) as unpacked:
         (tmp_path / "cut.tar").write_bytes(unpacked.read(40_000))
     (replica,) = bundle.read(tmp_path / "cut.tar").replicas
@@ -245,7 +302,9 @@ def test_a_tar_with_two_bundles_reads_the_first(tmp_path: Path) -> None:
     both = {f"one/{name}": content for name, content in WHOLE.items()} | {"two/logs/z.log": "x\n"}
     recording = bundle.read(_packed(tmp_path / "b.tgz", both))
     assert [replica.name for replica in recording.replicas] == ["a", "b"]
-    assert recording.problems == ("two/logs/z.log was left out: it belongs to a second bundle in the same archive",)
+    assert recording.problems == (
+        "two/logs/z.log was left out: it belongs to a second bundle in the same archive",
+    )
 
 
 def test_an_archive_that_tar_made_is_read(tmp_path: Path) -> None:
@@ -268,7 +327,9 @@ def test_an_archive_that_tar_made_is_read(tmp_path: Path) -> None:
         ("nvidia-smi.csv", "name\nH100\n", "gpu_texts"),
     ],
 )
-def test_one_loose_file_is_taken_for_what_it_is(tmp_path: Path, name: str, content: str, part: str) -> None:
+def test_one_loose_file_is_taken_for_what_it_is(
+    tmp_path: Path, name: str, content: str, part: str
+) -> None:
     (tmp_path / name).write_text(content)
     (replica,) = bundle.read(tmp_path / name).replicas
     assert getattr(replica, part)
@@ -290,16 +351,23 @@ def test_loose_pods_are_a_bundle(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
-        st.sampled_from(sorted({*WHOLE, "kubernetes/pods.json"} - {"bundle.yaml"})), st.binary(max_size=300), min_size=1, max_size=4
+        st.sampled_from(sorted({*WHOLE, "kubernetes/pods.json"} - {"bundle.yaml"})),
+        st.binary(max_size=300),
+        min_size=1,
+        max_size=4,
     )
 )
-def test_no_content_raises_anything_but_a_clear_error(tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]) -> None:
+def test_no_content_raises_anything_but_a_clear_error(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]
+) -> None:
     folder = tmp_path_factory.mktemp("b")
     with suppress(InputError):
         assert bundle.read(_folder(folder, dict(files))).engine == "vllm"
 
 
-def test_replicas_and_scrapes_beyond_the_bounds_are_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicas_and_scrapes_beyond_the_bounds_are_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bundle, "REPLICAS", Bound("a bundle", 3, "replicas", ""))
     monkeypatch.setattr(bundle, "SCRAPES", Bound("a replica", 2, "scrapes", ""))
     for replica in range(5):
@@ -317,7 +385,9 @@ def test_replicas_and_scrapes_beyond_the_bounds_are_left_out_and_said(tmp_path: 
     ]
 
 
-def test_readings_and_objects_beyond_the_bounds_are_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_and_objects_beyond_the_bounds_are_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bundle, "SCRAPES", Bound("a replica", 2, "scrapes", ""))
     monkeypatch.setattr(bundle, "BUNDLE_OBJECTS", Bound("a list", 3, "objects", ""))
     (tmp_path / "host" / "a").mkdir(parents=True)

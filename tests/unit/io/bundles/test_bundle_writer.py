@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.bundles import bundle, bundle_writer
 from barostat.io.bundles.bundle_writer import Logs, write
-from barostat.judge.evidence.recording import GpuText, HostReading, ProbeResult, Recording, ReplicaRecording, Scrape
+from barostat.judge.evidence.recording import (
+    GpuText,
+    HostReading,
+    ProbeResult,
+    Recording,
+    ReplicaRecording,
+    Scrape,
+)
 
 RECORDING = Recording(
     target="http://localhost:8000",
@@ -32,12 +39,29 @@ RECORDING = Recording(
             gpu="H100",
             gpu_memory_gib=79.6,
             node="n1",
-            scrapes=(Scrape(1763713200.0, "vllm:x 1\n", ""), Scrape(1763713205.125, "vllm:x 2\n", "")),
+            scrapes=(
+                Scrape(1763713200.0, "vllm:x 1\n", ""),
+                Scrape(1763713205.125, "vllm:x 2\n", ""),
+            ),
             failed_scrapes=((1763713210.0, "refused"),),
             gpu_texts=(GpuText(1763713200.0, "nvidia-smi.csv", "name\nH100\n", ""),),
-            host=(HostReading(1763713201.0, {"cpu_usage_cores": 1.5, "processes": [{"name": "VLLM::EngineCore", "cpu_cores": 1}]}, ""),),
+            host=(
+                HostReading(
+                    1763713201.0,
+                    {
+                        "cpu_usage_cores": 1.5,
+                        "processes": [{"name": "VLLM::EngineCore", "cpu_cores": 1}],
+                    },
+                    "",
+                ),
+            ),
             probe=ProbeResult(
-                1763713200.0, health_ok=True, token_ok=False, token_detail="no token within 20 s", max_model_len=4096, version="0.10"
+                1763713200.0,
+                health_ok=True,
+                token_ok=False,
+                token_detail="no token within 20 s",
+                max_model_len=4096,
+                version="0.10",
             ),
             exit_code=-9,
         ),
@@ -63,7 +87,13 @@ def _bare(recording: Recording) -> Recording:
 def test_what_is_written_reads_back_equal(tmp_path: Path, name: str) -> None:
     counts = write(RECORDING, tmp_path / name)
     assert _bare(bundle.read(tmp_path / name)) == RECORDING
-    assert counts == {"bundle.yaml": 1, "scrapes": 2, "GPU readings": 1, "host readings": 1, "Kubernetes documents": 1}
+    assert counts == {
+        "bundle.yaml": 1,
+        "scrapes": 2,
+        "GPU readings": 1,
+        "host readings": 1,
+        "Kubernetes documents": 1,
+    }
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
@@ -71,17 +101,23 @@ _INSTANT = st.integers(1_600_000_000_000, 1_900_000_000_000).map(lambda ms: ms /
 _REPLICA = st.builds(
     ReplicaRecording,
     name=st.from_regex(r"[a-z0-9][a-z0-9:_-]{0,20}", fullmatch=True),
-    scrapes=st.lists(st.builds(Scrape, _INSTANT, st.just("x 1\n"), st.just("")), max_size=4, unique_by=lambda text: text.at).map(
-        lambda found: tuple(sorted(found, key=lambda text: text.at))
+    scrapes=st.lists(
+        st.builds(Scrape, _INSTANT, st.just("x 1\n"), st.just("")),
+        max_size=4,
+        unique_by=lambda text: text.at,
+    ).map(lambda found: tuple(sorted(found, key=lambda text: text.at))),
+    failed_scrapes=st.lists(st.tuples(_INSTANT, st.just("refused")), max_size=3).map(
+        lambda found: tuple(sorted(found))
     ),
-    failed_scrapes=st.lists(st.tuples(_INSTANT, st.just("refused")), max_size=3).map(lambda found: tuple(sorted(found))),
     exit_code=st.none() | st.integers(-64, 255),
 )
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_REPLICA, min_size=1, max_size=3, unique_by=lambda replica: replica.name), _INSTANT)
-def test_any_recording_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, replicas: list[ReplicaRecording], at: float) -> None:
+def test_any_recording_reads_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, replicas: list[ReplicaRecording], at: float
+) -> None:
     path = tmp_path_factory.mktemp("w") / "b.tar.gz"
     recording = Recording("http://x", at, tuple(replicas))
     write(recording, path)
@@ -93,7 +129,10 @@ def test_a_bundle_is_for_its_owner_only(tmp_path: Path, name: str) -> None:
     os.umask(os.umask(0))
     write(RECORDING, tmp_path / name)
     entries = [tmp_path / name, *(tmp_path / name).rglob("*")] if name == "b" else [tmp_path / name]
-    assert {(entry.is_dir(), stat.S_IMODE(entry.stat().st_mode)) for entry in entries} <= {(True, 0o700), (False, 0o600)}
+    assert {(entry.is_dir(), stat.S_IMODE(entry.stat().st_mode)) for entry in entries} <= {
+        (True, 0o700),
+        (False, 0o600),
+    }
 
 
 def test_the_same_recording_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -106,7 +145,9 @@ def test_the_same_recording_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
     for name in ("b", "b.tar.gz"):
         write(RECORDING, tmp_path / name)
-        with pytest.raises(InputError, match=r"is there already and not empty; give another --out, or --force"):
+        with pytest.raises(
+            InputError, match=r"is there already and not empty; give another --out, or --force"
+        ):
             write(RECORDING, tmp_path / name)
         write(replace(RECORDING, target="second"), tmp_path / name, force=True)
         assert bundle.read(tmp_path / name).target == "second"
@@ -130,7 +171,11 @@ def test_an_empty_directory_may_be_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("no/where/b", "does not exist; make it first"), ("b.zip", "a directory or as .tar.gz"), ("b.tar", "a directory or as")],
+    [
+        ("no/where/b", "does not exist; make it first"),
+        ("b.zip", "a directory or as .tar.gz"),
+        ("b.tar", "a directory or as"),
+    ],
 )
 def test_a_name_that_cannot_be_is_refused(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -157,8 +202,19 @@ def test_a_failure_leaves_nothing_behind_and_what_was_there_untouched(
         assert bundle.read(tmp_path / name).target == RECORDING.target
 
 
-@pytest.mark.parametrize("names", [["a/b", "a_b"], ["../x", ".x"], ["x.previous", "x"], ["x.kernel", "..", "a\0b"], ["é" * 150, "é" * 151]])
-def test_any_name_of_a_replica_becomes_a_file_name_of_its_own(tmp_path: Path, names: list[str]) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a/b", "a_b"],
+        ["../x", ".x"],
+        ["x.previous", "x"],
+        ["x.kernel", "..", "a\0b"],
+        ["é" * 150, "é" * 151],
+    ],
+)
+def test_any_name_of_a_replica_becomes_a_file_name_of_its_own(
+    tmp_path: Path, names: list[str]
+) -> None:
     log = tmp_path / "x.log"
     log.write_text("INFO one\n")
     replicas = tuple(ReplicaRecording(name, scrapes=(Scrape(5.0, "x 1\n", ""),)) for name in names)
@@ -180,21 +236,37 @@ SECRETS = [
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("name", ["b", "b.tar.gz"])
-def test_a_secret_planted_anywhere_is_nowhere_in_the_bundle(tmp_path: Path, secret: str, name: str) -> None:
+def test_a_secret_planted_anywhere_is_nowhere_in_the_bundle(
+    tmp_path: Path, secret: str, name: str
+) -> None:
     prompt = "aunt Mathilda"
     (tmp_path / "engine.log").write_text(
         f"non-default args: {{'api_key': ['{secret}'], 'model': 'm'}}\n"
-        f"INFO 11-20 10:00:00 [l.py:1] Received request cmpl-1: prompt: '{prompt} {secret}', params: SamplingParams(n=1)\n"
+        f"INFO 11-20 10:00:00 [l.py:1] Received request cmpl-1: prompt: '{prompt} "
+        f"{secret}', params: SamplingParams(n=1)\n"
         f"Authorization: Bearer {secret}\nexport HF_TOKEN={secret}\nhttps://bob:{secret}@host/x\n"
         f"  input_value='{prompt} {secret}', input_type=str]\n"
     )
     (tmp_path / "ingress.log").write_text(
-        f'203.0.113.9 - bob [20/Nov/2026:10:00:00 +0000] "GET /v1/x?api_key={secret} HTTP/1.1" 200 1 "https://x/?t={secret}" "a"\n'
-        f'{{"remote_addr": "203.0.113.9", "path": "/?k={secret}", "authorization": "Bearer {secret}", "body": "{prompt}"}}\n'
+        f'203.0.113.9 - bob [20/Nov/2026:10:00:00 +0000] "GET /v1/x?api_key={secret} '
+        f'HTTP/1.1" 200 1 "https://x/?t={secret}" "a"\n'
+        f'{{"remote_addr": "203.0.113.9", "path": "/?k={secret}", "authorization": "Bearer '
+        f'{secret}", "body": "{prompt}"}}\n'
     )
     pod = {
-        "metadata": {"name": "p", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": secret}},
-        "spec": {"containers": [{"name": "vllm", "args": ["--api-key", secret], "env": [{"name": "ANY", "value": secret}]}]},
+        "metadata": {
+            "name": "p",
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": secret},
+        },
+        "spec": {
+            "containers": [
+                {
+                    "name": "vllm",
+                    "args": ["--api-key", secret],
+                    "env": [{"name": "ANY", "value": secret}],
+                }
+            ]
+        },
     }
     replica = ReplicaRecording(
         "a",
@@ -206,14 +278,25 @@ def test_a_secret_planted_anywhere_is_nowhere_in_the_bundle(tmp_path: Path, secr
         gpu_texts=(GpuText(5.0, "nvidia-smi.txt", f"python --api_key={secret}", ""),),
         host=(HostReading(5.0, {"processes": [{"name": f"x token={secret}"}]}, ""),),
     )
-    recording = Recording(f"http://u:{secret}@host", 5.0, (replica,), kubernetes={"pods": {"items": [pod]}})
-    logs = Logs({"a": tmp_path / "engine.log"}, {"a": tmp_path / "engine.log"}, {}, {"ingress": tmp_path / "ingress.log"})
+    recording = Recording(
+        f"http://u:{secret}@host", 5.0, (replica,), kubernetes={"pods": {"items": [pod]}}
+    )
+    logs = Logs(
+        {"a": tmp_path / "engine.log"},
+        {"a": tmp_path / "engine.log"},
+        {},
+        {"ingress": tmp_path / "ingress.log"},
+    )
     write(recording, tmp_path / name, logs)
     if name == "b":
-        everything = b"".join(file.read_bytes() for file in (tmp_path / name).rglob("*") if file.is_file())
+        everything = b"".join(
+            file.read_bytes() for file in (tmp_path / name).rglob("*") if file.is_file()
+        )
     else:
         with tarfile.open(tmp_path / name) as tar:
-            everything = b"".join(found.read() for member in tar if (found := tar.extractfile(member)) is not None)
+            everything = b"".join(
+                found.read() for member in tar if (found := tar.extractfile(member)) is not None
+            )
     for planted in (secret, prompt, "203.0.113.9"):
         assert planted.encode() not in everything
     assert b"--api-key" in everything

@@ -104,11 +104,17 @@ def test_command_image_node_and_instants_are_those_of_the_pod() -> None:
     (pod,) = documents(KILLED)["pods"]
     container = engine_container(pod)
     assert container is not None
-    assert (container.image, container.args) == ("vllm/vllm-openai:v0.11.0", ("--model", "meta-llama/Llama-3.1-8B-Instruct"))
+    assert (container.image, container.args) == (
+        "vllm/vllm-openai:v0.11.0",
+        ("--model", "meta-llama/Llama-3.1-8B-Instruct"),
+    )
     assert container.env == {}
     assert pod["spec"]["nodeName"] == "gpu-3"
     ended = pod["status"]["containerStatuses"][0]["lastState"]["terminated"]
-    assert (ended["startedAt"], ended["finishedAt"]) == ("2026-11-20T08:11:09+00:00", "2026-11-20T09:13:00+01:00")
+    assert (ended["startedAt"], ended["finishedAt"]) == (
+        "2026-11-20T08:11:09+00:00",
+        "2026-11-20T09:13:00+01:00",
+    )
 
 
 def test_a_pod_without_a_node_waits_for_one_and_its_shared_memory_is_not_guessed() -> None:
@@ -121,13 +127,17 @@ def test_a_pod_without_a_node_waits_for_one_and_its_shared_memory_is_not_guessed
 def test_several_pods_in_one_text_are_several_each_with_its_own_events() -> None:
     both = documents(f"{KILLED}\n\n{PENDING}")
     assert [pod["metadata"]["name"] for pod in both["pods"]] == ["vllm-llama-x2x9k", "vllm-1"]
-    assert [event["involvedObject"]["name"] for event in both["events"]] == ["vllm-llama-x2x9k"] * 2 + ["vllm-1"]
+    assert [event["involvedObject"]["name"] for event in both["events"]] == [
+        "vllm-llama-x2x9k"
+    ] * 2 + ["vllm-1"]
     assert "events" not in documents(KILLED.partition("Events:")[0])
 
 
 def test_a_log_is_no_description() -> None:
     assert is_described(KILLED)
-    assert not is_described("INFO 11-20 08:11:09 [api_server.py:1839] vLLM API server version 0.11.0\n")
+    assert not is_described(
+        "INFO 11-20 08:11:09 [api_server.py:1839] vLLM API server version 0.11.0\n"
+    )
 
 
 @pytest.mark.parametrize("cut", range(0, len(KILLED), 97))
@@ -135,7 +145,13 @@ def test_half_of_it_is_read_as_far_as_it_goes(cut: int) -> None:
     assert len(documents(KILLED[:cut])["pods"]) == bool(cut)
 
 
-@given(st.lists(st.sampled_from([*KILLED.splitlines(), "      x", "   :", "Name:", ""]) | st.text(max_size=40), max_size=60))
+@given(
+    st.lists(
+        st.sampled_from([*KILLED.splitlines(), "      x", "   :", "Name:", ""])
+        | st.text(max_size=40),
+        max_size=60,
+    )
+)
 def test_no_text_raises(lines: list[str]) -> None:
     found = documents("\n".join(lines))
     kubernetes.signals(found, "vllm-llama-x2x9k", AT)

@@ -18,8 +18,16 @@ from barostat.io.bundles.layout import Misplaced, Place, place
         ("logs/vllm.8000.log", "", Place("log", "vllm.8000")),
         ("logs/vllm-0.previous.log", "", Place("previous-log", "vllm-0")),
         ("logs/node.example.kernel.log", "", Place("kernel-log", "node.example")),
-        ("gpu/vllm-0/1763713200.nvidia-smi.csv", "", Place("gpu", "vllm-0", 1763713200.0, "nvidia-smi.csv")),
-        ("gpu/vllm-0/1763713200.5.dcgm.prom", "", Place("gpu", "vllm-0", 1763713200.5, "dcgm.prom")),
+        (
+            "gpu/vllm-0/1763713200.nvidia-smi.csv",
+            "",
+            Place("gpu", "vllm-0", 1763713200.0, "nvidia-smi.csv"),
+        ),
+        (
+            "gpu/vllm-0/1763713200.5.dcgm.prom",
+            "",
+            Place("gpu", "vllm-0", 1763713200.5, "dcgm.prom"),
+        ),
         ("host/vllm-0/1763713200.json", "", Place("host", "vllm-0", 1763713200.0)),
         ("kubernetes/pods.json", "", Place("kubernetes", "pods")),
         ("gateway/ingress.log", "", Place("gateway", "ingress")),
@@ -51,6 +59,17 @@ def test_a_file_that_lies_wrong_says_what_its_name_should_be(name: str, said: st
     assert said in found[1].why
 
 
-@pytest.mark.parametrize("name", ["README.md", "", "metrics/._a/1.prom", ".git/logs/HEAD", "notes/x.txt", "metrics/a", "logs/.DS_Store"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "",
+        "metrics/._a/1.prom",
+        ".git/logs/HEAD",
+        "notes/x.txt",
+        "metrics/a",
+        "logs/.DS_Store",
+    ],
+)
 def test_everything_else_is_no_part_of_a_bundle(name: str) -> None:
     assert place(name) is None

@@ -17,13 +17,20 @@ HEAD = "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\n"
 
 def test_everything_that_can_be_written_is_read() -> None:
     text = HEAD + (
-        "engine: vllm\nreplicas:\n- name: vllm-0\n  version: 0.10\n  args: [--max-num-seqs, 64, --enforce-eager]\n"
-        "  env: {VLLM_USE_V1: 1, A: yes}\n  gpu: H100\n  gpuMemoryGiB: 79.6\n  node: n1\n  configFile: {max-num-seqs: 128}\n"
+        "engine: vllm\nreplicas:\n- name: vllm-0\n  version: 0.10\n  args: "
+        "[--max-num-seqs, 64, --enforce-eager]\n"
+        "  env: {VLLM_USE_V1: 1, A: yes}\n  gpu: H100\n  gpuMemoryGiB: 79.6\n  node: n1\n  "
+        "configFile: {max-num-seqs: 128}\n"
         "- name: vllm-1\n  args: vllm serve m --port 8000\n- vllm-2\n"
     )
     first, second, third = parse(text, "bundle.yaml").replicas
     assert (first.version, first.args) == ("0.10", ("--max-num-seqs", "64", "--enforce-eager"))
-    assert (first.env, first.gpu, first.gpu_memory_gib, first.node) == ({"VLLM_USE_V1": "1", "A": "yes"}, "H100", 79.6, "n1")
+    assert (first.env, first.gpu, first.gpu_memory_gib, first.node) == (
+        {"VLLM_USE_V1": "1", "A": "yes"},
+        "H100",
+        79.6,
+        "n1",
+    )
     assert first.config_file == {"max-num-seqs": 128}
     assert second.args == "vllm serve m --port 8000"
     assert third == ReplicaEntry("vllm-2")
@@ -36,14 +43,30 @@ def test_everything_that_can_be_written_is_read() -> None:
         ("a: [1\nb: 2\n", "bundle.yaml:2:", "no YAML"),
         ("- a\n", "bundle.yaml:1:1", "mapping"),
         ("kind: Bundle\n", "bundle.yaml:1:1", "`apiVersion: barostat.dev/v1alpha1` is missing"),
-        ("apiVersion: barostat.dev/v2\nkind: Bundle\n", "bundle.yaml:1:13", "apiVersion is 'barostat.dev/v2'"),
+        (
+            "apiVersion: barostat.dev/v2\nkind: Bundle\n",
+            "bundle.yaml:1:13",
+            "apiVersion is 'barostat.dev/v2'",
+        ),
         ("apiVersion: barostat.dev/v1alpha1\nkind: Pod\n", "bundle.yaml:2:7", "kind is 'Pod'"),
         (HEAD + "replica: []\n", "bundle.yaml:3:1", "unknown key 'replica' in the bundle"),
-        (HEAD + "replicas:\n- name: a\n  flags: []\n", "bundle.yaml:5:3", "unknown key 'flags' in a replica"),
+        (
+            HEAD + "replicas:\n- name: a\n  flags: []\n",
+            "bundle.yaml:5:3",
+            "unknown key 'flags' in a replica",
+        ),
         (HEAD + "replicas:\n- version: 0.9\n", "bundle.yaml:4:3", "without a name"),
         (HEAD + "replicas: 5\n", "bundle.yaml:3:11", "should be a list"),
-        (HEAD + "replicas:\n- name: a\n- name: a\n", "bundle.yaml:4:1", "two replicas are named 'a'"),
-        (HEAD + "replicas:\n- name: a\n  gpuMemoryGiB: many\n", "bundle.yaml:5:17", "'many' is no number"),
+        (
+            HEAD + "replicas:\n- name: a\n- name: a\n",
+            "bundle.yaml:4:1",
+            "two replicas are named 'a'",
+        ),
+        (
+            HEAD + "replicas:\n- name: a\n  gpuMemoryGiB: many\n",
+            "bundle.yaml:5:17",
+            "'many' is no number",
+        ),
         (HEAD + "replicas:\n- name: a\n  args: {a: b}\n", "bundle.yaml:5:9", "should be a list"),
         (HEAD + "kind: Bundle\n", "bundle.yaml:3:1", "'kind' is there twice"),
         (HEAD + "at: !!python/object:os.system {}\n", "bundle.yaml:3:5", "single value"),
@@ -58,7 +81,9 @@ def test_what_is_wrong_is_said_with_line_and_column(text: str, place: str, said:
     assert said in str(caught.value)
 
 
-_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
+_TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20
+)
 _NUMBER = st.floats(0, 2e9, allow_nan=False)
 _PROBE = st.builds(
     ProbeResult,
@@ -84,8 +109,14 @@ _ENTRY = st.builds(
 )
 
 
-@given(st.lists(_ENTRY, max_size=3, unique_by=lambda entry: entry.name), st.none() | _TEXT, st.none() | _NUMBER)
-def test_what_is_written_reads_back_equal(replicas: list[ReplicaEntry], target: str | None, at: float | None) -> None:
+@given(
+    st.lists(_ENTRY, max_size=3, unique_by=lambda entry: entry.name),
+    st.none() | _TEXT,
+    st.none() | _NUMBER,
+)
+def test_what_is_written_reads_back_equal(
+    replicas: list[ReplicaEntry], target: str | None, at: float | None
+) -> None:
     manifest = Manifest("vllm", tuple(replicas), target, at)
     assert parse(render(manifest), "bundle.yaml") == manifest
 
@@ -96,7 +127,14 @@ def test_no_text_raises_anything_but_a_clear_error(text: str) -> None:
         assert parse(HEAD + text, "bundle.yaml").engine
 
 
-@pytest.mark.parametrize("written", ["!!set {a, b}", "{a: !!float }", "{a: !!int x}", "{a: !!timestamp 2026-99-99}", "{? [1] : 2}"])
+@pytest.mark.parametrize(
+    "written",
+    ["!!set {a, b}", "{a: !!float }", "{a: !!int x}", "{a: !!timestamp 2026-99-99}", "{? [1] : 2}"],
+)
 def test_a_mapping_of_what_is_none_is_refused_with_its_place(written: str) -> None:
     with pytest.raises(InputError, match=r"bundle\.yaml:\d+"):
-        parse(f"apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nreplicas:\n- name: a\n  configFile: {written}\n", "bundle.yaml")
+        parse(
+            "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nreplicas:\n- name: a\n  "
+            f"configFile: {written}\n",
+            "bundle.yaml",
+        )

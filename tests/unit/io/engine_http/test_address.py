@@ -47,7 +47,18 @@ def test_the_loopback_is_known(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ftp://host", "http://", "http://host:port", "http://host:99999", "a b", "host,other", "http://[::1", "http://a\\b", "file:///x"],
+    [
+        "",
+        "ftp://host",
+        "http://",
+        "http://host:port",
+        "http://host:99999",
+        "a b",
+        "host,other",
+        "http://[::1",
+        "http://a\\b",
+        "file:///x",
+    ],
 )
 def test_what_is_no_address_says_how_to_write_one(text: str) -> None:
     with pytest.raises(InputError, match="http://host:8000"):

@@ -14,13 +14,25 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.support.small_servers import METRICS, Handler, always, answer, closed_port, pause, reset, serving, silence
+from tests.support.small_servers import (
+    METRICS,
+    Handler,
+    always,
+    answer,
+    closed_port,
+    pause,
+    reset,
+    serving,
+    silence,
+)
 
 from barostat.io.engine_http.address import address
 from barostat.io.engine_http.http import Answer, Failure, ask, client
 
 
-def _ask(url: str, *, within_s: float = 5.0, max_bytes: int = 1 << 20, path: str = "/metrics") -> Answer | Failure:
+def _ask(
+    url: str, *, within_s: float = 5.0, max_bytes: int = 1 << 20, path: str = "/metrics"
+) -> Answer | Failure:
     async def once() -> Answer | Failure:
         where = address(url)
         async with client(where) as session:
@@ -37,7 +49,9 @@ def test_an_answer_is_given_whole() -> None:
 
 
 def test_a_compressed_answer_is_unpacked() -> None:
-    with serving(always(answer(gzip.compress(METRICS.encode()), more="content-encoding: gzip\r\n"))) as (port, _):
+    with serving(
+        always(answer(gzip.compress(METRICS.encode()), more="content-encoding: gzip\r\n"))
+    ) as (port, _):
         found = _ask(f"localhost:{port}")
     assert isinstance(found, Answer)
     assert found.text == METRICS
@@ -58,7 +72,9 @@ def test_an_answer_beyond_the_bound_is_cut() -> None:
 
 
 def test_a_body_that_unpacks_to_too_much_is_cut() -> None:
-    with serving(always(answer(gzip.compress(b"0" * 50_000_000), more="content-encoding: gzip\r\n"))) as (port, _):
+    with serving(
+        always(answer(gzip.compress(b"0" * 50_000_000), more="content-encoding: gzip\r\n"))
+    ) as (port, _):
         found = _ask(f"localhost:{port}", max_bytes=1 << 20)
     assert isinstance(found, Answer)
     assert len(found.body) == 1 << 20
@@ -106,13 +122,17 @@ def test_a_server_that_drips_its_headers_times_out() -> None:
             pause(0.1)
 
     with serving(drip) as (port, _):
-        assert _ask(f"localhost:{port}", within_s=0.5) == Failure("time-out", "did not answer within 0.5 s")
+        assert _ask(f"localhost:{port}", within_s=0.5) == Failure(
+            "time-out", "did not answer within 0.5 s"
+        )
 
 
 @pytest.mark.usefixtures("on_virtual_time")
 def test_a_server_that_says_nothing_times_out() -> None:
     with serving(silence) as (port, _):
-        assert _ask(f"localhost:{port}", within_s=0.3) == Failure("time-out", "did not answer within 0.3 s")
+        assert _ask(f"localhost:{port}", within_s=0.3) == Failure(
+            "time-out", "did not answer within 0.3 s"
+        )
 
 
 def test_a_port_with_nothing_behind_it_refuses() -> None:
@@ -151,7 +171,9 @@ def test_a_plain_server_asked_for_tls_says_so() -> None:
 
 
 @pytest.mark.parametrize(("waits", "kind"), [(True, "time-out"), (False, "reset")])
-def test_a_handshake_that_comes_to_nothing_may_come_to_something_later(waits: bool, kind: str, request: pytest.FixtureRequest) -> None:
+def test_a_handshake_that_comes_to_nothing_may_come_to_something_later(
+    waits: bool, kind: str, request: pytest.FixtureRequest
+) -> None:
     if waits:
         request.getfixturevalue("on_virtual_time")
     with socket.create_server(("localhost", 0)) as server:
@@ -197,7 +219,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-addext",
         "subjectAltName=DNS:localhost",
     ]
-    subprocess.run([*making, "-keyout", str(path), "-out", str(path) + ".crt"], check=True, capture_output=True)
+    subprocess.run(
+        [*making, "-keyout", str(path), "-out", str(path) + ".crt"], check=True, capture_output=True
+    )
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
     return path
 
@@ -212,7 +236,9 @@ def test_a_certificate_that_nobody_signed_is_said_with_what_to_do(certificate: P
     assert "set SSL_CERT_FILE" in found.why
 
 
-def test_a_certificate_that_is_trusted_is_taken(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_is_trusted_is_taken(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(certificate)
@@ -225,14 +251,22 @@ def test_a_certificate_that_is_trusted_is_taken(certificate: Path, monkeypatch: 
 def test_a_redirect_on_the_same_host_is_followed_and_no_other() -> None:
     def moved(connection: socket.socket, request: str) -> None:
         there = " /metrics/ " in request.splitlines()[0]
-        connection.sendall(answer(METRICS) if there else answer("", "307 Temporary Redirect", more="location: /metrics/\r\n"))
+        connection.sendall(
+            answer(METRICS)
+            if there
+            else answer("", "307 Temporary Redirect", more="location: /metrics/\r\n")
+        )
 
     with serving(moved) as (port, seen):
         found = _ask(f"localhost:{port}")
     assert isinstance(found, Answer)
     assert (found.text, len(seen)) == (METRICS, 2)
-    with serving(always(answer("", "302 Found", more="location: https://login.example/?token=secret\r\n"))) as (port, _):
-        why = "sends its callers on to https://login.example/; give the address of the engine itself"
+    with serving(
+        always(answer("", "302 Found", more="location: https://login.example/?token=secret\r\n"))
+    ) as (port, _):
+        why = (
+            "sends its callers on to https://login.example/; give the address of the engine itself"
+        )
         assert _ask(f"localhost:{port}") == Failure("redirect", why)
     with serving(always(answer("", "302 Found", more="location: /metrics\r\n"))) as (port, seen):
         found = _ask(f"localhost:{port}")
@@ -264,15 +298,23 @@ def test_json_is_decoded_or_none() -> None:
         ("http://a:99999/y", ("u", "p"), False),
     ],
 )
-def test_credentials_follow_only_the_exact_origin(target: str, user: tuple[str, str] | None, follows: bool) -> None:
+def test_credentials_follow_only_the_exact_origin(
+    target: str, user: tuple[str, str] | None, follows: bool
+) -> None:
     asked: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         asked.append(request)
-        return httpx.Response(302, headers={"location": target}) if request.url.path == "/x" else httpx.Response(200)
+        return (
+            httpx.Response(302, headers={"location": target})
+            if request.url.path == "/x"
+            else httpx.Response(200)
+        )
 
     async def go() -> Answer | Failure:
-        session = httpx.AsyncClient(transport=httpx.MockTransport(answer), auth=httpx.BasicAuth(*user) if user else None)
+        session = httpx.AsyncClient(
+            transport=httpx.MockTransport(answer), auth=httpx.BasicAuth(*user) if user else None
+        )
         return await ask(session, "http://a:8000/x", within_s=1)
 
     found = asyncio.run(go())

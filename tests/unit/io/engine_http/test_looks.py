@@ -17,7 +17,13 @@ class _Engine:
     """Answers when it is let; counts what it was asked."""
 
     def __init__(self, *, answers: bool = True, fails: bool = False) -> None:
-        self.may, self.fails, self.looks, self.tokens, self.answered = asyncio.Event(), fails, 0, 0, answers
+        self.may, self.fails, self.looks, self.tokens, self.answered = (
+            asyncio.Event(),
+            fails,
+            0,
+            0,
+            answers,
+        )
         if answers:
             self.may.set()
 

@@ -1,4 +1,6 @@
-"""An engine that is not where it was said to be: what is told of its address, and what the same failure tells of no engine."""
+"""An engine that is not where it was said to be: what is told of its address, and what the same
+failure tells of no engine.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def why(host: str) -> str:
 
 
 def test_a_bare_name_that_does_not_resolve_may_be_a_pods() -> None:
-    assert why("no-such-pod").endswith("in a cluster it may be pod/no-such-pod or deploy/no-such-pod")
+    assert why("no-such-pod").endswith(
+        "in a cluster it may be pod/no-such-pod or deploy/no-such-pod"
+    )
     assert "in a cluster" not in why("no-such-host.invalid")
 
 

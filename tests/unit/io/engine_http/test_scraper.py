@@ -7,7 +7,16 @@ import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.support.small_servers import METRICS, Handler, always, answer, closed_port, serving, silence, vllm
+from tests.support.small_servers import (
+    METRICS,
+    Handler,
+    always,
+    answer,
+    closed_port,
+    serving,
+    silence,
+    vllm,
+)
 
 from barostat.io.clock import SteadyClock
 from barostat.io.engine_http.address import address
@@ -33,9 +42,18 @@ def test_an_engine_tells_its_metrics_its_version_its_length_and_its_health() -> 
     assert [scrape.text for scrape in scraper.scrapes] == [METRICS]
     assert scraper.scrapes[0].source == f"http://localhost:{port}/metrics"
     assert scraper.probe is not None
-    assert (scraper.probe.health_ok, scraper.probe.version, scraper.probe.max_model_len) == (True, "0.32.0", 4096)
+    assert (scraper.probe.health_ok, scraper.probe.version, scraper.probe.max_model_len) == (
+        True,
+        "0.32.0",
+        4096,
+    )
     assert scraper.probe.token_ok is None
-    assert sorted(line.split()[1] for line in seen) == ["/health", "/metrics", "/v1/models", "/version"]
+    assert sorted(line.split()[1] for line in seen) == [
+        "/health",
+        "/metrics",
+        "/v1/models",
+        "/version",
+    ]
     assert (scraper.failed, scraper.problems, scraper.not_vllm) == ([], [], "")
 
 
@@ -48,7 +66,12 @@ def test_an_api_key_leaves_the_length_unknown_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"), [("503 Service Unavailable", False), ("500 Internal Server Error", False), ("404 Not Found", None)]
+    ("status", "expected"),
+    [
+        ("503 Service Unavailable", False),
+        ("500 Internal Server Error", False),
+        ("404 Not Found", None),
+    ],
 )
 def test_health_is_what_the_engine_says_of_itself(status: str, expected: bool | None) -> None:
     with serving(vllm(health=answer("", status))) as (port, _):
@@ -60,12 +83,18 @@ def test_health_is_what_the_engine_says_of_itself(status: str, expected: bool | 
 @pytest.mark.parametrize(
     ("handle", "said"),
     [
-        (always(answer("<!DOCTYPE html><html><body>Grafana</body></html>", kind="text/html")), "/metrics is an HTML page"),
+        (
+            always(answer("<!DOCTYPE html><html><body>Grafana</body></html>", kind="text/html")),
+            "/metrics is an HTML page",
+        ),
         (always(answer("")), "/metrics is empty"),
         (always(answer('{"ok": true}', kind="application/json")), "/metrics is JSON"),
         (always(answer("no", "404 Not Found")), "/metrics answers HTTP 404"),
         (
-            vllm(metrics=answer("# TYPE node_load1 gauge\nnode_load1 0.5\n"), version=answer("", "404 Not Found")),
+            vllm(
+                metrics=answer("# TYPE node_load1 gauge\nnode_load1 0.5\n"),
+                version=answer("", "404 Not Found"),
+            ),
             "the metrics of another program",
         ),
         (always(answer(b"\0\1\2\3" * 100)), "not vLLM: /metrics"),
@@ -82,8 +111,12 @@ def test_what_answers_and_is_no_vllm_is_named_for_what_it_is(handle: Handler, sa
     assert [why for _, why in scraper.failed] == [scraper.not_vllm]
 
 
-@pytest.mark.parametrize("status", ["500 Internal Server Error", "401 Unauthorized", "502 Bad Gateway"])
-def test_an_error_of_the_server_is_a_failed_scrape_and_no_verdict_about_what_it_is(status: str) -> None:
+@pytest.mark.parametrize(
+    "status", ["500 Internal Server Error", "401 Unauthorized", "502 Bad Gateway"]
+)
+def test_an_error_of_the_server_is_a_failed_scrape_and_no_verdict_about_what_it_is(
+    status: str,
+) -> None:
     with serving(vllm(metrics=answer('{"error": {"message": "boom"}}', status))) as (port, _):
         scraper = _looked(port)
     assert scraper.not_vllm == ""
@@ -92,19 +125,33 @@ def test_an_error_of_the_server_is_a_failed_scrape_and_no_verdict_about_what_it_
 
 
 def test_an_engine_without_statistics_is_still_an_engine() -> None:
-    with serving(vllm(metrics=answer("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 5.0\n"))) as (port, _):
+    with serving(
+        vllm(
+            metrics=answer(
+                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 5.0\n"
+            )
+        )
+    ) as (port, _):
         scraper = _looked(port)
     assert len(scraper.scrapes) == 1
     assert scraper.problems == [
         (
-            f"http://localhost:{port}: /metrics shows no engine's series: Prometheus metrics, but none of vLLM's: another server, or "
+            f"http://localhost:{port}: /metrics shows no engine's series: Prometheus "
+            "metrics, but none of vLLM's: another server, or "
             "a vLLM started with --disable-log-stats"
         )
     ]
 
 
 def test_a_router_is_not_told_that_its_engine_says_nothing() -> None:
-    with serving(vllm(metrics=answer('# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{server="http://a:8000"} 3\n'))) as (
+    with serving(
+        vllm(
+            metrics=answer(
+                "# TYPE vllm:num_requests_running "
+                'gauge\nvllm:num_requests_running{server="http://a:8000"} 3\n'
+            )
+        )
+    ) as (
         port,
         _,
     ):
@@ -150,7 +197,10 @@ def test_a_server_for_chat_only_is_asked_by_chat() -> None:
 
     with serving(chat) as (port, seen):
         scraper = _looked(port, lambda scraper: scraper.send_token())
-    assert [line.split()[1] for line in seen if line.startswith("POST")] == ["/v1/completions", "/v1/chat/completions"]
+    assert [line.split()[1] for line in seen if line.startswith("POST")] == [
+        "/v1/completions",
+        "/v1/chat/completions",
+    ]
     assert scraper.probe is not None
     assert scraper.probe.token_ok is True
 
@@ -159,12 +209,22 @@ def test_a_server_for_chat_only_is_asked_by_chat() -> None:
     ("completions", "expected", "said"),
     [
         (answer("", "401 Unauthorized"), None, "the server wants an API key"),
-        (answer('{"error": {"message": "busy"}}', "503 Service Unavailable"), None, "HTTP 503, busy"),
-        (answer('{"error": {"message": "EngineCore died"}}', "500 Internal Server Error"), False, "HTTP 500, EngineCore died"),
+        (
+            answer('{"error": {"message": "busy"}}', "503 Service Unavailable"),
+            None,
+            "HTTP 503, busy",
+        ),
+        (
+            answer('{"error": {"message": "EngineCore died"}}', "500 Internal Server Error"),
+            False,
+            "HTTP 500, EngineCore died",
+        ),
         (answer('{"x": 1}')[:-3], False, "broke off"),
     ],
 )
-def test_a_probe_tells_a_refusal_from_a_failure(completions: bytes, expected: bool | None, said: str) -> None:
+def test_a_probe_tells_a_refusal_from_a_failure(
+    completions: bytes, expected: bool | None, said: str
+) -> None:
     with serving(vllm(completions=completions)) as (port, _):
         scraper = _looked(port, lambda scraper: scraper.send_token())
     assert scraper.probe is not None

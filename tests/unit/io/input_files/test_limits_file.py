@@ -59,7 +59,9 @@ def test_what_is_wrong_is_said_with_its_place(old: str, new: str, place: str, sa
     assert f"limits.yaml:{place}" in text
 
 
-@pytest.mark.parametrize("text", ["", "[]", "- a", "a: b", "{", "\x00", "&a [*a]", "spec: {engine: []}", "? [a]\n: b"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "- a", "a: b", "{", "\x00", "&a [*a]", "spec: {engine: []}", "? [a]\n: b"]
+)
 def test_rubbish_is_refused_as_input(text: str) -> None:
     with pytest.raises(InputError):
         limits_file.parse(text)
@@ -76,14 +78,23 @@ def test_comments_survive_an_edit() -> None:
     assert "# agreed with the team on Friday" in changed
     added = limits_file.with_value(changed, "spec.engine.watermark", 0.02)
     limits = limits_file.parse(limits_file.with_value(added, "spec.request.maxStreamSeconds", 60))
-    assert (limits.spec.engine.max_model_len, limits.spec.engine.watermark, limits.spec.request.max_stream_seconds) == (7168, 0.02, 60)
+    assert (
+        limits.spec.engine.max_model_len,
+        limits.spec.engine.watermark,
+        limits.spec.request.max_stream_seconds,
+    ) == (7168, 0.02, 60)
     with pytest.raises(InputError, match="edge"):
         limits_file.with_value(GOOD, "spec.edge.kvTokenBudget", 1)
 
 
 def test_a_difference_reads_like_a_review() -> None:
-    new = GOOD.replace("maxModelLen: 8192", "maxModelLen: 16384").replace("maxNumSeqs: 64", "maxNumSeqs: 32")
-    found = {change.path: change for change in differences(limits_file.parse(GOOD), limits_file.parse(new))}
+    new = GOOD.replace("maxModelLen: 8192", "maxModelLen: 16384").replace(
+        "maxNumSeqs: 64", "maxNumSeqs: 32"
+    )
+    found = {
+        change.path: change
+        for change in differences(limits_file.parse(GOOD), limits_file.parse(new))
+    }
     assert found["engine.maxModelLen"].says == "a request may now hold twice the KV"
     assert found["engine.maxModelLen"].looser is True
     assert "half" in found["engine.maxNumSeqs"].says
@@ -94,7 +105,11 @@ def test_schema_and_crd_are_of_the_same_model() -> None:
     schema, crd = limits_schema.json_schema(), limits_schema.crd()
     spec = schema["properties"]["spec"]
     assert spec["additionalProperties"] is False
-    assert spec["properties"]["engine"]["properties"]["gpuMemoryUtilization"] == {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    assert spec["properties"]["engine"]["properties"]["gpuMemoryUtilization"] == {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "maximum": 1,
+    }
     stored = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert set(stored["properties"]) == set(spec["properties"])
     assert crd["metadata"]["name"] == "servinglimits.barostat.dev"
@@ -108,16 +123,27 @@ def test_the_committed_schema_and_crd_are_current() -> None:
     import sys
 
     root = Path(__file__).resolve().parents[4]
-    done = subprocess.run([sys.executable, str(root / "dev" / "limits_schema.py"), "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(root / "dev" / "limits_schema.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_every_complaint_is_told_at_once_in_the_order_of_the_file() -> None:
-    text = GOOD.replace("maxNumSeqs: 64", "maxNumSeq: 64").replace("share: 0.7", 'share: "0.7"').replace("cap}", "maybe, x: 1}")
+    text = (
+        GOOD.replace("maxNumSeqs: 64", "maxNumSeq: 64")
+        .replace("share: 0.7", 'share: "0.7"')
+        .replace("cap}", "maybe, x: 1}")
+    )
     with pytest.raises(InputError) as caught:
         limits_file.parse(text, "limits.yaml")
     assert str(caught.value).splitlines() == [
-        "limits.yaml:6:80: spec.request.onMissingOutputLimit: is 'maybe'; one of cap, refuse was expected",
+        (
+            "limits.yaml:6:80: spec.request.onMissingOutputLimit: is 'maybe'; one of cap, "
+            "refuse was expected"
+        ),
         "limits.yaml:6:87: spec.request.x: is no known key",
         "limits.yaml:9:5: spec.engine.maxNumSeq: is no known key; did you mean maxNumSeqs?",
         "limits.yaml:12:27: spec.tenants[0].share: is '0.7'; a number was expected",
@@ -125,7 +151,12 @@ def test_every_complaint_is_told_at_once_in_the_order_of_the_file() -> None:
 
 
 def test_a_version_is_read_as_it_is_written() -> None:
-    assert limits_file.parse(GOOD.replace("  model:", "  engineVersion: 0.10\n  model:")).spec.engine_version == "0.10"
+    assert (
+        limits_file.parse(
+            GOOD.replace("  model:", "  engineVersion: 0.10\n  model:")
+        ).spec.engine_version
+        == "0.10"
+    )
 
 
 def test_the_model_has_every_field_and_every_type_of_the_dataclasses() -> None:
@@ -136,7 +167,11 @@ def test_the_model_has_every_field_and_every_type_of_the_dataclasses() -> None:
 
     properties = limits_schema.schema_of(LimitsSpec)["properties"]
     assert list(properties) == [camel(field.name) for field in dataclasses.fields(LimitsSpec)]
-    for section in (field for field in dataclasses.fields(LimitsSpec) if dataclasses.is_dataclass(field.default_factory)):
+    for section in (
+        field
+        for field in dataclasses.fields(LimitsSpec)
+        if dataclasses.is_dataclass(field.default_factory)
+    ):
         names = [camel(field.name) for field in dataclasses.fields(section.default_factory)]  # type: ignore[arg-type]
         assert list(properties[camel(section.name)]["properties"]) == names
         assert properties[camel(section.name)]["additionalProperties"] is False
@@ -146,5 +181,13 @@ def test_writing_limits_does_not_wait_for_the_schema_library() -> None:
     import subprocess
     import sys
 
-    code = "import sys; import barostat.shells.reports.capacity.plan_views; print('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    code = (
+        "import sys; import barostat.shells.reports.capacity.plan_views; print('pydantic' in "
+        "sys.modules)"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "False"
+    )

@@ -16,7 +16,15 @@ def _lines(content: bytes) -> list[str]:
 
 
 @given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\ufeff\0", exclude_categories=["Cc"]), max_size=40), max_size=20)
+    st.lists(
+        st.text(
+            st.characters(
+                codec="utf-8", exclude_characters="\r\n\ufeff\0", exclude_categories=["Cc"]
+            ),
+            max_size=40,
+        ),
+        max_size=20,
+    )
 )
 def test_the_lines_come_out_as_they_went_in(written: list[str]) -> None:
     content = "".join(f"{line}\n" for line in written).encode()
@@ -32,7 +40,11 @@ def test_nothing_has_no_lines() -> None:
 
 
 def test_bytes_that_are_no_utf8_do_not_stop_the_reading() -> None:
-    assert _lines(b"before\nbroken \xff\xfe here\nafter\n") == ["before", "broken \ufffd\ufffd here", "after"]
+    assert _lines(b"before\nbroken \xff\xfe here\nafter\n") == [
+        "before",
+        "broken \ufffd\ufffd here",
+        "after",
+    ]
 
 
 def test_a_character_across_two_chunks_stays_whole() -> None:
@@ -41,7 +53,10 @@ def test_a_character_across_two_chunks_stays_whole() -> None:
 
 
 def test_a_powershell_redirection_is_read() -> None:
-    assert _lines("\ufeffINFO started\r\nERROR é\r\n".encode("utf-16-le")) == ["INFO started", "ERROR é"]
+    assert _lines("\ufeffINFO started\r\nERROR é\r\n".encode("utf-16-le")) == [
+        "INFO started",
+        "ERROR é",
+    ]
 
 
 def test_an_endless_line_is_cut_once_and_the_next_line_is_whole() -> None:
@@ -51,7 +66,11 @@ def test_an_endless_line_is_cut_once_and_the_next_line_is_whole() -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"\x1f\x8b\x08\0rest", "gzip"), (bytes(range(256)) * 8, "binary"), (b"\x7fELF\x02\x01\x01" + b"\0" * 200, "binary")],
+    [
+        (b"\x1f\x8b\x08\0rest", "gzip"),
+        (bytes(range(256)) * 8, "binary"),
+        (b"\x7fELF\x02\x01\x01" + b"\0" * 200, "binary"),
+    ],
 )
 def test_what_is_no_text_says_so(content: bytes, said: str) -> None:
     with pytest.raises(NotText, match=said):

@@ -41,7 +41,9 @@ def test_a_terminal_is_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_a_program_that_was_started_without_stdin_has_nothing_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_was_started_without_stdin_has_nothing_piped_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="kubectl logs"), as_file("-"):
         pass

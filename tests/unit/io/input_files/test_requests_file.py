@@ -14,7 +14,10 @@ OWN = '{"arrival_s": 2.5, "input_tokens": 40, "output_tokens": 3}\n'
 
 
 def test_rows_of_our_own_keep_their_times_and_get_their_numbers() -> None:
-    named = '{"request_id": "late", "arrival_s": 9, "input_tokens": 1, "output_tokens": 1, "priority": -2, "prompt_token_ids": [5]}\n'
+    named = (
+        '{"request_id": "late", "arrival_s": 9, "input_tokens": 1, "output_tokens": 1, '
+        '"priority": -2, "prompt_token_ids": [5]}\n'
+    )
     rows, problems = parse_requests(OWN + "\n" + named + OWN, "t", 16)
     assert [row.request_id for row in rows] == ["0", "late", "2"]
     assert [row.arrival_s for row in rows] == [2.5, 9.0, 2.5]
@@ -33,7 +36,10 @@ def test_rows_of_our_own_keep_their_times_and_get_their_numbers() -> None:
         '{"arrival_s": 1, "input_tokens": 1e400, "output_tokens": 3}',
         '{"arrival_s": 1, "input_tokens": true, "output_tokens": 3}',
         '{"arrival_s": 1, "input_tokens": 4, "output_tokens": 3, "prompt_token_ids": [1]}',
-        '{"arrival_s": 1, "input_tokens": 1, "output_tokens": 3, "prompt_token_ids": [1], "hash_ids": [1]}',
+        (
+            '{"arrival_s": 1, "input_tokens": 1, "output_tokens": 3, "prompt_token_ids": [1], '
+            '"hash_ids": [1]}'
+        ),
         '{"arrival_s": 1, "input_tokens": 4, "output_tokens": 3, "hash_ids": [1.5]}',
         '{"arrival_s": 1, "input_tokens": 4, "output_tokens": 3, "hash_ids": "1-x"}',
         "[1]",
@@ -55,9 +61,15 @@ def test_a_name_twice_and_an_empty_file_are_refused() -> None:
 def test_csv_with_ranges_of_ids_and_their_length_inferred(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     with gzip.open(path, "wt") as file:
-        file.write("arrival_s,input_tokens,output_tokens,hash_ids\n0,1100,5,0 4-5\n1,512,0,7\n2,600,2,0 9\n")
+        file.write(
+            "arrival_s,input_tokens,output_tokens,hash_ids\n0,1100,5,0 "
+            "4-5\n1,512,0,7\n2,600,2,0 9\n"
+        )
     rows, problems = read_requests(path, 16)
-    assert [(row.request_id, row.hash_ids, row.id_tokens) for row in rows] == [("0", (0, 4, 5), 512), ("2", (0, 9), 512)]
+    assert [(row.request_id, row.hash_ids, row.id_tokens) for row in rows] == [
+        ("0", (0, 4, 5), 512),
+        ("2", (0, 9), 512),
+    ]
     assert len(problems) == 1
     assert all(row.id_tokens == 256 for row in read_requests(path, 16, 256)[0])
 
@@ -71,7 +83,10 @@ def test_ids_whose_length_is_not_clear_are_asked_for() -> None:
 
 
 def test_mooncake_is_in_milliseconds_and_blocks_of_512() -> None:
-    text = '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}\n{"timestamp": 3}\n'
+    text = (
+        '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, '
+        '47]}\n{"timestamp": 3}\n'
+    )
     rows, problems = parse_requests(text, "m", 16)
     assert [(row.arrival_s, row.id_tokens) for row in rows] == [(27.482, 512)]
     assert "left out 1 row without" in problems[0]
@@ -79,7 +94,10 @@ def test_mooncake_is_in_milliseconds_and_blocks_of_512() -> None:
 
 def test_azure_as_it_comes(tmp_path: Path) -> None:
     path = tmp_path / "azure.csv"
-    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n")
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 "
+        "18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n"
+    )
     rows, _ = read_requests(path, 16)
     assert [(row.input_tokens, row.output_tokens) for row in rows] == [(374, 44), (396, 109)]
     assert rows[1].arrival_s == pytest.approx(4.314579)
@@ -92,7 +110,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_file_of_no_text_is_an_error_of_one_sentence(tmp_path: Path) -> None:
     """Carriage returns outside of quotes end the reader of CSV, wherever they come."""
-    for name, data in (("first", b"\xff\r\x00a\rb,\x07\n\x01"), ("later", b"arrival_s,input_tokens,output_tokens\n1,2,3\n1,a\rb,3\n")):
+    for name, data in (
+        ("first", b"\xff\r\x00a\rb,\x07\n\x01"),
+        ("later", b"arrival_s,input_tokens,output_tokens\n1,2,3\n1,a\rb,3\n"),
+    ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(InputError, match=name):
             read_requests(tmp_path / name, 16)

@@ -19,7 +19,10 @@ def test_packed_or_not_the_text_is_the_same(tmp_path: Path) -> None:
     assert read_whole(plain) == read_whole(packed) == text
 
 
-@pytest.mark.parametrize("content", [b"\x1f\x8b", gzip.compress(b"x" * 999, mtime=0)[:-9], b"\x1f\x8b\x08\x00" + b"\xff" * 40])
+@pytest.mark.parametrize(
+    "content",
+    [b"\x1f\x8b", gzip.compress(b"x" * 999, mtime=0)[:-9], b"\x1f\x8b\x08\x00" + b"\xff" * 40],
+)
 def test_what_cannot_be_unpacked_is_said(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "cut.gz"
     path.write_bytes(content)

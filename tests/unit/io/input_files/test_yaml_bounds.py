@@ -1,4 +1,6 @@
-"""Laughs upon laughs, depth, and numbers of values are found out before anything is made of them."""
+"""Laughs upon laughs, depth, and numbers of values are found out before anything is made of
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def test_a_value_within_itself_is_too_much() -> None:
     assert too_much("a: &a [*a]\n")
 
 
-@pytest.mark.parametrize("text", ["[" * 200, "a: " + "[" * (YAML_DEPTH.most + 1) + "]" * (YAML_DEPTH.most + 1)])
+@pytest.mark.parametrize(
+    "text", ["[" * 200, "a: " + "[" * (YAML_DEPTH.most + 1) + "]" * (YAML_DEPTH.most + 1)]
+)
 def test_depth_ends_in_a_sentence(text: str) -> None:
     with pytest.raises(InputError, match="deep"):
         composed(text, "f")
@@ -37,7 +41,9 @@ def test_what_people_write_is_read() -> None:
     assert YAML_NODES.most > 50_000
 
 
-@pytest.mark.parametrize("value", ["9" * 5000, "2020-13-45", "!!python/object:os.system x", '"\\ud800"', "!!float x"])
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "2020-13-45", "!!python/object:os.system x", '"\\ud800"', "!!float x"]
+)
 def test_values_that_cannot_be_are_said_in_a_line(value: str) -> None:
     with pytest.raises(NoYaml) as said:
         decoded(f"a: {value}\n")

@@ -38,7 +38,10 @@ def test_a_path_that_this_mount_does_not_show_falls_back_to_its_top(tmp_path: Pa
 
 
 def test_the_first_version_is_read_too(tmp_path: Path) -> None:
-    _files(tmp_path / "proc", {"7/cgroup": "4:cpu,cpuacct:/docker/x\n5:memory:/docker/x\n1:name=systemd:/\n"})
+    _files(
+        tmp_path / "proc",
+        {"7/cgroup": "4:cpu,cpuacct:/docker/x\n5:memory:/docker/x\n1:name=systemd:/\n"},
+    )
     _files(
         tmp_path / "cg",
         {
@@ -58,5 +61,13 @@ def test_the_first_version_is_read_too(tmp_path: Path) -> None:
 
 def test_no_limits_are_none_and_nothing_readable_is_empty(tmp_path: Path) -> None:
     _files(tmp_path / "proc", {"7/cgroup": "0::/\n", "8/cgroup": "garbage\n::::\n", "9/other": ""})
-    _files(tmp_path / "cg", {"cgroup.controllers": "cpu", "cpu.max": "max 100000", "cpu.stat": "usage_usec 5\n", "memory.max": "x"})
+    _files(
+        tmp_path / "cg",
+        {
+            "cgroup.controllers": "cpu",
+            "cpu.max": "max 100000",
+            "cpu.stat": "usage_usec 5\n",
+            "memory.max": "x",
+        },
+    )
     assert [read(pid, tmp_path / "proc", tmp_path / "cg") for pid in (7, 8, 9)] == [Group()] * 3

@@ -14,14 +14,19 @@ from tests.support.small_servers import closed_port
 
 from barostat.io.local_host.listeners import engine_behind
 
-SERVER = "import socket, sys, time\ns = socket.create_server(('127.0.0.1', 0))\nprint(s.getsockname()[1], flush=True)\ntime.sleep(60)\n"
+SERVER = (
+    "import socket, sys, time\ns = socket.create_server(('127.0.0.1', "
+    "0))\nprint(s.getsockname()[1], flush=True)\ntime.sleep(60)\n"
+)
 
 
 @contextmanager
 def _server(path: Path) -> Iterator[tuple[int, int]]:
     """A process that listens; gives its number and its port."""
     path.write_text(SERVER)
-    started = subprocess.Popen([sys.executable, str(path), "svc/vllm"], stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen(
+        [sys.executable, str(path), "svc/vllm"], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert started.stdout is not None
         yield started.pid, int(started.stdout.readline())

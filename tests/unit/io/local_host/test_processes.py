@@ -21,7 +21,11 @@ BUSY = "import time\nwhile True: pass"
 def parent() -> Iterator[subprocess.Popen[bytes]]:
     """A process that sleeps and has one child that uses a core."""
     script = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {BUSY!r}]).wait()"
-    started = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, env={**os.environ, "VLLM_USE_V1": "1"})
+    started = subprocess.Popen(
+        [sys.executable, "-c", script],
+        start_new_session=True,
+        env={**os.environ, "VLLM_USE_V1": "1"},
+    )
     deadline = time.monotonic() + 10
     while len(tree(started.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -68,7 +72,9 @@ def test_a_stopped_process_is_seen_as_stopped(parent: subprocess.Popen[bytes]) -
     child = tree(parent.pid)[1].pid
     os.kill(child, signal.SIGSTOP)
     deadline = time.monotonic() + 5
-    while (found := process(child)) is not None and found.state != "T" and time.monotonic() < deadline:
+    while (
+        (found := process(child)) is not None and found.state != "T" and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     observer = Observer(parent.pid)
     observer.look(time.time())
@@ -76,7 +82,10 @@ def test_a_stopped_process_is_seen_as_stopped(parent: subprocess.Popen[bytes]) -
     assert [entry["state"] for entry in observer.readings[0].values["processes"]][1] == "T"
 
 
-@pytest.mark.parametrize(("script", "expected"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9), ("", 0)])
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9), ("", 0)],
+)
 def test_an_end_is_noticed_with_its_status(script: str, expected: int) -> None:
     ending = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.2)\n{script}"])
     observer = Observer(ending.pid)
@@ -99,11 +108,31 @@ def test_a_process_that_is_gone_is_none() -> None:
 
 
 def _written(
-    proc: Path, pid: int, command: str, *, short: str = "python3", state: str = "S", parent: int = 1, ticks: int = 0, born: int = 50
+    proc: Path,
+    pid: int,
+    command: str,
+    *,
+    short: str = "python3",
+    state: str = "S",
+    parent: int = 1,
+    ticks: int = 0,
+    born: int = 50,
 ) -> None:
     folder = proc / str(pid)
     folder.mkdir(parents=True, exist_ok=True)
-    fields = [state, str(parent), *["0"] * 9, str(ticks), "0", *["0"] * 6, str(born), "0", "256", *["0"] * 27, "9"]
+    fields = [
+        state,
+        str(parent),
+        *["0"] * 9,
+        str(ticks),
+        "0",
+        *["0"] * 6,
+        str(born),
+        "0",
+        "256",
+        *["0"] * 27,
+        "9",
+    ]
     (folder / "stat").write_text(f"{pid} ({short}) {' '.join(fields)}\n")
     (folder / "cmdline").write_bytes(command.encode())
 
@@ -113,10 +142,26 @@ def _written(
     [
         ("VLLM::EngineCore", "VLLM::EngineCor", "VLLM::EngineCore"),
         ("VLLM::Worker_TP0\0\0\0", "VLLM::Worker_TP", "VLLM::Worker_TP0"),
-        ("/usr/bin/python3\0/usr/local/bin/vllm\0serve\0/models/secret\0--api-key\0abc", "vllm", "vllm serve"),
-        ("python3\0-u\0-m\0vllm.entrypoints.openai.api_server\0--model\0m", "python3", "vllm.entrypoints.openai.api_server"),
-        ("python3\0-c\0from multiprocessing.resource_tracker import main;main(5)", "python3", "multiprocessing.resource_tracker"),
-        ("python3\0-c\0from multiprocessing.spawn import spawn_main", "python3", "multiprocessing.spawn"),
+        (
+            "/usr/bin/python3\0/usr/local/bin/vllm\0serve\0/models/secret\0--api-key\0abc",
+            "vllm",
+            "vllm serve",
+        ),
+        (
+            "python3\0-u\0-m\0vllm.entrypoints.openai.api_server\0--model\0m",
+            "python3",
+            "vllm.entrypoints.openai.api_server",
+        ),
+        (
+            "python3\0-c\0from multiprocessing.resource_tracker import main;main(5)",
+            "python3",
+            "multiprocessing.resource_tracker",
+        ),
+        (
+            "python3\0-c\0from multiprocessing.spawn import spawn_main",
+            "python3",
+            "multiprocessing.spawn",
+        ),
         ("python3\0-c\0password='x'", "python3", "python3"),
         ("", "kworker/0:1) x", "kworker/0:1) x"),
         ("/opt/x/nginx\0-g\0daemon off;", "nginx", "nginx"),
@@ -156,10 +201,15 @@ def test_limits_and_throttling_come_from_the_control_group(tmp_path: Path) -> No
     (group / "pod" / "memory.stat").write_text(f"inactive_file {1 << 30}\n")
     hertz = os.sysconf("SC_CLK_TCK")
     observer = Observer(10, proc, group)
-    for at, usage_us, periods, throttled, ticks in ((100.0, 5_000_000, 1000, 10, 0), (110.0, 20_000_000, 1100, 60, 5 * hertz)):
+    for at, usage_us, periods, throttled, ticks in (
+        (100.0, 5_000_000, 1000, 10, 0),
+        (110.0, 20_000_000, 1100, 60, 5 * hertz),
+    ):
         _written(proc, 10, "VLLM::EngineCore", ticks=ticks)
         (proc / "10" / "cgroup").write_text("0::/pod\n")
-        (group / "pod" / "cpu.stat").write_text(f"usage_usec {usage_us}\nnr_periods {periods}\nnr_throttled {throttled}\n")
+        (group / "pod" / "cpu.stat").write_text(
+            f"usage_usec {usage_us}\nnr_periods {periods}\nnr_throttled {throttled}\n"
+        )
         observer.look(at)
     assert observer.readings[-1].values == {
         "cpu_usage_cores": 1.5,

@@ -73,14 +73,18 @@ def test_a_slow_replica_delays_no_other() -> None:
 
 def test_the_same_address_twice_is_one_replica() -> None:
     with serving(vllm()) as (port, _):
-        recording = record_engines(Sources((f"localhost:{port}", f"http://localhost:{port}/metrics")), 0, 1.0)
+        recording = record_engines(
+            Sources((f"localhost:{port}", f"http://localhost:{port}/metrics")), 0, 1.0
+        )
     assert len(recording.replicas) == 1
 
 
 @pytest.mark.parametrize("for_s", [0.0, 30.0])
 def test_an_address_with_nothing_behind_it_is_told_at_once(for_s: float) -> None:
     started = time.monotonic()
-    with pytest.raises(OutsideError, match="refuses the connection: nothing listens on that port") as caught:
+    with pytest.raises(
+        OutsideError, match="refuses the connection: nothing listens on that port"
+    ) as caught:
         record_engines(Sources((f"localhost:{closed_port()}",)), for_s, 5.0)
     assert caught.value.retryable
     assert time.monotonic() - started < 5
@@ -97,7 +101,9 @@ def test_what_is_no_vllm_is_told_at_once() -> None:
 def test_who_wants_credentials_is_told_at_once_and_is_worth_no_other_try() -> None:
     with (
         serving(always(answer("no", "401 Unauthorized"))) as (port, _),
-        pytest.raises(OutsideError, match=r"/metrics answers HTTP 401.*wants credentials") as caught,
+        pytest.raises(
+            OutsideError, match=r"/metrics answers HTTP 401.*wants credentials"
+        ) as caught,
     ):
         record_engines(Sources((f"localhost:{port}",)), 30.0, 5.0)
     assert not caught.value.retryable
@@ -105,7 +111,10 @@ def test_who_wants_credentials_is_told_at_once_and_is_worth_no_other_try() -> No
 
 def test_an_engine_that_never_listened_is_judged_by_its_log(tmp_path: Path) -> None:
     log = tmp_path / "vllm.log"
-    log.write_text("INFO 11-20 10:00:00 [x.py:1] starting\nvllm: error: unrecognized arguments: --swap-space 4\n")
+    log.write_text(
+        "INFO 11-20 10:00:00 [x.py:1] starting\nvllm: error: unrecognized arguments: "
+        "--swap-space 4\n"
+    )
     started = time.monotonic()
     recording = record_engines(Sources((f"localhost:{closed_port()}",), log=log), 30.0, 5.0)
     (replica,) = recording.replicas
@@ -119,7 +128,10 @@ def test_a_log_alone_is_a_recording(tmp_path: Path) -> None:
     log = tmp_path / "vllm.log"
     log.write_text("INFO one\n")
     recording = record_engines(Sources(log=log), 30.0, 5.0)
-    assert (recording.target, [replica.name for replica in recording.replicas]) == (str(log), ["vllm"])
+    assert (recording.target, [replica.name for replica in recording.replicas]) == (
+        str(log),
+        ["vllm"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,11 +140,19 @@ def test_a_log_alone_is_a_recording(tmp_path: Path) -> None:
         (lambda path: path.mkdir(), "a directory, not a log"),
         (lambda _: None, "there is no such file"),
         (lambda path: os.mkfifo(path), "neither a file nor a directory"),
-        (lambda path: path.write_text("# HELP vllm:num_requests_running Number\n"), "a scrape of /metrics, not a log"),
-        (lambda path: path.write_text('{\n  "apiVersion": "v1",\n  "kind": "List"\n}\n'), "what kubectl prints, not a log"),
+        (
+            lambda path: path.write_text("# HELP vllm:num_requests_running Number\n"),
+            "a scrape of /metrics, not a log",
+        ),
+        (
+            lambda path: path.write_text('{\n  "apiVersion": "v1",\n  "kind": "List"\n}\n'),
+            "what kubectl prints, not a log",
+        ),
     ],
 )
-def test_a_log_that_is_none_is_told_before_anything_else(tmp_path: Path, make: object, said: str) -> None:
+def test_a_log_that_is_none_is_told_before_anything_else(
+    tmp_path: Path, make: object, said: str
+) -> None:
     make(tmp_path / "x.log")  # type: ignore[operator]
     with pytest.raises(InputError, match=said):
         record_engines(Sources(log=tmp_path / "x.log"), 30.0, 5.0)
@@ -164,13 +184,17 @@ def test_a_process_of_the_engine_is_observed() -> None:
         busy.wait()
     (replica,) = recording.replicas
     assert {len(reading.values["processes"]) for reading in replica.host} == {1}
-    assert sum(reading.values["processes"][0].get("cpu_cores", 0.0) for reading in replica.host) > 0.0
+    assert (
+        sum(reading.values["processes"][0].get("cpu_cores", 0.0) for reading in replica.host) > 0.0
+    )
     assert replica.args is not None
     assert replica.args[1:] == ("-c", BUSY)
 
 
 def test_a_process_that_ended_is_told_with_its_status() -> None:
-    ending = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3); raise SystemExit(7)"])
+    ending = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(0.3); raise SystemExit(7)"]
+    )
     try:
         recording = record_engines(Sources(pid=ending.pid), 20.0, 0.2)
     finally:
@@ -201,7 +225,9 @@ def test_a_probe_is_sent_when_asked_for_and_only_then() -> None:
 
 
 @pytest.mark.usefixtures("on_virtual_time")
-def test_watching_gives_a_recording_after_every_interval_over_the_last_window(tmp_path: Path) -> None:
+def test_watching_gives_a_recording_after_every_interval_over_the_last_window(
+    tmp_path: Path,
+) -> None:
     log = tmp_path / "x.log"
     log.write_text("INFO one\n")
     with serving(vllm()) as (port, seen):
@@ -213,7 +239,14 @@ def test_watching_gives_a_recording_after_every_interval_over_the_last_window(tm
         looks.close()  # type: ignore[attr-defined]
         assert len([line for line in seen if line.startswith("POST")]) == 1
     counts = [len(recording.replicas[0].scrapes) for recording in recordings]
-    assert counts == [1, 2, 3, 4, 4, 4]  # three in the window of 0.5 s and the one before it, however long it is watched
+    assert counts == [
+        1,
+        2,
+        3,
+        4,
+        4,
+        4,
+    ]  # three in the window of 0.5 s and the one before it, however long it is watched
     ends = [recording.at for recording in recordings]
     assert ends == sorted(ends)
     last = recordings[-1].replicas[0].log
@@ -242,7 +275,9 @@ def test_an_interruption_ends_the_window_early_and_keeps_what_there_is() -> None
     try:
         with serving(vllm()) as (port, _):
             started = time.monotonic()
-            recording = record_engines(Sources((f"localhost:{port}",)), 60.0, 0.2, on_progress=interrupt)
+            recording = record_engines(
+                Sources((f"localhost:{port}",)), 60.0, 0.2, on_progress=interrupt
+            )
     finally:
         signal.signal(signal.SIGINT, former)
     assert time.monotonic() - started < 10
@@ -254,5 +289,7 @@ def test_an_interruption_ends_the_window_early_and_keeps_what_there_is() -> None
 def test_progress_is_told() -> None:
     told: list[str] = []
     with serving(vllm()) as (port, _):
-        recording = record_engines(Sources((f"localhost:{port}",)), 0.2, 0.1, on_progress=told.append)
+        recording = record_engines(
+            Sources((f"localhost:{port}",)), 0.2, 0.1, on_progress=told.append
+        )
     assert told[-1] == f"{len(recording.replicas[0].scrapes)} scrapes"

@@ -43,14 +43,21 @@ def test_a_text_is_read_at_the_places_of_the_file_and_mended_there(end: str) -> 
     [
         "kind: HelmChart\nspec:\n  " + _within("valuesContent", 4),
         "kind: ConfigMap\ndata:\n  " + _within("values.yaml", 4),
-        "kind: ApplicationSet\nspec:\n  template:\n    spec:\n      source:\n        helm:\n          " + _within("values", 12),
+        (
+            "kind: ApplicationSet\nspec:\n  template:\n    spec:\n      source:\n        "
+            "helm:\n          "
+        )
+        + _within("values", 12),
     ],
 )
 def test_whoever_holds_it(text: str) -> None:
     assert [one.rule for one in check([document_of(text, "a.yaml")]).findings] == ["unknown-flag"]
 
 
-@pytest.mark.parametrize("inner", ["servingEngineSpec: [", "servingEngineSpec: {{ .x }}: y", "- servingEngineSpec:\n    a: 1"])
+@pytest.mark.parametrize(
+    "inner",
+    ["servingEngineSpec: [", "servingEngineSpec: {{ .x }}: y", "- servingEngineSpec:\n    a: 1"],
+)
 def test_a_text_that_is_no_mapping_stays_one(inner: str) -> None:
     rows = "".join(f"    {line}\n" for line in inner.splitlines())
     document = document_of(f"kind: ConfigMap\ndata:\n  v: |\n{rows}", "a.yaml")
@@ -60,7 +67,9 @@ def test_a_text_that_is_no_mapping_stays_one(inner: str) -> None:
 
 def test_values_within_a_kustomization_that_is_not_rendered(tmp_path: Path) -> None:
     inline = "".join(f"    {line}\n" for line in VALUES.splitlines())
-    (tmp_path / "kustomization.yaml").write_text(f"helmCharts:\n- name: vllm-stack\n  valuesInline:\n{inline}")
+    (tmp_path / "kustomization.yaml").write_text(
+        f"helmCharts:\n- name: vllm-stack\n  valuesInline:\n{inline}"
+    )
     gathered = gather([str(tmp_path)], render=False)
     assert [one.rule for one in check(gathered.documents).findings] == ["unknown-flag"]
 
@@ -69,13 +78,17 @@ def test_a_kustomization_that_is_no_yaml_is_told_where_it_is_about_us(tmp_path: 
     for name, image in (("ours", "vllm/vllm-openai:v0.21.0"), ("others", "nginx:1")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "kustomization.yaml").write_text("resources: [pod.yaml\n")
-        (tmp_path / name / "pod.yaml").write_text(f"kind: Pod\nspec: {{containers: [{{name: a, image: '{image}'}}]}}\n")
+        (tmp_path / name / "pod.yaml").write_text(
+            f"kind: Pod\nspec: {{containers: [{{name: a, image: '{image}'}}]}}\n"
+        )
     (said,) = gather([str(tmp_path)]).unreadable
     assert "ours/kustomization.yaml:2:1: is no YAML" in said
 
 
 @pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("latin-1", "not UTF-8")])
-def test_another_encoding_is_told_also_in_a_folder(tmp_path: Path, encoding: str, said: str) -> None:
+def test_another_encoding_is_told_also_in_a_folder(
+    tmp_path: Path, encoding: str, said: str
+) -> None:
     (tmp_path / "a.yaml").write_bytes("# grüße\nimage: vllm/vllm-openai\n".encode(encoding))
     (tmp_path / "b.yaml").write_bytes("# grüße\nimage: nginx\n".encode(encoding))
     (problem,) = gather([str(tmp_path)]).unreadable

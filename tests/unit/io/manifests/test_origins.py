@@ -51,7 +51,9 @@ def test_a_way_leads_to_scalars_items_and_keys() -> None:
 
 
 def test_in_values_the_same_key_with_the_same_text_is_meant() -> None:
-    values = _tree("a: {limits: {cpu: '1'}, requests: {cpu: '1'}}\nargs: [--port=8000]\nlivenessProbe: {}\n")
+    values = _tree(
+        "a: {limits: {cpu: '1'}, requests: {cpu: '1'}}\nargs: [--port=8000]\nlivenessProbe: {}\n"
+    )
     limit = in_tree(values, Way(("spec", "resources", "limits", "cpu"), "1"))
     assert limit is not None
     assert (limit.line, limit.column) == (1, 19)
@@ -67,7 +69,9 @@ def test_an_item_of_a_list_is_found_under_another_key() -> None:
     found = in_tree(values, Way(("containers", "args"), "--swap-space=4", True))
     assert found is not None
     assert found.text == "--swap-space=4"
-    assert in_tree(values, Way(("containers", "args"), "1", True)) is None, "so short a text stands there by chance"
+    assert in_tree(values, Way(("containers", "args"), "1", True)) is None, (
+        "so short a text stands there by chance"
+    )
 
 
 def test_a_tag_that_stands_apart_is_found_and_of_two_models_that_of_the_workload() -> None:
@@ -85,9 +89,29 @@ def test_a_tag_that_stands_apart_is_found_and_of_two_models_that_of_the_workload
 
 def test_a_template_is_searched_by_its_text_then_by_its_keys() -> None:
     containers = ("spec", "template", "spec", "containers")
-    assert in_template(TEMPLATE, Way((*containers, "args"), "--model=Qwen/Qwen3-8B", True)) == (12, 11, True)
-    assert in_template(TEMPLATE, Way((*containers, "args"), "--swap-space=4", True)) == (11, 9, False)
-    assert in_template("- --tp={{ .Values.tp }}\n", Way((*containers, "args"), "--tp=2", True)) == (1, 3, True)
-    assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "periodSeconds"), "30")) == (19, 11, True)
-    assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "timeoutSeconds"), "1")) == (18, 9, False)
+    assert in_template(TEMPLATE, Way((*containers, "args"), "--model=Qwen/Qwen3-8B", True)) == (
+        12,
+        11,
+        True,
+    )
+    assert in_template(TEMPLATE, Way((*containers, "args"), "--swap-space=4", True)) == (
+        11,
+        9,
+        False,
+    )
+    assert in_template("- --tp={{ .Values.tp }}\n", Way((*containers, "args"), "--tp=2", True)) == (
+        1,
+        3,
+        True,
+    )
+    assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "periodSeconds"), "30")) == (
+        19,
+        11,
+        True,
+    )
+    assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "timeoutSeconds"), "1")) == (
+        18,
+        9,
+        False,
+    )
     assert in_template('{{ include "all" . }}\n', Way((*containers, "image"), "a:b")) is None

@@ -22,7 +22,9 @@ def test_the_words_of_an_alert_are_no_template() -> None:
     assert not document_of(RULES, "vllm.rules.yaml").problem
 
 
-@pytest.mark.parametrize("helm", ["{{ .Values.name }}", '{{ include "x.labels" . }}', "{{- if .Release.IsInstall }}"])
+@pytest.mark.parametrize(
+    "helm", ["{{ .Values.name }}", '{{ include "x.labels" . }}', "{{- if .Release.IsInstall }}"]
+)
 def test_a_template_with_alerts_in_it_stays_one(helm: str) -> None:
     assert is_template(RULES + f"# {helm}\n")
     assert is_template(f"a: {helm}\n")

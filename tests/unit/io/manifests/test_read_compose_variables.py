@@ -1,4 +1,6 @@
-"""What compose puts in from the `.env` beside the file is read with it; secrets are left where they are."""
+"""What compose puts in from the `.env` beside the file is read with it; secrets are left where they
+are.
+"""
 
 from __future__ import annotations
 

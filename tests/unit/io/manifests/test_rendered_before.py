@@ -1,4 +1,6 @@
-"""What a change brings is told of charts and overlays too: they are rendered as they were, and nothing of the repository is touched."""
+"""What a change brings is told of charts and overlays too: they are rendered as they were, and
+nothing of the repository is touched.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def _chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools, team = tmp_path / "tools", tmp_path / "team"
     tools.mkdir()
     (tools / "helm").write_text(
-        '#!/bin/sh\ntag=$(sed -n "s/^tag: //p" values.yaml)\necho "---"\necho "# Source: llm/templates/pod.yaml"\n'
+        '#!/bin/sh\ntag=$(sed -n "s/^tag: //p" values.yaml)\necho "---"\necho "# Source: '
+        'llm/templates/pod.yaml"\n'
         'sed "s/{{ .Values.tag }}/$tag/" templates/pod.yaml\n'
     )
     (tools / "helm").chmod(0o755)
@@ -61,7 +64,9 @@ def _chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_chart")
-def test_a_newer_tag_in_values_brings_what_it_makes_fatal_in_the_template(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_newer_tag_in_values_brings_what_it_makes_fatal_in_the_template(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert _told(capsys, ".") == []
     Path("llm/values.yaml").write_text("# ours\ntag: v0.18.0\n")
     assert _told(capsys, ".") == [("unknown-flag", "llm/templates/pod.yaml")]
@@ -93,7 +98,10 @@ def test_only_what_has_changed_is_rendered_again() -> None:
     assert not tree.exists()
 
 
-@pytest.mark.skipif(not (shutil.which("kustomize") or shutil.which("kubectl")), reason="neither kustomize nor kubectl is there")
+@pytest.mark.skipif(
+    not (shutil.which("kustomize") or shutil.which("kubectl")),
+    reason="neither kustomize nor kubectl is there",
+)
 def test_a_newer_tag_in_a_kustomization_brings_what_it_makes_fatal_in_the_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

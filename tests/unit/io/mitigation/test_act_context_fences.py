@@ -1,4 +1,6 @@
-"""What keeps two runs of one incident apart, and a replica from being cut: the record, the claim, keys on what was touched, waits."""
+"""What keeps two runs of one incident apart, and a replica from being cut: the record, the claim,
+keys on what was touched, waits.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from dev.cluster.chaos import Kind
 from tests.support.little_api_server import failure
 from tests.support.little_kubernetes import NAMESPACE, OLD
 from tests.support.owned_workload import Owned
-from tests.support.remedy_runs import ACCESS, Killed, Mortal, Scene, by, is_act, on_a_little_kubernetes
+from tests.support.remedy_runs import (
+    ACCESS,
+    Killed,
+    Mortal,
+    Scene,
+    by,
+    is_act,
+    on_a_little_kubernetes,
+)
 
 from barostat.core.errors import OutsideError
 from barostat.io.clock import SteadyClock
@@ -29,7 +39,18 @@ from barostat.io.mitigation.owner_pausing import pause_owner, resume_owner
 from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming, Denied, no
 from barostat.judge.mitigation.paused_mark import planned
-from barostat.remedy.acts import ClaimHome, Conflict, Done, JoinRotation, Lost, PauseOwner, Refused, ReleaseHome, ResumeOwner, ScaleHome
+from barostat.remedy.acts import (
+    ClaimHome,
+    Conflict,
+    Done,
+    JoinRotation,
+    Lost,
+    PauseOwner,
+    Refused,
+    ReleaseHome,
+    ResumeOwner,
+    ScaleHome,
+)
 from barostat.remedy.state import Do, State, WriteRecord
 
 
@@ -38,11 +59,15 @@ def record(state: State) -> WriteRecord:
 
 
 def test_a_later_run_does_not_write_over_what_it_has_not_read() -> None:
-    """The earlier one lives and has just recorded its next step: the later one would not know the undo of it."""
+    """The earlier one lives and has just recorded its next step: the later one would not know the
+    undo of it.
+    """
 
     async def go(found: Scene) -> None:
         store = Store(by(Cluster(ACCESS), found.api), NAMESPACE)
-        first = State(found.plan(), phase="Preparing", holder="a", revision=1, undo=(ReleaseHome(),))
+        first = State(
+            found.plan(), phase="Preparing", holder="a", revision=1, undo=(ReleaseHome(),)
+        )
         assert await store.write(record(first), "") == Done()
         assert await store.write(record(replace(first, revision=2)), "") == Done()
         second = replace(first, epoch=2, holder="b", revision=2)
@@ -50,13 +75,17 @@ def test_a_later_run_does_not_write_over_what_it_has_not_read() -> None:
         assert await store.write(record(replace(second, revision=3)), "") == Done()
         assert await store.write(record(replace(second, revision=3)), "") == Done()
         assert isinstance(await store.write(record(replace(first, revision=4)), ""), Conflict)
-        assert isinstance(await store.write(record(replace(second, holder="c", revision=4)), ""), Conflict)
+        assert isinstance(
+            await store.write(record(replace(second, holder="c", revision=4)), ""), Conflict
+        )
 
     on_a_little_kubernetes(go)
 
 
 class Slow(Cluster):
-    """Its `slow`th act is on its way for fourteen seconds, as long as it is waited for and no longer."""
+    """Its `slow`th act is on its way for fourteen seconds, as long as it is waited for and no
+    longer.
+    """
 
     def __init__(self, slow: int) -> None:
         super().__init__(ACCESS)
@@ -85,7 +114,12 @@ def test_a_request_of_a_run_that_was_overtaken_does_no_harm(act: int) -> None:
         assert second is not None
         assert overtaken is not None
         assert overtaken.superseded
-        assert (second.phase, found.kube.broken, await found.left(), found.value) == ("RolledBack", [], [], OLD), found.told
+        assert (second.phase, found.kube.broken, await found.left(), found.value) == (
+            "RolledBack",
+            [],
+            [],
+            OLD,
+        ), found.told
 
     on_a_little_kubernetes(go)
 
@@ -107,45 +141,69 @@ def test_a_run_that_died_as_home_was_released_is_brought_to_its_end(abort: str, 
     async def go(found: Scene) -> None:
         if abort:
             assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=3)) is None
-            assert await found.run(await found.recorded(), abort=abort, cluster=DiesReleased(ACCESS, dies_at=99)) is None
+            assert (
+                await found.run(
+                    await found.recorded(), abort=abort, cluster=DiesReleased(ACCESS, dies_at=99)
+                )
+                is None
+            )
         else:
-            assert await found.run(State(found.plan()), cluster=DiesReleased(ACCESS, dies_at=99)) is None
+            assert (
+                await found.run(State(found.plan()), cluster=DiesReleased(ACCESS, dies_at=99))
+                is None
+            )
         before = len(found.api.writes)
         state = await found.run(await found.recorded())
         assert state is not None
         assert (state.phase, found.kube.broken, await found.left()) == (phase, [], []), found.told
         assert (await found.recorded()).phase == phase
-        assert not [line for line in found.api.writes[before:] if "deployments/" in line or "pods/" in line]
+        assert not [
+            line for line in found.api.writes[before:] if "deployments/" in line or "pods/" in line
+        ]
 
     on_a_little_kubernetes(go)
 
 
 def test_a_warm_replica_that_is_not_missed_any_more_is_drained_before_it_goes() -> None:
-    """Killed between taking it out and scaling home: with a GPU to spare a newborn is Ready by then."""
+    """Killed between taking it out and scaling home: with a GPU to spare a newborn is Ready by
+    then.
+    """
 
     async def go(found: Scene) -> None:
         found.kube.drain_s = 90.0
-        assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=3, late=True)) is None
+        assert (
+            await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=3, late=True))
+            is None
+        )
         await asyncio.sleep(20.0)
         assert sum(map(found.kube.is_listed, found.kube.all("pods"))) == 2
         state = await found.run(await found.recorded())
         assert state is not None
         assert "would be deleted" in state.why
-        assert (state.phase, found.kube.broken, await found.left()) == ("RolledBack", [], []), found.told
+        assert (state.phase, found.kube.broken, await found.left()) == ("RolledBack", [], []), (
+            found.told
+        )
 
     on_a_little_kubernetes(go, 1, gpus=3)
 
 
 @pytest.mark.parametrize("act", [4, 5])
 def test_a_newborn_that_stays_loses_its_mark(act: int) -> None:
-    """Killed between marking it and scaling home, or after it: it is Ready by then, stays, and is no more the first to go than others."""
+    """Killed between marking it and scaling home, or after it: it is Ready by then, stays, and is
+    no more the first to go than others.
+    """
 
     async def go(found: Scene) -> None:
-        assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=act == 4)) is None
+        assert (
+            await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=act == 4))
+            is None
+        )
         await asyncio.sleep(20.0)
         state = await found.run(await found.recorded(), abort="a person ended it")
         assert state is not None
-        assert (state.phase, found.kube.broken, await found.left()) == ("RolledBack", [], []), found.told
+        assert (state.phase, found.kube.broken, await found.left()) == ("RolledBack", [], []), (
+            found.told
+        )
 
     on_a_little_kubernetes(go, 2, gpus=4)
 
@@ -156,7 +214,11 @@ def test_a_newborn_is_marked_as_the_first_to_go() -> None:
         state = await found.run(State(found.plan()))
         assert state is not None
         assert (state.phase, found.kube.broken, await found.left()) == ("Done", [], []), found.told
-        touched = [line.removeprefix("PATCH pods/") for line in found.api.writes if line.startswith("PATCH pods/vllm-")]
+        touched = [
+            line.removeprefix("PATCH pods/")
+            for line in found.api.writes
+            if line.startswith("PATCH pods/vllm-")
+        ]
         assert set(touched) - before
 
     on_a_little_kubernetes(go, 1, gpus=3)
@@ -168,7 +230,11 @@ def test_a_later_run_waits_for_what_the_one_before_it_had_on_its_way() -> None:
         state = await found.run(await found.recorded(), abort="no")
         assert state is not None
         resumed = next(entry for entry in state.timeline if entry.event == "Resumed")
-        claimed = next(entry for entry in state.timeline if entry.event == "ClaimHome" and entry.at > resumed.at)
+        claimed = next(
+            entry
+            for entry in state.timeline
+            if entry.event == "ClaimHome" and entry.at > resumed.at
+        )
         assert claimed.at - resumed.at >= ActTiming().stray_s
         assert "waited" in claimed.detail
 
@@ -185,7 +251,9 @@ def test_limits_that_cannot_be_read_are_not_taken_for_none() -> None:
 
     async def go(found: Scene) -> None:
         found.api.answer = lambda *_: failure(403, "no")  # type: ignore[method-assign]
-        campaign = Campaign(by(Cluster(ACCESS), found.api), NAMESPACE, "vllm", Options(), SteadyClock(), print)
+        campaign = Campaign(
+            by(Cluster(ACCESS), found.api), NAMESPACE, "vllm", Options(), SteadyClock(), print
+        )
         with pytest.raises(OutsideError, match="cannot get configmaps in x"):
             await campaign.held_limits()
 
@@ -218,7 +286,9 @@ def test_a_write_is_sent_only_while_the_look_at_the_claim_is_young() -> None:
 
 
 class Asleep(Cluster):
-    """A machine that sleeps when it has heard of the first such answer, until another run has gone on."""
+    """A machine that sleeps when it has heard of the first such answer, until another run has gone
+    on.
+    """
 
     def __init__(self, found: Scene, method: str, told: bytes) -> None:
         super().__init__(ACCESS)
@@ -234,7 +304,9 @@ class Asleep(Cluster):
 
 
 @pytest.mark.parametrize("act", [PauseOwner(0), ResumeOwner(0)])
-def test_an_owner_is_written_only_while_the_look_at_the_claim_is_young(act: PauseOwner | ResumeOwner) -> None:
+def test_an_owner_is_written_only_while_the_look_at_the_claim_is_young(
+    act: PauseOwner | ResumeOwner,
+) -> None:
     """Else it stays paused when the incident is over, or undoes a change that is in the middle."""
 
     async def go(found: Scene) -> None:
@@ -244,12 +316,20 @@ def test_an_owner_is_written_only_while_the_look_at_the_claim_is_young(act: Paus
         if not pauses:
             await owned.pause("i1")
         before, mark = copy.deepcopy(owned.chat["spec"]), owned.mark
-        slow = Asleep(found, "PATCH", b"barostat.dev/paused") if pauses else Asleep(found, "GET", b"/deployments/vllm")
+        slow = (
+            Asleep(found, "PATCH", b"barostat.dev/paused")
+            if pauses
+            else Asleep(found, "GET", b"/deployments/vllm")
+        )
         ground = ActContext(by(slow, found.api), plan, SteadyClock())
         found.kube.home["metadata"]["annotations"]["barostat.dev/claim"] = "i1#1#a"
         do = Do("i1/1/f1", "i1#1#a", act, "planned", None, ground.clock.now() + 90.0)
         with pytest.raises(Denied, match="the claim on home is i1#2#b"):
-            await (pause_owner(ground, do, act) if isinstance(act, PauseOwner) else resume_owner(ground, do, act))
+            await (
+                pause_owner(ground, do, act)
+                if isinstance(act, PauseOwner)
+                else resume_owner(ground, do, act)
+            )
         assert owned.chat["spec"] == before
         assert pauses or owned.mark == mark
 
@@ -275,7 +355,9 @@ def test_an_answer_that_is_lost_is_told_when_the_server_must_have_given_up(cance
         ground, do = await claimed(found)
         found.api.choose = lambda method, _: "reset-before" if method == "PATCH" else None
         began = time.monotonic()
-        told = asyncio.create_task(home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2)))
+        told = asyncio.create_task(
+            home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2))
+        )
         await asyncio.sleep(1.0)
         if cancelled:
             told.cancel()
@@ -292,7 +374,11 @@ def test_a_write_that_is_tried_again_does_not_outlast_its_time() -> None:
         left: list[Kind] = ["busy"] * 3
         found.api.choose = lambda method, _: left.pop() if method == "PATCH" and left else None
         await home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2))
-        told = [int(target.partition("timeout=")[2].partition("s")[0]) for method, target in found.api.asked if method == "PATCH"]
+        told = [
+            int(target.partition("timeout=")[2].partition("s")[0])
+            for method, target in found.api.asked
+            if method == "PATCH"
+        ]
         assert told[-4] == ActTiming().write_s
         assert told[-1] <= ActTiming().write_s - 3
 
@@ -311,7 +397,9 @@ def test_a_look_whose_answer_does_not_come_is_taken_again_over_another_connectio
     on_a_little_kubernetes(go)
 
 
-def test_a_server_that_is_busy_or_has_forgotten_may_be_asked_again_and_one_that_forbids_has_refused() -> None:
+def test_a_server_that_is_busy_or_has_forgotten_may_be_asked_again_and_one_that_forbids_has_refused() -> (
+    None
+):
     async def go(_: Scene) -> None:
         began = time.monotonic()
         assert isinstance(await no(RequestFailed("throttled", "cannot", retry_after_s=20.0)), Lost)

@@ -1,4 +1,6 @@
-"""One orchestrator: what is read once per look is read once, and a plan is judged with those whom it pauses."""
+"""One orchestrator: what is read once per look is read once, and a plan is judged with those whom
+it pauses.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
 from barostat.shells.reports.incident.plan_json import preview_json
 
 
-async def prepared(owned: Owned, found: Scene, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
+async def prepared(
+    owned: Owned, found: Scene, *, pause_owners: bool = False
+) -> Prepared | NothingPrepared:
     home = owned.home
     replicas = home["spec"]["replicas"]
     home["metadata"]["generation"] = 1
@@ -28,12 +32,20 @@ async def prepared(owned: Owned, found: Scene, *, pause_owners: bool = False) ->
     node: dict[str, Any] = {
         "metadata": {"name": "spare-card"},
         "spec": {},
-        "status": {"allocatable": {"nvidia.com/gpu": "2", "cpu": "8", "memory": "64Gi", "pods": "9"}},
+        "status": {
+            "allocatable": {"nvidia.com/gpu": "2", "cpu": "8", "memory": "64Gi", "pods": "9"}
+        },
     }
     node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     owned.kube.add("nodes", node)
-    campaign = Campaign(owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append)
-    return await campaign.prepare(Wish(new_id(HOME), "max-num-seqs=60"), await campaign.held_limits(), pause_owners=pause_owners)
+    campaign = Campaign(
+        owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append
+    )
+    return await campaign.prepare(
+        Wish(new_id(HOME), "max-num-seqs=60"),
+        await campaign.held_limits(),
+        pause_owners=pause_owners,
+    )
 
 
 def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
@@ -41,7 +53,11 @@ def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
         owned = Owned(found)
         made = await prepared(owned, found)
         assert isinstance(made, Prepared), made
-        asked = [path.partition("?")[0] + ("?record" if "record" in path else "") for method, path in owned.api.asked if method == "GET"]
+        asked = [
+            path.partition("?")[0] + ("?record" if "record" in path else "")
+            for method, path in owned.api.asked
+            if method == "GET"
+        ]
         assert sum(path.endswith("configmaps?record") for path in asked) == 1
         assert sum(path.endswith(f"/{HOME}-limits") for path in asked) == 1
         assert owned.api.writes == []
@@ -50,12 +66,16 @@ def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
 
 
 def test_incidents_that_cannot_be_listed_for_half_a_minute_are_asked_for_again() -> None:
-    """An API server that is away for so long must not refuse a remedy: what it has done this hour is one of its pre-checks."""
+    """An API server that is away for so long must not refuse a remedy: what it has done this hour
+    is one of its pre-checks.
+    """
 
     async def go(found: Scene) -> None:
         owned, now = Owned(found), asyncio.get_running_loop().time
         until = now() + 30.0
-        owned.api.choose = lambda _, path: "error" if "configmaps" in path and now() < until else None
+        owned.api.choose = lambda _, path: (
+            "error" if "configmaps" in path and now() < until else None
+        )
         assert await owned.campaign.incidents() == ([], "")
         until = now() + 30.0
         with pytest.raises(InputError, match="no such incident"):
@@ -73,7 +93,10 @@ def test_owners_that_are_paused_are_in_the_plan_and_stand_in_no_ones_way() -> No
         assert {line.partition(":")[0] for line in without.against} >= {"no-autoscaler", "no-owner"}
         made = await prepared(owned, found, pause_owners=True)
         assert isinstance(made, Prepared)
-        assert [str(owner) for owner in made.plan.owners] == ["application/chat in x", "horizontalpodautoscaler/h in x"]
+        assert [str(owner) for owner in made.plan.owners] == [
+            "application/chat in x",
+            "horizontalpodautoscaler/h in x",
+        ]
         assert made.in_the_way == ()
         assert not {line.partition(":")[0] for line in made.against} & {"no-autoscaler", "no-owner"}
 
@@ -84,13 +107,24 @@ def test_a_preview_as_json_holds_plan_checks_and_what_is_in_the_way() -> None:
     async def go(found: Scene) -> None:
         owned = Owned(found)
         document = json.loads(preview_json(await prepared(owned, found)))
-        assert (document["apiVersion"], document["kind"]) == ("barostat.dev/v1alpha1", "RemedyPreview")
+        assert (document["apiVersion"], document["kind"]) == (
+            "barostat.dev/v1alpha1",
+            "RemedyPreview",
+        )
         assert document["plan"]["change"]["value"] == "60"
-        assert {check["verdict"] for check in document["checks"]} <= {"holds", "refused", "cannot-tell"}
+        assert {check["verdict"] for check in document["checks"]} <= {
+            "holds",
+            "refused",
+            "cannot-tell",
+        }
         assert [entry["kind"] for entry in document["inTheWay"]] == ["argo-cd", "hpa"]
         assert any("chat" in line for line in document["refused"])
         nothing = json.loads(preview_json(NothingPrepared("nothing to look at", "cannot-tell")))
-        assert (nothing["plan"], nothing["why"], nothing["standing"]) == (None, "nothing to look at", "cannot-tell")
+        assert (nothing["plan"], nothing["why"], nothing["standing"]) == (
+            None,
+            "nothing to look at",
+            "cannot-tell",
+        )
 
     on_a_little_kubernetes(go)
 

@@ -1,4 +1,6 @@
-"""Pressure that comes and goes is looked for until there has been time for it; what else speaks against a plan ends the looking at once."""
+"""Pressure that comes and goes is looked for until there has been time for it; what else speaks
+against a plan ends the looking at once.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ LOOK_S = 60.0
 
 
 def looking(*causes: CauseName, claim: str = "") -> tuple[Facts, list[str], float]:
-    """What is found where each look shows the next of the causes, the last one for ever: (the facts, what was told, how long it took)."""
+    """What is found where each look shows the next of the causes, the last one for ever: (the
+    facts, what was told, how long it took).
+    """
 
     async def go() -> tuple[Facts, list[str], float]:
         clock, left, told = SteadyClock(), list(causes), list[str]()
@@ -32,7 +36,15 @@ def looking(*causes: CauseName, claim: str = "") -> tuple[Facts, list[str], floa
             await asyncio.sleep(LOOK_S)
             cause = left.pop(0) if len(left) > 1 else left[0]
             now = clock.now()
-            return replace(GOOD, at=now, evidence_at=now, cause=cause, replicas=PLAN.replicas, serving=PLAN.serving, claim=claim)
+            return replace(
+                GOOD,
+                at=now,
+                evidence_at=now,
+                cause=cause,
+                replicas=PLAN.replicas,
+                serving=PLAN.serving,
+                claim=claim,
+            )
 
         began = clock.now()
         facts = await confirming(look, with_patience(PLAN, LOOK_S), clock, told.append)
@@ -57,7 +69,9 @@ def test_a_pool_that_only_queues_in_this_look_may_thrash_in_the_next() -> None:
     facts, told, took_s = looking("kv-admission-queueing", PLAN.cause)
     assert refusals(facts, PLAN) == ()
     assert took_s == pytest.approx(2 * LOOK_S)
-    assert told == [f"no {PLAN.cause} in this look, kv-admission-queueing: it is looked for 180 s longer"]
+    assert told == [
+        f"no {PLAN.cause} in this look, kv-admission-queueing: it is looked for 180 s longer"
+    ]
 
 
 def test_a_cause_that_stays_away_is_gone() -> None:
@@ -66,7 +80,9 @@ def test_a_cause_that_stays_away_is_gone() -> None:
     assert took_s == pytest.approx(LOOKS * LOOK_S)
 
 
-@pytest.mark.parametrize(("cause", "claim"), [("compute-bound", ""), ("healthy-busy", "another#1#run")])
+@pytest.mark.parametrize(
+    ("cause", "claim"), [("compute-bound", ""), ("healthy-busy", "another#1#run")]
+)
 def test_what_no_longer_look_would_mend_is_told_at_once(cause: CauseName, claim: str) -> None:
     facts, told, took_s = looking(cause, claim=claim)
     assert refusals(facts, PLAN)
@@ -74,7 +90,10 @@ def test_what_no_longer_look_would_mend_is_told_at_once(cause: CauseName, claim:
     assert took_s == pytest.approx(LOOK_S)
 
 
-@pytest.mark.parametrize("look_s", [1.0, *(pytest.param(look_s, marks=pytest.mark.sweep) for look_s in (30.0, 900.0)), 200.0])
+@pytest.mark.parametrize(
+    "look_s",
+    [1.0, *(pytest.param(look_s, marks=pytest.mark.sweep) for look_s in (30.0, 900.0)), 200.0],
+)
 def test_a_run_waits_for_its_looks_however_long_they_are(look_s: float) -> None:
     class Patient(Scene):
         def gather(self, plan: RemedyPlan) -> Gathering:

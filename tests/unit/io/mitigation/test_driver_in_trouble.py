@@ -1,4 +1,6 @@
-"""A remedy over a connection that loses answers, refuses, stalls and breaks, and by programs that die: it ends, and no law is broken."""
+"""A remedy over a connection that loses answers, refuses, stalls and breaks, and by programs that
+die: it ends, and no law is broken.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ async def ends_well(found: Scene, state: State | None, phase: str = "Done") -> N
     assert found.value == (NEW if phase == "Done" else OLD)
 
 
-@pytest.mark.parametrize(("replicas", "gpus", "strategy"), [(1, 2, "spare"), (2, 3, "spare"), (2, 2, "in-place")])
+@pytest.mark.parametrize(
+    ("replicas", "gpus", "strategy"), [(1, 2, "spare"), (2, 3, "spare"), (2, 2, "in-place")]
+)
 def test_without_trouble_it_is_done(replicas: int, gpus: int, strategy: Strategy) -> None:
     async def go(found: Scene) -> None:
         found.kube.floor -= strategy == "in-place"
@@ -46,20 +50,28 @@ def test_pods_that_take_minutes_to_end_are_waited_for_as_long_as_their_grace_all
     async def go(found: Scene) -> None:
         found.kube.end_s = 400.0
         await ends_well(found, await found.run(State(found.plan(bounds=Bounds(end_s=600.0)))))
-        # What is on its way out takes no part any more: nobody asks every second, for minutes, whether it does.
+        # What is on its way out takes no part any more: nobody asks every second, for minutes,
+        # whether it does.
         assert sum("/endpointslices" in target for _, target in found.api.asked) < 100
 
     on_a_little_kubernetes(go, 2)
 
 
-def test_what_somebody_scaled_meanwhile_is_told_with_what_takes_it_back_and_then_it_goes_on() -> None:
+def test_what_somebody_scaled_meanwhile_is_told_with_what_takes_it_back_and_then_it_goes_on() -> (
+    None
+):
     async def go(found: Scene) -> None:
         home = found.kube.home
-        asyncio.get_running_loop().call_later(8.0, lambda: (home["spec"].update(replicas=3), found.kube.touch(home)))
+        asyncio.get_running_loop().call_later(
+            8.0, lambda: (home["spec"].update(replicas=3), found.kube.touch(home))
+        )
         state = await found.run(State(found.plan()))
         assert state is not None
         assert state.phase == "HandedOff"
-        assert "home asks for 3 replicas, not 1: somebody scaled it, and kubectl scale deploy/vllm -n x --replicas=2 takes" in state.why
+        assert (
+            "home asks for 3 replicas, not 1: somebody scaled it, and kubectl scale "
+            "deploy/vllm -n x --replicas=2 takes"
+        ) in state.why
         home["spec"]["replicas"] = 2
         found.kube.touch(home)
         await ends_well(found, await found.run(await found.recorded()), "RolledBack")
@@ -82,7 +94,11 @@ def every_other(kind: chaos.Kind, *, writes: bool) -> chaos.Choose:
 
 
 @pytest.mark.parametrize(
-    "kind", some(("reset-after", "conflict", "stall-before"), ("reset-before", "error", "error-after", "cut", "stall-after"))
+    "kind",
+    some(
+        ("reset-after", "conflict", "stall-before"),
+        ("reset-before", "error", "error-after", "cut", "stall-after"),
+    ),
 )
 def test_every_write_fails_once_or_its_answer_is_lost(kind: chaos.Kind) -> None:
     async def go(found: Scene) -> None:
@@ -107,7 +123,9 @@ def test_every_other_look_fails(kind: chaos.Kind) -> None:
 def test_an_api_server_that_is_away_for_two_minutes_is_waited_for(after_s: float) -> None:
     async def go(found: Scene) -> None:
         began = time.monotonic()
-        found.api.choose = lambda _, __: "reset-before" if after_s <= time.monotonic() - began < after_s + 120.0 else None
+        found.api.choose = lambda _, __: (
+            "reset-before" if after_s <= time.monotonic() - began < after_s + 120.0 else None
+        )
         await ends_well(found, await found.run(State(found.plan())))
         assert len(found.api.befell) > 10
 
@@ -130,11 +148,16 @@ def test_everything_at_once_from_many_seeds() -> None:
         await ends_well(found, state, state.phase)
         return end
 
-    ends = Counter(on_a_little_kubernetes(lambda found, seed=seed: go(found, seed)) for seed in range(SEEDS))  # type: ignore[misc]
+    ends = Counter(
+        on_a_little_kubernetes(lambda found, seed=seed: go(found, seed))  # type: ignore[misc]
+        for seed in range(SEEDS)
+    )
     assert ends["Done"] > 0.7 * SEEDS, ends
 
 
-LATE = pytest.mark.parametrize("late", [False, True], ids=["before it is sent", "when it took effect"])
+LATE = pytest.mark.parametrize(
+    "late", [False, True], ids=["before it is sent", "when it took effect"]
+)
 
 
 @LATE
@@ -142,7 +165,10 @@ LATE = pytest.mark.parametrize("late", [False, True], ids=["before it is sent", 
 @pytest.mark.parametrize("act", range(1, ACTS + 1))
 def test_killed_at_an_act_and_resumed(act: int, late: bool) -> None:
     async def go(found: Scene) -> None:
-        assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=late)) is None
+        assert (
+            await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=late))
+            is None
+        )
         await ends_well(found, await found.run(await found.recorded()))
 
     on_a_little_kubernetes(go)
@@ -150,7 +176,9 @@ def test_killed_at_an_act_and_resumed(act: int, late: bool) -> None:
 
 def test_those_are_all_acts() -> None:
     async def go(found: Scene) -> None:
-        await ends_well(found, await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=ACTS + 1)))
+        await ends_well(
+            found, await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=ACTS + 1))
+        )
 
     on_a_little_kubernetes(go)
 
@@ -161,7 +189,9 @@ def test_killed_again_and_again() -> None:
         state = await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=1))
         deaths = 1
         while state is None:
-            state = await found.run(await found.recorded(), cluster=Mortal(ACCESS, dies_at=2, late=deaths % 2 == 0))
+            state = await found.run(
+                await found.recorded(), cluster=Mortal(ACCESS, dies_at=2, late=deaths % 2 == 0)
+            )
             deaths += state is None
         assert deaths > 5
         assert state.epoch == deaths + 1
@@ -175,8 +205,13 @@ def test_killed_again_and_again() -> None:
 @pytest.mark.parametrize("act", range(1, COMMITTED))
 def test_killed_at_an_act_and_taken_back(act: int, late: bool) -> None:
     async def go(found: Scene) -> None:
-        assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=late)) is None
-        await ends_well(found, await found.run(await found.recorded(), abort="a person ended it"), "RolledBack")
+        assert (
+            await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=late))
+            is None
+        )
+        await ends_well(
+            found, await found.run(await found.recorded(), abort="a person ended it"), "RolledBack"
+        )
 
     on_a_little_kubernetes(go)
 
@@ -186,7 +221,9 @@ def test_a_program_that_dies_while_it_takes_back_is_followed_by_one_that_goes_on
         state = await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=5))
         for _ in range(20):
             if state is None:
-                state = await found.run(await found.recorded(), abort="no", cluster=Mortal(ACCESS, dies_at=2, late=True))
+                state = await found.run(
+                    await found.recorded(), abort="no", cluster=Mortal(ACCESS, dies_at=2, late=True)
+                )
         await ends_well(found, state, "RolledBack")
 
     on_a_little_kubernetes(go)

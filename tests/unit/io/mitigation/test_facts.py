@@ -1,4 +1,6 @@
-"""What a plan is judged by is read with patience: what passes is asked again, what is missing is named once."""
+"""What a plan is judged by is read with patience: what passes is asked again, what is missing is
+named once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from barostat.remedy.state import Entry, State
 
 
 async def snapshot(owned: Owned, told: list[str]) -> TargetSnapshot:
-    return await see(owned.cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), told.append, ActTiming())
+    return await see(
+        owned.cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), told.append, ActTiming()
+    )
 
 
 @pytest.mark.parametrize("kind", ["busy", "error", "reset-before"])
@@ -68,7 +72,9 @@ def test_only_what_stays_away_cannot_be_told() -> None:
 def test_a_namespace_that_does_not_exist_is_named() -> None:
     async def go(found: Scene) -> None:
         owned = Owned(found)
-        with pytest.raises(InputError, match=r"namespace nowhere: there is no such namespace in this cluster"):
+        with pytest.raises(
+            InputError, match=r"namespace nowhere: there is no such namespace in this cluster"
+        ):
             await require_namespace(owned.cluster, "nowhere")
         owned.api.choose = lambda _, __: "error"
         await require_namespace(owned.cluster, "nowhere")  # whether it is there could not be asked
@@ -92,7 +98,10 @@ def test_rights_that_are_missing_are_told_once_as_one_list() -> None:
         )
         told = refusals(facts, found.plan())
         assert not any(RIGHT_IS_MISSING in line for line in told)
-        assert any(RIGHT_IS_MISSING in line for line in refusals(replace(facts, missing_rights=()), found.plan()))
+        assert any(
+            RIGHT_IS_MISSING in line
+            for line in refusals(replace(facts, missing_rights=()), found.plan())
+        )
 
     on_a_little_kubernetes(go)
 
@@ -109,9 +118,20 @@ def test_whoever_may_not_even_look_is_told_every_right_at_once() -> None:
 
     async def go(found: Scene) -> None:
         cluster = by(Cluster(ACCESS), Strict(found.kube))
-        all_of_them = "rights that a remedy needs and that are missing: patch deployments.apps in x, .*list pods"
+        all_of_them = (
+            "rights that a remedy needs and that are missing: patch deployments.apps in x, "
+            ".*list pods"
+        )
         with pytest.raises(OutsideError, match=f"cannot list pods in x.*{all_of_them}"):
-            await see(cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), found.told.append, ActTiming())
+            await see(
+                cluster,
+                NAMESPACE,
+                HOME,
+                Options(for_s=10.0),
+                SteadyClock(),
+                found.told.append,
+                ActTiming(),
+            )
         campaign = Campaign(cluster, NAMESPACE, HOME, Options(), SteadyClock(), found.told.append)
         with pytest.raises(OutsideError, match=f"cannot get configmaps in x.*{all_of_them}"):
             await campaign.held_limits()

@@ -13,7 +13,12 @@ RBAC = Path(__file__).resolve().parents[4] / "deploy" / "rbac"
 
 
 def rights(*files: str) -> set[tuple[str, str, str]]:
-    roles = [found for name in files for found in yaml.safe_load_all((RBAC / name).read_text()) if found["kind"] == "ClusterRole"]
+    roles = [
+        found
+        for name in files
+        for found in yaml.safe_load_all((RBAC / name).read_text())
+        if found["kind"] == "ClusterRole"
+    ]
     return {
         (verb, group, resource)
         for role in roles
@@ -30,6 +35,8 @@ def test_every_needed_right_is_given(right: tuple[str, str, str]) -> None:
 
 
 def test_nothing_else_is_written() -> None:
-    writes = {right for right in rights("operator.yaml") if right[0] not in ("get", "list", "watch")}
+    writes = {
+        right for right in rights("operator.yaml") if right[0] not in ("get", "list", "watch")
+    }
     assert writes - set(NEEDED) == {("create", "", "events")}
     assert not {right for right in rights("operator.yaml") if "*" in right or "secrets" in right}

@@ -1,4 +1,6 @@
-"""What a run holds at a gateway: put, renewed as long as its claim is its own, taken back, and over by itself where nobody answers."""
+"""What a run holds at a gateway: put, renewed as long as its claim is its own, taken back, and over
+by itself where nobody answers.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,13 @@ from barostat.remedy.plan import GatewayRef, LiveEdge
 
 LEASE_S = 12.0
 PLAN = replace(
-    a_plan("edge-live"), edge=LiveEdge((GatewayRef("Deployment", "gateway", NAMESPACE, 8081),), lease_s=LEASE_S, calm_s=6.0, enforces=True)
+    a_plan("edge-live"),
+    edge=LiveEdge(
+        (GatewayRef("Deployment", "gateway", NAMESPACE, 8081),),
+        lease_s=LEASE_S,
+        calm_s=6.0,
+        enforces=True,
+    ),
 )
 What = Callable[[LittleGateway, Callable[..., GatewayHold]], Coroutine[Any, Any, None]]
 
@@ -40,7 +48,9 @@ async def ours() -> None:
 
 
 def at_a_gateway(folder: Path, what: What) -> None:
-    """`what` is given a gateway that is asked nothing, and how another program holds something there."""
+    """`what` is given a gateway that is asked nothing, and how another program holds something
+    there.
+    """
 
     async def go() -> None:
         kube = LoadedKubernetes(1, 1, start_s=0.1)
@@ -50,7 +60,9 @@ def at_a_gateway(folder: Path, what: What) -> None:
         held: list[GatewayHold] = []
 
         def another(token: str = TOKEN) -> GatewayHold:
-            held.append(GatewayHold(GatewayDoors(by(Cluster(ACCESS), api), NAMESPACE, HOME, token=token)))
+            held.append(
+                GatewayHold(GatewayDoors(by(Cluster(ACCESS), api), NAMESPACE, HOME, token=token))
+            )
             return held[-1]
 
         await what(api.gateway, another)
@@ -120,7 +132,9 @@ def test_an_api_server_that_is_away_for_a_moment_ends_nothing(tmp_path: Path) ->
     at_a_gateway(tmp_path, what)
 
 
-def test_a_later_run_has_it_and_the_earlier_one_neither_renews_nor_takes_it_back(tmp_path: Path) -> None:
+def test_a_later_run_has_it_and_the_earlier_one_neither_renews_nor_takes_it_back(
+    tmp_path: Path,
+) -> None:
     async def what(gateway: LittleGateway, another: Callable[..., GatewayHold]) -> None:
         earlier, later = another(), another()
         await earlier.ensure(PLAN, claim(1), ours)
@@ -171,7 +185,9 @@ def test_one_that_is_started_anew_is_waited_for_and_one_that_is_not_is_no(tmp_pa
     at_a_gateway(tmp_path, what)
 
 
-def test_a_wrong_token_is_no_and_a_gateway_that_does_not_answer_may_be_asked_again(tmp_path: Path) -> None:
+def test_a_wrong_token_is_no_and_a_gateway_that_does_not_answer_may_be_asked_again(
+    tmp_path: Path,
+) -> None:
     async def what(gateway: LittleGateway, another: Callable[..., GatewayHold]) -> None:
         with pytest.raises(Denied) as caught:
             await another("wrong").ensure(PLAN, claim(1), ours)
@@ -185,8 +201,12 @@ def test_a_wrong_token_is_no_and_a_gateway_that_does_not_answer_may_be_asked_aga
     at_a_gateway(tmp_path, what)
 
 
-def test_where_the_answer_to_a_renewal_was_lost_the_lease_is_counted_from_it(tmp_path: Path) -> None:
-    """A gateway that took it and could not be heard holds it until then: to say earlier that it is over would not be true."""
+def test_where_the_answer_to_a_renewal_was_lost_the_lease_is_counted_from_it(
+    tmp_path: Path,
+) -> None:
+    """A gateway that took it and could not be heard holds it until then: to say earlier that it is
+    over would not be true.
+    """
 
     async def what(gateway: LittleGateway, another: Callable[..., GatewayHold]) -> None:
         hold = another()

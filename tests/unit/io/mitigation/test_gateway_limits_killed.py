@@ -1,4 +1,6 @@
-"""kill -9 of either side at every act of a limit that is held at a gateway: it ends with nothing held, by whoever goes on or by itself."""
+"""kill -9 of either side at every act of a limit that is held at a gateway: it ends with nothing
+held, by whoever goes on or by itself.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,12 @@ class Stage:
             expectation=held_at_edge(sustained_s=SUSTAINED_S),
             baseline=(("gateway_requests_per_s", 2.0), ("preemptions_per_s", 1.0)),
             template=digest(home["spec"]["template"]),
-            edge=LiveEdge((GatewayRef("Deployment", "gateway", NAMESPACE, 8081),), lease_s=LEASE_S, calm_s=CALM_S, enforces=True),
+            edge=LiveEdge(
+                (GatewayRef("Deployment", "gateway", NAMESPACE, 8081),),
+                lease_s=LEASE_S,
+                calm_s=CALM_S,
+                enforces=True,
+            ),
         )
 
     async def run(self, state: State, cluster: Cluster | None = None) -> State | None:
@@ -83,7 +90,11 @@ class Stage:
         context = ActContext(own, plan, clock, PACE, tell=tell)
         context.hold = GatewayHold(GatewayDoors(own, NAMESPACE, HOME, token=TOKEN))
         driver = Driver(context, Store(own, NAMESPACE), facts, LIMITS, tell)
-        first: Event = Resumed(clock.now(), new_holder()) if state.revision else Began(clock.now(), new_holder())
+        first: Event = (
+            Resumed(clock.now(), new_holder())
+            if state.revision
+            else Began(clock.now(), new_holder())
+        )
 
         async def driven() -> State:
             try:
@@ -102,7 +113,9 @@ class Stage:
             return None
 
     async def nothing_is_left(self) -> None:
-        """No limit, no reservation, no claim; and every request that came was answered, but for those that the kill cut."""
+        """No limit, no reservation, no claim; and every request that came was answered, but for
+        those that the kill cut.
+        """
         await self.gateway.end()
         assert self.gateway.override is None, self.told
         assert self.gateway.world.desk.shadow
@@ -113,8 +126,12 @@ class Stage:
         assert set(self.gateway.came) <= {"200", "429", "503", NO_ANSWER, DOWN}
 
 
-def on_stage(folder: Path, what: Callable[[Stage], Coroutine[Any, Any, T]], loaded_s: float = LOADED_S) -> T:
-    """What comes of it where an engine preempts behind a gateway that only watches; the load goes after `loaded_s`."""
+def on_stage(
+    folder: Path, what: Callable[[Stage], Coroutine[Any, Any, T]], loaded_s: float = LOADED_S
+) -> T:
+    """What comes of it where an engine preempts behind a gateway that only watches; the load goes
+    after `loaded_s`.
+    """
 
     async def go() -> T:
         kube = LoadedKubernetes(1, 2, start_s=0.1)
@@ -132,7 +149,9 @@ def on_stage(folder: Path, what: Callable[[Stage], Coroutine[Any, Any, T]], load
 
 
 class MortalAtWrites(Mortal):
-    """Dies at its nth write of whatever kind, a row of renewals counting as one. `wrote`: all of them."""
+    """Dies at its nth write of whatever kind, a row of renewals counting as one. `wrote`: all of
+    them.
+    """
 
     def __init__(self, dies_at: int, *, late: bool) -> None:
         super().__init__(ACCESS, dies_at, late=late)
@@ -173,7 +192,9 @@ WRITES = 40
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("then", "late"), [("resumed", False), ("resumed", True), ("lapsed", True)])
+@pytest.mark.parametrize(
+    ("then", "late"), [("resumed", False), ("resumed", True), ("lapsed", True)]
+)
 def test_mitigate_killed_at_every_write(tmp_path: Path, then: str, late: bool) -> None:
     async def go(stage: Stage, dies_at: int) -> bool:
         mortal = MortalAtWrites(dies_at, late=late)
@@ -244,10 +265,19 @@ def test_the_gateway_killed_at_every_act(tmp_path: Path, at: str, down_s: float,
 
 
 @pytest.mark.parametrize(
-    "kills", [("TightenGateway",), pytest.param(("Changing", "TightenGateway", "Verifying", "Holding"), marks=pytest.mark.sweep)], ids=len
+    "kills",
+    [
+        ("TightenGateway",),
+        pytest.param(
+            ("Changing", "TightenGateway", "Verifying", "Holding"), marks=pytest.mark.sweep
+        ),
+    ],
+    ids=len,
 )
 def test_one_incident_through_all_of_it(tmp_path: Path, kills: tuple[str, ...]) -> None:
-    """As tests/cluster has it: one run after the other killed, the lease over, and then the gateway killed under the run that goes on."""
+    """As tests/cluster has it: one run after the other killed, the lease over, and then the gateway
+    killed under the run that goes on.
+    """
 
     async def go(stage: Stage) -> None:
         state: State | None = State(stage.plan())

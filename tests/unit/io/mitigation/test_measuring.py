@@ -1,4 +1,6 @@
-"""What was measured goes with the record: in the same guarded write, from run to run, and never at the cost of the remedy."""
+"""What was measured goes with the record: in the same guarded write, from run to run, and never at
+the cost of the remedy.
+"""
 
 from __future__ import annotations
 
@@ -52,19 +54,37 @@ class Trusting(Campaign):
     """Looks, and takes the facts as good whatever is seen."""
 
     @staticmethod
-    def _facts(seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents) -> Facts:
+    def _facts(
+        seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents
+    ) -> Facts:
         """Facts that allow the plan."""
         del held, incidents
-        return replace(GOOD, at=seen.at, evidence_at=seen.at, replicas=plan.replicas, serving=plan.serving, template=plan.template)
+        return replace(
+            GOOD,
+            at=seen.at,
+            evidence_at=seen.at,
+            replicas=plan.replicas,
+            serving=plan.serving,
+            template=plan.template,
+        )
 
 
 def test_a_remedy_leaves_what_was_seen_before_and_after_the_change() -> None:
     async def go(found: Scene) -> None:
         options = Options(for_s=20.0)
-        campaign = Trusting(by(Cluster(ACCESS), found.api), NAMESPACE, HOME, options, SteadyClock(), found.told.append)
+        campaign = Trusting(
+            by(Cluster(ACCESS), found.api),
+            NAMESPACE,
+            HOME,
+            options,
+            SteadyClock(),
+            found.told.append,
+        )
         (old,) = [pod["metadata"]["name"] for pod in found.kube.all("pods")]
         seen = await campaign.look()
-        state = (await campaign.carry_out(Prepared(seen, found.plan(), GOOD, limits=LIMITS), None)).state
+        state = (
+            await campaign.carry_out(Prepared(seen, found.plan(), GOOD, limits=LIMITS), None)
+        ).state
         assert state.phase == "Done", found.told
         kept, looks, unseen = await store(found).post_mortem("i1")
         assert (kept.phase, unseen) == ("Done", "")
@@ -75,7 +95,9 @@ def test_a_remedy_leaves_what_was_seen_before_and_after_the_change() -> None:
         for entry, preempted in ((looks[0], 50.0), (last, 0.0)):
             assert entry.engine == ""
             assert {point.value for point in entry.series["kv_usage_ratio"]} == {0.5}
-            assert [point.value for point in entry.series["preemptions_per_s"]][-1] == pytest.approx(preempted, rel=0.05)
+            assert [point.value for point in entry.series["preemptions_per_s"]][
+                -1
+            ] == pytest.approx(preempted, rel=0.05)
         verifying = next(entry.at for entry in state.timeline if entry.event == "Verifying")
         judged = next(entry.at for entry in state.timeline if entry.event == "Observe")
         assert verifying - 0.1 <= last.at < last.series["kv_usage_ratio"][-1].at <= judged + 0.1
@@ -118,7 +140,9 @@ def test_a_run_that_was_superseded_changes_neither_the_record_nor_what_was_measu
         assert await held.write(WriteRecord("k", 2, second), "", []) == Done()
         as_it_was = dict(data(found))
         assert measured(as_it_was["seen.json"]) == (BEFORE,)
-        late = await held.write(WriteRecord("k", 3, replace(first, revision=3)), "", [BEFORE, AFTER])
+        late = await held.write(
+            WriteRecord("k", 3, replace(first, revision=3)), "", [BEFORE, AFTER]
+        )
         assert isinstance(late, Conflict)
         assert data(found) == as_it_was
 
@@ -147,8 +171,12 @@ def test_a_server_that_does_not_take_it_gets_the_record_alone() -> None:
 
 def test_a_refusal_that_has_nothing_to_do_with_it_is_told() -> None:
     async def go(found: Scene) -> None:
-        found.api.answer = lambda method, *_: failure(404, "no") if method == "GET" else failure(403, "you may not")  # type: ignore[method-assign]
-        told = await store(found).write(WriteRecord("k", 1, State(found.plan(), revision=1)), "", [BEFORE])
+        found.api.answer = lambda method, *_: (  # type: ignore[method-assign]
+            failure(404, "no") if method == "GET" else failure(403, "you may not")
+        )
+        told = await store(found).write(
+            WriteRecord("k", 1, State(found.plan(), revision=1)), "", [BEFORE]
+        )
         assert "you may not" in getattr(told, "why", "")
 
     on_a_little_kubernetes(go)
@@ -174,7 +202,12 @@ def test_a_verification_that_is_broken_off_has_left_what_it_saw() -> None:
         found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
         ground = ActContext(by(Cluster(ACCESS), found.api), found.plan(), SteadyClock())
         ref = PodRef(pod["metadata"]["name"], pod["metadata"]["uid"])
-        task = asyncio.create_task(observe(ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", ref, ground.clock.now() + 90.0)))
+        task = asyncio.create_task(
+            observe(
+                ground,
+                Do("i1/1/f9", "i1#1#a", Observe(), "planned", ref, ground.clock.now() + 90.0),
+            )
+        )
         await asyncio.sleep(17.0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -192,7 +225,9 @@ def test_replicas_that_were_there_before_prove_a_change_by_their_last_stretch() 
         found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
         ground = ActContext(by(Cluster(ACCESS), found.api), found.plan("scale-out"), SteadyClock())
         began = ground.clock.now()
-        judged = await observe(ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, began + 690.0))
+        judged = await observe(
+            ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, began + 690.0)
+        )
         assert (judged.outcome, ground.clock.now() - began < 90.0) == ("better", True), judged
 
     on_a_little_kubernetes(go, replicas=2)
@@ -201,11 +236,21 @@ def test_replicas_that_were_there_before_prove_a_change_by_their_last_stretch() 
 def test_a_verification_that_is_not_clear_yet_says_why_while_it_goes_on() -> None:
     async def go(found: Scene) -> None:
         found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
-        ground = ActContext(by(Cluster(ACCESS), found.api), found.plan("scale-out"), SteadyClock(), tell=found.told.append)
-        judged = await observe(ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, ground.clock.now() + 690.0))
+        ground = ActContext(
+            by(Cluster(ACCESS), found.api),
+            found.plan("scale-out"),
+            SteadyClock(),
+            tell=found.told.append,
+        )
+        judged = await observe(
+            ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, ground.clock.now() + 690.0)
+        )
         assert judged.outcome != "better"
         assert 5 <= len(found.told) <= ground.plan.bounds.verify_s / TELL_EVERY_S, found.told
-        assert all(re.match(r"not clear after \d+ s, \d+ s left: .*preemptions_per_s", line) for line in found.told), found.told
+        assert all(
+            re.match(r"not clear after \d+ s, \d+ s left: .*preemptions_per_s", line)
+            for line in found.told
+        ), found.told
 
     on_a_little_kubernetes(go)
 
@@ -230,7 +275,9 @@ def test_what_somebody_edited_is_told_in_a_sentence_and_is_no_obstacle() -> None
 
 def test_an_incident_that_is_not_there_is_told_as_before() -> None:
     async def go(found: Scene) -> None:
-        with pytest.raises(InputError, match=r"there is no such incident in namespace \S+ \(-n names another\)"):
+        with pytest.raises(
+            InputError, match=r"there is no such incident in namespace \S+ \(-n names another\)"
+        ):
             await store(found).post_mortem("i2")
 
     on_a_little_kubernetes(go)
@@ -239,7 +286,10 @@ def test_an_incident_that_is_not_there_is_told_as_before() -> None:
 def test_the_record_is_what_it_was_without_it() -> None:
     async def go(found: Scene) -> None:
         plan = found.plan()
-        assert await store(found).write(WriteRecord("k", 1, State(plan, revision=1)), LIMITS, [BEFORE]) == Done()
+        assert (
+            await store(found).write(WriteRecord("k", 1, State(plan, revision=1)), LIMITS, [BEFORE])
+            == Done()
+        )
         held: Object = data(found)
         assert sorted(held) == ["incident.json", "limits.yaml", "seen.json"]
         assert from_json(held["incident.json"]) == State(plan, revision=1)

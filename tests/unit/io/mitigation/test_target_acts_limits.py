@@ -1,4 +1,6 @@
-"""The limits file of a target, as a remedy writes it and takes it back: what else somebody keeps there stays as it is."""
+"""The limits file of a target, as a remedy writes it and takes it back: what else somebody keeps
+there stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,14 @@ HELM: Object = {
 async def written(found: Scene, plan: RemedyPlan, limits: str, *acts: WriteLimits) -> list[Done]:
     """What these acts of the plan say, of a run that holds the claim."""
     ground = ActContext(by(Cluster(ACCESS), found.api), plan, SteadyClock())
-    do = Do(f"{plan.id}/1/f0", f"{plan.id}#1#a", ClaimHome(), "any", None, ground.clock.now() + 90.0)
+    do = Do(
+        f"{plan.id}/1/f0", f"{plan.id}#1#a", ClaimHome(), "any", None, ground.clock.now() + 90.0
+    )
     await claim(ground, do)
     return [
-        await write_limits(ground, Do(f"{plan.id}/1/f{at}", do.claim, act, "any", None, do.until), act, limits)
+        await write_limits(
+            ground, Do(f"{plan.id}/1/f{at}", do.claim, act, "any", None, do.until), act, limits
+        )
         for at, act in enumerate(acts)
     ]
 
@@ -41,19 +47,32 @@ async def written(found: Scene, plan: RemedyPlan, limits: str, *acts: WriteLimit
 def kept(item: Object) -> dict[str, Any]:
     """All of a ConfigMap that is not its version or a mark of ours."""
     metadata = item["metadata"]
-    marks = {name: {k: v for k, v in metadata[name].items() if "barostat" not in k} for name in ("labels", "annotations")}
+    marks = {
+        name: {k: v for k, v in metadata[name].items() if "barostat" not in k}
+        for name in ("labels", "annotations")
+    }
     return {**marks, "data": item["data"]}
 
 
-@pytest.mark.parametrize("before", [{"limits.yaml": OLD_LIMITS, "keys.txt": "a"}, {"keys.txt": "a"}])
+@pytest.mark.parametrize(
+    "before", [{"limits.yaml": OLD_LIMITS, "keys.txt": "a"}, {"keys.txt": "a"}]
+)
 def test_what_somebody_else_keeps_beside_the_limits_stays(before: dict[str, str]) -> None:
-    """A chart's own ConfigMap that lost its marks would be refused at the next upgrade; other files in it are other people's."""
+    """A chart's own ConfigMap that lost its marks would be refused at the next upgrade; other files
+    in it are other people's.
+    """
 
     async def go(found: Scene) -> None:
-        item = found.kube.add("configmaps", {"metadata": {"name": "vllm-limits", **copy.deepcopy(HELM)}, "data": dict(before)})
+        item = found.kube.add(
+            "configmaps",
+            {"metadata": {"name": "vllm-limits", **copy.deepcopy(HELM)}, "data": dict(before)},
+        )
         await written(found, found.plan(), NEW_LIMITS, WriteLimits())
         assert item["data"]["limits.yaml"] == NEW_LIMITS
-        assert (item["data"]["keys.txt"], item["metadata"]["labels"]["barostat.dev/incident"]) == ("a", "i1")
+        assert (item["data"]["keys.txt"], item["metadata"]["labels"]["barostat.dev/incident"]) == (
+            "a",
+            "i1",
+        )
         assert kept(item) == {**HELM, "data": item["data"]}
         await written(found, found.plan(), NEW_LIMITS, WriteLimits(back=True))
         assert kept(found.kube.objects["configmaps", "vllm-limits"]) == {**HELM, "data": before}
@@ -65,7 +84,9 @@ def test_what_somebody_else_keeps_beside_the_limits_stays(before: dict[str, str]
 def test_limits_that_a_remedy_has_made_go_with_it() -> None:
     async def go(found: Scene) -> None:
         await written(found, found.plan(), NEW_LIMITS, WriteLimits())
-        assert found.kube.objects["configmaps", "vllm-limits"]["data"] == {"limits.yaml": NEW_LIMITS}
+        assert found.kube.objects["configmaps", "vllm-limits"]["data"] == {
+            "limits.yaml": NEW_LIMITS
+        }
         await written(found, found.plan(), NEW_LIMITS, WriteLimits(back=True))
         assert ("configmaps", "vllm-limits") not in found.kube.objects
 
@@ -73,11 +94,15 @@ def test_limits_that_a_remedy_has_made_go_with_it() -> None:
 
 
 async def taken_back(found: Scene, *acts: WriteLimits) -> list[Done]:
-    """The same for the plan that takes i1 back, with the limits that a person would see in its preview."""
+    """The same for the plan that takes i1 back, with the limits that a person would see in its
+    preview.
+    """
     found.kube.home["metadata"]["annotations"] = {}
     first = found.plan(strategy="edge-only")
     plan = replace(first, id="i2", lever=ROLLBACK, because=taking_back("i1"))
-    before = await limits_before(by(Cluster(ACCESS), found.api), NAMESPACE, first, NEW_LIMITS, ActTiming())
+    before = await limits_before(
+        by(Cluster(ACCESS), found.api), NAMESPACE, first, NEW_LIMITS, ActTiming()
+    )
     return await written(found, plan, before, *acts)
 
 
@@ -87,7 +112,9 @@ def test_a_rollback_takes_back_the_limits_of_its_incident(before: dict[str, str]
 
     async def go(found: Scene) -> None:
         if before:
-            found.kube.add("configmaps", {"metadata": {"name": "vllm-limits"}, "data": dict(before)})
+            found.kube.add(
+                "configmaps", {"metadata": {"name": "vllm-limits"}, "data": dict(before)}
+            )
         await written(found, found.plan(), NEW_LIMITS, WriteLimits())
         await taken_back(found, WriteLimits())
         item = found.kube.objects["configmaps", "vllm-limits"]

@@ -11,7 +11,9 @@ from barostat.platform.objects import Object
 AWAY = RequestFailed("refused", "cannot get configmaps in x: nothing listens on that port")
 
 
-def looked(*answers: Object | RequestFailed, patience_s: float = 5.0) -> tuple[Object | RequestFailed, list[str]]:
+def looked(
+    *answers: Object | RequestFailed, patience_s: float = 5.0
+) -> tuple[Object | RequestFailed, list[str]]:
     left = list(answers)
     told: list[str] = []
 
@@ -25,7 +27,9 @@ def looked(*answers: Object | RequestFailed, patience_s: float = 5.0) -> tuple[O
 def test_who_waits_for_an_api_server_that_is_away_is_told_once() -> None:
     found, told = looked(AWAY, AWAY, {"kind": "ConfigMap"})
     assert found == {"kind": "ConfigMap"}
-    assert told == ["asked again for up to 5 s: cannot get configmaps in x: nothing listens on that port"]
+    assert told == [
+        "asked again for up to 5 s: cannot get configmaps in x: nothing listens on that port"
+    ]
 
 
 def test_what_is_answered_at_once_or_given_up_at_once_needs_no_word() -> None:

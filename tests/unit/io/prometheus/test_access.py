@@ -26,7 +26,9 @@ def test_the_address_is_understood(given: str, base: str) -> None:
     assert access(given).base == base
 
 
-@pytest.mark.parametrize("given", ["", "ftp://x", "http://", "http://a b", "http://x:99999", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "given", ["", "ftp://x", "http://", "http://a b", "http://x:99999", "/etc/passwd"]
+)
 def test_what_is_none_is_one_sentence(given: str) -> None:
     with pytest.raises(InputError, match="http://prometheus:9090"):
         access(given)
@@ -43,7 +45,9 @@ def test_what_is_none_is_one_sentence(given: str) -> None:
         ("Authorization: Basic eyJwYXNz\n", None, "Basic eyJwYXNz"),
     ],
 )
-def test_credentials_come_from_a_file(tmp_path: Path, text: str, user: tuple[str, str] | None, header: str | None) -> None:
+def test_credentials_come_from_a_file(
+    tmp_path: Path, text: str, user: tuple[str, str] | None, header: str | None
+) -> None:
     (tmp_path / "auth").write_text(text)
     found = access("http://u:old@p:9090", tmp_path / "auth", tenant="team")
     assert found.user == user

@@ -28,10 +28,25 @@ def read(answer: Answer | Failure) -> str:
         (401, b"", "--prometheus-auth FILE", False),
         (401, b"no org id\n", "--prometheus-tenant ID", False),
         (404, b"404 page not found", "under a prefix", False),
-        (429, b'{"status":"error","error":"too many outstanding requests"}', "too many outstanding", True),
-        (422, b'{"status":"error","error":"query processing would load too many samples into memory"}', "ask for less", False),
+        (
+            429,
+            b'{"status":"error","error":"too many outstanding requests"}',
+            "too many outstanding",
+            True,
+        ),
+        (
+            422,
+            b'{"status":"error","error":"query processing would load too many samples into memory"}',
+            "ask for less",
+            False,
+        ),
         (503, b"", "HTTP 503", True),
-        (503, b'{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}', "ask for less", True),
+        (
+            503,
+            b'{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}',
+            "ask for less",
+            True,
+        ),
         (200, b"<html>login</html>", "a web page", False),
         (200, b'{"status":"success","data":{}}', "not understood", False),
         (200, b'{"status":"succ', "instead of JSON", False),
@@ -46,9 +61,13 @@ def test_a_refusal_is_a_sentence(status: int, body: bytes, words: str, again: bo
 
 
 def test_an_answer_that_is_cut_or_does_not_come() -> None:
-    assert "ask for less" in read(Answer(200, "", b"x" * MAX_BYTES, "the answer is larger than 96 MiB"))
+    assert "ask for less" in read(
+        Answer(200, "", b"x" * MAX_BYTES, "the answer is larger than 96 MiB")
+    )
     assert read(Answer(200, "", b"x", "the connection broke off")).endswith("[again]")
-    assert "--prometheus-ca FILE" in read(Failure("tls", "has a certificate that this machine does not trust (self-signed); set X"))
+    assert "--prometheus-ca FILE" in read(
+        Failure("tls", "has a certificate that this machine does not trust (self-signed); set X")
+    )
     assert read(Failure("refused", "refuses the connection")).endswith("[again]")
 
 
@@ -59,7 +78,10 @@ def test_series_warnings_and_what_is_none() -> None:
         b'[3,"NaN"],["x","1"]]},{"metric":{},"value":[5,"+Inf"]},{"metric":{}},7]}}'
     )
     found = server._read(Answer(200, "application/json", body))
-    assert [(one.name, [point.at for point in one.points]) for one in found] == [("a", [1.0, 3.0]), ("", [5.0])]
+    assert [(one.name, [point.at for point in one.points]) for one in found] == [
+        ("a", [1.0, 3.0]),
+        ("", [5.0]),
+    ]
     assert server.warnings == ["Prometheus at http://p:9090 says: store x is gone"]
 
 
@@ -67,10 +89,19 @@ def test_a_partial_answer_of_victoriametrics_is_said() -> None:
     server = Prometheus(Access("http://p:9090"))
     server._read(Answer(200, "", b'{"status":"success","isPartial":true,"data":{"result":[]}}'))
     server._read(Answer(200, "", b'{"status":"success","isPartial":false,"data":{"result":[]}}'))
-    assert server.warnings == ["Prometheus at http://p:9090 says: a part of its storage did not answer"]
+    assert server.warnings == [
+        "Prometheus at http://p:9090 says: a part of its storage did not answer"
+    ]
 
 
-@pytest.mark.parametrize("series", [b'{"metric":{},"values":[{"a":1}]}', b'{"metric":{},"values":7}', b'{"metric":{},"value":{"a":1}}'])
+@pytest.mark.parametrize(
+    "series",
+    [
+        b'{"metric":{},"values":[{"a":1}]}',
+        b'{"metric":{},"values":7}',
+        b'{"metric":{},"value":{"a":1}}',
+    ],
+)
 def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
     body = b'{"status":"success","warnings":7,"data":{"result":[' + series + b"]}}"
     assert Prometheus(Access("http://p:9090"))._read(Answer(200, "application/json", body)) == []
@@ -78,12 +109,20 @@ def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
 
 def test_what_comes_of_another_time_is_left_out() -> None:
     """A point beyond the calendar had no hour of the day."""
-    found = [Series({"a": "1"}, (Point(-1e300, 1.0), Point(10.0, 2.0), Point(1e300, 3.0))), Series({"a": "2"}, (Point(99.0, 1.0),))]
+    found = [
+        Series({"a": "1"}, (Point(-1e300, 1.0), Point(10.0, 2.0), Point(1e300, 3.0))),
+        Series({"a": "2"}, (Point(99.0, 1.0),)),
+    ]
     assert _within(found, 5.0, 20.0) == [Series({"a": "1"}, (Point(10.0, 2.0),))]
 
 
-@pytest.mark.parametrize(("body", "times"), [(b"busy", 3), (b'{"status":"error","error":"query timed out in expression evaluation"}', 1)])
-def test_a_query_that_took_the_server_too_long_is_not_asked_again(body: bytes, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("body", "times"),
+    [(b"busy", 3), (b'{"status":"error","error":"query timed out in expression evaluation"}', 1)],
+)
+def test_a_query_that_took_the_server_too_long_is_not_asked_again(
+    body: bytes, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def query(port: int) -> None:
         server = Prometheus(Access(f"http://127.0.0.1:{port}"))
         try:

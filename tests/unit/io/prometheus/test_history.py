@@ -14,7 +14,9 @@ from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import kept, worst_instant
 from barostat.judge.history.review import Kept
 
-NO_NUMBERS = b'{"status":"success","data":{"result":[{"metric":{},"values":[[1,"NaN"],[2,"+Inf"]]}]}}'
+NO_NUMBERS = (
+    b'{"status":"success","data":{"result":[{"metric":{},"values":[[1,"NaN"],[2,"+Inf"]]}]}}'
+)
 
 
 async def asked(port: int) -> None:
@@ -30,7 +32,9 @@ def test_where_ray_keeps_the_metrics_they_are_asked_for_by_its_names() -> None:
     nothing = b'{"status":"success","data":{"result":[]}}'
 
     def handle(connection: socket.socket, request: str) -> None:
-        connection.sendall(answer(told if "ray_vllm_" in request else nothing, kind="application/json"))
+        connection.sendall(
+            answer(told if "ray_vllm_" in request else nothing, kind="application/json")
+        )
 
     async def asked() -> tuple[Kept, float]:
         server = Prometheus(Access(f"http://127.0.0.1:{port}"))
@@ -48,5 +52,8 @@ def test_where_ray_keeps_the_metrics_they_are_asked_for_by_its_names() -> None:
 
 
 def test_a_history_without_a_number_is_none() -> None:
-    with serving(always(answer(NO_NUMBERS, kind="application/json"))) as (port, _), pytest.raises(OutsideError, match="keeps no series"):
+    with (
+        serving(always(answer(NO_NUMBERS, kind="application/json"))) as (port, _),
+        pytest.raises(OutsideError, match="keeps no series"),
+    ):
         asyncio.run(asked(port))

@@ -37,9 +37,16 @@ def test_namespace_and_targets_are_matchers_too() -> None:
 
 @pytest.mark.parametrize(
     ("pod", "is_its"),
-    [("vllm-6d5f8b7c9-x2k4z", True), ("vllm-decode-0", False), ("vllm-0-1", False), ("vllm-decode-6d5f8b7c9-x2k4z", False)],
+    [
+        ("vllm-6d5f8b7c9-x2k4z", True),
+        ("vllm-decode-0", False),
+        ("vllm-0-1", False),
+        ("vllm-decode-6d5f8b7c9-x2k4z", False),
+    ],
 )
-def test_the_pods_of_a_deployment_are_not_those_of_a_statefulset_whose_name_is_longer(pod: str, is_its: bool) -> None:
+def test_the_pods_of_a_deployment_are_not_those_of_a_statefulset_whose_name_is_longer(
+    pod: str, is_its: bool
+) -> None:
     pattern = re.fullmatch(r'pod=~"(.*)"', matchers("", "", ["deploy/vllm"]))
     assert pattern is not None
     assert (re.fullmatch(pattern[1], pod) is not None) is is_its

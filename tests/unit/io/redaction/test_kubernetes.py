@@ -24,37 +24,81 @@ POD = {
     "spec": {
         "nodeName": "n1",
         "imagePullSecrets": [{"name": "registry"}],
-        "volumes": [{"name": "s", "secret": {"secretName": "hf"}}, {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Gi"}}],
+        "volumes": [
+            {"name": "s", "secret": {"secretName": "hf"}},
+            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Gi"}},
+        ],
         "containers": [
             {
                 "name": "vllm",
                 "image": "vllm/vllm-openai:v0.32.0",
-                "command": ["sh", "-c", f"HF_TOKEN={SECRET} vllm serve m --api-key {SECRET} --max-num-seqs 64"],
+                "command": [
+                    "sh",
+                    "-c",
+                    f"HF_TOKEN={SECRET} vllm serve m --api-key {SECRET} --max-num-seqs 64",
+                ],
                 "args": ["--api-key", SECRET],
                 "env": [
                     {"name": "VLLM_USE_V1", "value": "1"},
                     {"name": "MY_OWN", "value": SECRET},
                     {"name": "VLLM_API_KEY", "value": SECRET},
-                    {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}},
+                    {
+                        "name": "HF_TOKEN",
+                        "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}},
+                    },
                 ],
-                "livenessProbe": {"httpGet": {"path": "/health", "httpHeaders": [{"name": "X-Any", "value": SECRET}]}, "periodSeconds": 10},
+                "livenessProbe": {
+                    "httpGet": {
+                        "path": "/health",
+                        "httpHeaders": [{"name": "X-Any", "value": SECRET}],
+                    },
+                    "periodSeconds": 10,
+                },
                 "resources": {"limits": {"nvidia.com/gpu": "1", "memory": "64Gi"}},
             }
         ],
     },
-    "status": {"containerStatuses": [{"restartCount": 3, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]},
+    "status": {
+        "containerStatuses": [
+            {
+                "restartCount": 3,
+                "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+            }
+        ]
+    },
 }
-EVENT = {"reason": "Failed", "message": f"pull https://u:{SECRET}@registry/x failed: token={SECRET}", "count": 3, "type": "Warning"}
+EVENT = {
+    "reason": "Failed",
+    "message": f"pull https://u:{SECRET}@registry/x failed: token={SECRET}",
+    "count": 3,
+    "type": "Warning",
+}
 
 
 def test_no_secret_comes_through_and_the_facts_stay() -> None:
-    cleaned = document({"kind": "List", "items": [POD, EVENT, {"kind": "Secret", "data": {"a": SECRET}, "stringData": {"b": SECRET}}]})
+    cleaned = document(
+        {
+            "kind": "List",
+            "items": [
+                POD,
+                EVENT,
+                {"kind": "Secret", "data": {"a": SECRET}, "stringData": {"b": SECRET}},
+            ],
+        }
+    )
     assert SECRET not in json.dumps(cleaned)
     pod = cleaned["items"][0]
     assert pod["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "7"
-    assert set(pod["metadata"]["annotations"]) == {"deployment.kubernetes.io/revision", "kubernetes.io/change-cause"}
+    assert set(pod["metadata"]["annotations"]) == {
+        "deployment.kubernetes.io/revision",
+        "kubernetes.io/change-cause",
+    }
     container = pod["spec"]["containers"][0]
-    assert container["command"] == ["sh", "-c", "HF_TOKEN=[redacted] vllm serve m --api-key [redacted] --max-num-seqs 64"]
+    assert container["command"] == [
+        "sh",
+        "-c",
+        "HF_TOKEN=[redacted] vllm serve m --api-key [redacted] --max-num-seqs 64",
+    ]
     assert container["env"] == [
         {"name": "VLLM_USE_V1", "value": "1"},
         {"name": "MY_OWN", "value": "[redacted]"},
@@ -75,9 +119,21 @@ def test_a_cleaned_pod_still_tells_its_command_line() -> None:
 
 
 def test_what_is_malformed_does_not_stop_the_cleaning() -> None:
-    odd = {"items": [None, 3, {"env": "x", "annotations": [], "args": [1, {"a": None}], "env2": None}, {"env": [3, {"value": SECRET}]}]}
+    odd = {
+        "items": [
+            None,
+            3,
+            {"env": "x", "annotations": [], "args": [1, {"a": None}], "env2": None},
+            {"env": [3, {"value": SECRET}]},
+        ]
+    }
     assert document(odd) == {
-        "items": [None, 3, {"env": "x", "annotations": [], "args": [1, {"a": None}], "env2": None}, {"env": [3, {"value": "[redacted]"}]}]
+        "items": [
+            None,
+            3,
+            {"env": "x", "annotations": [], "args": [1, {"a": None}], "env2": None},
+            {"env": [3, {"value": "[redacted]"}]},
+        ]
     }
 
 

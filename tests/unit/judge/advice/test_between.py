@@ -1,4 +1,6 @@
-"""What a forecast may be between, under every pace that is left open, and where that is no better than a guess."""
+"""What a forecast may be between, under every pace that is left open, and where that is no better
+than a guess.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,14 @@ def test_one_that_helps_under_one_pace_and_harms_under_another_is_open() -> None
     today = _compared(TODAY, TODAY, expected=TODAY)
     assert is_open(today, _compared(BETTER, WORSE), restarts=True)
     assert is_open(today, _compared(BETTER, BETTER, expected=WORSE), restarts=True)
-    assert not is_open(today, _compared(BETTER, replace(BETTER, output_tokens_per_s=15.0)), restarts=True)
+    assert not is_open(
+        today, _compared(BETTER, replace(BETTER, output_tokens_per_s=15.0)), restarts=True
+    )
     assert not is_open(today, _compared(WORSE, WORSE, expected=WORSE), restarts=True)
     assert not is_open(today, _compared(TODAY, TODAY, expected=TODAY), restarts=False)
-    assert not is_open(_compared(expected=TODAY), _compared(), restarts=True)  # the expected pace alone
+    assert not is_open(
+        _compared(expected=TODAY), _compared(), restarts=True
+    )  # the expected pace alone
 
 
 def test_every_figure_has_its_least_and_its_most() -> None:
@@ -49,7 +55,10 @@ def test_the_words_hold_each_pace_to_today_under_the_same() -> None:
 
 def test_what_never_came_is_left_out() -> None:
     none = replace(TODAY, itl_mean_s=None)
-    assert between_words(_compared(none, expected=none), _compared(none, expected=none)) == "tokens/s +0% to +0%, TTFT mean +0% to +0%"
+    assert (
+        between_words(_compared(none, expected=none), _compared(none, expected=none))
+        == "tokens/s +0% to +0%, TTFT mean +0% to +0%"
+    )
     found = ends(_compared(none, expected=none))
     assert found is not None
     assert found[0].itl_mean_s is None

@@ -1,4 +1,6 @@
-"""The next steps of recorded engines come in the order, and at the values, that their twin's trials give them."""
+"""The next steps of recorded engines come in the order, and at the values, that their twin's trials
+give them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_doe
     assert after.trials is not None
     today = after.trials.today
     assert today is not None
-    assert today.output_tokens_per_s == pytest.approx(652, rel=0.1)  # as the recorded engine measured
+    assert today.output_tokens_per_s == pytest.approx(
+        652, rel=0.1
+    )  # as the recorded engine measured
     by_lever = {step.lever: step for step in after.next}
     cap, watermark = by_lever["max-num-active-seqs"], by_lever["watermark"]
     for step in (cap, watermark):
@@ -34,17 +38,25 @@ def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_doe
         assert step.expected.preempted_per_s < today.preempted_per_s / 2
     assert int(cap.change.split()[1]) > 6  # at six it would cost a fifth of the throughput
     assert "values were tried" in cap.because
-    assert "the model's shape (--model-config) and the card (--gpu)" in by_lever["blocks-override-off"].untried
-    assert {step.lever for step in before.next} == {step.lever for step in (*after.next, *after.not_advised)} & {
-        s.lever for s in before.next
-    }
+    assert (
+        "the model's shape (--model-config) and the card (--gpu)"
+        in by_lever["blocks-override-off"].untried
+    )
+    assert {step.lever for step in before.next} == {
+        step.lever for step in (*after.next, *after.not_advised)
+    } & {s.lever for s in before.next}
     effects = [step.effect for step in after.next]
-    assert effects.index("nothing") > max(place for place, effect in enumerate(effects) if effect in ("helps", "trade-off"))
+    assert effects.index("nothing") > max(
+        place for place, effect in enumerate(effects) if effect in ("helps", "trade-off")
+    )
 
 
 def test_what_wins_by_refusing_is_left_and_said() -> None:
     found = _only("slot-bound")
-    assert [step.lever for step in found.next] == ["raise-max-num-seqs", "scale-out"]  # cards come after what takes none
+    assert [step.lever for step in found.next] == [
+        "raise-max-num-seqs",
+        "scale-out",
+    ]  # cards come after what takes none
     left = next(step for step in found.not_advised if step.lever == "queue-bounds")
     assert left.effect == "harms"
     assert left.expected is not None
@@ -53,10 +65,15 @@ def test_what_wins_by_refusing_is_left_and_said() -> None:
 
 
 def test_what_helps_or_harms_by_what_was_not_seen_comes_after_what_is_sure() -> None:
-    """Every step was full of prompt, so that nothing tells what one four times as large takes. The real engine, with 1,024 tokens a step:
-    as many tokens per second give or take 6 %, a wait a third shorter, gaps four times as long."""
+    """Every step was full of prompt, so that nothing tells what one four times as large takes. The
+    real engine, with 1,024 tokens a step: as many tokens per second give or take 6 %, a wait a
+    third shorter, gaps four times as long.
+    """
     found = _only("prefill-bound")
-    assert [(step.lever, step.effect) for step in found.next] == [("scale-out", "helps"), ("max-num-batched-tokens", "unsure")]
+    assert [(step.lever, step.effect) for step in found.next] == [
+        ("scale-out", "helps"),
+        ("max-num-batched-tokens", "unsure"),
+    ]
     assert found.trials is not None
     assert "of a step's time" in found.trials.told
     today, between = found.trials.today, found.next[1].between
@@ -64,11 +81,15 @@ def test_what_helps_or_harms_by_what_was_not_seen_comes_after_what_is_sure() -> 
     assert between is not None
     least, most = between
     for name, ratio in (("output_tokens_per_s", 1.06), ("ttft_mean_s", 0.69), ("itl_mean_s", 3.9)):
-        assert 0.9 * getattr(least, name) <= ratio * getattr(today, name) <= 1.1 * getattr(most, name), name
+        assert (
+            0.9 * getattr(least, name) <= ratio * getattr(today, name) <= 1.1 * getattr(most, name)
+        ), name
 
 
 def test_the_same_recording_gives_the_same_order() -> None:
-    assert advised(recorded("prefill-bound")).report == advised_once(recorded("prefill-bound")).report
+    assert (
+        advised(recorded("prefill-bound")).report == advised_once(recorded("prefill-bound")).report
+    )
 
 
 def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
@@ -79,7 +100,9 @@ def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
     none = bench_of(recording, replace(replica, scrapes=()), window, "")
     assert isinstance(none, str)
     assert "--workload" in none
-    one = bench_of(recording, replace(replica, scrapes=replica.scrapes[:1]), replace(window, signals={}), "")
+    one = bench_of(
+        recording, replace(replica, scrapes=replica.scrapes[:1]), replace(window, signals={}), ""
+    )
     assert isinstance(one, str)
     assert "what-if" in one or "--for" in one
     bench = bench_of(recording, replica, window, "")

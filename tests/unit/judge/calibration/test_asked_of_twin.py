@@ -1,4 +1,6 @@
-"""What is seen of an engine, held to the truth: the twin runs at a known pace, is scraped, and its pace and preemptions are found again."""
+"""What is seen of an engine, held to the truth: the twin runs at a known pace, is scraped, and its
+pace and preemptions are found again.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,21 @@ from barostat.judge.observed.traffic import ObservedTraffic, observed_traffic
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
 
-# A model of 8 billion parameters on a large card, about; one whose prompts are dear; a small model on two processors.
+# A model of 8 billion parameters on a large card, about; one whose prompts are dear; a small model
+# on two processors.
 CARD = LinearPace(0.010, 4e-5, 6e-5, 1.5e-8)
 DEAR = LinearPace(0.010, 1.5e-4, 6e-5, 1.5e-8)
 PROCESSOR = LinearPace(0.006, 2e-4, 5e-4, 8e-7)
 
 
 def _engine(blocks: int, *, seqs: int = 64, asynchronous: bool = False) -> Settings:
-    return Settings(kv_blocks=blocks, groups=(KvGroup(16),), max_model_len=4096, max_num_seqs=seqs, async_scheduling=asynchronous)
+    return Settings(
+        kv_blocks=blocks,
+        groups=(KvGroup(16),),
+        max_model_len=4096,
+        max_num_seqs=seqs,
+        async_scheduling=asynchronous,
+    )
 
 
 CASES: dict[str, tuple[Settings, LinearPace, Load]] = {
@@ -33,11 +42,19 @@ CASES: dict[str, tuple[Settings, LinearPace, Load]] = {
     "thrash of dear prompts": (_engine(501), DEAR, Load((100, 500), (100, 400), clients=40)),
     "thrash on processors": (_engine(251), PROCESSOR, Load((100, 300), (50, 200), clients=30)),
     "thrash of long answers": (_engine(301), CARD, Load((20, 100), (100, 500), clients=40)),
-    "thrash, asynchronous": (_engine(501, asynchronous=True), DEAR, Load((100, 500), (100, 400), clients=40)),
+    "thrash, asynchronous": (
+        _engine(501, asynchronous=True),
+        DEAR,
+        Load((100, 500), (100, 400), clients=40),
+    ),
     "calm": (_engine(2001), CARD, Load((100, 500), (100, 400), rate=3.0)),
     "full": (_engine(2001, seqs=12), CARD, Load((100, 500), (100, 400), clients=30)),
 }
-THRASHES = [pytest.param(name, marks=() if name == "thrash" else pytest.mark.sweep) for name in CASES if name.startswith("thrash")]
+THRASHES = [
+    pytest.param(name, marks=() if name == "thrash" else pytest.mark.sweep)
+    for name in CASES
+    if name.startswith("thrash")
+]
 
 
 @cache
@@ -67,12 +84,25 @@ def _step_s(pace: LinearPace, truth: Truth, share: float) -> float:
     """The mean step at that share of the load that was seen."""
     work = (truth.prefill_tokens, truth.decodes, truth.kv_tokens)
     prefill, decodes, kv = (share * part / truth.steps for part in work)
-    return pace.base_s + pace.prefill_token_s * prefill + pace.decode_s * decodes + pace.kv_token_s * kv
+    return (
+        pace.base_s
+        + pace.prefill_token_s * prefill
+        + pace.decode_s * decodes
+        + pace.kv_token_s * kv
+    )
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in ("calm", "thrash") else pytest.mark.sweep) for name in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("calm", "thrash") else pytest.mark.sweep)
+        for name in CASES
+    ],
+)
 def test_the_pace_is_found_again(name: str) -> None:
-    """Within 20 % for a prompt token and 3 % for the step that was seen; at half the load and half as much again, within what is told."""
+    """Within 20 % for a prompt token and 3 % for the step that was seen; at half the load and half
+    as much again, within what is told.
+    """
     true, (_, truth), found = CASES[name][1], _watched(name), _found(name)
     assert (truth.preemptions > 20) == name.startswith("thrash")
     assert found.pace.prefill_token_s == pytest.approx(true.prefill_token_s, rel=0.2)
@@ -85,13 +115,17 @@ def test_the_pace_is_found_again(name: str) -> None:
 @pytest.mark.parametrize("name", THRASHES)
 def test_what_is_computed_again_is_counted(name: str) -> None:
     _, truth = _watched(name)
-    assert mean_load(_found(name).samples).prefill_tokens == pytest.approx(truth.prefill_tokens / truth.steps, rel=0.15)
+    assert mean_load(_found(name).samples).prefill_tokens == pytest.approx(
+        truth.prefill_tokens / truth.steps, rel=0.15
+    )
     assert "preemptions, of which no counter tells what was computed again" in _found(name).note
 
 
 @pytest.mark.parametrize("name", THRASHES)
 def test_no_counter_tells_what_is_computed_again(name: str) -> None:
-    """Prompt tokens and step tokens leave out what preemptions cost: by them alone, a step would do less than it does."""
+    """Prompt tokens and step tokens leave out what preemptions cost: by them alone, a step would do
+    less than it does.
+    """
     seen, _ = _seen(name)
     _, truth = _watched(name)
     assert seen.scrapes is not None
@@ -125,7 +159,11 @@ def test_without_first_tokens_there_is_still_what_preemptions_cost() -> None:
     assert seen.scrapes is not None
     bare = []
     for scrape in seen.scrapes.scrapes:
-        left = {name: found for name, found in scrape.exposition.by_name.items() if "request_prefill_time" not in name}
+        left = {
+            name: found
+            for name, found in scrape.exposition.by_name.items()
+            if "request_prefill_time" not in name
+        }
         bare.append(scrape._replace(exposition=replace(scrape.exposition, by_name=left)))
     scrapes = replace(seen.scrapes, scrapes=bare)
     first = fitted_step_times(scrapes)
@@ -140,4 +178,6 @@ def test_the_same_twice() -> None:
     first = fitted_step_times(seen.scrapes) if seen.scrapes is not None else None
     assert seen.scrapes is not None
     assert first is not None
-    assert asked_of_twin(first, seen.scrapes, CASES["calm"][0], traffic) == asked_of_twin(first, seen.scrapes, CASES["calm"][0], traffic)
+    assert asked_of_twin(first, seen.scrapes, CASES["calm"][0], traffic) == asked_of_twin(
+        first, seen.scrapes, CASES["calm"][0], traffic
+    )

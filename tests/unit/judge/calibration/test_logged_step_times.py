@@ -1,4 +1,6 @@
-"""A pace from step lines: what the lines were made with is found again, through a clock of whole seconds too."""
+"""A pace from step lines: what the lines were made with is found again, through a clock of whole
+seconds too.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,31 @@ STAMP = datetime.datetime(2026, 11, 21, 9, 0, 0)
 def _rows() -> list[Row]:
     decodes = [Row(f"d{index}", 0.0, 40, 300) for index in range(20)]
     long = [Row(f"l{index}", 20.0, 1500, 200) for index in range(3)]
-    mixed = [Row(f"m{index}", 35.0 + 0.4 * index, 100 + 137 * index % 900, 60) for index in range(60)]
+    mixed = [
+        Row(f"m{index}", 35.0 + 0.4 * index, 100 + 137 * index % 900, 60) for index in range(60)
+    ]
     return decodes + long + mixed
 
 
 @cache
 def logged(fraction: bool) -> list[str]:
-    """The lines that vLLM 0.32 would print for the rows at that pace. The seconds that they tell are none of the pace's."""
+    """The lines that vLLM 0.32 would print for the rows at that pace. The seconds that they tell
+    are none of the pace's.
+    """
     seen: list[tuple[StepLine, int, int, int]] = []
 
     def watch(line: StepLine, scheduler: Scheduler) -> None:
         fresh = [
-            request for request in scheduler.running if request.tokens == request.prompt_tokens and request.request_id in line.scheduled
+            request
+            for request in scheduler.running
+            if request.tokens == request.prompt_tokens and request.request_id in line.scheduled
         ]
         context = sum(line.scheduled[request.request_id] for request in fresh)
-        cached = sum(request.computed_tokens for request in scheduler.running if request.request_id in line.scheduled)
+        cached = sum(
+            request.computed_tokens
+            for request in scheduler.running
+            if request.request_id in line.scheduled
+        )
         seen.append((line, len(fresh), context, cached))
 
     Steps(SETTINGS, _rows(), PACE, watch).run()
@@ -54,8 +66,10 @@ def logged(fraction: bool) -> list[str]:
         at = STAMP + datetime.timedelta(seconds=end_s)
         stamp = f"{at:%m-%d %H:%M:%S}" + (f".{at.microsecond // 1000:03d}" if fraction else "")
         lines.append(
-            f"(APIServer pid=6) INFO {stamp} [loggers.py:204] Engine 000: Iteration({index}): {fresh} context requests, "
-            f"{context} context tokens, {decodes} generation requests, {generated} generation tokens, iteration elapsed time: 0.25 ms, "
+            f"(APIServer pid=6) INFO {stamp} [loggers.py:204] Engine 000: "
+            f"Iteration({index}): {fresh} context requests, "
+            f"{context} context tokens, {decodes} generation requests, {generated} "
+            "generation tokens, iteration elapsed time: 0.25 ms, "
             f"CPU KV cache usage: {used:.1f}%"
         )
     return lines
@@ -73,7 +87,8 @@ def test_lines_become_steps() -> None:
 def test_a_line_cut_short_or_without_work_is_no_step() -> None:
     whole = logged(fraction=False)[1]
     dummy = (
-        "INFO 11-21 09:00:00 [loggers.py:204] Iteration(3): 0 context requests, 0 context tokens, 0 generation requests, "
+        "INFO 11-21 09:00:00 [loggers.py:204] Iteration(3): 0 context requests, 0 context "
+        "tokens, 0 generation requests, "
         "0 generation tokens, iteration elapsed time: 4.00 ms (dummy), GPU KV cache usage: 0.0%"
     )
     assert logged_steps([whole[: len(whole) // 2], dummy, "Iteration(", "\0Iteration(1): x"]) == {}
@@ -105,8 +120,15 @@ def test_loads_are_those_of_the_requests() -> None:
 
 
 def test_a_resumed_request_computes_its_tokens_again() -> None:
-    steps = [LoggedStep(10 + index * 0.3, 0, 0, 5, 404 if index == 2 else 5, 0.0, 0.5) for index in range(4)]
-    assert [sample.prefill_tokens for sample in step_samples(steps, POOL_TOKENS, 128)] == [0, 399, 0]
+    steps = [
+        LoggedStep(10 + index * 0.3, 0, 0, 5, 404 if index == 2 else 5, 0.0, 0.5)
+        for index in range(4)
+    ]
+    assert [sample.prefill_tokens for sample in step_samples(steps, POOL_TOKENS, 128)] == [
+        0,
+        399,
+        0,
+    ]
 
 
 def test_lines_that_are_missing_are_no_long_step() -> None:
@@ -115,7 +137,9 @@ def test_lines_that_are_missing_are_no_long_step() -> None:
     busy = [step for step in steps if step.at < steps[0].at + 6.0]
     cut = [*busy[:60], *busy[200:]]
     longest_s = max(sample.duration_s for sample in step_samples(busy, POOL_TOKENS, 128))
-    assert max(sample.duration_s for sample in step_samples(cut, POOL_TOKENS, 128)) <= 1.01 * longest_s
+    assert (
+        max(sample.duration_s for sample in step_samples(cut, POOL_TOKENS, 128)) <= 1.01 * longest_s
+    )
 
 
 def test_too_few_steps_are_said_to_be_so() -> None:

@@ -1,4 +1,6 @@
-"""What a prompt costs is read from two histograms where they tell it, and from nothing where they do not."""
+"""What a prompt costs is read from two histograms where they tell it, and from nothing where they
+do not.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,28 @@ APART = {"0.025": 9000, "0.1": 9000, "0.15": 10_000, "+Inf": 10_000}
 TOGETHER = {"0.01": 500, "0.025": 9990, "0.05": 10_000, "+Inf": 10_000}
 
 
-def _split(gaps: dict[str, int], gap_sum_s: float, preempted: int = 0, budget: float | None = 2048.0) -> tuple[StepSample, ...]:
+def _split(
+    gaps: dict[str, int], gap_sum_s: float, preempted: int = 0, budget: float | None = 2048.0
+) -> tuple[StepSample, ...]:
     label = 'engine="0",model_name="m"'
     texts = []
     for at, share in ((1000.0, 0), (1010.0, 1)):
-        lines = [f"vllm:num_requests_running{{{label}}} 10", f"vllm:num_preemptions_total{{{label}}} {preempted * share}"]
+        lines = [
+            f"vllm:num_requests_running{{{label}}} 10",
+            f"vllm:num_preemptions_total{{{label}}} {preempted * share}",
+        ]
         for family, buckets, total in (
             ("vllm:iteration_tokens_total", TOKENS, 10_000 + 40_000),
             ("vllm:inter_token_latency_seconds", gaps, gap_sum_s),
         ):
-            lines += [f'{family}_bucket{{{label},le="{bound}"}} {count * share}' for bound, count in buckets.items()]
-            lines += [f"{family}_sum{{{label}}} {total * share}", f"{family}_count{{{label}}} {buckets['+Inf'] * share}"]
+            lines += [
+                f'{family}_bucket{{{label},le="{bound}"}} {count * share}'
+                for bound, count in buckets.items()
+            ]
+            lines += [
+                f"{family}_sum{{{label}}} {total * share}",
+                f"{family}_count{{{label}}} {buckets['+Inf'] * share}",
+            ]
         texts.append(Scrape(at, "\n".join(lines) + "\n", "fake"))
     engine = engine_scrapes(ReplicaRecording("fake", scrapes=tuple(texts)))
     assert engine is not None

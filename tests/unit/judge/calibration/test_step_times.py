@@ -21,7 +21,9 @@ BLOCKS, BLOCK = 1001, 16
 
 
 class FakeEngine:
-    """Counters of an engine whose steps take exactly as long as TRUE says, one load per stretch of 10 s."""
+    """Counters of an engine whose steps take exactly as long as TRUE says, one load per stretch of
+    10 s.
+    """
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -29,8 +31,13 @@ class FakeEngine:
         self.firsts = self.prefill_s = 0.0
         self.texts: list[Scrape] = []
 
-    def stretch(self, decodes: int, prompt_tokens_per_step: float, held_each: int, idle_ratio: float = 0.0) -> None:
-        step_s = TRUE.step_ns(0, decodes, decodes * held_each) / 1e9 + TRUE.prefill_token_s * prompt_tokens_per_step
+    def stretch(
+        self, decodes: int, prompt_tokens_per_step: float, held_each: int, idle_ratio: float = 0.0
+    ) -> None:
+        step_s = (
+            TRUE.step_ns(0, decodes, decodes * held_each) / 1e9
+            + TRUE.prefill_token_s * prompt_tokens_per_step
+        )
         steps = 10.0 * (1 - idle_ratio) / step_s
         self.scrape(decodes, held_each)
         self.at += 10.0
@@ -43,10 +50,15 @@ class FakeEngine:
         self.at += 1e-3
 
     def one_by_one(self, requests: int, prompt_tokens: int, output_tokens: int) -> float:
-        """Requests that never meet: no gap between tokens holds a prompt. Returns what a step really takes, on average."""
+        """Requests that never meet: no gap between tokens holds a prompt. Returns what a step
+        really takes, on average.
+        """
         self.scrape(0, 1)
         self.at += 10.0
-        prompt_s, step_s = (TRUE.step_ns(*load) / 1e9 for load in ((prompt_tokens, 0, prompt_tokens), (0, 1, prompt_tokens)))
+        prompt_s, step_s = (
+            TRUE.step_ns(*load) / 1e9
+            for load in ((prompt_tokens, 0, prompt_tokens), (0, 1, prompt_tokens))
+        )
         self.steps += requests * output_tokens
         self.tokens += requests * (prompt_tokens + output_tokens)
         self.gaps += requests * (output_tokens - 1)
@@ -62,7 +74,10 @@ class FakeEngine:
         usage = running * (held_each + BLOCK / 2) / ((BLOCKS - 1) * BLOCK)
         label = '{engine="0",model_name="m"}'
         lines = [
-            f'vllm:cache_config_info{{engine="0",block_size="{BLOCK}",num_gpu_blocks="{BLOCKS}",kv_cache_memory_bytes="None"}} 1.0',
+            (
+                f'vllm:cache_config_info{{engine="0",block_size="{BLOCK}",num_gpu_blocks="{BLOCKS}",kv_cache_memory_bytes="None"}} '
+                "1.0"
+            ),
             f"vllm:num_requests_running{label} {running}",
             f"vllm:kv_cache_usage_perc{label} {usage}",
             f"vllm:prompt_tokens_total{label} {self.prompts}",
@@ -86,7 +101,14 @@ class FakeEngine:
 
 def test_loads_that_vary_give_the_pace_back() -> None:
     engine = FakeEngine()
-    for decodes, prompts, held in ((2, 0, 100), (40, 0, 120), (8, 100, 900), (20, 400, 300), (30, 50, 500), (4, 800, 80)):
+    for decodes, prompts, held in (
+        (2, 0, 100),
+        (40, 0, 120),
+        (8, 100, 900),
+        (20, 400, 300),
+        (30, 50, 500),
+        (4, 800, 80),
+    ):
         engine.stretch(decodes, prompts, held)
     found = fitted_step_times(engine.scrapes())
     assert found is not None
@@ -94,7 +116,9 @@ def test_loads_that_vary_give_the_pace_back() -> None:
     assert found.pace.prefill_token_s == pytest.approx(TRUE.prefill_token_s, rel=0.05)
     assert found.pace.decode_s == pytest.approx(TRUE.decode_s, rel=0.2)
     for other in (found.pace, *found.others):  # at a load between those seen, whatever was expected
-        assert other.step_ns(200, 16, 16 * 400) == pytest.approx(TRUE.step_ns(200, 16, 16 * 400), rel=0.1)
+        assert other.step_ns(200, 16, 16 * 400) == pytest.approx(
+            TRUE.step_ns(200, 16, 16 * 400), rel=0.1
+        )
 
 
 def test_an_engine_that_idles_is_timed_by_its_tokens() -> None:
@@ -102,7 +126,8 @@ def test_an_engine_that_idles_is_timed_by_its_tokens() -> None:
     engine.stretch(4, 100, 200, idle_ratio=0.7)
     (sample,) = [sample for sample in stretches_seen(engine.scrapes()) if sample.steps > 1]
     assert sample.duration_s == pytest.approx(
-        TRUE.base_s + 100 * TRUE.prefill_token_s + 4 * TRUE.decode_s + 800 * TRUE.kv_token_s, rel=0.02
+        TRUE.base_s + 100 * TRUE.prefill_token_s + 4 * TRUE.decode_s + 800 * TRUE.kv_token_s,
+        rel=0.02,
     )
     assert sample.kv_tokens == pytest.approx(800, rel=0.02)
 
@@ -128,7 +153,9 @@ def test_waits_of_preempted_requests_are_not_step_time() -> None:
     engine.scrape(10, 300)
     stalled = stretches_seen(engine.scrapes())
     assert stalled[0].duration_s == pytest.approx(honest[0].duration_s, rel=0.01)
-    assert stalled[0].prefill_tokens > honest[0].prefill_tokens == 0.0  # what was preempted was computed again
+    assert (
+        stalled[0].prefill_tokens > honest[0].prefill_tokens == 0.0
+    )  # what was preempted was computed again
 
 
 def test_one_load_leaves_other_loads_open() -> None:
@@ -148,7 +175,9 @@ def test_expected_proportions_are_the_cards_where_the_load_is_steady() -> None:
     engine = FakeEngine()
     for _ in range(4):
         engine.stretch(20, 50, 300)
-    card = LinearPace(TRUE.base_s / 9, TRUE.prefill_token_s / 9, TRUE.decode_s / 9, TRUE.kv_token_s / 9)
+    card = LinearPace(
+        TRUE.base_s / 9, TRUE.prefill_token_s / 9, TRUE.decode_s / 9, TRUE.kv_token_s / 9
+    )
     found = fitted_step_times(engine.scrapes(), card)
     assert found is not None
     assert found.pace.step_ns(0, 5, 1500) == pytest.approx(TRUE.step_ns(0, 5, 1500), rel=0.1)
@@ -170,7 +199,16 @@ def test_a_time_between_tokens_alone_gives_a_pace_that_says_so() -> None:
     assert with_card.pace.prefill_token_s == 1e-4
 
 
-@pytest.mark.parametrize("name", ["healthy-busy", "kv-preemption-thrash", "kv-admission-queueing", "slot-bound", "prefill-bound"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "healthy-busy",
+        "kv-preemption-thrash",
+        "kv-admission-queueing",
+        "slot-bound",
+        "prefill-bound",
+    ],
+)
 def test_real_engines_steps_are_met_on_the_mean(name: str) -> None:
     engine = observed_engine(bundle.read(BUNDLES / name)).scrapes
     assert engine is not None
@@ -179,12 +217,19 @@ def test_real_engines_steps_are_met_on_the_mean(name: str) -> None:
     seen = stretches_seen(engine)
     steps = sum(sample.steps for sample in seen)
     time_s = sum(sample.steps * sample.duration_s for sample in seen)
-    told_s = sum(s.steps * found.pace.step_ns(round(s.prefill_tokens), round(s.decodes), round(s.kv_tokens)) / 1e9 for s in seen)
+    told_s = sum(
+        s.steps
+        * found.pace.step_ns(round(s.prefill_tokens), round(s.decodes), round(s.kv_tokens))
+        / 1e9
+        for s in seen
+    )
     assert told_s / steps == pytest.approx(time_s / steps, rel=0.08)
 
 
 def test_steps_with_prompts_are_told_from_the_rest_at_one_steady_load() -> None:
-    """Seen at one load of 40 requests, what a prompt token costs is found in the histograms: between 0.2 and 0.4 ms on that machine."""
+    """Seen at one load of 40 requests, what a prompt token costs is found in the histograms:
+    between 0.2 and 0.4 ms on that machine.
+    """
     engine = observed_engine(bundle.read(BUNDLES / "healthy-busy")).scrapes
     assert engine is not None
     found = fitted_step_times(engine)

@@ -1,5 +1,6 @@
-"""Steps that are all full of prompt tell how long such a step takes, and not what one of another size would: that is said, and no line
-through the noise of counting is taken for it."""
+"""Steps that are all full of prompt tell how long such a step takes, and not what one of another
+size would: that is said, and no line through the noise of counting is taken for it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
 
 BUDGET, LARGER = 256, 1024
-SETTINGS = Settings(kv_blocks=4001, groups=(KvGroup(16),), max_model_len=4096, max_num_seqs=64, max_num_batched_tokens=BUDGET)
+SETTINGS = Settings(
+    kv_blocks=4001,
+    groups=(KvGroup(16),),
+    max_model_len=4096,
+    max_num_seqs=64,
+    max_num_batched_tokens=BUDGET,
+)
 LONG_PROMPTS = Load((1500, 2500), (8, 16), clients=16)
 TRUTHS = {
     "nothing but tokens": LinearPace(0.002, 5e-4, 5e-4, 5e-8),
@@ -63,18 +70,24 @@ def test_the_noise_of_counting_is_no_variation() -> None:
     assert scrapes is not None
     samples = stretches_seen(scrapes, budget_tokens=BUDGET)
     assert pstdev(sample.prefill_tokens for sample in samples) < 1e-6
-    assert mean_load(samples).prefill_tokens == pytest.approx(truth.prefill_tokens / truth.steps, rel=0.05)
+    assert mean_load(samples).prefill_tokens == pytest.approx(
+        truth.prefill_tokens / truth.steps, rel=0.05
+    )
 
 
 def test_prompts_that_really_vary_are_left_as_they_are_seen() -> None:
-    """Prompts that come now and then: a stretch has several times as many as another, and what they cost is known by that."""
+    """Prompts that come now and then: a stretch has several times as many as another, and what they
+    cost is known by that.
+    """
     recording, _ = _watched("half and half", Load((1500, 2500), (100, 200), rate=0.12))
     scrapes = observed_engine(recording).scrapes
     assert scrapes is not None
     loads = [sample.prefill_tokens for sample in stretches_seen(scrapes, budget_tokens=BUDGET)]
     assert max(loads) > 2 * min(loads)
     found = _found(recording)
-    assert found.pace.prefill_token_s == pytest.approx(TRUTHS["half and half"].prefill_token_s, rel=0.25)
+    assert found.pace.prefill_token_s == pytest.approx(
+        TRUTHS["half and half"].prefill_token_s, rel=0.25
+    )
     assert "this load does not tell" not in found.note
 
 
@@ -84,7 +97,9 @@ def _log(pace: LinearPace, prompts: list[int]) -> LogDigest:
     for number, tokens in enumerate(prompts):
         decodes = number // 7 % 3
         at += pace.step_ns(tokens, decodes, 2000) / 1e9
-        steps.append(LoggedStep(at, 1 if tokens else 0, tokens, decodes, decodes, 0.0, 0.1, "0", number))
+        steps.append(
+            LoggedStep(at, 1 if tokens else 0, tokens, decodes, decodes, 0.0, 0.1, "0", number)
+        )
     return LogDigest("a log", steps={"0": tuple(steps)})
 
 
@@ -99,7 +114,9 @@ def test_lines_of_full_steps_leave_larger_ones_open(name: str) -> None:
 
 def test_lines_of_steps_of_all_sizes_tell() -> None:
     true = TRUTHS["half and half"]
-    found = pace_of_log(_log(true, [index // 10 % 5 * 64 for index in range(400)]), "0", SETTINGS, None)
+    found = pace_of_log(
+        _log(true, [index // 10 % 5 * 64 for index in range(400)]), "0", SETTINGS, None
+    )
     assert found is not None
     assert found.others == ()
     assert found.pace.prefill_token_s == pytest.approx(true.prefill_token_s, rel=0.1)

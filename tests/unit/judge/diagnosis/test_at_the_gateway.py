@@ -19,7 +19,10 @@ def window(*, gateway: bool = True) -> Window:
 
 def test_the_command_is_exact() -> None:
     cap, slots = live_steps((CAP, SLOTS), window(), "deploy/vllm -n inference (prod)")
-    told = "barostat mitigate deploy/vllm -n inference --lever edge-output-cap=512 --gateway-token-file FILE"
+    told = (
+        "barostat mitigate deploy/vllm -n inference --lever edge-output-cap=512 "
+        "--gateway-token-file FILE"
+    )
     assert cap.because == f"95 % have at most 500. Live, at the gateway before it: {told}"
     assert slots == SLOTS
 

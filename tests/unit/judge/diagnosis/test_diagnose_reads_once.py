@@ -22,7 +22,11 @@ BUNDLES = Path(__file__).parents[3] / "data" / "bundles"
     ],
 )
 def test_every_scrape_is_read_once(
-    form: str, cause: str, trials: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    form: str,
+    cause: str,
+    trials: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     read: list[int] = []
 

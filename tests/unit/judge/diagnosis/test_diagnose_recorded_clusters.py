@@ -1,4 +1,6 @@
-"""Bundles that kubectl gave of a real cluster (tests/cluster/test_causes_on_cluster.py made them) keep their names and their remedies."""
+"""Bundles that kubectl gave of a real cluster (tests/cluster/test_causes_on_cluster.py made them)
+keep their names and their remedies.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from barostat.judge.diagnosis.diagnose import diagnose
 BUNDLES = Path(__file__).resolve().parents[3] / "data" / "clusters"
 EXPECTED = {
     "bad-config-argument": ("bad-config", "argument", "remove-argument", "--swap-space 4"),
-    "bad-config-service-links": ("bad-config", "argument", "fix-argument", "enableServiceLinks: false"),
+    "bad-config-service-links": (
+        "bad-config",
+        "argument",
+        "fix-argument",
+        "enableServiceLinks: false",
+    ),
     "bad-config-shm": ("bad-config", "shm", "shm-size", "mountPath: /dev/shm"),
     "host-oom-cgroup": ("host-oom", "cgroup", "host-memory-limit", "limits: {memory: 2Gi}"),
     "scaling-lag-pending": ("scaling-lag", "pending", "wait-for-capacity", "GPU"),

@@ -62,7 +62,10 @@ def test_growth_that_scatters_as_much_as_it_grows_is_silent() -> None:
 
 
 def test_a_leap_to_nearly_all_that_fit_is_forecast_where_arrivals_bear_it_out() -> None:
-    climb: dict[str, Sequence[float]] = {"kv_usage_ratio": [0.45, 0.45, 0.44, 0.62, 0.80], "running_requests": [11, 12, 11, 16, 21]}
+    climb: dict[str, Sequence[float]] = {
+        "kv_usage_ratio": [0.45, 0.45, 0.44, 0.62, 0.80],
+        "running_requests": [11, 12, 11, 16, 21],
+    }
     found = forecast(window(**climb, arrivals_per_s=[1.1, 1.2, 1.1, 2.0, 2.4], **SHAPE))
     assert found.exhaustion_in_s is not None
     assert found.exhaustion_in_s <= 5
@@ -126,7 +129,11 @@ def test_growth_from_far_below_is_not_trusted_yet() -> None:
 
 def test_a_queue_with_rising_usage_is_forecast_by_the_rise() -> None:
     found = forecast(
-        window(kv_usage_ratio=[0.70, 0.80, 0.90], running_requests=[20, 20, 20], capacity_waiting_requests=[0, 1, 3]),
+        window(
+            kv_usage_ratio=[0.70, 0.80, 0.90],
+            running_requests=[20, 20, 20],
+            capacity_waiting_requests=[0, 1, 3],
+        ),
     )
     assert found.exhaustion_in_s is not None
     assert 4 <= found.exhaustion_in_s <= 6
@@ -137,19 +144,36 @@ def test_one_odd_scrape_neither_makes_nor_hides_a_trend() -> None:
     rising = [0.10, 0.15, 0.22, 0.01, 0.42, 0.55, 0.68]
     found = forecast(
         window(
-            kv_usage_ratio=rising, running_requests=[10, 11, 13, 0, 15, 17, 18], arrivals_per_s=[1.0, 1.1, 1.3, 1.4, 1.5, 1.7, 1.8], **SHAPE
+            kv_usage_ratio=rising,
+            running_requests=[10, 11, 13, 0, 15, 17, 18],
+            arrivals_per_s=[1.0, 1.1, 1.3, 1.4, 1.5, 1.7, 1.8],
+            **SHAPE,
         )
     )
     assert found.exhaustion_in_s is not None
     steady = [0.6, 0.6, 0.6, 0.0, 0.6, 0.6, 0.6]
-    found = forecast(window(kv_usage_ratio=steady, running_requests=[15, 15, 15, 0, 15, 15, 15], arrivals_per_s=[1.5] * 7, **SHAPE))
+    found = forecast(
+        window(
+            kv_usage_ratio=steady,
+            running_requests=[15, 15, 15, 0, 15, 15, 15],
+            arrivals_per_s=[1.5] * 7,
+            **SHAPE,
+        )
+    )
     assert found.exhaustion_in_s is None
 
 
 def test_steady_falling_and_noisy_usage_are_silent() -> None:
     for usage in ([0.9, 0.9, 0.9, 0.9], [0.9, 0.8, 0.7, 0.6], [0.6, 0.9, 0.5, 0.92, 0.55, 0.9]):
         running = [10.0 + i for i in range(len(usage))]
-        found = forecast(window(kv_usage_ratio=usage, running_requests=running, arrivals_per_s=[1.0] * len(usage), **SHAPE))
+        found = forecast(
+            window(
+                kv_usage_ratio=usage,
+                running_requests=running,
+                arrivals_per_s=[1.0] * len(usage),
+                **SHAPE,
+            )
+        )
         assert found.exhaustion_in_s is None
 
 
@@ -160,7 +184,10 @@ def test_full_is_not_a_forecast() -> None:
 
 
 def test_two_points_or_unknown_lengths_give_none() -> None:
-    assert forecast(window(kv_usage_ratio=[0.3, 0.6], running_requests=[5, 10])).exhaustion_in_s is None
+    assert (
+        forecast(window(kv_usage_ratio=[0.3, 0.6], running_requests=[5, 10])).exhaustion_in_s
+        is None
+    )
     assert forecast(window(kv_usage_ratio=[0.6])).exhaustion_in_s is None
     found = forecast(window(kv_usage_ratio=[0.3, 0.4, 0.5, 0.6], running_requests=[5, 8, 12, 16]))
     assert found.exhaustion_in_s is None
@@ -168,4 +195,9 @@ def test_two_points_or_unknown_lengths_give_none() -> None:
 
 
 def test_low_usage_is_noise() -> None:
-    assert forecast(window(kv_usage_ratio=[0.01, 0.05, 0.1], running_requests=[1, 2, 3])).exhaustion_in_s is None
+    assert (
+        forecast(
+            window(kv_usage_ratio=[0.01, 0.05, 0.1], running_requests=[1, 2, 3])
+        ).exhaustion_in_s
+        is None
+    )

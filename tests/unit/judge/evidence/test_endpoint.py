@@ -9,12 +9,19 @@ import pytest
 from barostat.judge.evidence.endpoint import endpoints, serves
 
 
-def pod(args: list[str] | None = None, annotations: dict[str, str] | None = None, **container: Any) -> dict[str, Any]:
+def pod(
+    args: list[str] | None = None, annotations: dict[str, str] | None = None, **container: Any
+) -> dict[str, Any]:
     made = {"name": "engine", "image": "vllm/vllm-openai:v0.32.0", **container}
     made |= {"args": args} if args is not None else {}
     return {
         "metadata": {"name": "p", "annotations": annotations or {}},
-        "spec": {"containers": [{"name": "proxy", "image": "envoy", "ports": [{"containerPort": 9901}]}, made]},
+        "spec": {
+            "containers": [
+                {"name": "proxy", "image": "envoy", "ports": [{"containerPort": 9901}]},
+                made,
+            ]
+        },
     }
 
 
@@ -25,14 +32,31 @@ def pod(args: list[str] | None = None, annotations: dict[str, str] | None = None
         (pod(["m/x", "--port=$(PORT)"], env=[{"name": "PORT", "value": "9000"}]), 9000, "http"),
         (pod(["m/x"]), 8000, "http"),
         (pod(["m/x"], readinessProbe={"httpGet": {"port": 8080, "path": "/health"}}), 8000, "http"),
-        (pod(command=["./start.sh"], readinessProbe={"httpGet": {"port": 8080, "path": "/health"}}), 8080, "http"),
         (
-            pod(command=["./start.sh"], ports=[{"name": "api", "containerPort": 7000}], readinessProbe={"httpGet": {"port": "api"}}),
+            pod(
+                command=["./start.sh"],
+                readinessProbe={"httpGet": {"port": 8080, "path": "/health"}},
+            ),
+            8080,
+            "http",
+        ),
+        (
+            pod(
+                command=["./start.sh"],
+                ports=[{"name": "api", "containerPort": 7000}],
+                readinessProbe={"httpGet": {"port": "api"}},
+            ),
             7000,
             "http",
         ),
         (
-            pod(command=["./start.sh"], ports=[{"name": "ray", "containerPort": 6379}, {"name": "http", "containerPort": 7000}]),
+            pod(
+                command=["./start.sh"],
+                ports=[
+                    {"name": "ray", "containerPort": 6379},
+                    {"name": "http", "containerPort": 7000},
+                ],
+            ),
             7000,
             "http",
         ),
@@ -49,7 +73,9 @@ def test_the_likeliest_place_comes_first(given: dict[str, Any], port: int, schem
 
 
 def test_other_places_are_kept_for_a_second_try() -> None:
-    found = endpoints(pod(["m/x"], readinessProbe={"httpGet": {"port": 8080}}, ports=[{"containerPort": 9000}]))
+    found = endpoints(
+        pod(["m/x"], readinessProbe={"httpGet": {"port": 8080}}, ports=[{"containerPort": 9000}])
+    )
     assert [endpoint.port for endpoint in found] == [8000, 8080, 9000]
 
 
@@ -59,10 +85,20 @@ def test_other_places_are_kept_for_a_second_try() -> None:
         (["vllm serve m/x --tensor-parallel-size 8"], True),
         (["ray start --head --port=6379 && vllm serve m/x"], True),
         (["ray start --block --address=$(LWS_LEADER_ADDRESS):6379"], False),
-        (["bash /vllm-workspace/examples/online_serving/multi-node-serving.sh worker --ray_address=$(LWS_LEADER_ADDRESS)"], False),
+        (
+            [
+                (
+                    "bash /vllm-workspace/examples/online_serving/multi-node-serving.sh worker "
+                    "--ray_address=$(LWS_LEADER_ADDRESS)"
+                )
+            ],
+            False,
+        ),
         (["bash multi-node-serving.sh leader --ray_cluster_size=2; vllm serve m/x"], True),
         (["vllm serve m/x --headless --node-rank 1"], False),
     ],
 )
-def test_only_the_head_of_an_engine_of_several_pods_serves(words: list[str], has_a_server: bool) -> None:
+def test_only_the_head_of_an_engine_of_several_pods_serves(
+    words: list[str], has_a_server: bool
+) -> None:
     assert serves(pod(command=["sh", "-c", *words])) is has_a_server

@@ -1,4 +1,6 @@
-"""The step model held against what an engine did: from scrapes to the signal, the symptom and the cause."""
+"""The step model held against what an engine did: from scrapes to the signal, the symptom and the
+cause.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,29 @@ from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecordi
 from barostat.symptoms.slower_than_card import judge
 
 AT = 1_795_253_041.0
-ARGS = ("vllm", "serve", "Qwen/Qwen3-32B", "--tensor-parallel-size", "2", "--max-model-len", "16384")
+ARGS = (
+    "vllm",
+    "serve",
+    "Qwen/Qwen3-32B",
+    "--tensor-parallel-size",
+    "2",
+    "--max-model-len",
+    "16384",
+)
 EIGHT = ("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "131072")
 
 
 def scrapes(
-    prompts_per_s: float, generated_per_s: float, running: int, waiting: int = 0, usage: float = 0.04, batch: float | None = None
+    prompts_per_s: float,
+    generated_per_s: float,
+    running: int,
+    waiting: int = 0,
+    usage: float = 0.04,
+    batch: float | None = None,
 ) -> tuple[Scrape, ...]:
-    """Six scrapes, 15 s apart, of an engine at constant rates. `batch`: sequences of a step, where the engine counts its steps."""
+    """Six scrapes, 15 s apart, of an engine at constant rates. `batch`: sequences of a step, where
+    the engine counts its steps.
+    """
     made = []
     for place in range(6):
         passed_s = 15.0 * place
@@ -30,15 +47,24 @@ def scrapes(
             f'vllm:num_requests_waiting{{engine="0",model_name="m"}} {waiting}',
             f'vllm:kv_cache_usage_perc{{engine="0",model_name="m"}} {usage}',
             f'vllm:prompt_tokens_total{{engine="0",model_name="m"}} {prompts_per_s * passed_s:.0f}',
-            f'vllm:generation_tokens_total{{engine="0",model_name="m"}} {generated_per_s * passed_s:.0f}',
+            (
+                f'vllm:generation_tokens_total{{engine="0",model_name="m"}} '
+                f"{generated_per_s * passed_s:.0f}"
+            ),
             'vllm:num_preemptions_total{engine="0",model_name="m"} 0',
         )
         if batch is not None:
             steps = generated_per_s / batch * passed_s
             lines += (
-                f'vllm:iteration_tokens_total_bucket{{engine="0",model_name="m",le="+Inf"}} {steps:.0f}',
+                (
+                    f'vllm:iteration_tokens_total_bucket{{engine="0",model_name="m",le="+Inf"}} '
+                    f"{steps:.0f}"
+                ),
                 f'vllm:iteration_tokens_total_count{{engine="0",model_name="m"}} {steps:.0f}',
-                f'vllm:iteration_tokens_total_sum{{engine="0",model_name="m"}} {generated_per_s * passed_s:.0f}',
+                (
+                    f'vllm:iteration_tokens_total_sum{{engine="0",model_name="m"}} '
+                    f"{generated_per_s * passed_s:.0f}"
+                ),
             )
         made.append(Scrape(AT - 75 + passed_s, "\n".join(lines) + "\n", "x"))
     return tuple(made)
@@ -55,14 +81,20 @@ def recording(
 ) -> Recording:
     prompts, generated, running, waiting = rates
     texts = scrapes(prompts, generated, int(running), int(waiting), usage, batch)
-    return Recording("test", AT, (ReplicaRecording("a", args=args, gpu=gpu, version=version, scrapes=texts, **more),))
+    return Recording(
+        "test",
+        AT,
+        (ReplicaRecording("a", args=args, gpu=gpu, version=version, scrapes=texts, **more),),
+    )
 
 
 def report(*rates: float, **more: Any) -> ReplicaReport:
     return diagnose(recording("H100", "0.19.0", *rates, **more)).replicas[0]
 
 
-def expected(*rates: float, gpu: str | None = "H100", version: str | None = "0.19.0", **more: Any) -> float | None:
+def expected(
+    *rates: float, gpu: str | None = "H100", version: str | None = "0.19.0", **more: Any
+) -> float | None:
     recorded = recording(gpu, version, *rates, **more)
     found, _ = windows(recorded, recorded.replicas[0])
     seen = next(iter(found.values())).fresh("expected_work_ratio")
@@ -70,12 +102,17 @@ def expected(*rates: float, gpu: str | None = "H100", version: str | None = "0.1
 
 
 def test_an_engine_that_does_what_its_card_can_needs_all_of_its_time() -> None:
-    # Measured elsewhere: 16 clients of this model on two H100 have a token every 17 ms, at 1,024 prompt tokens for as many answered.
+    # Measured elsewhere: 16 clients of this model on two H100 have a token every 17 ms, at 1,024
+    # prompt tokens for as many answered.
     assert expected(900, 900, 16, 0) == pytest.approx(1.0, abs=0.35)
 
 
 def test_work_grows_with_each_rate() -> None:
-    idle, prompts, tokens = expected(100, 100, 8, 0), expected(2000, 100, 8, 0), expected(100, 300, 8, 0)
+    idle, prompts, tokens = (
+        expected(100, 100, 8, 0),
+        expected(2000, 100, 8, 0),
+        expected(100, 300, 8, 0),
+    )
     assert idle is not None
     assert prompts is not None
     assert tokens is not None
@@ -84,7 +121,13 @@ def test_work_grows_with_each_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpu", "version"), [(None, "0.19.0"), ("H100", None), ("an abacus", "0.19.0"), ("NVIDIA H100 80GB HBM3 MIG 2", "0.19.0")]
+    ("gpu", "version"),
+    [
+        (None, "0.19.0"),
+        ("H100", None),
+        ("an abacus", "0.19.0"),
+        ("NVIDIA H100 80GB HBM3 MIG 2", "0.19.0"),
+    ],
 )
 def test_nothing_is_expected_of_what_is_not_known(gpu: str | None, version: str | None) -> None:
     assert expected(400, 20, 8, 0, gpu=gpu, version=version) is None
@@ -101,7 +144,10 @@ def test_prompts_that_wait_for_steps_full_of_prompts_still_are() -> None:
 
 
 def test_the_symptom_says_how_many_times_too_slow_and_a_right_engine_has_none() -> None:
-    slow, right = recording("H100", "0.19.0", 400, 20, 8, 40), recording("H100", "0.19.0", 900, 900, 16, 0)
+    slow, right = (
+        recording("H100", "0.19.0", 400, 20, 8, 40),
+        recording("H100", "0.19.0", 900, 900, 16, 0),
+    )
     of = [next(iter(windows(one, one.replicas[0])[0].values())) for one in (slow, right)]
     verdicts = [judge(window) for window in of]
     assert isinstance(verdicts[0], Present)
@@ -110,7 +156,8 @@ def test_the_symptom_says_how_many_times_too_slow_and_a_right_engine_has_none() 
 
 
 def test_tokens_of_long_prompts_attend_to_all_before_them() -> None:
-    # One prompt of 100,000 tokens after the other: a H100 takes some 12 s for each, four fifths of it for attention.
+    # One prompt of 100,000 tokens after the other: a H100 takes some 12 s for each, four fifths of
+    # it for attention.
     long = expected(8000, 0.1, 1, 0, usage=0.12, args=EIGHT)
     assert long is not None
     assert long == pytest.approx(1.0, abs=0.4)
@@ -123,7 +170,9 @@ def test_nothing_is_expected_where_the_work_is_not_counted() -> None:
 
 
 def test_a_stage_of_a_pipeline_has_a_part_of_what_runs() -> None:
-    """Half of what runs in each step is no prompt that is not counted yet, where there are two stages."""
+    """Half of what runs in each step is no prompt that is not counted yet, where there are two
+    stages.
+    """
     assert expected(0, 30, 8, 0, batch=4) is None
     assert expected(0, 30, 8, 0, batch=4, args=(*ARGS, "--pipeline-parallel-size", "2")) is not None
 
@@ -131,7 +180,10 @@ def test_a_stage_of_a_pipeline_has_a_part_of_what_runs() -> None:
 def test_an_old_engine_may_need_more_of_its_host() -> None:
     wide, plain = (
         next(iter(windows(one, one.replicas[0])[0].values())).fresh("expected_work_error_ratio")
-        for one in (recording("H100", "0.6.4", 400, 20, 8, 0), recording("H100", "0.19.0", 400, 20, 8, 0))
+        for one in (
+            recording("H100", "0.6.4", 400, 20, 8, 0),
+            recording("H100", "0.19.0", 400, 20, 8, 0),
+        )
     )
     assert wide is not None
     assert plain is not None
@@ -148,7 +200,11 @@ def test_an_engine_that_crawls_without_a_queue_is_not_called_healthy() -> None:
 
 def test_a_setting_that_explains_it_is_named_with_what_to_set_instead() -> None:
     found = report(100, 30, 8, 40, env={"CUDA_LAUNCH_BLOCKING": "1"})
-    assert (found.diagnosis.cause, found.diagnosis.variant, found.diagnosis.severity) == ("bad-config", "slow", "warning")
+    assert (found.diagnosis.cause, found.diagnosis.variant, found.diagnosis.severity) == (
+        "bad-config",
+        "slow",
+        "warning",
+    )
     assert "CUDA_LAUNCH_BLOCKING: the host waits for every kernel" in found.diagnosis.summary
     assert found.next[0].change.startswith("start it without CUDA_LAUNCH_BLOCKING")
 
@@ -162,7 +218,9 @@ def test_a_setting_that_explains_a_part_of_it_is_told_and_not_blamed() -> None:
 
 
 def test_a_setting_is_no_fault_where_steps_are_as_fast_as_they_should_be() -> None:
-    assert report(900, 900, 16, 0, args=(*ARGS, "--enforce-eager")).diagnosis.cause == "healthy-busy"
+    assert (
+        report(900, 900, 16, 0, args=(*ARGS, "--enforce-eager")).diagnosis.cause == "healthy-busy"
+    )
 
 
 def test_a_card_that_waits_is_not_called_saturated() -> None:

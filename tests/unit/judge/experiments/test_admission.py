@@ -1,4 +1,6 @@
-"""Several engines behind a gate: nothing is lost, the forecast keeps preemptions down, and the same run gives the same result."""
+"""Several engines behind a gate: nothing is lost, the forecast keeps preemptions down, and the same
+run gives the same result.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def traffic(per_s: float, count: int = 1500) -> Traffic:
     at, made = 0.0, []
     for number in range(count):
         at += dice.expovariate(per_s)
-        made.append(Row(str(number), at, dice.randint(50, 350), min(600, 1 + int(dice.expovariate(1 / 120)))))
+        made.append(
+            Row(
+                str(number), at, dice.randint(50, 350), min(600, 1 + int(dice.expovariate(1 / 120)))
+            )
+        )
     return Traffic(made, 600)
 
 
@@ -88,13 +94,21 @@ def test_the_verdict_is_of_the_preempted() -> None:
     calm = run_gated(FLEET, RULES, traffic(25.0, 500), SLO)
     assert isinstance(few.harm, Unknown)
     assert isinstance(calm.harm, Absent)
-    outcome = GatedRun(FLEET, Rules(queue_deadline_s=60.0, max_running=256), traffic(120.0, 1000), "concurrency").run()
+    outcome = GatedRun(
+        FLEET, Rules(queue_deadline_s=60.0, max_running=256), traffic(120.0, 1000), "concurrency"
+    ).run()
     assert isinstance(summed_up(outcome, RULES, SLO, "concurrency").harm, Present)
 
 
 def test_shared_prefixes_are_sent_where_they_are() -> None:
     dice = random.Random(5)
-    settings = Settings(kv_blocks=1201, max_model_len=4096, max_num_seqs=256, max_num_batched_tokens=2048, prefix_caching=True)
+    settings = Settings(
+        kv_blocks=1201,
+        max_model_len=4096,
+        max_num_seqs=256,
+        max_num_batched_tokens=2048,
+        prefix_caching=True,
+    )
     made = []
     for number in range(400):
         group = dice.randrange(8)
@@ -102,7 +116,9 @@ def test_shared_prefixes_are_sent_where_they_are() -> None:
         made.append(Row(str(number), number * 0.02, 61 * 16, 40, hash_ids=ids, id_tokens=16))
     run = GatedRun(Fleet(2, settings, FLEET.pace), RULES, Traffic(made, 60), "forecast")
     outcome = run.run()
-    cached = sum(life.cached_tokens for life in outcome.lives.values()) / sum(life.input_tokens for life in outcome.lives.values())
+    cached = sum(life.cached_tokens for life in outcome.lives.values()) / sum(
+        life.input_tokens for life in outcome.lives.values()
+    )
     assert len(outcome.lives) == 400
     assert cached > 0.8
 
@@ -112,12 +128,21 @@ def test_a_tenant_that_floods_takes_nothing_from_the_others() -> None:
     named = {name: TenantRule(name, 1 / 3) for name in "abc"}
     rules = Rules(ttft_s=2.0, queue_deadline_s=1.6, tenants=named, tenants_closed=True)
     calm = {"b": traffic(9.0, 300).rows, "c": traffic(9.0, 300).rows}
-    rows = [row._replace(request_id=f"{name}{row.request_id}") for name, part in calm.items() for row in part]
+    rows = [
+        row._replace(request_id=f"{name}{row.request_id}")
+        for name, part in calm.items()
+        for row in part
+    ]
     rows += [row._replace(request_id=f"a{row.request_id}") for row in traffic(90.0, 3000).rows]
-    outcome = GatedRun(FLEET, rules, Traffic(rows, 600, {row.request_id: row.request_id[0] for row in rows})).run()
+    outcome = GatedRun(
+        FLEET, rules, Traffic(rows, 600, {row.request_id: row.request_id[0] for row in rows})
+    ).run()
     good = dict.fromkeys("abc", 0)
     for name, life in outcome.lives.items():
-        good[name[0]] += life.first_token_ns is not None and life.first_token_ns / 1e9 - outcome.arrived_s[name] <= 2.0
+        good[name[0]] += (
+            life.first_token_ns is not None
+            and life.first_token_ns / 1e9 - outcome.arrived_s[name] <= 2.0
+        )
     assert good["b"] >= 0.95 * 300  # what it has alone: all of them
     assert good["c"] >= 0.95 * 300
     assert any(one.reason == "tenant-over-share" for one in outcome.refused)

@@ -23,7 +23,9 @@ from barostat.twin.settings import KvGroup, Settings, for_version
 from barostat.twin.summary import Slo
 from barostat.twin.workload.made import parse_spec
 
-NOW = for_version(Settings(kv_blocks=601, groups=(KvGroup(16),), max_model_len=4096, max_num_seqs=64), "0.32.0")
+NOW = for_version(
+    Settings(kv_blocks=601, groups=(KvGroup(16),), max_model_len=4096, max_num_seqs=64), "0.32.0"
+)
 PACE = LinearPace(0.02, 2e-5, 1e-4, 2e-8)
 LOAD = Made(parse_spec("poisson:rate=6,minutes=0.5,input=400,output=200"))
 
@@ -31,8 +33,16 @@ LOAD = Made(parse_spec("poisson:rate=6,minutes=0.5,input=400,output=200"))
 def _sized() -> Sizing:
     model = find_model("Qwen/Qwen3-8B")
     assert model is not None
-    config = EngineConfig({"gpu_memory_utilization": ConfigValue(0.9, "flag", "--gpu-memory-utilization=0.9")})
-    return Sizing(config, parse_version("0.32.0"), read_architecture(model.config), model.name, "H100-SXM5-80GB")
+    config = EngineConfig(
+        {"gpu_memory_utilization": ConfigValue(0.9, "flag", "--gpu-memory-utilization=0.9")}
+    )
+    return Sizing(
+        config,
+        parse_version("0.32.0"),
+        read_architecture(model.config),
+        model.name,
+        "H100-SXM5-80GB",
+    )
 
 
 def _tried(words: str, today: Today | None = None) -> Candidate:
@@ -61,7 +71,9 @@ def test_the_pool_follows_from_memory_precision_and_cards_as_sizing_has_it() -> 
     assert less.settings.kv_blocks < NOW.kv_blocks < more.settings.kv_blocks
     # 80 GiB: 0.05 of it over a pool of some 54 GiB
     assert more.settings.usable_blocks / NOW.usable_blocks == pytest.approx(1.07, abs=0.02)
-    assert _tried("kv-cache-dtype=fp8").settings.usable_blocks == pytest.approx(2 * NOW.usable_blocks, rel=0.02)
+    assert _tried("kv-cache-dtype=fp8").settings.usable_blocks == pytest.approx(
+        2 * NOW.usable_blocks, rel=0.02
+    )
     twice = _tried("tensor-parallel-size=2")
     assert twice.settings.usable_blocks > 2 * NOW.usable_blocks
     assert twice.trial(0, PACE).pace.step_ns(512, 8, 4096) < PACE.step_ns(512, 8, 4096)
@@ -76,7 +88,16 @@ def test_what_sizing_lacks_is_said_and_where_the_engine_would_not_start() -> Non
 
 @pytest.mark.parametrize(
     "words",
-    ["watermark=2", "watermark=much", "replicas=0", "load=0", "max-num-seqs=off", "api-server-count=2", "edge-input-cap=1.5", "load=nan"],
+    [
+        "watermark=2",
+        "watermark=much",
+        "replicas=0",
+        "load=0",
+        "max-num-seqs=off",
+        "api-server-count=2",
+        "edge-input-cap=1.5",
+        "load=nan",
+    ],
 )
 def test_what_cannot_be_is_refused_with_the_words(words: str) -> None:
     with pytest.raises(InputError, match=f"--set {words}"):
@@ -95,9 +116,14 @@ def test_replicas_share_the_load_and_yield_together() -> None:
     assert found.engines == pytest.approx(4 / 3)
     assert "4 replicas in place of 3" in found.told[0]
     assert len(times_as_much(LOAD, 2.0).rows(0)) == len(LOAD.rows(0))
-    assert times_as_much(LOAD, 2.0).rows(0)[-1].arrival_s == pytest.approx(LOAD.rows(0)[-1].arrival_s / 2)
+    assert times_as_much(LOAD, 2.0).rows(0)[-1].arrival_s == pytest.approx(
+        LOAD.rows(0)[-1].arrival_s / 2
+    )
     closed = Made(parse_spec("closed:clients=4,requests=40"))
-    assert len({row.request_id for row in times_as_much(closed, 0.5).rows(0) if row.after_id is None}) == 2
+    assert (
+        len({row.request_id for row in times_as_much(closed, 0.5).rows(0) if row.after_id is None})
+        == 2
+    )
 
 
 def test_caps_budgets_and_tiers_change_what_is_seen() -> None:
@@ -131,16 +157,40 @@ def test_every_lever_is_of_the_twin_or_named_here_as_one_that_is_not() -> None:
 
 def test_what_a_lever_of_the_twin_proposes_is_taken_in_its_own_words() -> None:
     roomy = for_version(
-        Settings(kv_blocks=9001, groups=(KvGroup(16),), max_model_len=8192, max_num_seqs=4096, max_num_batched_tokens=16_384)
+        Settings(
+            kv_blocks=9001,
+            groups=(KvGroup(16),),
+            max_model_len=8192,
+            max_num_seqs=4096,
+            max_num_batched_tokens=16_384,
+        )
     )
     told: dict[str, set[str]] = {}
     for _, answer in answers("0.33.0"):
-        if isinstance(answer, Proposal) and answer.lever in OF_THE_TWIN and not answer.change.endswith(" auto"):
+        if (
+            isinstance(answer, Proposal)
+            and answer.lever in OF_THE_TWIN
+            and not answer.change.endswith(" auto")
+        ):
             told.setdefault(answer.lever, set()).add(answer.change)
-    assert set(told) >= OF_THE_TWIN - {"chunked-prefill-on", "edge-input-cap", "graph-capture-less", "max-model-len"}
-    refused = [why for changes in told.values() for change in changes if (why := _refusal(change, Today(roomy, _sized())))]
+    assert set(told) >= OF_THE_TWIN - {
+        "chunked-prefill-on",
+        "edge-input-cap",
+        "graph-capture-less",
+        "max-model-len",
+    }
+    refused = [
+        why
+        for changes in told.values()
+        for change in changes
+        if (why := _refusal(change, Today(roomy, _sized())))
+    ]
     # the words are taken; such an engine may still be one that does not start
-    assert not [why for why in refused if not re.search(r"would not start|refuses|must be|must not|does not fit", why)]
+    assert not [
+        why
+        for why in refused
+        if not re.search(r"would not start|refuses|must be|must not|does not fit", why)
+    ]
 
 
 def _refusal(change: str, today: Today) -> str:

@@ -23,7 +23,10 @@ from barostat.judge.experiments.lever_words import Asked, asked_in, set_words
         ("maxReplicas: 3", "replicas=3"),
         ("kubectl scale deployment/vllm -n chat --replicas=<one more than now>", "replicas=+1"),
         ("one more engine like the one at replica-0", "replicas=+1"),
-        ("--gpu-memory-utilization 0.95 --max-model-len 4096", "gpu-memory-utilization=0.95,max-model-len=4096"),
+        (
+            "--gpu-memory-utilization 0.95 --max-model-len 4096",
+            "gpu-memory-utilization=0.95,max-model-len=4096",
+        ),
         ("max-num-queued-reqs=off", "max-num-queued-reqs=off"),
         ("tp=2", "tensor-parallel-size=2"),
     ],
@@ -38,7 +41,15 @@ def test_left_out_is_no_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["", "watermark", "=3", 'resources: {limits: {cpu: "4"}}', "kubectl rollout undo deployment/vllm", "wait"]
+    "words",
+    [
+        "",
+        "watermark",
+        "=3",
+        'resources: {limits: {cpu: "4"}}',
+        "kubectl rollout undo deployment/vllm",
+        "wait",
+    ],
 )
 def test_what_names_no_setting_is_told(words: str) -> None:
     with pytest.raises(InputError, match="--set"):

@@ -1,4 +1,6 @@
-"""The search finds what is there to be found, leaves alone what is not, and proves it on requests that it has not seen."""
+"""The search finds what is there to be found, leaves alone what is not, and proves it on requests
+that it has not seen.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from barostat.core.errors import InputError
 from barostat.core.version import parse_version
 from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.trials import Made, Trial, run_trial
-from barostat.judge.experiments.tuning import Results, broad, front, holds, objective, proof_version, search, search_version
+from barostat.judge.experiments.tuning import (
+    Results,
+    broad,
+    front,
+    holds,
+    objective,
+    proof_version,
+    search,
+    search_version,
+)
 from barostat.judge.experiments.tuning_proof import binds, most_runs, prove
 from barostat.judge.experiments.tuning_space import ALWAYS, Lever, Space, flags_of, space_of, usual
 from barostat.twin.linear_pace import LinearPace
@@ -23,11 +34,15 @@ from barostat.twin.workload.made import parse_spec
 PACE = LinearPace(0.01, 2e-5, 1e-4, 1e-8)
 LOAD = Made(parse_spec("poisson:rate=6,minutes=0.4,input=200,output=80"))
 SLO = Slo(1.0, 0.1)
-FEW_SLOTS = Settings(kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048)
+FEW_SLOTS = Settings(
+    kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048
+)
 
 
 class Counted:
-    """Runs trials one after the other, and counts them; stops after a number of them as somebody who presses Ctrl-C would."""
+    """Runs trials one after the other, and counts them; stops after a number of them as somebody
+    who presses Ctrl-C would.
+    """
 
     def __init__(self, slo: Slo = SLO, stop_after: int = 10**9) -> None:
         self.slo, self.stop_after = slo, stop_after
@@ -37,7 +52,9 @@ class Counted:
         found: list[Outlook | None] = []
         for trial in trials:
             self.asked.append(trial)
-            found.append(run_trial(LOAD, self.slo, trial) if len(self.asked) <= self.stop_after else None)
+            found.append(
+                run_trial(LOAD, self.slo, trial) if len(self.asked) <= self.stop_after else None
+            )
         return found
 
 
@@ -95,7 +112,11 @@ def test_who_stops_it_gets_the_best_so_far() -> None:
     best = search(results, 0)
     assert results.stopped
     assert best in results.runs
-    assert results.score(best) == max(results.score(point) for point, runs in results.runs.items() if len(runs) == len(results.runs[best]))
+    assert results.score(best) == max(
+        results.score(point)
+        for point, runs in results.runs.items()
+        if len(runs) == len(results.runs[best])
+    )
     at_once = Results(space, SLO, PACE, Counted(stop_after=0), budget=60)
     assert search(at_once, 0) == space.today
     assert prove(space, best, SLO, (PACE,), Counted(stop_after=2)) is None
@@ -106,7 +127,13 @@ def test_what_keeps_the_service_level_is_better_than_more_that_does_not() -> Non
     waiting = Made(parse_spec("closed:clients=40,requests=200,input=200,output=80"))
     slo, pace = Slo(itl_s=0.022), LinearPace(0.01, 2e-5, 1e-3, 0.0)
     space = space_of(replace(FEW_SLOTS, max_num_seqs=8), ("max-num-seqs",), [], [])
-    results = Results(space, slo, pace, lambda trials: [run_trial(waiting, slo, trial) for trial in trials], budget=30)
+    results = Results(
+        space,
+        slo,
+        pace,
+        lambda trials: [run_trial(waiting, slo, trial) for trial in trials],
+        budget=30,
+    )
     best = search(results, 0)
     kept = {point: results.score(point).goodput for point in results.runs if results.keeps(point)}
     assert kept
@@ -121,18 +148,26 @@ def test_what_every_setting_refuses_does_not_hide_which_is_better() -> None:
     space = space_of(FEW_SLOTS, ("max-num-seqs",), [], [])
     results = Results(space, slo, PACE, lambda _: [])
     few, many = space.today, (12,)
-    results.runs = {point: [_outlook(good_per_s=good, ttft_p99_s=0.5, refused_ratio=0.2)] for point, good in ((few, 1), (many, 4))}
+    results.runs = {
+        point: [_outlook(good_per_s=good, ttft_p99_s=0.5, refused_ratio=0.2)]
+        for point, good in ((few, 1), (many, 4))
+    }
     assert results.ranked([few, many]) == [many, few]
     results.runs[many][0] = _outlook(good_per_s=4, ttft_p99_s=0.5, refused_ratio=0.3)
     assert results.ranked([few, many]) == [few, many]
 
 
 def test_what_is_searched_is_not_what_it_is_proved_on() -> None:
-    assert not {search_version(place) for place in range(50)} & {proof_version(place) for place in range(50)}
+    assert not {search_version(place) for place in range(50)} & {
+        proof_version(place) for place in range(50)
+    }
 
 
 def test_the_objective_falls_with_each_quantile_that_does_not_hold() -> None:
-    kept, late = _outlook(good_per_s=4, ttft_p99_s=0.9, itl_p99_s=0.1), _outlook(good_per_s=4, ttft_p99_s=1.25, itl_p99_s=0.05)
+    kept, late = (
+        _outlook(good_per_s=4, ttft_p99_s=0.9, itl_p99_s=0.1),
+        _outlook(good_per_s=4, ttft_p99_s=1.25, itl_p99_s=0.05),
+    )
     assert objective(kept, SLO) == 4
     assert objective(late, SLO) == pytest.approx(3.2)
     assert objective(_outlook(good_per_s=4, ttft_p99_s=99), SLO) == 2
@@ -152,13 +187,25 @@ def test_answers_of_one_token_keep_any_time_between_tokens_and_none_at_all_keep_
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"kv_usage_ratio": 0.95, "waiting": 9, "running": 20, "preempted_ratio": 0.4}, "KV pool binds"),
-        ({"kv_usage_ratio": 0.95, "waiting": 1012.3, "running": 20, "preempted_ratio": 0.4}, "at 20 running, 1,012 waiting"),
+        (
+            {"kv_usage_ratio": 0.95, "waiting": 9, "running": 20, "preempted_ratio": 0.4},
+            "KV pool binds",
+        ),
+        (
+            {"kv_usage_ratio": 0.95, "waiting": 1012.3, "running": 20, "preempted_ratio": 0.4},
+            "at 20 running, 1,012 waiting",
+        ),
         ({"kv_usage_ratio": 0.2, "waiting": 9, "running": 2.9}, "slots bind"),
-        ({"kv_usage_ratio": 0.2, "waiting": 9, "running": 1, "tokens_per_step": 1900}, "token budget binds"),
+        (
+            {"kv_usage_ratio": 0.2, "waiting": 9, "running": 1, "tokens_per_step": 1900},
+            "token budget binds",
+        ),
         ({"kv_usage_ratio": 0.2, "waiting": 2, "running": 1, "tokens_per_step": 100}, "bursts"),
         ({"kv_usage_ratio": 0.2, "running": 1}, "nothing holds"),
-        ({"kv_usage_ratio": 0.2, "running": 1, "refused_ratio": 0.4}, "40% of the requests are refused"),
+        (
+            {"kv_usage_ratio": 0.2, "running": 1, "refused_ratio": 0.4},
+            "40% of the requests are refused",
+        ),
     ],
 )
 def test_which_limit_binds_is_said(values: dict[str, float], said: str) -> None:
@@ -167,7 +214,9 @@ def test_which_limit_binds_is_said(values: dict[str, float], said: str) -> None:
 
 def test_fewer_running_keep_the_graphs_where_the_version_can() -> None:
     wide = replace(FEW_SLOTS, max_num_seqs=64)
-    assert flags_of(wide, {"max-num-seqs": 16, "edge-input-cap": 900}) == {"max-num-active-seqs": 16}
+    assert flags_of(wide, {"max-num-seqs": 16, "edge-input-cap": 900}) == {
+        "max-num-active-seqs": 16
+    }
     assert flags_of(wide, {"max-num-seqs": 90}) == {"max-num-seqs": 90}
     version = parse_version("0.28.0")
     assert version is not None
@@ -176,7 +225,9 @@ def test_fewer_running_keep_the_graphs_where_the_version_can() -> None:
 
 
 @pytest.mark.parametrize("slots", [3, 5, 16, 20])
-def test_the_arguments_make_the_engine_that_was_tried_where_the_active_are_limited_today(slots: int) -> None:
+def test_the_arguments_make_the_engine_that_was_tried_where_the_active_are_limited_today(
+    slots: int,
+) -> None:
     today = replace(FEW_SLOTS, max_num_seqs=16, max_num_active_seqs=4)
     tried = Space(today, (Lever("max-num-seqs", (4, slots), 0),)).settings_at((slots,))
     flags = flags_of(today, {"max-num-seqs": slots})
@@ -186,7 +237,9 @@ def test_the_arguments_make_the_engine_that_was_tried_where_the_active_are_limit
 
 
 def test_limits_are_tried_around_what_the_pool_holds() -> None:
-    """1,024 slots over a pool of 20 requests: what is achieved is 20, and only less than that changes anything."""
+    """1,024 slots over a pool of 20 requests: what is achieved is 20, and only less than that
+    changes anything.
+    """
     wide = replace(FEW_SLOTS, kv_blocks=601, max_num_seqs=1024)
     for name in ("max-num-seqs", "max-num-queued-reqs"):
         (lever,) = space_of(wide, (name,), [300] * 9, [180] * 9).levers
@@ -196,15 +249,24 @@ def test_limits_are_tried_around_what_the_pool_holds() -> None:
 
 
 def test_both_names_of_the_running_limit_are_one_lever() -> None:
-    assert [lever.name for lever in space_of(FEW_SLOTS, ("max-num-active-seqs", "max-num-seqs"), [], []).levers] == ["max-num-seqs"]
+    assert [
+        lever.name
+        for lever in space_of(FEW_SLOTS, ("max-num-active-seqs", "max-num-seqs"), [], []).levers
+    ] == ["max-num-seqs"]
 
 
 def test_points_that_the_engine_would_refuse_are_not_tried() -> None:
-    space = space_of(replace(FEW_SLOTS, max_num_seqs=512), ("max-num-seqs", "max-num-batched-tokens"), [], [])
+    space = space_of(
+        replace(FEW_SLOTS, max_num_seqs=512), ("max-num-seqs", "max-num-batched-tokens"), [], []
+    )
     assert space.trial((512, 128), 0, PACE) is None
     allowed = space.trial((64, 512), 0, PACE)
     assert allowed is not None
-    assert (allowed.settings.running_limit, allowed.settings.max_num_seqs, allowed.settings.max_num_batched_tokens) == (64, 512, 512)
+    assert (
+        allowed.settings.running_limit,
+        allowed.settings.max_num_seqs,
+        allowed.settings.max_num_batched_tokens,
+    ) == (64, 512, 512)
 
 
 def test_caps_are_quantiles_of_the_traffic_and_off_is_among_them() -> None:
@@ -222,19 +284,31 @@ def test_caps_are_quantiles_of_the_traffic_and_off_is_among_them() -> None:
     [
         (10, ALWAYS),
         (12, ("watermark",)),
-        *(pytest.param(*one, marks=pytest.mark.sweep) for one in ((30, ALWAYS), (30, ("max-num-seqs",)), (50, ALWAYS))),
+        *(
+            pytest.param(*one, marks=pytest.mark.sweep)
+            for one in ((30, ALWAYS), (30, ("max-num-seqs",)), (50, ALWAYS))
+        ),
     ],
 )
 def test_the_budget_is_never_exceeded(budget: int, levers: tuple[str, ...]) -> None:
     run, batches = Counted(), list[int]()
-    results = Results(space_of(FEW_SLOTS, levers, [], []), SLO, PACE, run, lambda now: batches.append(now.budget), budget)
+    results = Results(
+        space_of(FEW_SLOTS, levers, [], []),
+        SLO,
+        PACE,
+        run,
+        lambda now: batches.append(now.budget),
+        budget,
+    )
     search(results, 0)
     assert results.spent == len(run.asked) <= budget
     assert set(batches) == {budget}
 
 
 def test_a_lever_that_is_not_known_is_named_with_those_that_are() -> None:
-    with pytest.raises(InputError, match=r"--lever turbo: .*max-num-seqs.*edge-input-cap.*max-num-active-seqs"):
+    with pytest.raises(
+        InputError, match=r"--lever turbo: .*max-num-seqs.*edge-input-cap.*max-num-active-seqs"
+    ):
         space_of(FEW_SLOTS, ("turbo",), [], [])
 
 
@@ -247,11 +321,15 @@ def test_a_lever_that_is_not_known_is_named_with_those_that_are() -> None:
         ("max-queued-requests", "0.28.0", r"0\.29\.0"),
     ],
 )
-def test_a_lever_that_the_version_lacks_is_refused_and_not_among_the_usual(lever: str, before: str, since: str) -> None:
+def test_a_lever_that_the_version_lacks_is_refused_and_not_among_the_usual(
+    lever: str, before: str, since: str
+) -> None:
     version = parse_version(before)
     assert version is not None
     older = replace(FEW_SLOTS, behaviour=Behaviour.of(version))
     with pytest.raises(InputError, match=f"--lever {lever}: .*{since}"):
         space_of(older, (lever,), [], [])
     assert lever not in usual(older)
-    assert {"max-num-seqs", "max-num-batched-tokens"} <= {each.name for each in space_of(older, usual(older), [], []).levers}
+    assert {"max-num-seqs", "max-num-batched-tokens"} <= {
+        each.name for each in space_of(older, usual(older), [], []).levers
+    }

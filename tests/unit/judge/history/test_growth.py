@@ -15,7 +15,10 @@ WEEK = (1.0, 1.0, 1.0, 1.0, 1.0, 0.6, 0.6)
 
 def days(count: int, per_day: float, scatter: float = 0.0, seed: int = 1) -> list[Point]:
     dice = random.Random(seed)
-    return [Point(day * DAY_S, 2.0 * WEEK[day % 7] + per_day * day + dice.gauss(0.0, scatter)) for day in range(count)]
+    return [
+        Point(day * DAY_S, 2.0 * WEEK[day % 7] + per_day * day + dice.gauss(0.0, scatter))
+        for day in range(count)
+    ]
 
 
 def told(points: list[Point]) -> Growth:
@@ -38,7 +41,11 @@ def test_growth_is_found_below_its_scatter_and_has_an_interval() -> None:
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
-    held = sum(one.low <= 0.01 <= one.high for seed in range(200) for one in [told(days(28, 0.01, 0.2, seed))])
+    held = sum(
+        one.low <= 0.01 <= one.high
+        for seed in range(200)
+        for one in [told(days(28, 0.01, 0.2, seed))]
+    )
     assert 180 <= held <= 198
 
 
@@ -60,7 +67,9 @@ def test_when_it_is_full() -> None:
     found = Growth(per_day=0.1, low=0.05, high=0.2, level=2.0, days=30)
     soon = reach(found, 3.0)
     assert not soon.already
-    assert (soon.soonest_days, soon.expected_days, soon.latest_days) == pytest.approx((5.0, 10.0, 20.0))
+    assert (soon.soonest_days, soon.expected_days, soon.latest_days) == pytest.approx(
+        (5.0, 10.0, 20.0)
+    )
     assert reach(found, 2.0).already
     assert reach(found, 9.0).soonest_days is None  # further than a trend of 30 days reaches
 

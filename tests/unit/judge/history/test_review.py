@@ -41,10 +41,20 @@ def test_a_fleet_that_grows_is_told_when_it_is_full() -> None:
     [(1, 1, 6), (6, 6, 6), (1, 8, 8)],
     ids=["scaled down for the night", "always the same", "made larger since"],
 )
-def test_an_autoscaled_fleet_is_judged_by_what_its_peak_had(nightly: int, at_end: int, have: int) -> None:
+def test_an_autoscaled_fleet_is_judged_by_what_its_peak_had(
+    nightly: int, at_end: int, have: int
+) -> None:
     kept = month(replicas=6, base=0.6)
-    there = [Point(point.at, 6.0 if point.value > 1.8 else nightly) for point in kept.line("demand_pools")]
-    found = review(replace(kept, lines={**kept.lines, "replicas": (*there[:-1], Point(there[-1].at, float(at_end)))}))
+    there = [
+        Point(point.at, 6.0 if point.value > 1.8 else nightly)
+        for point in kept.line("demand_pools")
+    ]
+    found = review(
+        replace(
+            kept,
+            lines={**kept.lines, "replicas": (*there[:-1], Point(there[-1].at, float(at_end)))},
+        )
+    )
     assert found.replicas == (min(nightly, at_end), max(6, at_end), at_end)
     assert found.need is not None
     assert (found.need.now, found.need.have) == (4, have)
@@ -60,7 +70,9 @@ def test_demand_is_seen_above_what_there_is() -> None:
     assert found.harm.preemptions > 0
     assert found.harm.hours_waiting is not None
     assert 0 < found.harm.hours_waiting < found.harm.hours
-    assert found.harm.worst_at == max(found.kept.line("preemptions"), key=lambda point: point.value).at
+    assert (
+        found.harm.worst_at == max(found.kept.line("preemptions"), key=lambda point: point.value).at
+    )
 
 
 def test_the_busiest_hour_is_the_afternoon() -> None:
@@ -86,7 +98,13 @@ def test_what_was_not_kept_is_not_known() -> None:
 
 def test_shapes_are_of_all_the_time_and_say_where_a_bucket_ends_them() -> None:
     at = (Point(1.0, 10.0), Point(2.0, 10.0))
-    found = shape_of([Series({"le": "1.0"}, at), Series({"le": "2.0"}, at), Series({"le": "+Inf"}, (Point(1.0, 40.0), Point(2.0, 40.0)))])
+    found = shape_of(
+        [
+            Series({"le": "1.0"}, at),
+            Series({"le": "2.0"}, at),
+            Series({"le": "+Inf"}, (Point(1.0, 40.0), Point(2.0, 40.0))),
+        ]
+    )
     assert found is not None
     assert found.p99 == 2.0
     assert found.beyond

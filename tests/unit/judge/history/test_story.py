@@ -26,12 +26,17 @@ def test_a_night_is_told_from_its_onset_to_its_end() -> None:
 
 
 def test_time_of_which_nothing_is_kept_is_no_time_in_trouble() -> None:
-    steps = night("healthy-busy", "kv-preemption-thrash", "kv-preemption-thrash", "healthy-busy").steps
+    steps = night(
+        "healthy-busy", "kv-preemption-thrash", "kv-preemption-thrash", "healthy-busy"
+    ).steps
     kept = [
-        replace(step, start=step.start + away, end=step.end + away) for step, away in zip(steps, (0, 7200, 14_400, 21_600), strict=True)
+        replace(step, start=step.start + away, end=step.end + away)
+        for step, away in zip(steps, (0, 7200, 14_400, 21_600), strict=True)
     ]
     story = story_of(kept)
-    assert [(one.cause, one.end - one.start) for one in story.episodes if one.harmful] == [("kv-preemption-thrash", STEP_S)] * 2
+    assert [(one.cause, one.end - one.start) for one in story.episodes if one.harmful] == [
+        ("kv-preemption-thrash", STEP_S)
+    ] * 2
     assert story.onset == (kept[0].end, kept[1].end)
     assert story.ended == (kept[2].end, kept[3].end)
 
@@ -54,7 +59,9 @@ def test_a_quiet_night_has_no_main_and_no_advice() -> None:
 def test_traffic_that_grew_is_named() -> None:
     story = night("healthy-idle", "healthy-busy", "kv-preemption-thrash").story
     before, during = story.before["requestsPerSecond"], story.during["requestsPerSecond"]
-    assert bool([one for one in story.changed if one.startswith("requests per second")]) == (0 < 1.3 * before <= during)
+    assert bool([one for one in story.changed if one.startswith("requests per second")]) == (
+        0 < 1.3 * before <= during
+    )
 
 
 def test_no_step_is_no_story() -> None:

@@ -8,10 +8,22 @@ from barostat.judge.load_test.figures import Collected, Gaps, Reading, Sent, fig
 from barostat.twin.summary import Slo
 
 
-def sent(at_s: float, *, late_s: float = 0.0, ttft_s: float = 0.1, tokens: int = 11, fate: str = "ok", reason: str = "") -> Sent:
+def sent(
+    at_s: float,
+    *,
+    late_s: float = 0.0,
+    ttft_s: float = 0.1,
+    tokens: int = 11,
+    fate: str = "ok",
+    reason: str = "",
+) -> Sent:
     one = Sent(at_s, at_s + late_s, 100, tokens, fate=fate, reason=reason)  # type: ignore[arg-type]
     if fate == "ok":
-        one.first_s, one.last_s, one.ended_s = at_s + ttft_s, at_s + ttft_s + 0.02 * (tokens - 1), at_s + ttft_s + 0.02 * tokens
+        one.first_s, one.last_s, one.ended_s = (
+            at_s + ttft_s,
+            at_s + ttft_s + 0.02 * (tokens - 1),
+            at_s + ttft_s + 0.02 * tokens,
+        )
         one.produced, one.events, one.counted_input = tokens, tokens, 101
     return one
 
@@ -87,5 +99,10 @@ def test_the_engines_own_figures_are_the_difference_over_the_run() -> None:
     readings = [Reading(0, 0.2, 3, 0, 5), Reading(1, 0.9, 8, 4, 6), Reading(2, 0.4, 2, 0, 9)]
     found = figures(run(sent(0), readings=readings)).engine
     assert found is not None
-    assert (found.usage_max_ratio, found.running_max, found.waiting_max, found.preemptions) == (0.9, 8, 4, 4)
+    assert (found.usage_max_ratio, found.running_max, found.waiting_max, found.preemptions) == (
+        0.9,
+        8,
+        4,
+        4,
+    )
     assert figures(run(sent(0))).engine is None

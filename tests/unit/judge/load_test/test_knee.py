@@ -13,7 +13,16 @@ from barostat.twin.summary import Slo
 
 def answered(ttft_s: float = 0.1, count: int = 100, **rest: Any) -> Figures:
     made = [
-        Sent(place / 10, place / 10, 10, 5, first_s=place / 10 + ttft_s, last_s=place / 10 + ttft_s, ended_s=place / 10 + ttft_s, fate="ok")
+        Sent(
+            place / 10,
+            place / 10,
+            10,
+            5,
+            first_s=place / 10 + ttft_s,
+            last_s=place / 10 + ttft_s,
+            ended_s=place / 10 + ttft_s,
+            fate="ok",
+        )
         for place in range(count)
     ]
     return figures(Collected(made, duration_s=max(one.ended_s or 0 for one in made), **rest))
@@ -22,7 +31,14 @@ def answered(ttft_s: float = 0.1, count: int = 100, **rest: Any) -> Figures:
 def searched(knee_per_s: float, start_per_s: float, **options: Any) -> Knee:
     search = Bisection(start_per_s, **options)
     while (trial := search.following()) is not None:
-        search.tell(Tried(trial.per_s, "" if trial.per_s <= knee_per_s else "too much", answered(), times=trial.times))
+        search.tell(
+            Tried(
+                trial.per_s,
+                "" if trial.per_s <= knee_per_s else "too much",
+                answered(),
+                times=trial.times,
+            )
+        )
     return search.knee
 
 
@@ -43,11 +59,20 @@ def test_trials_end_and_what_was_not_found_is_none() -> None:
 
 @pytest.mark.parametrize("start_per_s", [0.5, 3.0, 7.3, 80.0])
 @pytest.mark.parametrize("lenient", [1.08, 1.3])
-def test_a_load_that_only_a_short_trial_passes_is_not_the_knee(start_per_s: float, lenient: float) -> None:
+def test_a_load_that_only_a_short_trial_passes_is_not_the_knee(
+    start_per_s: float, lenient: float
+) -> None:
     search = Bisection(start_per_s, trials=30)
     while (trial := search.following()) is not None:
         fits = 7.0 * (lenient if trial.times == 1 else 1.0)
-        search.tell(Tried(trial.per_s, "" if trial.per_s <= fits else "too much", answered(), times=trial.times))
+        search.tell(
+            Tried(
+                trial.per_s,
+                "" if trial.per_s <= fits else "too much",
+                answered(),
+                times=trial.times,
+            )
+        )
     found = search.knee
     assert found.held_per_s is not None
     assert found.lost_per_s is not None
@@ -60,7 +85,11 @@ def test_the_last_trial_is_kept_for_what_held() -> None:
     tried = []
     while (trial := search.following()) is not None:
         tried.append(trial)
-        search.tell(Tried(trial.per_s, "" if trial.per_s <= 5.0 else "too much", answered(), times=trial.times))
+        search.tell(
+            Tried(
+                trial.per_s, "" if trial.per_s <= 5.0 else "too much", answered(), times=trial.times
+            )
+        )
     assert (len(tried), tried[-1]) == (4, Trial(4.0, 3))
 
 
@@ -77,7 +106,9 @@ def test_what_loses_a_load() -> None:
     refusing = answered()
     assert lost(refusing, Slo()) == ""
     some = [Sent(0, 0, 1, 1, fate="refused") for _ in range(5)]
-    assert "refused" in lost(figures(Collected([*some, Sent(0, 0, 1, 1, fate="ok")], duration_s=1)), Slo())
+    assert "refused" in lost(
+        figures(Collected([*some, Sent(0, 0, 1, 1, fate="ok")], duration_s=1)), Slo()
+    )
 
 
 def test_what_a_sender_that_did_not_keep_up_loses_is_not_the_engines() -> None:
@@ -87,8 +118,13 @@ def test_what_a_sender_that_did_not_keep_up_loses_is_not_the_engines() -> None:
     assert "TTFT p99 2 s" in late.unsure
     assert "the sender did not keep up: the event loop was 200 ms late" in late.unsure
     assert judged(Trial(4.0), answered(2.0), slo).unsure == ""
-    assert (judged(Trial(4.0), answered(0.1, **lagging), slo).lost, judged(Trial(4.0), answered(0.1, **lagging), slo).unsure) == ("", "")
-    refused = figures(Collected([Sent(0, 0, 1, 1, fate="refused") for _ in range(5)], duration_s=1, **lagging))
+    assert (
+        judged(Trial(4.0), answered(0.1, **lagging), slo).lost,
+        judged(Trial(4.0), answered(0.1, **lagging), slo).unsure,
+    ) == ("", "")
+    refused = figures(
+        Collected([Sent(0, 0, 1, 1, fate="refused") for _ in range(5)], duration_s=1, **lagging)
+    )
     assert "refused" in judged(Trial(4.0), refused, slo).lost
 
 
@@ -97,7 +133,13 @@ def searched_by(sends_per_s: float, knee_per_s: float, start_per_s: float) -> Kn
     search = Bisection(start_per_s)
     while (trial := search.following()) is not None:
         late = dict[str, Any](lags_s=[0.2] * 100) if trial.per_s > sends_per_s else dict[str, Any]()
-        search.tell(judged(trial, answered(2.0 if trial.per_s > min(knee_per_s, sends_per_s) else 0.1, **late), Slo(1.0, None)))
+        search.tell(
+            judged(
+                trial,
+                answered(2.0 if trial.per_s > min(knee_per_s, sends_per_s) else 0.1, **late),
+                Slo(1.0, None),
+            )
+        )
     return search.knee
 
 
@@ -114,14 +156,24 @@ def test_the_search_ends_where_the_sender_does_with_what_held_at_least(start_per
 
 def test_a_sender_that_fails_between_leaves_the_interval_as_it_is() -> None:
     search = Bisection(4.0)
-    for tried in (Tried(4.0, "", answered()), Tried(6.4, "too much", answered()), Tried(5.06, "", answered(), "the sender")):
+    for tried in (
+        Tried(4.0, "", answered()),
+        Tried(6.4, "too much", answered()),
+        Tried(5.06, "", answered(), "the sender"),
+    ):
         search.tell(tried)
     assert (search.knee.held_per_s, search.knee.lost_per_s, search.following()) == (4.0, 6.4, None)
 
 
 def test_a_queue_that_grows_is_seen_without_a_service_level() -> None:
-    growing = [Sent(place / 20, place / 20, 1, 1, ended_s=place / 5 + 0.1, fate="ok") for place in range(400)]
-    steady = [Sent(place / 20, place / 20, 1, 1, ended_s=place / 20 + 0.5, fate="ok") for place in range(400)]
+    growing = [
+        Sent(place / 20, place / 20, 1, 1, ended_s=place / 5 + 0.1, fate="ok")
+        for place in range(400)
+    ]
+    steady = [
+        Sent(place / 20, place / 20, 1, 1, ended_s=place / 20 + 0.5, fate="ok")
+        for place in range(400)
+    ]
     assert falls_behind(figures(Collected(growing, duration_s=80)))
     assert not falls_behind(figures(Collected(steady, duration_s=20.5)))
     assert "behind" in lost(figures(Collected(growing, duration_s=80)), Slo())

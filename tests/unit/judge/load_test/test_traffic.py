@@ -27,7 +27,9 @@ ROWS = tuple(Row(str(place), 10.0 + 2 * place, 100 + place, 10) for place in ran
 
 def limits(**changes: object) -> ServingLimits:
     request = RequestLimits(max_input_tokens=600, max_output_tokens=100)
-    return ServingLimits(LimitsSpec(**{"request": request, "engine": EngineLimits(max_num_seqs=16), **changes}))  # type: ignore[arg-type]
+    return ServingLimits(
+        LimitsSpec(**{"request": request, "engine": EngineLimits(max_num_seqs=16), **changes})  # type: ignore[arg-type]
+    )
 
 
 def test_a_rate_keeps_the_rhythm_and_begins_at_once() -> None:
@@ -43,10 +45,14 @@ def test_too_few_rows_come_over_and_over_at_their_rate() -> None:
     found = as_many(Traffic(rows, told="t"), 100)
     assert len(found.rows) == len({row.request_id for row in found.rows}) == 100
     assert found.rate_per_s == pytest.approx(0.5)
-    gaps = [later.arrival_s - earlier.arrival_s for earlier, later in itertools.pairwise(found.rows)]
+    gaps = [
+        later.arrival_s - earlier.arrival_s for earlier, later in itertools.pairwise(found.rows)
+    ]
     assert gaps == pytest.approx([2.0] * 99)
     turns = [found.rows[at : at + 11] for at in range(0, 99, 11)]
-    assert len({row.hash_ids[0] for turn in turns for row in turn if row.hash_ids}) == 9  # shared within a turn, not with the one before
+    assert (
+        len({row.hash_ids[0] for turn in turns for row in turn if row.hash_ids}) == 9
+    )  # shared within a turn, not with the one before
     assert turns[0] == rows
     assert as_many(Traffic(ROWS), 4).rows == ROWS[:4]
 
@@ -78,7 +84,10 @@ def test_the_most_that_limits_allow_heeds_the_edges_budget() -> None:
     assert allowed(limits(), "x").at_once == 16
     assert allowed(limits(edge=EdgeLimits(kv_token_budget=2900)), "x").at_once == 4
     assert allowed(limits(edge=EdgeLimits(kv_token_budget=9)), "x").at_once == 1
-    unbounded = limits(request=RequestLimits(max_output_tokens=100), engine=EngineLimits(max_model_len=1000, max_num_seqs=2))
+    unbounded = limits(
+        request=RequestLimits(max_output_tokens=100),
+        engine=EngineLimits(max_model_len=1000, max_num_seqs=2),
+    )
     assert allowed(unbounded, "x").input_tokens == 900
 
 

@@ -1,4 +1,6 @@
-"""Keys that charts and operators take as plain values: production-stack's hf_token and vllmApiKey, KubeAI's env."""
+"""Keys that charts and operators take as plain values: production-stack's hf_token and vllmApiKey,
+KubeAI's env.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,12 @@ spec:
     ("text", "lines"),
     [
         (STACK.format(key=KEY, token=TOKEN), [2, 9]),
-        (STACK.format(key="{secretName: a, secretKey: b}", token="{secretName: a, secretKey: b}"), []),
+        (
+            STACK.format(
+                key="{secretName: a, secretKey: b}", token="{secretName: a, secretKey: b}"
+            ),
+            [],
+        ),
         (STACK.format(key='""', token="<your token>"), []),
         (KUBEAI.format(token=TOKEN), [9]),
         (KUBEAI.format(token="$HF_TOKEN"), []),

@@ -10,8 +10,10 @@ from barostat.lint.document import Document
 def pod(file: str, namespace: str = "") -> Document:
     where = f", namespace: {namespace}" if namespace else ""
     return document_of(
-        f"kind: Pod\napiVersion: v1\nmetadata: {{name: a{where}}}\nspec:\n  volumes: [{{name: c, configMap: {{name: c}}}}]\n"
-        "  containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b, --config, /c/c.yaml],"
+        f"kind: Pod\napiVersion: v1\nmetadata: {{name: a{where}}}\nspec:\n  volumes: "
+        f"[{{name: c, configMap: {{name: c}}}}]\n"
+        "  containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b, "
+        "--config, /c/c.yaml],"
         " volumeMounts: [{name: c, mountPath: /c}]}]\n",
         file,
     )
@@ -19,7 +21,10 @@ def pod(file: str, namespace: str = "") -> Document:
 
 def settings(file: str, share: str, namespace: str = "") -> Document:
     where = f", namespace: {namespace}" if namespace else ""
-    text = f"kind: ConfigMap\napiVersion: v1\nmetadata: {{name: c{where}}}\ndata:\n  c.yaml: |\n    gpu-memory-utilization: {share}\n"
+    text = (
+        f"kind: ConfigMap\napiVersion: v1\nmetadata: {{name: c{where}}}\ndata:\n  c.yaml: |\n  "
+        f"  gpu-memory-utilization: {share}\n"
+    )
     return document_of(text, file)
 
 
@@ -35,5 +40,7 @@ def test_the_nearest_file_is_meant() -> None:
 
 def test_another_namespace_is_never_meant() -> None:
     assert told(settings("c.yaml", "50", "dev"), pod("a.yaml", "prod")) == []
-    assert told(settings("c.yaml", "50", "dev"), settings("d.yaml", "0.9", "prod"), pod("a.yaml", "dev")) == ["c.yaml"]
+    assert told(
+        settings("c.yaml", "50", "dev"), settings("d.yaml", "0.9", "prod"), pod("a.yaml", "dev")
+    ) == ["c.yaml"]
     assert told(settings("c.yaml", "50"), pod("a.yaml", "dev")) == ["c.yaml"]

@@ -1,4 +1,6 @@
-"""What an LLMInferenceService says of its engine beside arguments: the model, parallel sizes, VLLM_ADDITIONAL_ARGS."""
+"""What an LLMInferenceService says of its engine beside arguments: the model, parallel sizes,
+VLLM_ADDITIONAL_ARGS.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,21 @@ def told(spec: str) -> list[tuple[int, str]]:
 
 def test_cards_are_held_against_the_parallel_sizes() -> None:
     container = (
-        "  template: {containers: [{name: main, image: 'vllm/vllm-openai:v0.32.0', %sresources: {limits: {nvidia.com/gpu: '4'}}}]}\n"
+        "  template: {containers: [{name: main, image: 'vllm/vllm-openai:v0.32.0', "
+        "%sresources: {limits: {nvidia.com/gpu: '4'}}}]}\n"
     )
     for args in ("", "args: [--max-model-len, '4096'], "):
         assert told("  parallelism: {tensor: 4}\n" + container % args) == []
-        assert told("  parallelism: {tensor: 8}\n" + container % args) == [(6, "tensor-parallel-mismatch")]
+        assert told("  parallelism: {tensor: 8}\n" + container % args) == [
+            (6, "tensor-parallel-mismatch")
+        ]
         assert told(container % args) == []
 
 
 def test_prefill_has_sizes_of_its_own() -> None:
     prefill = (
-        "  prefill:\n    parallelism: {tensor: 2}\n    template: {containers: [{name: main, resources: {limits: {nvidia.com/gpu: '1'}}}]}\n"
+        "  prefill:\n    parallelism: {tensor: 2}\n    template: {containers: [{name: main, "
+        "resources: {limits: {nvidia.com/gpu: '1'}}}]}\n"
     )
     assert told("  parallelism: {tensor: 1}\n" + prefill) == [(8, "tensor-parallel-mismatch")]
 
@@ -48,6 +54,14 @@ def test_additional_arguments_are_read_where_they_stand() -> None:
 
 
 def test_a_command_of_its_own_is_all_there_is() -> None:
-    spec = "  parallelism: {tensor: 8}\n  template: {containers: [{name: main, image: a/b, command: [sglang, serve]}]}\n"
+    spec = (
+        "  parallelism: {tensor: 8}\n  template: {containers: [{name: main, image: a/b, "
+        "command: [sglang, serve]}]}\n"
+    )
     assert scene_of([document_of(HEAD + spec, "a.yaml")]).engines == ()
-    assert scene_of([document_of(HEAD + spec.replace("command: [sglang, serve]", "args: [--x]"), "a.yaml")]).engines == ()
+    assert (
+        scene_of(
+            [document_of(HEAD + spec.replace("command: [sglang, serve]", "args: [--x]"), "a.yaml")]
+        ).engines
+        == ()
+    )

@@ -10,7 +10,9 @@ from barostat.judge.manifest_check.scene import scene_of
 
 
 @pytest.mark.parametrize(("pool", "fits"), [("40G", False), ("4G", True)])
-def test_a_pool_that_a_flag_sets_leaves_nothing_where_the_card_is_smaller(pool: str, fits: bool) -> None:
+def test_a_pool_that_a_flag_sets_leaves_nothing_where_the_card_is_smaller(
+    pool: str, fits: bool
+) -> None:
     text = f"vllm serve Qwen/Qwen3-8B --max-model-len 8192 --kv-cache-memory-bytes {pool}"
     (engine,) = scene_of([document_of(text, "a.sh")], gpu="L4").engines
     assert engine.planned is not None
@@ -20,12 +22,20 @@ def test_a_pool_that_a_flag_sets_leaves_nothing_where_the_card_is_smaller(pool: 
 
 
 @pytest.mark.parametrize(
-    ("image", "sure"), [("", False), ("image: vllm/vllm-openai:v0.32.0", True), ("image: vllm/vllm-openai:latest", True)]
+    ("image", "sure"),
+    [
+        ("", False),
+        ("image: vllm/vllm-openai:v0.32.0", True),
+        ("image: vllm/vllm-openai:latest", True),
+    ],
 )
-def test_what_only_newer_versions_refuse_is_not_sure_of_one_that_nobody_tells(image: str, sure: bool) -> None:
+def test_what_only_newer_versions_refuse_is_not_sure_of_one_that_nobody_tells(
+    image: str, sure: bool
+) -> None:
     """4 GiB hold 32,768 tokens, of which 0.29 and newer leave out one block."""
     text = (
-        "{kind: Model, apiVersion: kubeai.org/v1, metadata: {name: a}, spec: {engine: VLLM, url: 'hf://meta-llama/Llama-3.1-8B-Instruct',"
+        "{kind: Model, apiVersion: kubeai.org/v1, metadata: {name: a}, spec: {engine: "
+        "VLLM, url: 'hf://meta-llama/Llama-3.1-8B-Instruct',"
         f" args: [--max-model-len=32768], env: {{VLLM_CPU_KVCACHE_SPACE: '4'}}, {image}}}}}"
     )
     found = check([document_of(text, "a.yaml")]).findings

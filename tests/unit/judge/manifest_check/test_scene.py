@@ -46,7 +46,9 @@ def test_a_word_in_a_folded_block_has_its_own_place() -> None:
 
 def test_a_line_of_a_unit_that_goes_on_is_one_command() -> None:
     line = "ExecStart=/usr/bin/vllm serve Qwen/Qwen3-8B \\\n"
-    (engine,) = scene_of([document_of("[Service]\n" + line * 200 + "  --port 8001\n", "vllm.service")]).engines
+    (engine,) = scene_of(
+        [document_of("[Service]\n" + line * 200 + "  --port 8001\n", "vllm.service")]
+    ).engines
     assert engine.form == "systemd"
 
 
@@ -92,16 +94,28 @@ def test_an_unknown_config_file_makes_the_engine_incomplete() -> None:
 
 
 def test_only_servers_are_engines() -> None:
-    assert _engines("echo vllm serve x --port 1\nvllm bench serve --model x\npip install vllm\n", "a.sh") == ()
+    assert (
+        _engines(
+            "echo vllm serve x --port 1\nvllm bench serve --model x\npip install vllm\n", "a.sh"
+        )
+        == ()
+    )
     assert _engines("docker build -t team/vllm:nightly -f Dockerfile .", "a.sh") == ()
 
 
 def test_what_is_named_like_a_subcommand_is_served_all_the_same() -> None:
-    pod = "{{kind: Pod, apiVersion: v1, metadata: {{name: a}}, spec: {{containers: [{{image: 'vllm/vllm-openai:v0.32.0', args: [{}]}}]}}}}"
+    pod = (
+        "{{kind: Pod, apiVersion: v1, metadata: {{name: a}}, spec: {{containers: [{{image: "
+        "'vllm/vllm-openai:v0.32.0', args: [{}]}}]}}}}"
+    )
     for name in ("chat", "complete", "bench"):
         (engine,) = _engines(pod.format(f"--model, Qwen/Qwen3-8B, --served-model-name, {name}"))
         assert engine.arguments["served_model_name"].text == name
-    for words in ("bench, serve, --model, Qwen/Qwen3-8B", "bench serve --model Qwen/Qwen3-8B, --port=1", "chat, --url, 'http://a'"):
+    for words in (
+        "bench, serve, --model, Qwen/Qwen3-8B",
+        "bench serve --model Qwen/Qwen3-8B, --port=1",
+        "chat, --url, 'http://a'",
+    ):
         assert _engines(pod.format(words)) == ()
 
 
@@ -110,7 +124,10 @@ def test_images() -> None:
     assert (told.server, str(told.version), told.floating) == (True, "v0.19.1", False)
     assert image_facts("registry:5000/x/vllm-openai").floating
     assert image_facts("vllm/vllm-openai:nightly").floating
-    assert str(image_facts("${REGISTRY:-docker.io}/vllm/vllm-openai:${TAG:-v0.21.0}").version) == "v0.21.0"
+    assert (
+        str(image_facts("${REGISTRY:-docker.io}/vllm/vllm-openai:${TAG:-v0.21.0}").version)
+        == "v0.21.0"
+    )
     assert str(image_facts("${REGISTRY}/vllm/vllm-openai:v0.21.0").version) == "v0.21.0"
     assert not image_facts("vllm/vllm-openai:${TAG:-latest}").floating
     assert not image_facts("vllm/vllm-openai:${TAG}").floating

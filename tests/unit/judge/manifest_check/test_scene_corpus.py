@@ -10,7 +10,9 @@ from barostat.io.manifests.read import limits_complaints, read_file
 from barostat.judge.manifest_check.check import check
 
 ROOT = Path(__file__).parents[3] / "data" / "check"
-FILES = sorted(path for path in ROOT.rglob("*") if path.is_file() and path.suffix not in (".expected", ".md"))
+FILES = sorted(
+    path for path in ROOT.rglob("*") if path.is_file() and path.suffix not in (".expected", ".md")
+)
 
 
 def test_the_corpus_is_there() -> None:
@@ -22,7 +24,10 @@ def test_the_corpus_is_there() -> None:
 def test_findings_are_those_beside_it(path: Path) -> None:
     document = read_file(path)
     assert document.problem == ""
-    found = sorted(f"{one.place.line} {one.rule}" for one in check([document], complaints=limits_complaints).findings)
+    found = sorted(
+        f"{one.place.line} {one.rule}"
+        for one in check([document], complaints=limits_complaints).findings
+    )
     assert found == sorted(Path(f"{path}.expected").read_text().splitlines())
 
 
@@ -38,5 +43,9 @@ def test_no_rule_fails_and_every_place_is_in_the_file(path: Path) -> None:
 
 def test_the_corpus_meets_most_rules() -> None:
     """A rule that no manifest of ours has ever met is a rule that nobody has tried."""
-    met = {line.split()[1] for path in FILES for line in Path(f"{path}.expected").read_text().splitlines()}
+    met = {
+        line.split()[1]
+        for path in FILES
+        for line in Path(f"{path}.expected").read_text().splitlines()
+    }
     assert len(met) >= 45

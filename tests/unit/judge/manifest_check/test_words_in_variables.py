@@ -1,4 +1,6 @@
-"""Arguments that a script keeps in a variable: read as the shell hands them on, never edited where the variable is used."""
+"""Arguments that a script keeps in a variable: read as the shell hands them on, never edited where
+the variable is used.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,17 @@ def engine(script: str) -> Engine:
 def pod(script: str) -> str:
     lines = "".join(f"      {line}\n" for line in script.splitlines())
     return (
-        "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: vllm/vllm-openai:v0.32.0\n"
-        f"    command: [bash, -c]\n    args:\n    - |\n{lines}    resources: {{limits: {{nvidia.com/gpu: '2'}}}}\n"
+        "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec:\n  containers:\n  - name: "
+        "a\n    image: vllm/vllm-openai:v0.32.0\n"
+        f"    command: [bash, -c]\n    args:\n    - |\n{lines}    resources: {{limits: "
+        f"{{nvidia.com/gpu: '2'}}}}\n"
     )
 
 
-GROWING = 'ARGS="--max-model-len 8192 --swap-space 4"\nARGS="$ARGS --max-num-seqs=64"\nvllm serve a/b $ARGS --port 8000\n'
+GROWING = (
+    'ARGS="--max-model-len 8192 --swap-space 4"\nARGS="$ARGS --max-num-seqs=64"\nvllm serve '
+    "a/b $ARGS --port 8000\n"
+)
 
 
 def test_a_variable_outside_of_quotes_is_several_words() -> None:
@@ -41,10 +48,17 @@ def test_the_use_of_a_variable_is_not_edited() -> None:
 
 
 def test_within_quotes_it_is_one() -> None:
-    assert engine('M="a b"\nvllm serve a/b --served-model-name "$M"\n').arguments["served_model_name"].text == "a b"
+    assert (
+        engine('M="a b"\nvllm serve a/b --served-model-name "$M"\n')
+        .arguments["served_model_name"]
+        .text
+        == "a b"
+    )
 
 
 def test_a_variable_with_several_values_has_none() -> None:
     script = "if true; then\n  TP=2\nelse\n  TP=1\nfi\nvllm serve a/b --tensor-parallel-size $TP\n"
     assert engine(script).arguments["tensor_parallel_size"].text is None
-    assert "idle-cards" not in [one.rule for one in check([document_of(pod(script), "a.yaml")]).findings]
+    assert "idle-cards" not in [
+        one.rule for one in check([document_of(pod(script), "a.yaml")]).findings
+    ]

@@ -1,4 +1,6 @@
-"""From words to a change, from a change to the template, and which labels take a pod out of rotation."""
+"""From words to a change, from a change to the template, and which labels take a pod out of
+rotation.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from tests.support.lever_questions import ask, proposed
 
 from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import CauseName, NextStep
-from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest, selecting, separable, service_labels
+from barostat.judge.manifest_edit.config_change import (
+    asked_for,
+    change_of,
+    changed_template,
+    digest,
+    selecting,
+    separable,
+    service_labels,
+)
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 
 
@@ -18,7 +28,10 @@ def template(*args: str, shm: str | None = "1Gi", memory: str = "8Gi") -> dict[s
         "name": "vllm",
         "image": "vllm/vllm-openai:v0.32.0",
         "args": ["m", *args],
-        "resources": {"limits": {"memory": memory, "nvidia.com/gpu": "1"}, "requests": {"memory": memory}},
+        "resources": {
+            "limits": {"memory": memory, "nvidia.com/gpu": "1"},
+            "requests": {"memory": memory},
+        },
     }
     spec: dict[str, Any] = {"containers": [container, {"name": "log", "image": "x"}]}
     if shm is not None:
@@ -31,18 +44,38 @@ def step(change: str, lever: str = "x") -> NextStep:
     return NextStep(lever, change, "because", True)
 
 
-def of(words: str, found: dict[str, Any], lever: str = "x", **more: Any) -> ConfigChange | NotChanged:
-    return change_of(step(words, lever), found, **{"replicas": 2, "config_maps": {}, "revision": None, **more})
+def of(
+    words: str, found: dict[str, Any], lever: str = "x", **more: Any
+) -> ConfigChange | NotChanged:
+    return change_of(
+        step(words, lever), found, **{"replicas": 2, "config_maps": {}, "revision": None, **more}
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "args", "change"),
     [
         ("--max-num-seqs 48", [], ConfigChange("argument", "--max-num-seqs", None, "48")),
-        ("--max-num-seqs 48", ["--max-num-seqs=64"], ConfigChange("argument", "--max-num-seqs", "64", "48")),
-        ("--enable-prefix-caching", [], ConfigChange("argument", "--enable-prefix-caching", None, "true")),
-        ("remove --swap-space 4", ["--swap-space", "4"], ConfigChange("argument", "--swap-space", "4", None)),
-        ("edge: {kvTokenBudget: 1792}", [], ConfigChange("limits", "edge.kvTokenBudget", None, "1792")),
+        (
+            "--max-num-seqs 48",
+            ["--max-num-seqs=64"],
+            ConfigChange("argument", "--max-num-seqs", "64", "48"),
+        ),
+        (
+            "--enable-prefix-caching",
+            [],
+            ConfigChange("argument", "--enable-prefix-caching", None, "true"),
+        ),
+        (
+            "remove --swap-space 4",
+            ["--swap-space", "4"],
+            ConfigChange("argument", "--swap-space", "4", None),
+        ),
+        (
+            "edge: {kvTokenBudget: 1792}",
+            [],
+            ConfigChange("limits", "edge.kvTokenBudget", None, "1792"),
+        ),
         ("replicas: 5", [], ConfigChange("replicas", "replicas", "2", "3")),
     ],
 )
@@ -52,11 +85,17 @@ def test_words_become_one_change(words: str, args: list[str], change: ConfigChan
 
 def test_pod_specs_and_revisions() -> None:
     memory = "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}"
-    assert of(memory, template(), "host-memory-limit") == ConfigChange("pod-spec", "memory", "8Gi", "12Gi")
+    assert of(memory, template(), "host-memory-limit") == ConfigChange(
+        "pod-spec", "memory", "8Gi", "12Gi"
+    )
     shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
-    assert of(shm, template(shm=None), "shm-size") == ConfigChange("pod-spec", "/dev/shm", None, "8Gi")
+    assert of(shm, template(shm=None), "shm-size") == ConfigChange(
+        "pod-spec", "/dev/shm", None, "8Gi"
+    )
     undo = "kubectl rollout undo deployment/vllm"
-    assert of(undo, template(), revision=("3", "2")) == ConfigChange("revision", "revision", "3", "2")
+    assert of(undo, template(), revision=("3", "2")) == ConfigChange(
+        "revision", "revision", "3", "2"
+    )
     assert isinstance(of(undo, template()), NotChanged)
     assert isinstance(of("add a node with a free GPU", template()), NotChanged)
 
@@ -68,7 +107,12 @@ def test_pod_specs_and_revisions() -> None:
         ConfigChange("pod-spec", "memory", "8Gi", "12Gi"),
         ConfigChange("pod-spec", "/dev/shm", "1Gi", "8Gi"),
         ConfigChange("pod-spec", "enableServiceLinks", None, "false"),
-        ConfigChange("pod-spec", "startupProbe", None, '{"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10}'),
+        ConfigChange(
+            "pod-spec",
+            "startupProbe",
+            None,
+            '{"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10}',
+        ),
     ],
 )
 def test_a_change_and_its_reverse_give_the_template_back(change: ConfigChange) -> None:
@@ -84,16 +128,23 @@ def test_a_change_and_its_reverse_give_the_template_back(change: ConfigChange) -
 @pytest.mark.parametrize(
     ("resources", "now"),
     [
-        ({"limits": {"memory": "700Mi"}, "requests": {"memory": "500Mi", "cpu": "1"}}, "700Mi (request 500Mi)"),
+        (
+            {"limits": {"memory": "700Mi"}, "requests": {"memory": "500Mi", "cpu": "1"}},
+            "700Mi (request 500Mi)",
+        ),
         ({"limits": {"memory": "700Mi"}}, "700Mi (request none)"),
         ({"requests": {"memory": "1Gi"}}, "none (request 1Gi)"),
         ({}, None),
     ],
 )
-def test_limit_and_request_come_back_as_they_were(resources: dict[str, Any], now: str | None) -> None:
+def test_limit_and_request_come_back_as_they_were(
+    resources: dict[str, Any], now: str | None
+) -> None:
     former = template()
     former["spec"]["containers"][0]["resources"] = resources
-    change = of("resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}", former, "host-memory-limit")
+    change = of(
+        "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}", former, "host-memory-limit"
+    )
     assert change == ConfigChange("pod-spec", "memory", now, "12Gi")
     there = changed_template(change, former)
     assert not isinstance(there, NotChanged)
@@ -120,8 +171,13 @@ def test_a_mounted_shm_goes_as_it_came_and_another_volume_is_left_alone() -> Non
 
 
 def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
-    assert of("spec.template.spec.enableServiceLinks: false", template()) == ConfigChange("pod-spec", "enableServiceLinks", None, "false")
-    words = "startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60}"
+    assert of("spec.template.spec.enableServiceLinks: false", template()) == ConfigChange(
+        "pod-spec", "enableServiceLinks", None, "false"
+    )
+    words = (
+        "startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, "
+        "timeoutSeconds: 5, failureThreshold: 60}"
+    )
     change = of(words, template(), "probes")
     assert isinstance(change, ConfigChange)
     there = changed_template(change, template())
@@ -131,7 +187,9 @@ def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", ["--trust-remote-code", "--trust_remote_code", "--port 8001", "--port=8001"])
+@pytest.mark.parametrize(
+    "words", ["--trust-remote-code", "--trust_remote_code", "--port 8001", "--port=8001"]
+)
 def test_what_brings_in_code_or_goes_with_a_service_is_not_set_by_itself(words: str) -> None:
     assert of(words, template(), "fix-argument") == NotChanged("a person does it")
 
@@ -145,11 +203,36 @@ def test_what_brings_in_code_or_goes_with_a_service_is_not_set_by_itself(words: 
             "argument",
             {"log_invalid_config": "Please pass `trust_remote_code=True` to allow it."},
         ),
-        ("fix-argument", "bad-config", "argument", {"log_invalid_config": "ValueError: LoRA rank 600 is greater than max_lora_rank 16."}),
-        ("fix-argument", "bad-config", "pod", {"log_port_in_use": "[Errno 98] address already in use"}),
-        ("host-memory-limit", "host-oom", "node-eviction", {"pod_evicted": "The node was low on resource: ephemeral-storage."}),
-        ("host-memory-limit", "host-oom", "node-eviction", {"pod_evicted": 'Usage of EmptyDir volume "cache" exceeds the limit "1Gi".'}),
-        ("pod-spec", "bad-config", "pod", {"log_broken_install": "RuntimeError: No CUDA GPUs are available"}),
+        (
+            "fix-argument",
+            "bad-config",
+            "argument",
+            {"log_invalid_config": "ValueError: LoRA rank 600 is greater than max_lora_rank 16."},
+        ),
+        (
+            "fix-argument",
+            "bad-config",
+            "pod",
+            {"log_port_in_use": "[Errno 98] address already in use"},
+        ),
+        (
+            "host-memory-limit",
+            "host-oom",
+            "node-eviction",
+            {"pod_evicted": "The node was low on resource: ephemeral-storage."},
+        ),
+        (
+            "host-memory-limit",
+            "host-oom",
+            "node-eviction",
+            {"pod_evicted": 'Usage of EmptyDir volume "cache" exceeds the limit "1Gi".'},
+        ),
+        (
+            "pod-spec",
+            "bad-config",
+            "pod",
+            {"log_broken_install": "RuntimeError: No CUDA GPUs are available"},
+        ),
     ],
 )
 def test_what_a_lever_leaves_to_a_person_is_taken_by_no_machine(
@@ -162,7 +245,9 @@ def test_what_a_lever_leaves_to_a_person_is_taken_by_no_machine(
 
 def test_a_limit_of_memory_that_is_not_known_is_told_as_such() -> None:
     unknown = proposed(ask("host-memory-limit", "host-oom", "cgroup"))
-    assert of(unknown, template(), "host-memory-limit") == NotChanged("the present limit is not recorded, so the new one cannot be told")
+    assert of(unknown, template(), "host-memory-limit") == NotChanged(
+        "the present limit is not recorded, so the new one cannot be told"
+    )
 
 
 def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
@@ -176,9 +261,13 @@ def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
 def test_a_revision_comes_back_without_the_label_of_its_replica_set() -> None:
     before = template("--max-num-seqs", "32")
     before["metadata"]["labels"]["pod-template-hash"] = "abc"
-    found = changed_template(ConfigChange("revision", "revision", "3", "2"), template(), revision=before)
+    found = changed_template(
+        ConfigChange("revision", "revision", "3", "2"), template(), revision=before
+    )
     assert found == template("--max-num-seqs", "32")
-    assert isinstance(changed_template(ConfigChange("revision", "revision", "3", "2"), template()), NotChanged)
+    assert isinstance(
+        changed_template(ConfigChange("revision", "revision", "3", "2"), template()), NotChanged
+    )
 
 
 def test_switches_are_asked_for_by_name() -> None:
@@ -195,9 +284,17 @@ def test_labels_of_services_and_selector_come_off() -> None:
     canary = {"metadata": {"name": "canary"}, "spec": {"selector": {"pod-template-hash": "abc"}}}
     found = selecting([chat, other, external], template())
     assert found == [chat]
-    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {"app": "vllm", "tier": "gpu"}
-    own = [{"key": "app", "operator": "In", "values": ["vllm", "chat"]}, {"key": "track", "operator": "NotIn", "values": ["canary"]}]
-    assert service_labels(template(), {"matchExpressions": own}, []) == {"app": "vllm"}  # its ReplicaSet keeps the pod else
+    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {
+        "app": "vllm",
+        "tier": "gpu",
+    }
+    own = [
+        {"key": "app", "operator": "In", "values": ["vllm", "chat"]},
+        {"key": "track", "operator": "NotIn", "values": ["canary"]},
+    ]
+    assert service_labels(template(), {"matchExpressions": own}, []) == {
+        "app": "vllm"
+    }  # its ReplicaSet keeps the pod else
     assert separable([chat])
     assert not separable([])
     assert not separable(selecting([chat, canary], template()))

@@ -8,13 +8,31 @@ import pytest
 
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.flag_surgery import Surgery, set_flag
-from barostat.judge.manifest_edit.source_patch import former_release, least_replicas, manifest_patch, source_patch
+from barostat.judge.manifest_edit.source_patch import (
+    former_release,
+    least_replicas,
+    manifest_patch,
+    source_patch,
+)
 from barostat.platform.owner import Owner, owners
 
 
-def workload(name: str = "vllm", labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> dict[str, Any]:
-    container = {"name": "vllm", "image": "vllm/vllm-openai", "command": ["vllm", "serve", "m/x", "--max-num-seqs", "256"]}
-    metadata = {"name": name, "namespace": "x", "labels": labels or {}, "annotations": annotations or {}}
+def workload(
+    name: str = "vllm",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    container = {
+        "name": "vllm",
+        "image": "vllm/vllm-openai",
+        "command": ["vllm", "serve", "m/x", "--max-num-seqs", "256"],
+    }
+    metadata = {
+        "name": name,
+        "namespace": "x",
+        "labels": labels or {},
+        "annotations": annotations or {},
+    }
     spec = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
@@ -36,10 +54,16 @@ def patch_of(item: dict[str, Any], name: str = "max_num_seqs", value: Any = 128)
 def test_a_chart_that_is_known_gets_its_values() -> None:
     found = patch_of(workload("prod-llama-deployment-vllm", STACK, HELM))
     assert (found.form, found.certain) == ("values", True)
-    assert found.document == {"servingEngineSpec": {"modelSpec": [{"name": "llama", "vllmConfig": {"maxNumSeqs": 128}}]}}
+    assert found.document == {
+        "servingEngineSpec": {"modelSpec": [{"name": "llama", "vllmConfig": {"maxNumSeqs": 128}}]}
+    }
     assert found.then == "helm upgrade prod -n x with these values"
-    memory = patch_of(workload("prod-llama-deployment-vllm", STACK, HELM), "gpu_memory_utilization", 0.92)
-    assert memory.document["servingEngineSpec"]["modelSpec"][0]["vllmConfig"] == {"gpuMemoryUtilization": 0.92}
+    memory = patch_of(
+        workload("prod-llama-deployment-vllm", STACK, HELM), "gpu_memory_utilization", 0.92
+    )
+    assert memory.document["servingEngineSpec"]["modelSpec"][0]["vllmConfig"] == {
+        "gpuMemoryUtilization": 0.92
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,15 +79,25 @@ def test_a_chart_that_is_not_known_is_not_guessed_at(item: dict[str, Any]) -> No
     assert (found.form, found.certain) == ("manifest", False)
     assert found.document["metadata"] == {"name": item["metadata"]["name"], "namespace": "x"}
     (container,) = found.document["spec"]["template"]["spec"]["containers"]
-    assert container == {"name": "vllm", "command": ["vllm", "serve", "m/x", "--max-num-seqs", "128"]}
+    assert container == {
+        "name": "vllm",
+        "command": ["vllm", "serve", "m/x", "--max-num-seqs", "128"],
+    }
 
 
 def test_what_the_charts_values_do_not_hold_is_a_manifest_patch() -> None:
-    assert patch_of(workload("prod-llama-deployment-vllm", STACK, HELM), "max_num_batched_tokens", 4096).form == "manifest"
+    assert (
+        patch_of(
+            workload("prod-llama-deployment-vllm", STACK, HELM), "max_num_batched_tokens", 4096
+        ).form
+        == "manifest"
+    )
 
 
 def test_git_gets_the_manifest() -> None:
-    found = patch_of(workload(annotations={"argocd.argoproj.io/tracking-id": "prod:apps/Deployment:x/vllm"}))
+    found = patch_of(
+        workload(annotations={"argocd.argoproj.io/tracking-id": "prod:apps/Deployment:x/vllm"})
+    )
     assert (found.form, found.certain) == ("manifest", True)
     assert "argocd app sync prod" in found.then
 
@@ -75,7 +109,9 @@ def test_an_autoscaler_gets_a_minimum() -> None:
         {"minReplicas": 3},
         {"minReplicaCount": 3},
     ]
-    assert least_replicas(Owner("helm", "h", "x", "everything", "at-next-deploy", "", ""), 3) is None
+    assert (
+        least_replicas(Owner("helm", "h", "x", "everything", "at-next-deploy", "", ""), 3) is None
+    )
 
 
 def test_a_change_of_the_pod_is_a_manifest_patch() -> None:
@@ -84,11 +120,15 @@ def test_a_change_of_the_pod_is_a_manifest_patch() -> None:
     memory = manifest_patch(owner, item, ConfigChange("pod-spec", "memory", None, "2Gi"))
     assert memory is not None
     resources = {"limits": {"memory": "2Gi"}, "requests": {"memory": "2Gi"}}
-    assert memory.document["spec"]["template"]["spec"] == {"containers": [{"name": "vllm", "resources": resources}]}
+    assert memory.document["spec"]["template"]["spec"] == {
+        "containers": [{"name": "vllm", "resources": resources}]
+    }
     shm = manifest_patch(owner, item, ConfigChange("pod-spec", "/dev/shm", None, "1Gi"))
     assert shm is not None
     assert shm.document["spec"]["template"]["spec"] == {
-        "containers": [{"name": "vllm", "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}],
+        "containers": [
+            {"name": "vllm", "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
+        ],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
     }
     assert shm.then == "helm upgrade prod -n x with these values"
@@ -98,4 +138,6 @@ def test_a_change_of_the_pod_is_a_manifest_patch() -> None:
 def test_whoever_shipped_a_bad_version_goes_back_the_same_way() -> None:
     argo = {"argocd.argoproj.io/tracking-id": "prod:apps/Deployment:x/vllm"}
     assert former_release(owners(workload(annotations=HELM))[0]) == "helm rollback prod -n x"
-    assert former_release(owners(workload(annotations=argo))[0]).endswith("then argocd app sync prod")
+    assert former_release(owners(workload(annotations=argo))[0]).endswith(
+        "then argocd app sync prod"
+    )

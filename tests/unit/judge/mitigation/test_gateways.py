@@ -9,7 +9,16 @@ import pytest
 from barostat.catalog.signals import signal
 from barostat.core.change import ConfigChange
 from barostat.core.window import Window
-from barostat.judge.mitigation.gateways import SeenGateway, at_gateways, fronting, is_calm, live_edge, not_ready, ready, why_none
+from barostat.judge.mitigation.gateways import (
+    SeenGateway,
+    at_gateways,
+    fronting,
+    is_calm,
+    live_edge,
+    not_ready,
+    ready,
+    why_none,
+)
 from barostat.remedy.plan import GatewayRef, LiveEdge
 
 REF = GatewayRef("Deployment", "gw", "x", 8081)
@@ -17,12 +26,32 @@ EDGE = LiveEdge((REF,))
 CAP = ConfigChange("limits", "request.maxOutputTokens", None, "300")
 
 
-def pod(name: str = "gw-5f-a", *, fronts: str = "", command: list[str] | None = None, **metadata: Any) -> dict[str, Any]:
+def pod(
+    name: str = "gw-5f-a", *, fronts: str = "", command: list[str] | None = None, **metadata: Any
+) -> dict[str, Any]:
     owner = [{"kind": "ReplicaSet", "name": "gw-5f", "controller": True}]
-    labels, annotations = {"pod-template-hash": "5f"}, {"barostat.dev/fronts": fronts} if fronts else {}
-    base = {"name": name, "namespace": "x", "labels": labels, "annotations": annotations, "ownerReferences": owner, **metadata}
-    container = {"name": "g", "command": command or [], "ports": [{"name": "admin", "containerPort": 9090}]}
-    return {"metadata": base, "spec": {"containers": [container]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    labels, annotations = (
+        {"pod-template-hash": "5f"},
+        {"barostat.dev/fronts": fronts} if fronts else {},
+    )
+    base = {
+        "name": name,
+        "namespace": "x",
+        "labels": labels,
+        "annotations": annotations,
+        "ownerReferences": owner,
+        **metadata,
+    }
+    container = {
+        "name": "g",
+        "command": command or [],
+        "ports": [{"name": "admin", "containerPort": 9090}],
+    }
+    return {
+        "metadata": base,
+        "spec": {"containers": [container]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
 
 
 @pytest.mark.parametrize("fronts", ["vllm", "other, vllm", "x/vllm"])
@@ -42,7 +71,9 @@ def test_a_gateway_says_what_it_stands_before(fronts: str) -> None:
         (["barostat", "mitigate", "deploy/vllm"], False),
     ],
 )
-def test_a_gateway_that_follows_the_deployment_stands_before_it(words: list[str], there: bool) -> None:
+def test_a_gateway_that_follows_the_deployment_stands_before_it(
+    words: list[str], there: bool
+) -> None:
     assert bool(fronting([pod(command=words)], "x", "vllm")) is there
 
 
@@ -55,15 +86,23 @@ def test_one_that_goes_and_one_of_another_namespace_are_none() -> None:
 def seen(*limits: int | None, shadow: bool = False, why: str = "", holder: str = "") -> SeenGateway:
     def document(limit: int | None) -> dict[str, Any]:
         request = {} if limit is None else {"maxOutputTokens": limit}
-        return {"limits": {"spec": {"request": request}}, "shadow": shadow, "override": {"holder": holder} if holder else None}
+        return {
+            "limits": {"spec": {"request": request}},
+            "shadow": shadow,
+            "override": {"holder": holder} if holder else None,
+        }
 
     return SeenGateway(REF, tuple(map(document, limits)), why)
 
 
 def test_the_change_is_from_what_the_gateway_holds() -> None:
-    assert at_gateways(CAP, [seen(500)]) == ConfigChange("limits", "request.maxOutputTokens", "500", "300")
+    assert at_gateways(CAP, [seen(500)]) == ConfigChange(
+        "limits", "request.maxOutputTokens", "500", "300"
+    )
     assert at_gateways(CAP, [seen(None)]) == CAP
-    assert at_gateways(CAP, [seen(200, 500)]) == ConfigChange("limits", "request.maxOutputTokens", "500", "300")
+    assert at_gateways(CAP, [seen(200, 500)]) == ConfigChange(
+        "limits", "request.maxOutputTokens", "500", "300"
+    )
     assert at_gateways(CAP, [seen(300)]) == "deployment/gw in x holds 300 already"
 
 
@@ -94,7 +133,10 @@ CALM = {
 
 
 def window(**values: float) -> Window:
-    made = [signal(name, [(at, value) for at in (940.0, 960.0, 990.0)], "s") for name, value in values.items()]
+    made = [
+        signal(name, [(at, value) for at in (940.0, 960.0, 990.0)], "s")
+        for name, value in values.items()
+    ]
     return Window("r", 1000.0, {found.name: found for found in made if found is not None})
 
 

@@ -41,14 +41,25 @@ def a_look(pod: str = "vllm-0", points: int = 8, at: float = AT) -> Look:
 
 
 def test_what_is_written_is_read_again() -> None:
-    before, after = a_look(), Look("after", "vllm-1", "1", {"ttft_p99_s": (Point(AT + 90.3, 0.25),)})
+    before, after = (
+        a_look(),
+        Look("after", "vllm-1", "1", {"ttft_p99_s": (Point(AT + 90.3, 0.25),)}),
+    )
     assert measured(written([after, before])) == (before, after)
 
 
 def test_what_was_not_measured_and_what_is_no_number_is_left_out() -> None:
     odd = signal("kv_usage_ratio", [(AT, float("inf"))], "a test")
     assert odd is not None
-    assert look("before", "vllm-0", "", {"kv_usage_ratio": odd, "arrivals_per_s": ramp("arrivals_per_s", 3)}) is None
+    assert (
+        look(
+            "before",
+            "vllm-0",
+            "",
+            {"kv_usage_ratio": odd, "arrivals_per_s": ramp("arrivals_per_s", 3)},
+        )
+        is None
+    )
 
 
 def test_a_long_series_is_thinned_and_keeps_its_ends() -> None:
@@ -89,7 +100,11 @@ def test_a_look_that_goes_on_takes_only_what_is_new() -> None:
 
 
 def test_a_later_run_keeps_what_an_earlier_one_measured() -> None:
-    earlier, begun, ended = a_look("vllm-0"), a_look("vllm-1", 4, AT + 60), a_look("vllm-1", 9, AT + 60)
+    earlier, begun, ended = (
+        a_look("vllm-0"),
+        a_look("vllm-1", 4, AT + 60),
+        a_look("vllm-1", 9, AT + 60),
+    )
     held = carried(written([earlier, begun]), [])
     assert measured(held) == (earlier, begun)
     assert measured(carried(held, [ended])) == (earlier, ended)
@@ -134,13 +149,17 @@ def damaged(path: str, value: Any) -> str:
         ("looks.0.series.kv_usage_ratio", [[5, 1], [0, 1]], "kv_usage_ratio: must ascend"),
     ],
 )
-def test_what_is_not_exactly_that_is_refused_with_its_place(path: str, value: Any, said: str) -> None:
+def test_what_is_not_exactly_that_is_refused_with_its_place(
+    path: str, value: Any, said: str
+) -> None:
     with pytest.raises(InputError) as raised:
         measured(damaged(path, value))
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 60_000, " " * (MOST_BYTES + 1), written([a_look()])[:-20]])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "[" * 60_000, " " * (MOST_BYTES + 1), written([a_look()])[:-20]]
+)
 def test_what_is_no_such_document_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         measured(text)

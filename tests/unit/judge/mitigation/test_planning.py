@@ -1,4 +1,6 @@
-"""A recorded thrash of the real vLLM and a small cluster around it: which plan there is, and why there is none."""
+"""A recorded thrash of the real vLLM and a small cluster around it: which plan there is, and why
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from tests.support.planning_scenes import ARGS, chosen_by_the_twin, forecasts_on
 
 from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import NextStep
-from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
+from barostat.core.limits import (
+    LimitsSpec,
+    RemedyLimits,
+    RequestLimits,
+    ServiceLevel,
+    ServingLimits,
+)
 from barostat.core.verdict import Absent, Present
 from barostat.judge.mitigation import forecast
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
@@ -36,12 +44,19 @@ def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
         "max-num-active-seqs", "--max-num-active-seqs", "spare", "kv-preemption-thrash",
     )  # fmt: skip
     assert "the twin forecasts no preemption" in plan.because
-    # The lever by itself would go down to 6 of the 12 that run: the twin finds that 9 of this traffic fit with room to spare, and yield
-    # more. 10 fit by a hair: in a pool a twentieth smaller they preempt.
+    # The lever by itself would go down to 6 of the 12 that run: the twin finds that 9 of this
+    # traffic fit with room to spare, and yield more. 10 fit by a hair: in a pool a twentieth
+    # smaller they preempt.
     assert plan.change.value == "9"
-    assert any(told.startswith("--max-num-active-seqs 10: the twin forecasts 0.0036 preemptions/s") for told in found.passed_over)
-    assert any("edge-admission-budget" in told and "no gateway" in told for told in found.passed_over)
-    # Its place is that of the levers that were tried: scaling out comes after them, what is live at the edge before.
+    assert any(
+        told.startswith("--max-num-active-seqs 10: the twin forecasts 0.0036 preemptions/s")
+        for told in found.passed_over
+    )
+    assert any(
+        "edge-admission-budget" in told and "no gateway" in told for told in found.passed_over
+    )
+    # Its place is that of the levers that were tried: scaling out comes after them, what is live at
+    # the edge before.
     assert "scale-out" not in {told.partition(" ")[0] for told in found.passed_over}
     assert lint(plan) == ()
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
@@ -75,8 +90,12 @@ def test_what_was_asked_for_is_planned() -> None:
     assert planned(scene(), lever="watermark").plan.change.name == "--watermark"
     assert planned(scene(), lever="replicas=3").plan.strategy == "scale-out"
     assert planned(scene(), lever="edge-admission-budget").plan.strategy == "edge-only"
-    assert planned(scene(), lever="edge-input-cap=400").plan.change == ConfigChange("limits", "request.maxInputTokens", None, "400")
-    assert planned(scene(), lever="scale-out=3").plan.change == ConfigChange("replicas", "replicas", "2", "3")
+    assert planned(scene(), lever="edge-input-cap=400").plan.change == ConfigChange(
+        "limits", "request.maxInputTokens", None, "400"
+    )
+    assert planned(scene(), lever="scale-out=3").plan.change == ConfigChange(
+        "replicas", "replicas", "2", "3"
+    )
     for lever, why in (
         ("host-memory-limit=3Gi", "not among"),
         ("replicas=4", "one at a time"),
@@ -98,12 +117,19 @@ def test_a_gateway_before_the_target_is_the_first_resort() -> None:
     seen = scene()
     seen.gateways = (gateway(shadow=True),)
     plan = planned(seen).plan
-    assert (plan.strategy, plan.lever, plan.change.name) == ("edge-live", "edge-admission-budget", "edge.kvTokenBudget")
+    assert (plan.strategy, plan.lever, plan.change.name) == (
+        "edge-live",
+        "edge-admission-budget",
+        "edge.kvTokenBudget",
+    )
     assert plan.edge is not None
     assert plan.edge.enforces
     assert "gateway_requests_per_s" in plan.expectation.load_signals
     asked = planned(seen, lever="edge-input-cap=400").plan
-    assert (asked.strategy, asked.change) == ("edge-live", ConfigChange("limits", "request.maxInputTokens", None, "400"))
+    assert (asked.strategy, asked.change) == (
+        "edge-live",
+        ConfigChange("limits", "request.maxInputTokens", None, "400"),
+    )
 
 
 def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
@@ -111,7 +137,9 @@ def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
     seen.gateways = (gateway(why="takes a limit from who has its token"),)
     found = planned(seen)
     assert found.plan.strategy != "edge-live"
-    assert any("edge-admission-budget" in told and "has its token" in told for told in found.passed_over)
+    assert any(
+        "edge-admission-budget" in told and "has its token" in told for told in found.passed_over
+    )
     asked = plan_for(seen, Wish("vllm-1", "edge-input-cap=400"), None)
     assert isinstance(asked, NoRemedy)
     assert "has its token" in asked.why
@@ -119,8 +147,16 @@ def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
 
 def test_a_limit_that_a_person_gives_is_the_one_that_is_written_and_has_to_fit_the_engine() -> None:
     made = planned(scene(), lever="edge-input-cap=400")
-    assert limits_after(made.plan, made.replica, scene().windows()[made.replica.name], None)["spec.request.maxInputTokens"][0] == "400"
-    for lever, why in (("edge-admission-budget=99999999", "is above the pool"), ("edge-input-cap=4096", "leaves no room for output")):
+    assert (
+        limits_after(made.plan, made.replica, scene().windows()[made.replica.name], None)[
+            "spec.request.maxInputTokens"
+        ][0]
+        == "400"
+    )
+    for lever, why in (
+        ("edge-admission-budget=99999999", "is above the pool"),
+        ("edge-input-cap=4096", "leaves no room for output"),
+    ):
         found = plan_for(scene(), Wish("vllm-1", lever), None)
         assert isinstance(found, NoRemedy)
         assert why in found.why
@@ -131,12 +167,17 @@ def test_a_limit_that_a_person_gives_is_the_one_that_is_written_and_has_to_fit_t
 
 
 @pytest.mark.parametrize(
-    ("argument", "fitting"), [("--max-num-seqs", True), ("--no-such-thing", False), ("--scheduler-delay-factor", False)]
+    ("argument", "fitting"),
+    [("--max-num-seqs", True), ("--no-such-thing", False), ("--scheduler-delay-factor", False)],
 )
-def test_an_argument_that_the_version_does_not_have_fits_nothing(argument: str, fitting: bool) -> None:
+def test_an_argument_that_the_version_does_not_have_fits_nothing(
+    argument: str, fitting: bool
+) -> None:
     seen = scene()
     plan = planned(seen, lever="max-num-seqs=16").plan
-    plan = replace(plan, lever=argument.lstrip("-"), change=ConfigChange("argument", argument, None, "1"))
+    plan = replace(
+        plan, lever=argument.lstrip("-"), change=ConfigChange("argument", argument, None, "1")
+    )
     assert [fits(plan, window) for window in seen.windows().values()] == [fitting]
     against = refusals(facts(seen, plan, (), RemedyLimits()), plan)
     assert any(told.startswith("lever-fits") for told in against) is not fitting
@@ -147,7 +188,9 @@ def test_an_argument_that_the_version_does_not_have_fits_nothing(argument: str, 
 def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
     limits = ServingLimits(LimitsSpec(slo=ServiceLevel(ttft_p99_seconds=2.0, itl_p99_seconds=0.2)))
     expects = planned(scene(), lever="max-num-seqs=16", limits=limits).plan.expectation.expects
-    assert ("itl_p99_s", "below", 0.2) in [(found.signal, found.want, found.bound) for found in expects]
+    assert ("itl_p99_s", "below", 0.2) in [
+        (found.signal, found.want, found.bound) for found in expects
+    ]
 
 
 @pytest.mark.parametrize(
@@ -162,13 +205,21 @@ def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
         ("block-size=16", False),
     ],
 )
-def test_what_would_make_it_worse_is_not_for_it_and_what_was_asked_for_is_not_called_right(lever: str, against: bool) -> None:
+def test_what_would_make_it_worse_is_not_for_it_and_what_was_asked_for_is_not_called_right(
+    lever: str, against: bool
+) -> None:
     seen = scene()
     plan = planned(seen, lever=lever).plan
     assert plan.asked_for
-    fitting = next(verdict for check, verdict in judged(facts(seen, plan, (), RemedyLimits()), plan) if check.name == "lever-fits")
+    fitting = next(
+        verdict
+        for check, verdict in judged(facts(seen, plan, (), RemedyLimits()), plan)
+        if check.name == "lever-fits"
+    )
     assert isinstance(fitting, Present | Absent)
-    assert ("is not for kv-preemption-thrash" if against else "asked for by name") in fitting.because
+    assert (
+        "is not for kv-preemption-thrash" if against else "asked for by name"
+    ) in fitting.because
 
 
 def test_what_vllm_would_refuse_is_refused_before_it_starts() -> None:
@@ -179,14 +230,20 @@ def test_what_vllm_would_refuse_is_refused_before_it_starts() -> None:
 
 
 def test_advice_against_what_was_asked_for_is_in_the_plan() -> None:
-    assert "lowering it does not reduce KV demand" in planned(scene(), lever="max-num-batched-tokens=4096").plan.because
+    assert (
+        "lowering it does not reduce KV demand"
+        in planned(scene(), lever="max-num-batched-tokens=4096").plan.because
+    )
 
 
 def test_a_paused_deployment_and_one_without_replicas_are_told_as_they_are() -> None:
     paused = scene()
     paused.home["spec"]["paused"] = True
     nobody = replace(scene(), report=replace(scene().report, replicas=()))
-    for seen, why in ((paused, "kubectl rollout resume"), (nobody, "none of its pods (2 are asked for) is a vLLM")):
+    for seen, why in (
+        (paused, "kubectl rollout resume"),
+        (nobody, "none of its pods (2 are asked for) is a vLLM"),
+    ):
         found = plan_for(seen, Wish("vllm-1", "max-num-seqs=16"), None)
         assert isinstance(found, NoRemedy)
         assert why in found.why
@@ -208,7 +265,10 @@ def test_nothing_is_done_to_the_healthy() -> None:
                 "horizontalpodautoscalers": [
                     {
                         "metadata": {"name": "h", "namespace": "chat"},
-                        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "vllm"}, "maxReplicas": 5},
+                        "spec": {
+                            "scaleTargetRef": {"kind": "Deployment", "name": "vllm"},
+                            "maxReplicas": 5,
+                        },
                     }
                 ]
             },
@@ -227,13 +287,24 @@ def test_what_is_around_can_forbid_it(lists: dict[str, Any], check: str) -> None
 def test_a_disruption_budget_forbids_going_in_place() -> None:
     seen = scene(gpus="2")
     plan = planned(seen, lever="max-num-active-seqs=8", in_place=True).plan
-    seen.lists["poddisruptionbudgets"] = [{"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 2}}]
-    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ("disruption-budget: the disruption budget asks for 2, 1 would serve",)
+    seen.lists["poddisruptionbudgets"] = [
+        {"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 2}}
+    ]
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == (
+        "disruption-budget: the disruption budget asks for 2, 1 would serve",
+    )
 
 
-def revision(number: int, spec: dict[str, Any], *, ready: int = 0, born: str = "2026-11-20T10:00:00Z") -> dict[str, Any]:
+def revision(
+    number: int, spec: dict[str, Any], *, ready: int = 0, born: str = "2026-11-20T10:00:00Z"
+) -> dict[str, Any]:
     marks = {"deployment.kubernetes.io/revision": str(number)}
-    metadata = {"name": f"vllm-{number}", "uid": f"r-{number}", "annotations": marks, "creationTimestamp": born}
+    metadata = {
+        "name": f"vllm-{number}",
+        "uid": f"r-{number}",
+        "annotations": marks,
+        "creationTimestamp": born,
+    }
     return {
         "metadata": {**metadata, "ownerReferences": [{"uid": "u-1"}]},
         "spec": {"template": {"metadata": {"labels": {"app": "vllm"}}, "spec": spec}},
@@ -242,47 +313,88 @@ def revision(number: int, spec: dict[str, Any], *, ready: int = 0, born: str = "
 
 
 def pod_spec(*args: str) -> dict[str, Any]:
-    return {"containers": [{"name": "vllm", "args": [*ARGS, *args], "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    return {
+        "containers": [
+            {
+                "name": "vllm",
+                "args": [*ARGS, *args],
+                "resources": {"limits": {"nvidia.com/gpu": "1"}},
+            }
+        ]
+    }
 
 
 def test_a_rollout_is_undone_to_what_serves_or_to_the_newest_that_differs() -> None:
     home = scene().home
-    good, bad, worse = revision(1, pod_spec()), revision(2, pod_spec("--a")), revision(4, pod_spec("--b"))
+    good, bad, worse = (
+        revision(1, pod_spec()),
+        revision(2, pod_spec("--a")),
+        revision(4, pod_spec("--b")),
+    )
     restarted = revision(3, pod_spec("--a"))
     assert former_revision(home, [good, bad]) == ("2", "1")
     assert former_revision(home, [good, bad, restarted]) == ("3", "1")
     assert former_revision(home, [good, bad, worse]) == ("4", "2")
-    assert former_revision(home, [{**good, "status": {"readyReplicas": 2}}, bad, worse]) == ("4", "1")
+    assert former_revision(home, [{**good, "status": {"readyReplicas": 2}}, bad, worse]) == (
+        "4",
+        "1",
+    )
     assert former_revision(home, [good, revision(2, pod_spec())]) is None
     assert former_revision(home, []) is None
 
 
 def test_a_restart_is_no_deploy() -> None:
     seen = scene()
-    seen.lists["replicasets"] = [revision(1, pod_spec()), revision(2, pod_spec(), born="2026-11-20T11:00:00Z")]
+    seen.lists["replicasets"] = [
+        revision(1, pod_spec()),
+        revision(2, pod_spec(), born="2026-11-20T11:00:00Z"),
+    ]
     assert rollout_age_s(seen) == math.inf
     at = instant({"t": "2026-11-20T11:00:00Z"}, "t")
     assert at is not None
     seen.at = at + 600.0
     bad = revision(2, pod_spec("--a"), born="2026-11-20T11:00:00Z")
-    seen.lists["replicasets"] = [revision(1, pod_spec()), bad, revision(3, pod_spec("--a"), born="2026-11-20T11:05:00Z")]
+    seen.lists["replicasets"] = [
+        revision(1, pod_spec()),
+        bad,
+        revision(3, pod_spec("--a"), born="2026-11-20T11:05:00Z"),
+    ]
     assert rollout_age_s(seen) == 600.0
 
 
 def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left() -> None:
     seen = scene()
-    step = NextStep("undo-rollout", "kubectl rollout undo deployment/vllm", "the last rollout is 3 min old", restarts=True)
+    step = NextStep(
+        "undo-rollout",
+        "kubectl rollout undo deployment/vllm",
+        "the last rollout is 3 min old",
+        restarts=True,
+    )
     (sick, *rest) = seen.report.replicas
     seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
-    seen.home = {**seen.home, "status": {"observedGeneration": 1, "updatedReplicas": 1, "replicas": 3}}
-    serves = {**revision(1, pod_spec(), ready=2), "metadata": {**revision(1, pod_spec())["metadata"], "uid": "r-1"}}
+    seen.home = {
+        **seen.home,
+        "status": {"observedGeneration": 1, "updatedReplicas": 1, "replicas": 3},
+    }
+    serves = {
+        **revision(1, pod_spec(), ready=2),
+        "metadata": {**revision(1, pod_spec())["metadata"], "uid": "r-1"},
+    }
     seen.lists["replicasets"] = [serves, revision(2, pod_spec("--swap-space", "4"))]
     plan = planned(seen, lever="undo-rollout").plan
-    assert (plan.strategy, plan.change.value, plan.starts, plan.gpus_needed) == ("stuck-rollout", "1", 0, 0)
+    assert (plan.strategy, plan.change.value, plan.starts, plan.gpus_needed) == (
+        "stuck-rollout",
+        "1",
+        0,
+        0,
+    )
     assert lint(plan) == ()
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
     seen.lists["replicasets"][1] = revision(2, pod_spec("--swap-space", "4"), ready=1)
-    assert any(told.startswith("rollout-complete") for told in refusals(facts(seen, plan, (), RemedyLimits()), plan))
+    assert any(
+        told.startswith("rollout-complete")
+        for told in refusals(facts(seen, plan, (), RemedyLimits()), plan)
+    )
     found = plan_for(seen, Wish("vllm-1", "undo-rollout"), None)
     assert isinstance(found, NoRemedy)
     assert "a rollout is under way" in found.why
@@ -295,15 +407,22 @@ def test_what_could_not_be_read_is_no_permission() -> None:
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == (
         "disruption-budget: cannot tell: cannot list poddisruptionbudgets.policy in chat",
     )
-    assert any(told.startswith("budget-left: cannot tell") for told in refusals(facts(seen, plan, None, RemedyLimits(), "no"), plan))
+    assert any(
+        told.startswith("budget-left: cannot tell")
+        for told in refusals(facts(seen, plan, None, RemedyLimits(), "no"), plan)
+    )
 
 
 def test_an_owner_and_another_change_forbid_it() -> None:
     plan = chosen_by_the_twin().plan
     helm = scene(annotations={"meta.helm.sh/release-name": "chat"})
     claimed = scene(annotations={"barostat.dev/claim": "other#1#x"})
-    assert [told.partition(":")[0] for told in refusals(facts(helm, plan, (), RemedyLimits()), plan)] == ["no-owner"]
-    assert [told.partition(":")[0] for told in refusals(facts(claimed, plan, (), RemedyLimits()), plan)] == ["no-other-change"]
+    assert [
+        told.partition(":")[0] for told in refusals(facts(helm, plan, (), RemedyLimits()), plan)
+    ] == ["no-owner"]
+    assert [
+        told.partition(":")[0] for told in refusals(facts(claimed, plan, (), RemedyLimits()), plan)
+    ] == ["no-other-change"]
 
 
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
@@ -314,7 +433,10 @@ def test_what_was_worse_is_not_tried_again_by_itself() -> None:
     assert found.plan.change != first.change
     assert any("incident vllm-1 took it back" in told for told in found.passed_over)
     assert worse_before(first.change, seen.template, (worse,)) == worse
-    pending, other = replace(worse, verified=None), replace(worse, plan=replace(first, template="another"))
+    pending, other = (
+        replace(worse, verified=None),
+        replace(worse, plan=replace(first, template="another")),
+    )
     assert worse_before(first.change, seen.template, (pending, other)) is None
 
 
@@ -325,19 +447,32 @@ def test_the_limits_hold_the_pool_only_where_it_stays_what_it_was() -> None:
     assert held["spec.engine.maxNumActiveSeqs"] == (made.plan.change.value, made.plan.because)
     assert "reported" in held["spec.capacity.kvCacheTokens"][1]
     undone = replace(made.plan, change=ConfigChange("revision", "revision", "2", "1"))
-    larger = replace(made.plan, change=ConfigChange("argument", "--gpu-memory-utilization", None, "0.95"))
+    larger = replace(
+        made.plan, change=ConfigChange("argument", "--gpu-memory-utilization", None, "0.95")
+    )
     for plan in (undone, larger):
-        assert not any(path.startswith("spec.capacity") for path in limits_after(plan, made.replica, window, None))
+        assert not any(
+            path.startswith("spec.capacity")
+            for path in limits_after(plan, made.replica, window, None)
+        )
 
 
 def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> None:
     seen = scene()
-    step = NextStep("tensor-parallel-up", "--tensor-parallel-size 2", "the model is on 1 card now", restarts=True)
+    step = NextStep(
+        "tensor-parallel-up",
+        "--tensor-parallel-size 2",
+        "the model is on 1 card now",
+        restarts=True,
+    )
     (sick, *rest) = seen.report.replicas
     seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
     found = planned(seen)
     assert found.plan.lever != "tensor-parallel-up"
-    assert any("vLLM needs 2 cards for it, and a pod has 1: change both" in told for told in found.passed_over)
+    assert any(
+        "vLLM needs 2 cards for it, and a pod has 1: change both" in told
+        for told in found.passed_over
+    )
     asked = plan_for(seen, Wish("vllm-1", "tensor-parallel-size=2"), None)
     assert isinstance(asked, NoRemedy)
     assert "and a pod has 1" in asked.why
@@ -345,9 +480,16 @@ def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> No
 
 def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
     seen = scene()
-    step = NextStep("host-memory-limit", "resources: {limits: {memory: 2Gi}, requests: {memory: 2Gi}}", "killed", restarts=True)
+    step = NextStep(
+        "host-memory-limit",
+        "resources: {limits: {memory: 2Gi}, requests: {memory: 2Gi}}",
+        "killed",
+        restarts=True,
+    )
     (sick, *rest) = seen.report.replicas
     seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
     seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
     assert planned(seen).plan.change == ConfigChange("pod-spec", "memory", None, "2Gi")
-    assert planned(seen, lever="host-memory-limit=3Gi").plan.change == ConfigChange("pod-spec", "memory", None, "3Gi")
+    assert planned(seen, lever="host-memory-limit=3Gi").plan.change == ConfigChange(
+        "pod-spec", "memory", None, "3Gi"
+    )

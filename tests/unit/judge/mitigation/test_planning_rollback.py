@@ -39,9 +39,24 @@ def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (["m", "--max-model-len", "3000"], "--max-model-len is 3000 now, and vllm-1 left it at 2048: somebody has changed it since"),
-        (["m"], "--max-model-len is absent now, and vllm-1 left it at 2048: somebody has changed it since"),
-        (["m", "--max-model-len", "4096"], "--max-model-len is 4096 now, and vllm-1 left it at 2048"),
+        (
+            ["m", "--max-model-len", "3000"],
+            (
+                "--max-model-len is 3000 now, and vllm-1 left it at 2048: somebody has changed "
+                "it since"
+            ),
+        ),
+        (
+            ["m"],
+            (
+                "--max-model-len is absent now, and vllm-1 left it at 2048: somebody has "
+                "changed it since"
+            ),
+        ),
+        (
+            ["m", "--max-model-len", "4096"],
+            "--max-model-len is 4096 now, and vllm-1 left it at 2048",
+        ),
     ],
 )
 def test_what_somebody_made_of_it_since_is_not_taken_back(args: list[str], why: str) -> None:
@@ -66,14 +81,23 @@ def test_a_plan_waits_as_long_as_the_target_lets_its_pods_start_and_end() -> Non
 
 
 def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_answer() -> None:
-    done = replace(chosen_by_the_twin().plan, change=ConfigChange("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
+    done = replace(
+        chosen_by_the_twin().plan,
+        change=ConfigChange("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"),
+    )
     seen = scene("healthy-idle")
-    seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4Gi"}, "requests": {"memory": "4Gi"}}
+    seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {
+        "limits": {"memory": "4Gi"},
+        "requests": {"memory": "4Gi"},
+    }
     seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
     found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=60.0))
     assert not isinstance(found, NoRemedy)
     assert found.change.value == "2Gi (request 1Gi)"
-    assert (found.expectation.load_signals, dict(found.baseline)) == (("replicas_wanted",), {"replicas_wanted": 2.0})
+    assert (found.expectation.load_signals, dict(found.baseline)) == (
+        ("replicas_wanted",),
+        {"replicas_wanted": 2.0},
+    )
     assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
 
 
@@ -87,7 +111,9 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
         ({"valueFrom": {"configMapKeyRef": {"name": "chat", "key": "space"}}}, False),
     ],
 )
-def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], taken_back: bool) -> None:
+def test_a_variable_is_taken_back_only_to_what_it_was(
+    entry: dict[str, Any], taken_back: bool
+) -> None:
     """What a person is shown of it would else be written as its value."""
     seen = scene()
     container = seen.home["spec"]["template"]["spec"]["containers"][0]
@@ -108,13 +134,18 @@ def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], tak
 def test_a_reference_is_put_back_as_it_was_written(written: str, kind: str) -> None:
     """A number would stand there for good, and without the argument the version's default."""
     seen = scene()
-    seen.lists["configmaps"] = [{"metadata": {"name": "sizes", "namespace": "chat"}, "data": {"tokens": "512"}}]
+    seen.lists["configmaps"] = [
+        {"metadata": {"name": "sizes", "namespace": "chat"}, "data": {"tokens": "512"}}
+    ]
     container = seen.home["spec"]["template"]["spec"]["containers"][0]
     container["env"] = [{"name": "TOKENS", "valueFrom": {kind: {"name": "sizes", "key": "tokens"}}}]
     if written == "$(TOKENS)":
         container["args"] = [*container["args"], "--max-num-batched-tokens", written]
     else:
-        container["command"], container["args"] = ["sh", "-c"], [f"vllm serve m --max-num-batched-tokens {written}"]
+        container["command"], container["args"] = (
+            ["sh", "-c"],
+            [f"vllm serve m --max-num-batched-tokens {written}"],
+        )
     former = list(container["args"])
     done = planned(seen, lever="max-num-batched-tokens=1024").plan
     container["args"] = [word.replace(written, "1024") for word in former]

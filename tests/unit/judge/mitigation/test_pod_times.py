@@ -11,8 +11,12 @@ from barostat.remedy.plan import Bounds
 
 
 def home(*, deadline_s: Any = 600, grace_s: Any = None, probe: Any = None) -> dict[str, Any]:
-    container = {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0"} | ({"startupProbe": probe} if probe is not None else {})
-    spec = {"containers": [container]} | ({"terminationGracePeriodSeconds": grace_s} if grace_s is not None else {})
+    container = {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0"} | (
+        {"startupProbe": probe} if probe is not None else {}
+    )
+    spec = {"containers": [container]} | (
+        {"terminationGracePeriodSeconds": grace_s} if grace_s is not None else {}
+    )
     return {"spec": {"progressDeadlineSeconds": deadline_s, "template": {"spec": spec}}}
 
 
@@ -21,17 +25,31 @@ def home(*, deadline_s: Any = 600, grace_s: Any = None, probe: Any = None) -> di
     [
         (home(), 900.0),
         (home(deadline_s=1800), 1800.0),
-        (home(probe={"httpGet": {"path": "/health"}, "failureThreshold": 240, "periodSeconds": 10, "initialDelaySeconds": 60}), 2460.0),
+        (
+            home(
+                probe={
+                    "httpGet": {"path": "/health"},
+                    "failureThreshold": 240,
+                    "periodSeconds": 10,
+                    "initialDelaySeconds": 60,
+                }
+            ),
+            2460.0,
+        ),
         (home(probe={"httpGet": {"path": "/health"}, "failureThreshold": 120}), 1200.0),
         (home(deadline_s=2147483647), 3600.0),
         (home(deadline_s="soon", probe=[]), 900.0),
         ({}, 900.0),
     ],
 )
-def test_a_start_is_waited_for_as_long_as_the_deployment_itself_waits(deployment: dict[str, Any], ready_s: float) -> None:
+def test_a_start_is_waited_for_as_long_as_the_deployment_itself_waits(
+    deployment: dict[str, Any], ready_s: float
+) -> None:
     assert with_times_of(deployment, Bounds()).ready_s == ready_s
 
 
 @pytest.mark.parametrize(("grace_s", "end_s"), [(None, 30.0), (0, 0.0), (900, 900.0), (-1, 0.0)])
-def test_an_end_is_waited_for_as_long_as_the_grace_period_grants(grace_s: Any, end_s: float) -> None:
+def test_an_end_is_waited_for_as_long_as_the_grace_period_grants(
+    grace_s: Any, end_s: float
+) -> None:
     assert with_times_of(home(grace_s=grace_s), Bounds()).end_s == end_s

@@ -1,4 +1,6 @@
-"""What a plan promises goes by its cause: a queue is shorter, a crash loop answers, one that hangs gives tokens again."""
+"""What a plan promises goes by its cause: a queue is shorter, a crash loop answers, one that hangs
+gives tokens again.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,40 @@ ARGUMENT = ConfigChange("argument", "--max-num-seqs", "64", "128")
 
 def window(at: float = 100.0, **values: float) -> Window:
     """Each value at six moments up to `at`."""
-    points = {name: [(at - 60.0 + 12.0 * step, value) for step in range(6)] for name, value in values.items()}
-    return Window("vllm-1", at, {name: made for name, found in points.items() if (made := signal(name, found, "test")) is not None})
+    points = {
+        name: [(at - 60.0 + 12.0 * step, value) for step in range(6)]
+        for name, value in values.items()
+    }
+    return Window(
+        "vllm-1",
+        at,
+        {
+            name: made
+            for name, found in points.items()
+            if (made := signal(name, found, "test")) is not None
+        },
+    )
 
 
 def promised(
-    cause: Any, before: Mapping[str, float], change: ConfigChange = ARGUMENT, slo: ServiceLevel | None = None, replicas: int = 2
+    cause: Any,
+    before: Mapping[str, float],
+    change: ConfigChange = ARGUMENT,
+    slo: ServiceLevel | None = None,
+    replicas: int = 2,
 ) -> Promise:
-    return promise(cause, change, window(**before), slo or ServiceLevel(), replicas=replicas, sustained_s=40.0)
+    return promise(
+        cause, change, window(**before), slo or ServiceLevel(), replicas=replicas, sustained_s=40.0
+    )
 
 
-LOAD = {"arrivals_per_s": 4.0, "prompt_tokens_per_s": 400.0, "generation_tokens_per_s": 300.0, "scrape_ok": 1.0, "health_ok": 1.0}
+LOAD = {
+    "arrivals_per_s": 4.0,
+    "prompt_tokens_per_s": 400.0,
+    "generation_tokens_per_s": 300.0,
+    "scrape_ok": 1.0,
+    "health_ok": 1.0,
+}
 
 
 def outcome(made: Promise, **after: float) -> str:
@@ -37,35 +62,61 @@ def outcome(made: Promise, **after: float) -> str:
     return verify(expectation, dict(former), window(at=200.0, **after), since=140.0).outcome
 
 
-@pytest.mark.parametrize("cause", ["slot-bound", "kv-admission-queueing", "prefill-bound", "host-bound"])
+@pytest.mark.parametrize(
+    "cause", ["slot-bound", "kv-admission-queueing", "prefill-bound", "host-bound"]
+)
 def test_a_queue_is_shorter_and_nothing_is_paid_for_it(cause: str) -> None:
     made = promised(cause, {**LOAD, "waiting_requests": 20.0, "preemptions_per_s": 0.0})
     assert outcome(made, **LOAD, waiting_requests=3.0, preemptions_per_s=0.0) == "better"
     assert outcome(made, **LOAD, waiting_requests=19.0, preemptions_per_s=0.0) == "inconclusive"
     assert outcome(made, **LOAD, waiting_requests=21.0, preemptions_per_s=0.0) == "worse"
     assert outcome(made, **LOAD, waiting_requests=3.0, preemptions_per_s=1.0) == "worse"
-    assert outcome(made, **{**LOAD, "generation_tokens_per_s": 200.0}, waiting_requests=3.0, preemptions_per_s=0.0) == "worse"
+    assert (
+        outcome(
+            made,
+            **{**LOAD, "generation_tokens_per_s": 200.0},
+            waiting_requests=3.0,
+            preemptions_per_s=0.0,
+        )
+        == "worse"
+    )
 
 
 def test_fewer_tokens_are_no_harm_where_nobody_waits_for_them() -> None:
     before = {**LOAD, "preemptions_per_s": 2.0, "itl_mean_s": 0.2, "kv_usage_ratio": 0.99}
     made = promised("kv-preemption-thrash", before)
-    after = {**LOAD, "generation_tokens_per_s": 250.0, "preemptions_per_s": 0.0, "itl_mean_s": 0.1, "kv_usage_ratio": 0.7}
+    after = {
+        **LOAD,
+        "generation_tokens_per_s": 250.0,
+        "preemptions_per_s": 0.0,
+        "itl_mean_s": 0.1,
+        "kv_usage_ratio": 0.7,
+    }
     assert outcome(made, **after, waiting_requests=0.5) == "better"
     assert outcome(made, **after, waiting_requests=5.0) == "worse"
     assert outcome(made, **after) == "worse"
 
 
 def test_a_level_for_first_tokens_is_what_a_queue_is_held_to() -> None:
-    made = promised("slot-bound", {**LOAD, "waiting_requests": 20.0, "ttft_p99_s": 9.0}, slo=ServiceLevel(ttft_p99_seconds=2.0))
+    made = promised(
+        "slot-bound",
+        {**LOAD, "waiting_requests": 20.0, "ttft_p99_s": 9.0},
+        slo=ServiceLevel(ttft_p99_seconds=2.0),
+    )
     assert outcome(made, **LOAD, waiting_requests=19.0, ttft_p99_s=1.5) == "better"
 
 
 @pytest.mark.parametrize("cause", ["bad-config", "host-oom", "kv-pool-too-small", "gpu-oom"])
 def test_what_did_not_serve_answers(cause: str) -> None:
     made = promised(cause, {"scrape_ok": 0.0})
-    assert outcome(made, scrape_ok=1.0, health_ok=1.0, replicas_wanted=1.0, pod_crash_looping=0.0) == "better"
-    assert outcome(made, scrape_ok=0.0, health_ok=0.0, replicas_wanted=1.0, pod_crash_looping=0.0) == "worse"
+    assert (
+        outcome(made, scrape_ok=1.0, health_ok=1.0, replicas_wanted=1.0, pod_crash_looping=0.0)
+        == "better"
+    )
+    assert (
+        outcome(made, scrape_ok=0.0, health_ok=0.0, replicas_wanted=1.0, pod_crash_looping=0.0)
+        == "worse"
+    )
     assert outcome(made, replicas_wanted=1.0) == "inconclusive"
 
 
@@ -93,12 +144,26 @@ def test_replicas_that_share_with_one_more_may_each_give_fewer_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrivals_per_s", "preempted_per_s", "ends"), [(10.0, 0.08, "better"), (10.0, 0.2, "inconclusive"), (0.5, 0.08, "inconclusive")]
+    ("arrivals_per_s", "preempted_per_s", "ends"),
+    [(10.0, 0.08, "better"), (10.0, 0.2, "inconclusive"), (0.5, 0.08, "inconclusive")],
 )
 def test_a_gateway_that_lets_one_in_a_hundred_be_preempted_has_kept_its_promise(
     arrivals_per_s: float, preempted_per_s: float, ends: str
 ) -> None:
-    load = {**LOAD, "arrivals_per_s": arrivals_per_s, "gateway_requests_per_s": arrivals_per_s, "itl_mean_s": 0.02}
+    load = {
+        **LOAD,
+        "arrivals_per_s": arrivals_per_s,
+        "gateway_requests_per_s": arrivals_per_s,
+        "itl_mean_s": 0.02,
+    }
     before = window(**{**load, "preemptions_per_s": 3.0})
-    made = promise("kv-preemption-thrash", ARGUMENT, before, ServiceLevel(), replicas=2, sustained_s=40.0, live=True)
+    made = promise(
+        "kv-preemption-thrash",
+        ARGUMENT,
+        before,
+        ServiceLevel(),
+        replicas=2,
+        sustained_s=40.0,
+        live=True,
+    )
     assert outcome(made, **load, preemptions_per_s=preempted_per_s) == ends

@@ -1,4 +1,6 @@
-"""What a person asks for by name is read and checked before anything is looked at: one sentence for what makes no sense."""
+"""What a person asks for by name is read and checked before anything is looked at: one sentence for
+what makes no sense.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_what_makes_sense_is_read(text: str, asked: Asked) -> None:
 
 
 def test_every_lever_may_be_asked_for_by_its_name() -> None:
-    assert {asked_lever(lever.name).name for lever in levers()} == {lever.name for lever in levers()}
+    assert {asked_lever(lever.name).name for lever in levers()} == {
+        lever.name for lever in levers()
+    }
 
 
 WHOLE = "takes a whole number from 1 up to 2,147,483,647"
@@ -58,10 +62,16 @@ WHOLE = "takes a whole number from 1 up to 2,147,483,647"
         ("max-num-seqs=99999999999999999999", f"{WHOLE}, not '9999"),
         ("max-num-seqs=2147483648", f"{WHOLE}, not '2147483648'"),
         ("max-num-seqs=4;rm -rf", f"{WHOLE}, not '4;rm -rf'"),
-        ("max-num-seqs=", "--lever max-num-seqs: has nothing behind the =; it takes a whole number"),
+        (
+            "max-num-seqs=",
+            "--lever max-num-seqs: has nothing behind the =; it takes a whole number",
+        ),
         ("watermark=7", "takes a number from 0 to below 1"),
         ("watermark=1", "takes a number from 0 to below 1"),
-        ("gpu-memory-utilization=95", "takes a number above 0 up to 1 (a share: 0.9 is 90 %), not '95'"),
+        (
+            "gpu-memory-utilization=95",
+            "takes a number above 0 up to 1 (a share: 0.9 is 90 %), not '95'",
+        ),
         ("gpu-memory-utilization=0", "takes a number above 0"),
         ("gpu-memory-utilization=nan", "takes a number above 0"),
         ("gpu-memory-utilization", "needs a value"),
@@ -85,7 +95,10 @@ WHOLE = "takes a whole number from 1 up to 2,147,483,647"
         ("VLLM_USE_V1", "needs a value"),
         ("HF_TOKEN=abc", "is a secret"),
         (f"NCCL_DEBUG={'x' * 121}", "at most 120 characters"),
-        ("edge-input-cap=lots", "it is spec.request.maxInputTokens of the limits, which a gateway holds"),
+        (
+            "edge-input-cap=lots",
+            "it is spec.request.maxInputTokens of the limits, which a gateway holds",
+        ),
         ("edge-output-cap=0", "spec.request.maxOutputTokens"),
         ("edge-admission-budget=-1", "spec.edge.kvTokenBudget"),
         ("scale-out=many", f"--lever scale-out: {WHOLE}"),
@@ -110,26 +123,52 @@ def test_what_makes_none_is_told_in_one_sentence(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known"), [("--max-num-seqs", True), ("--headless", True), ("-tp", True), ("--max-num-seqz", False), ("--x", False)]
+    ("name", "known"),
+    [
+        ("--max-num-seqs", True),
+        ("--headless", True),
+        ("-tp", True),
+        ("--max-num-seqz", False),
+        ("--x", False),
+    ],
 )
 def test_an_argument_is_known_or_not(name: str, known: bool) -> None:
     assert known_argument(name) is known
 
 
 @pytest.mark.parametrize("lever", ["max-num-seqs=abc", "foo=1", "=5"])
-def test_nothing_is_looked_at_for_what_makes_no_sense(lever: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mitigate", "deploy/vllm", "--kubeconfig", "/nowhere/at/all", "--dry-run", f"--lever={lever}"]) == 2
+def test_nothing_is_looked_at_for_what_makes_no_sense(
+    lever: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            [
+                "mitigate",
+                "deploy/vllm",
+                "--kubeconfig",
+                "/nowhere/at/all",
+                "--dry-run",
+                f"--lever={lever}",
+            ]
+        )
+        == 2
+    )
     assert capsys.readouterr().err.startswith("barostat: --lever")
 
 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--lever", "max-num-seqs=48", "--lever", "watermark=0.02"], "one change at a time: max-num-seqs=48 and watermark=0.02"),
+        (
+            ["--lever", "max-num-seqs=48", "--lever", "watermark=0.02"],
+            "one change at a time: max-num-seqs=48 and watermark=0.02",
+        ),
         (["--lever", ""], "nothing is named"),
     ],
 )
-def test_one_change_is_asked_for_at_a_time(flags: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_change_is_asked_for_at_a_time(
+    flags: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["mitigate", "deploy/vllm", "--kubeconfig", "/nowhere/at/all", "--dry-run", *flags])
     assert ended.value.code == 2

@@ -1,4 +1,6 @@
-"""Clients are told from arrivals by what came and what ended, not by a load that stays; where neither tells, that is said."""
+"""Clients are told from arrivals by what came and what ended, not by a load that stays; where
+neither tells, that is said.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,15 @@ def _at_random(dice: Dice, mean: float) -> int:
     return found
 
 
-def _window(dice: Dice, *, held: float, per_stretch: float, count: int = 6, ends_vary: bool = True, queue: bool = True) -> list[Stretch]:
+def _window(
+    dice: Dice,
+    *,
+    held: float,
+    per_stretch: float,
+    count: int = 6,
+    ends_vary: bool = True,
+    queue: bool = True,
+) -> list[Stretch]:
     """Arrivals at random, ends that do not know of them."""
     found = []
     for _ in range(count):
@@ -37,17 +47,28 @@ def _window(dice: Dice, *, held: float, per_stretch: float, count: int = 6, ends
 
 
 @pytest.mark.parametrize("ends_vary", [True, False])
-@pytest.mark.parametrize(("held", "per_stretch"), [(119.0, 10.0), (119.0, 30.0), (40.0, 8.0), (20.0, 5.0)])
-def test_a_steady_open_queue_is_no_clients(held: float, per_stretch: float, ends_vary: bool) -> None:
-    """Of windows of half a minute about one in twenty looks as steady as clients make it, arrivals being at random."""
+@pytest.mark.parametrize(
+    ("held", "per_stretch"), [(119.0, 10.0), (119.0, 30.0), (40.0, 8.0), (20.0, 5.0)]
+)
+def test_a_steady_open_queue_is_no_clients(
+    held: float, per_stretch: float, ends_vary: bool
+) -> None:
+    """Of windows of half a minute about one in twenty looks as steady as clients make it, arrivals
+    being at random.
+    """
     dice = Dice(1, f"{held}/{per_stretch}")
-    found = [arrivals_of(_window(dice, held=held, per_stretch=per_stretch, ends_vary=ends_vary)) for _ in range(400)]
+    found = [
+        arrivals_of(_window(dice, held=held, per_stretch=per_stretch, ends_vary=ends_vary))
+        for _ in range(400)
+    ]
     assert sum(one.clients is not None for one in found) <= 0.08 * len(found)
     assert not any(one.told for one in found if one.clients is None)
 
 
 def test_a_load_that_stays_within_a_twelfth_may_be_open() -> None:
-    """What was taken for 119 clients once: 119 requests, give or take 4, of which 2 a second come and go."""
+    """What was taken for 119 clients once: 119 requests, give or take 4, of which 2 a second come
+    and go.
+    """
     held = [119.0, 116.0, 121.0, 117.0, 122.0, 118.0, 120.0]
     stretches = [Stretch(10.0, before, after, 90.0) for before, after in pairwise(held)]
     assert arrivals_of(stretches) == Arrivals()
@@ -73,7 +94,13 @@ def test_an_even_load_without_a_queue_is_arrivals_and_what_it_may_be_is_said() -
 
 
 @pytest.mark.parametrize(
-    "stretches", [[], [Stretch(9.0, 40.0, 40.0, 9.0)] * 2, [Stretch(0.5, 40.0, 40.0, 9.0)] * 6, [Stretch(9.0, 2.0, 2.0, 1.0)] * 6]
+    "stretches",
+    [
+        [],
+        [Stretch(9.0, 40.0, 40.0, 9.0)] * 2,
+        [Stretch(0.5, 40.0, 40.0, 9.0)] * 6,
+        [Stretch(9.0, 2.0, 2.0, 1.0)] * 6,
+    ],
 )
 def test_too_little_tells_nothing(stretches: list[Stretch]) -> None:
     """Two stretches, a load that does not turn over, one or two requests."""
@@ -81,11 +108,17 @@ def test_too_little_tells_nothing(stretches: list[Stretch]) -> None:
 
 
 def test_what_is_least_at_random_is_a_quantile() -> None:
-    """Against chi squared from tables: 5 % are below 0.711 for 4 degrees of freedom, below 3.940 for 10."""
+    """Against chi squared from tables: 5 % are below 0.711 for 4 degrees of freedom, below 3.940
+    for 10.
+    """
     for count, quantile in ((4, 0.711), (10, 3.940)):
         held = 1000.0
         just_below, just_above = (
-            [Stretch(400.0, held, held + math.sqrt(share * quantile * 400.0 / count), 9.0) for _ in range(count)] for share in (0.9, 1.1)
+            [
+                Stretch(400.0, held, held + math.sqrt(share * quantile * 400.0 / count), 9.0)
+                for _ in range(count)
+            ]
+            for share in (0.9, 1.1)
         )
         assert arrivals_of(just_below).clients is not None
         assert arrivals_of(just_above).clients is None
@@ -102,7 +135,9 @@ PACE = LinearPace(0.010, 4e-5, 6e-5, 1.5e-8)
         (Load((100, 400), (50, 200), clients=12), 12),
         pytest.param(Load((100, 400), (50, 200), rate=7.0), None, marks=pytest.mark.sweep),
         (Load((100, 400), (50, 200), rate=4.0), None),
-        pytest.param(Load((100, 400), (50, 200), rate=4.0, evenly=True), None, marks=pytest.mark.sweep),
+        pytest.param(
+            Load((100, 400), (50, 200), rate=4.0, evenly=True), None, marks=pytest.mark.sweep
+        ),
     ],
 )
 def test_the_twins_own_clients_are_found(load: Load, clients: int | None) -> None:

@@ -10,7 +10,9 @@ from barostat.judge.observed.settings import assumed, observed_settings
 
 def _window(*, certain: bool) -> Window:
     values = {
-        "max_num_seqs": ConfigValue(256, "version-default", "vLLM 0.32.0, memory tier not known", certain),
+        "max_num_seqs": ConfigValue(
+            256, "version-default", "vLLM 0.32.0, memory tier not known", certain
+        ),
         "num_gpu_blocks": ConfigValue(1000, "metric", "cache_config_info"),
     }
     return Window("r", 1000.0, {}, EngineConfig(values), parse_version("0.32.0"), "")

@@ -1,4 +1,6 @@
-"""Traffic seen in histograms, and rows like it: lengths, rates, shared beginnings, clients; and settings as the engine resolved them."""
+"""Traffic seen in histograms, and rows like it: lengths, rates, shared beginnings, clients; and
+settings as the engine resolved them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from barostat.engines.vllm.metrics.quantiles import Histogram
 from barostat.io.bundles import bundle
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
 from barostat.judge.observed.settings import observed_settings
-from barostat.judge.observed.traffic import NotObserved, ObservedLengths, ObservedTraffic, observed_traffic
+from barostat.judge.observed.traffic import (
+    NotObserved,
+    ObservedLengths,
+    ObservedTraffic,
+    observed_traffic,
+)
 from barostat.judge.observed.workload import beyond_chance, rows_like
 from barostat.twin.forms import simulate
 from barostat.twin.linear_pace import LinearPace
@@ -26,9 +33,13 @@ from barostat.twin.settings import KvGroup, Settings
 from barostat.twin.workload.random_streams import Dice
 
 BUNDLES = Path(__file__).parents[3] / "data/bundles"
-PROMPTS = ObservedLengths(Histogram((100.0, 200.0, 500.0, 1000.0, math.inf), (10.0, 30.0, 90.0, 100.0, 100.0)), 290.0)
+PROMPTS = ObservedLengths(
+    Histogram((100.0, 200.0, 500.0, 1000.0, math.inf), (10.0, 30.0, 90.0, 100.0, 100.0)), 290.0
+)
 OUTPUTS = ObservedLengths(Histogram((50.0, 100.0, math.inf), (60.0, 100.0, 100.0)), 48.0)
-TRAFFIC = ObservedTraffic(60.0, ((30.0, 2.0), (10.0, 12.0), (20.0, 0.0)), PROMPTS, OUTPUTS, 0.0, (8.0, 12.0))
+TRAFFIC = ObservedTraffic(
+    60.0, ((30.0, 2.0), (10.0, 12.0), (20.0, 0.0)), PROMPTS, OUTPUTS, 0.0, (8.0, 12.0)
+)
 
 
 def _seen(name: str) -> ObservedEngine:
@@ -50,7 +61,10 @@ def test_lengths_that_are_nearly_alike_stay_so() -> None:
     one_bucket = Histogram((200.0, 500.0, math.inf), (0.0, 80.0, 80.0))
     for deviation, allowed in ((0.0, 21.0), (30.0, 42.0), (None, 71.0)):
         lengths = ObservedLengths(one_bucket, 300.0, deviation)
-        inputs = [row.input_tokens for row in rows_like(replace(TRAFFIC, prompts=lengths), 1, 1000.0, 16, 4096)]
+        inputs = [
+            row.input_tokens
+            for row in rows_like(replace(TRAFFIC, prompts=lengths), 1, 1000.0, 16, 4096)
+        ]
         assert statistics.fmean(inputs) == pytest.approx(300, rel=0.03)
         assert statistics.pstdev(inputs) == pytest.approx(allowed, rel=0.1)
 
@@ -64,12 +78,33 @@ def test_lengths_that_are_nearly_alike_stay_so() -> None:
     ],
     ids=["even", "even, long", "falling"],
 )
-def test_lengths_lie_as_far_apart_as_they_did(draw: Callable[[Dice], float], most_ratio: float) -> None:
-    """What the engine's buckets leave open is not made wider than it was: the pool holds as many requests as their longest allow."""
+def test_lengths_lie_as_far_apart_as_they_did(
+    draw: Callable[[Dice], float], most_ratio: float
+) -> None:
+    """What the engine's buckets leave open is not made wider than it was: the pool holds as many
+    requests as their longest allow.
+    """
     dice = Dice(1, "lengths")
     lengths = [max(1.0, draw(dice)) for _ in range(20_000)]
-    bounds = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0, math.inf)
-    histogram = Histogram(bounds, tuple(float(sum(length <= bound for length in lengths)) for bound in bounds))
+    bounds = (
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        20.0,
+        50.0,
+        100.0,
+        200.0,
+        500.0,
+        1000.0,
+        2000.0,
+        5000.0,
+        10_000.0,
+        math.inf,
+    )
+    histogram = Histogram(
+        bounds, tuple(float(sum(length <= bound for length in lengths)) for bound in bounds)
+    )
     seen = ObservedLengths(histogram, statistics.fmean(lengths))
     rows = rows_like(replace(TRAFFIC, prompts=seen, in_flight=()), 2, 3000.0, 16, 100_000)
     made = [row.input_tokens for row in rows]
@@ -78,7 +113,9 @@ def test_lengths_lie_as_far_apart_as_they_did(draw: Callable[[Dice], float], mos
 
 
 def test_arrivals_at_random_do_not_come_back_in_denser_crowds() -> None:
-    """A steady rate as it is seen in stretches of 5 s, and made again: counts vary as much as they did, not twice as much."""
+    """A steady rate as it is seen in stretches of 5 s, and made again: counts vary as much as they
+    did, not twice as much.
+    """
     dice = Dice(7, "seen")
 
     def counts(instants: list[float], seconds: float) -> list[int]:
@@ -93,7 +130,9 @@ def test_arrivals_at_random_do_not_come_back_in_denser_crowds() -> None:
     rows = rows_like(replace(TRAFFIC, rates=rates, in_flight=()), 2, 3000.0, 16, 4096)
     made = counts([row.arrival_s for row in rows], 5.0)
     assert statistics.pstdev(made) ** 2 / statistics.fmean(made) == pytest.approx(1.0, abs=0.25)
-    assert beyond_chance(((30.0, 2.0), (10.0, 12.0)))[1][1] == pytest.approx(12.0, rel=0.01)  # a burst stays one
+    assert beyond_chance(((30.0, 2.0), (10.0, 12.0)))[1][1] == pytest.approx(
+        12.0, rel=0.01
+    )  # a burst stays one
 
 
 def test_arrivals_follow_the_stretches_over_again() -> None:
@@ -103,11 +142,16 @@ def test_arrivals_follow_the_stretches_over_again() -> None:
     assert sum(at < 30 for at in within) / len(rows) == pytest.approx(60 / 180, abs=0.02)
     assert not [at for at in within if at > 40.001]
     held = rows_like(TRAFFIC, 2, 60.0, 16, 4096)
-    assert sum(row.arrival_s == 0 for row in held) == 8  # what the engine held at first is there at once
+    assert (
+        sum(row.arrival_s == 0 for row in held) == 8
+    )  # what the engine held at first is there at once
 
 
 def test_lengths_stay_when_clients_take_the_place_of_arrivals() -> None:
-    opened, closed = (rows_like(replace(TRAFFIC, clients=clients, in_flight=()), 3, 600.0, 16, 4096) for clients in (None, 5))
+    opened, closed = (
+        rows_like(replace(TRAFFIC, clients=clients, in_flight=()), 3, 600.0, 16, 4096)
+        for clients in (None, 5)
+    )
     shared = min(len(opened), len(closed))
     assert shared > 500
     assert [(row.input_tokens, row.output_tokens) for row in opened[:shared]] == [
@@ -119,7 +163,9 @@ def test_lengths_stay_when_clients_take_the_place_of_arrivals() -> None:
 @pytest.mark.parametrize("hit_ratio", [0.1, 0.4, 0.7])
 def test_the_prefix_cache_spares_what_it_spared(hit_ratio: float) -> None:
     rows = rows_like(replace(TRAFFIC, hit_ratio=hit_ratio), 4, 300.0, 16, 4096)
-    outcome = simulate(Settings(kv_blocks=20_000, groups=(KvGroup(16),), max_num_seqs=256), rows, LinearPace(0.001))
+    outcome = simulate(
+        Settings(kv_blocks=20_000, groups=(KvGroup(16),), max_num_seqs=256), rows, LinearPace(0.001)
+    )
     assert outcome.cached_tokens / outcome.looked_up_tokens == pytest.approx(hit_ratio, abs=0.05)
 
 
@@ -132,7 +178,9 @@ def test_no_request_is_longer_than_the_engine_takes() -> None:
     assert max(row.input_tokens for row in rows_like(TRAFFIC, 1, 600.0, 16, 300)) == 299
 
 
-@pytest.mark.parametrize(("name", "clients"), [("kv-preemption-thrash", 40), ("slot-bound", 24), ("prefill-bound", 16)])
+@pytest.mark.parametrize(
+    ("name", "clients"), [("kv-preemption-thrash", 40), ("slot-bound", 24), ("prefill-bound", 16)]
+)
 def test_a_load_that_stays_while_requests_turn_over_is_clients(name: str, clients: int) -> None:
     seen = _seen(name)
     traffic = observed_traffic(seen.window, seen.scrapes)
@@ -143,14 +191,18 @@ def test_a_load_that_stays_while_requests_turn_over_is_clients(name: str, client
 
 
 def test_answers_that_end_where_their_requests_say_state_their_lengths_again() -> None:
-    """What the clients of the recordings ask for is what they get; of limits far above, nothing is known of a request's length."""
+    """What the clients of the recordings ask for is what they get; of limits far above, nothing is
+    known of a request's length.
+    """
     seen = _seen("kv-preemption-thrash")
     traffic = observed_traffic(seen.window, seen.scrapes)
     assert isinstance(traffic, ObservedTraffic)
     assert traffic.to_the_limit
     for to_the_limit in (True, False):
         rows = rows_like(replace(traffic, to_the_limit=to_the_limit), 1, 60.0, 128, 4096)
-        assert all(row.output_limit == (row.output_tokens if to_the_limit else None) for row in rows)
+        assert all(
+            row.output_limit == (row.output_tokens if to_the_limit else None) for row in rows
+        )
 
 
 def test_a_load_that_wanders_is_not() -> None:
@@ -172,12 +224,24 @@ def test_what_is_missing_is_said_with_its_flag(name: str) -> None:
 def test_settings_are_those_that_the_engine_resolved() -> None:
     found = observed_settings(_seen("kv-preemption-thrash").window)
     assert not found.missing
-    wanted = {"kv_blocks": 64, "block_size": 128, "max_num_seqs": 64, "max_num_batched_tokens": 2048, "async_scheduling": False}
+    wanted = {
+        "kv_blocks": 64,
+        "block_size": 128,
+        "max_num_seqs": 64,
+        "max_num_batched_tokens": 2048,
+        "async_scheduling": False,
+    }
     assert {name: found.values[name] for name in wanted} == wanted
 
 
 def test_a_pool_that_was_not_seen_is_named_with_its_flag() -> None:
-    window = Window("x", 0.0, config=EngineConfig({"max_num_seqs": ConfigValue(8, "flag", "--max-num-seqs=8", certain=False)}))
+    window = Window(
+        "x",
+        0.0,
+        config=EngineConfig(
+            {"max_num_seqs": ConfigValue(8, "flag", "--max-num-seqs=8", certain=False)}
+        ),
+    )
     found = observed_settings(window)
     assert "--kv-blocks" in found.missing["kv_blocks"]
     assert any("--max-num-seqs" in note for note in found.notes)

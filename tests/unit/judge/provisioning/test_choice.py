@@ -1,4 +1,6 @@
-"""The order of offers: by cost where there are prices, else by cards; what the doubt does to it is said."""
+"""The order of offers: by cost where there are prices, else by cards; what the doubt does to it is
+said.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,35 @@ class Known(Offer):
         return self.each
 
 
-def known(name: str, replicas: int | None, most: int | None, price: float | None = None, each: int = 1) -> Known:
-    return Known(name, replicas=replicas, fewest=replicas, most=most, price_per_card=price, each=each, doubt_ratio=0.2, refused="")
+def known(
+    name: str, replicas: int | None, most: int | None, price: float | None = None, each: int = 1
+) -> Known:
+    return Known(
+        name,
+        replicas=replicas,
+        fewest=replicas,
+        most=most,
+        price_per_card=price,
+        each=each,
+        doubt_ratio=0.2,
+        refused="",
+    )
 
 
 def test_the_cheapest_is_chosen_and_the_one_that_holds_none_is_last() -> None:
-    found = choose([known("never", None, None, 1.0), known("dear", 2, 2, 5.0), known("cheap", 3, 3, 2.0), known("unpriced", 1, 1)])
+    found = choose(
+        [
+            known("never", None, None, 1.0),
+            known("dear", 2, 2, 5.0),
+            known("cheap", 3, 3, 2.0),
+            known("unpriced", 1, 1),
+        ]
+    )
     assert [one.name for one in found.ranked] == ["cheap", "dear", "unpriced", "never"]
-    assert found.because[0] == "cheap: 6.00 an hour, the cheapest that holds it; next is dear with 10.00 an hour"
+    assert (
+        found.because[0]
+        == "cheap: 6.00 an hour, the cheapest that holds it; next is dear with 10.00 an hour"
+    )
     assert "it still holds with these" in found.because[1]
     assert "without a price, and so last: unpriced" in found.because
 
@@ -35,8 +58,15 @@ def test_a_choice_that_slow_steps_would_turn_says_so() -> None:
     found = choose([known("bold", 1, 8), known("safe", 2, 2)])
     assert found.chosen is not None
     assert found.chosen.name == "bold"
-    assert "it needs 8 replicas, 8 cards; where all are as slow, safe is the better one (2 cards): measure both" in found.because[1]
-    assert choose([known("bold", 1, None)]).because[1].endswith("no number of replicas holds it: measure one before you buy")
+    assert (
+        "it needs 8 replicas, 8 cards; where all are as slow, safe is the better one (2 "
+        "cards): measure both"
+    ) in found.because[1]
+    assert (
+        choose([known("bold", 1, None)])
+        .because[1]
+        .endswith("no number of replicas holds it: measure one before you buy")
+    )
 
 
 def test_nothing_is_chosen_where_nothing_holds() -> None:

@@ -10,7 +10,14 @@ from barostat.judge.provisioning.need import parse_need
 
 @pytest.mark.parametrize(
     ("text", "rate"),
-    [("10/s", 10.0), ("10 req/s", 10.0), ("600 requests per minute", 10.0), ("36000/h", 10.0), ("2.5rps", 2.5), ("10", 10.0)],
+    [
+        ("10/s", 10.0),
+        ("10 req/s", 10.0),
+        ("600 requests per minute", 10.0),
+        ("36000/h", 10.0),
+        ("2.5rps", 2.5),
+        ("10", 10.0),
+    ],
 )
 def test_a_rate_in_its_ways_of_writing(text: str, rate: float) -> None:
     found = parse_need(f"{text} input=2k output=300", "ttft=2s,itl=50ms")

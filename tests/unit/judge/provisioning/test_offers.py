@@ -1,4 +1,6 @@
-"""The fewest replicas that hold: found from any guess, and more of them for more load and for slower steps."""
+"""The fewest replicas that hold: found from any guess, and more of them for more load and for
+slower steps.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,23 @@ def test_none_where_not_even_the_most_do() -> None:
 def planned(card: str) -> CapacityPlan:
     found, version = open_model("Qwen/Qwen3-8B"), parse_version("0.32.0")
     assert version is not None
-    return plan(PlanRequest(read_architecture(found.config, found.source), found.name, version, EngineConfig({}, ()), find_card(card)))
+    return plan(
+        PlanRequest(
+            read_architecture(found.config, found.source),
+            found.name,
+            version,
+            EngineConfig({}, ()),
+            find_card(card),
+        )
+    )
 
 
 def test_more_load_needs_more_and_slow_steps_more_still() -> None:
     shape = "input=1500 output=15 spread=0"
-    little, much = (offer("L40S", planned("L40S"), parse_need(f"{rate}/s {shape}", "ttft=2s")) for rate in (1, 16))
+    little, much = (
+        offer("L40S", planned("L40S"), parse_need(f"{rate}/s {shape}", "ttft=2s"))
+        for rate in (1, 16)
+    )
     assert little.replicas == 1
     assert much.replicas is not None
     assert much.fewest is not None
@@ -57,7 +70,10 @@ def test_more_load_needs_more_and_slow_steps_more_still() -> None:
 
 
 def test_cards_come_in_whole_machines() -> None:
-    found = replace(offer("L40S", planned("L40S"), parse_need("1/s input=100 output=5", "ttft=2s"), 0.5), machine=4)
+    found = replace(
+        offer("L40S", planned("L40S"), parse_need("1/s input=100 output=5", "ttft=2s"), 0.5),
+        machine=4,
+    )
     assert (found.replicas, found.cards, found.cost(found.cards)) == (1, 4, 2.0)
 
 

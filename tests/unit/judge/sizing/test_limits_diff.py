@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from barostat.core.limits import EdgeLimits, EngineLimits, LimitsSpec, RequestLimits, ServingLimits, TargetRef, TenantLimits
+from barostat.core.limits import (
+    EdgeLimits,
+    EngineLimits,
+    LimitsSpec,
+    RequestLimits,
+    ServingLimits,
+    TargetRef,
+    TenantLimits,
+)
 from barostat.judge.sizing.limits_diff import differences, is_empty
 
 OLD = LimitsSpec(
@@ -19,7 +27,10 @@ OLD = LimitsSpec(
 
 
 def told(old: LimitsSpec, new: LimitsSpec) -> dict[str, tuple[str, bool | None]]:
-    return {found.path: (found.says, found.looser) for found in differences(ServingLimits(old), ServingLimits(new))}
+    return {
+        found.path: (found.says, found.looser)
+        for found in differences(ServingLimits(old), ServingLimits(new))
+    }
 
 
 @pytest.mark.parametrize(
@@ -32,7 +43,12 @@ def told(old: LimitsSpec, new: LimitsSpec) -> dict[str, tuple[str, bool | None]]
         ("max_num_seqs", 80, "requests that run at once are now 20% fewer", False),
         ("max_num_seqs", 230, "requests that run at once are now 2.3 times as many", True),
         ("max_num_seqs", None, "no limit any more", True),
-        ("watermark", 0.2, "the share of blocks kept free at admission is now twice as much", False),
+        (
+            "watermark",
+            0.2,
+            "the share of blocks kept free at admission is now twice as much",
+            False,
+        ),
         ("max_num_batched_tokens", 512, "a limit where there was none: 512", False),
         ("max_queued_requests", 9, "0 before, 9 now", None),
         ("kv_cache_dtype", "fp8", "a limit where there was none: fp8", None),
@@ -44,7 +60,12 @@ def test_one_number_of_the_engine(field: str, value: Any, says: str, looser: boo
 
 
 def test_every_field_is_named_as_the_document_has_it() -> None:
-    new = replace(OLD, model="b", request=RequestLimits(2000, 500, on_missing_output_limit="refuse"), edge=EdgeLimits(750))
+    new = replace(
+        OLD,
+        model="b",
+        request=RequestLimits(2000, 500, on_missing_output_limit="refuse"),
+        edge=EdgeLimits(750),
+    )
     assert told(OLD, new) == {
         "model": ("a before, b now", None),
         "request.maxInputTokens": ("a request's input may now be twice as much", True),
@@ -56,10 +77,18 @@ def test_every_field_is_named_as_the_document_has_it() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "says"),
-    [(30.0, "0.3 times as long"), (50.0, "half as long"), (80.0, "20% shorter"), (120.0, "20% longer"), (200.0, "twice as long")],
+    [
+        (30.0, "0.3 times as long"),
+        (50.0, "half as long"),
+        (80.0, "20% shorter"),
+        (120.0, "20% longer"),
+        (200.0, "twice as long"),
+    ],
 )
 def test_a_time_is_long_and_not_much(seconds: float, says: str) -> None:
-    old, new = (replace(OLD, request=RequestLimits(max_stream_seconds=value)) for value in (100.0, seconds))
+    old, new = (
+        replace(OLD, request=RequestLimits(max_stream_seconds=value)) for value in (100.0, seconds)
+    )
     assert told(old, new)["request.maxStreamSeconds"][0] == f"a stream may now last {says}"
 
 
@@ -74,7 +103,10 @@ def test_tenants_are_told_by_name() -> None:
 
 
 def test_what_is_new_as_a_whole_is_data() -> None:
-    tenant, ref = TenantLimits("night", tokens_per_minute=5), TargetRef(kind="Deployment", name="vllm")
+    tenant, ref = (
+        TenantLimits("night", tokens_per_minute=5),
+        TargetRef(kind="Deployment", name="vllm"),
+    )
     new = replace(OLD, tenants=(tenant,), target_ref=ref)
     assert [found.after for found in differences(ServingLimits(OLD), ServingLimits(new))] == [
         {"kind": "Deployment", "name": "vllm"},

@@ -40,26 +40,71 @@ def document(*words: str) -> dict[str, Any]:
 
 def test_the_json_contract() -> None:
     found = document(
-        "--model", "meta-llama/Llama-3.1-8B-Instruct", "--available-kv-gib", "50", "--engine-version", "0.32.0", "--max-model-len", "8192"
+        "--model",
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "--available-kv-gib",
+        "50",
+        "--engine-version",
+        "0.32.0",
+        "--max-model-len",
+        "8192",
     )
     assert found["kind"] == "CapacityPlan"
     assert (found["kvBytesPerToken"], found["kvBytesPerTokenPerGpu"]) == (131_072, 131_072)
-    assert (found["numBlocks"], found["blockSize"], found["kvCacheTokens"], found["maxConcurrency"]) == (25_600, 16, 409_600, 50.0)
+    assert (
+        found["numBlocks"],
+        found["blockSize"],
+        found["kvCacheTokens"],
+        found["maxConcurrency"],
+    ) == (25_600, 16, 409_600, 50.0)
     assert found["fits"] is True
-    for name in ("weightsBytesPerGpu", "availableKvBytesPerGpu", "limits", "estimates", "assumptions"):
+    for name in (
+        "weightsBytesPerGpu",
+        "availableKvBytesPerGpu",
+        "limits",
+        "estimates",
+        "assumptions",
+    ):
         assert name in found
-    assert all({"name", "value", "low", "high", "source"} == set(entry) for entry in found["estimates"])
+    assert all(
+        {"name", "value", "low", "high", "source"} == set(entry) for entry in found["estimates"]
+    )
 
 
 def test_ranks_share_kv_heads_until_there_is_one_each() -> None:
-    per_gpu = [document("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", str(tp))["kvBytesPerTokenPerGpu"] for tp in (1, 8, 16)]
+    per_gpu = [
+        document("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", str(tp))[
+            "kvBytesPerTokenPerGpu"
+        ]
+        for tp in (1, 8, 16)
+    ]
     assert per_gpu == [147_456, 18_432, 18_432]
-    assert document("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", "16")["kvBytesPerToken"] == 147_456
+    assert (
+        document("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", "16")["kvBytesPerToken"]
+        == 147_456
+    )
 
 
 def test_vllms_own_command_line_is_understood() -> None:
-    found = made("--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "32768", "-tp", "2", "--kv-cache-dtype", "fp8")
-    assert (found.flags.max_model_len, found.flags.tp, found.flags.kv_cache_dtype) == (32_768, 2, "fp8")
+    found = made(
+        "--gpu",
+        "H100",
+        "--",
+        "vllm",
+        "serve",
+        "Qwen/Qwen3-8B",
+        "--max-model-len",
+        "32768",
+        "-tp",
+        "2",
+        "--kv-cache-dtype",
+        "fp8",
+    )
+    assert (found.flags.max_model_len, found.flags.tp, found.flags.kv_cache_dtype) == (
+        32_768,
+        2,
+        "fp8",
+    )
 
 
 def test_the_length_may_be_left_to_the_engine() -> None:
@@ -80,7 +125,10 @@ def test_weights_that_were_stated_shrink_on_more_gpus_as_reckoned_ones_do() -> N
     words = ("--model", "meta-llama/Meta-Llama-3.1-70B", "--gpu", "H100")
     reckoned = made(*words)
     stated = made(*words, "--weights-gib", str(reckoned.weights_bytes / 2**30))
-    at_four = [next(change for change in changes_that_fit(found) if "size 4" in change.arguments).tokens for found in (reckoned, stated)]
+    at_four = [
+        next(change for change in changes_that_fit(found) if "size 4" in change.arguments).tokens
+        for found in (reckoned, stated)
+    ]
     assert at_four[1] == pytest.approx(at_four[0], rel=0.001)
 
 
@@ -116,13 +164,19 @@ def test_a_version_from_the_future_is_planned_as_the_newest_known() -> None:
     assert any("newer than" in note for note in found.assumptions)
 
 
-@pytest.mark.parametrize(("version", "said"), [("0.5.4", True), ("0.6.0", False), ("0.33.0", False)])
-def test_a_version_from_before_all_that_is_known_is_said_to_be_that(version: str, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("version", "said"), [("0.5.4", True), ("0.6.0", False), ("0.33.0", False)]
+)
+def test_a_version_from_before_all_that_is_known_is_said_to_be_that(
+    version: str, said: bool
+) -> None:
     found = made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", version)
     assert any("older than 0.6.0" in note for note in found.assumptions) is said
 
 
-def test_an_unknown_architecture_exits_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_architecture_exits_three(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({
         "architectures": ["FooForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32_000,
@@ -135,13 +189,23 @@ def test_the_exit_code_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) 
     assert plan_verb.run(parse("--model", "Qwen/Qwen3-8B", "--gpu", "H100")) == 0
     assert plan_verb.run(parse("--model", "Qwen/Qwen3-8B", "--gpu", "T4")) == 1
     assert plan_verb.run(parse("--model", "Qwen/Qwen3-8B", "--gpu", "T4", "--exit-zero")) == 0
-    assert plan_verb.run(parse("--model", "Qwen/Qwen3-8B", "--compare", "H100", "--compare", "T4 --tp 2")) == 0
+    assert (
+        plan_verb.run(
+            parse("--model", "Qwen/Qwen3-8B", "--compare", "H100", "--compare", "T4 --tp 2")
+        )
+        == 0
+    )
     assert "T4 --tp 2" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", plan_arguments.FORMATS)
 def test_every_form_is_made(form: str) -> None:
-    text = plan_views.render(plan_inputs.answer(plan_inputs.asked(parse("--model", "google/gemma-3-27b-it", "--gpu", "H200"))), form)
+    text = plan_views.render(
+        plan_inputs.answer(
+            plan_inputs.asked(parse("--model", "google/gemma-3-27b-it", "--gpu", "H200"))
+        ),
+        form,
+    )
     assert text.strip()
     if form == "args":
         assert "--max-num-seqs" in text
@@ -164,14 +228,23 @@ def test_limits_follow_from_traffic_and_each_says_why() -> None:
     assert spec.engine.max_queued_requests == 2 * spec.engine.max_num_seqs
     assert not contradictions(derived.limits)
     assert all(derived.limits.because.values())
-    old = limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.18.0"), traffic, "0.18.0").limits.spec.engine
+    old = limits_from(
+        made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.18.0"),
+        traffic,
+        "0.18.0",
+    ).limits.spec.engine
     assert (old.watermark, old.max_queued_requests) == (None, None)
 
 
-@pytest.mark.parametrize(("dtype", "said"), [("auto", ". fp8 KV (about twice as many), shorter outputs, "), ("fp8", ". Shorter outputs, ")])
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [("auto", ". fp8 KV (about twice as many), shorter outputs, "), ("fp8", ". Shorter outputs, ")],
+)
 def test_what_would_change_the_seats_is_a_sentence(dtype: str, said: str) -> None:
     found = made("--model", "Qwen/Qwen3-8B", "--gpu", "L40S", "--kv-cache-dtype", dtype)
-    limits = limits_from(found, traffic_from_quantiles((3000, 3000), (300, 300), "quantiles"), "0.32.0").limits
+    limits = limits_from(
+        found, traffic_from_quantiles((3000, 3000), (300, 300), "quantiles"), "0.32.0"
+    ).limits
     assert f"{said}another replica would change it." in limits.because["engine.maxNumSeqs"]
 
 
@@ -182,9 +255,14 @@ def test_a_pool_that_was_told_is_pinned_and_who_told_it_is_said() -> None:
 
 
 def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
-    """One API server counts the requests of all its ranks, running and waiting: seats alone would let nobody wait."""
+    """One API server counts the requests of all its ranks, running and waiting: seats alone would
+    let nobody wait.
+    """
     options = ("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0")
-    one, four = (limits_from(made(*options, *more), None, "0.32.0").limits for more in ((), ("--", "-dp", "4")))
+    one, four = (
+        limits_from(made(*options, *more), None, "0.32.0").limits
+        for more in ((), ("--", "-dp", "4"))
+    )
     alone, spread = one.spec.engine, four.spec.engine
     assert spread.max_num_seqs == alone.max_num_seqs
     assert alone.max_num_seqs is not None
@@ -198,10 +276,18 @@ def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
 
 def test_seats_stay_within_the_pool() -> None:
     """Longer requests get fewer seats, and seats times their mean never go beyond the pool."""
-    found = made("--model", "Qwen/Qwen3-8B", "--available-kv-gib", "20", "--engine-version", "0.32.0")
+    found = made(
+        "--model", "Qwen/Qwen3-8B", "--available-kv-gib", "20", "--engine-version", "0.32.0"
+    )
     seats = []
     for scale in (1, 4, 16):
-        traffic = traffic_of([Arrival(row.arrival_s, row.input_tokens * scale, row.output_tokens * scale) for row in trace()], "a trace")
+        traffic = traffic_of(
+            [
+                Arrival(row.arrival_s, row.input_tokens * scale, row.output_tokens * scale)
+                for row in trace()
+            ],
+            "a trace",
+        )
         assert traffic is not None
         engine = limits_from(found, traffic, "0.32.0").limits.spec.engine
         assert engine.max_num_seqs is not None
@@ -227,18 +313,28 @@ def test_quantiles_stand_in_for_a_trace() -> None:
 def test_an_input_limit_below_the_inputs_says_why() -> None:
     traffic = traffic_from_quantiles((2000, 7800), (300, 1300), "quantiles")
     short, long = (
-        limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", *more), traffic, "0.32.0").limits
+        limits_from(
+            made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", *more), traffic, "0.32.0"
+        ).limits
         for more in (("--max-model-len", "8192"), ())
     )
     assert short.spec.request.max_input_tokens is not None
     assert short.spec.request.max_input_tokens < 7800
-    assert short.because["request.maxInputTokens"].startswith("what the length leaves beside the output; 99 of 100 inputs")
+    assert short.because["request.maxInputTokens"].startswith(
+        "what the length leaves beside the output; 99 of 100 inputs"
+    )
     assert long.because["request.maxInputTokens"].startswith("99 of 100 inputs")
 
 
 def test_arguments_are_flags_of_the_engine() -> None:
     assert (
-        as_arguments(ServingLimits(limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100"), None, "0.33.0").limits.spec))[0]
+        as_arguments(
+            ServingLimits(
+                limits_from(
+                    made("--model", "Qwen/Qwen3-8B", "--gpu", "H100"), None, "0.33.0"
+                ).limits.spec
+            )
+        )[0]
         == "--max-model-len"
     )
 
@@ -254,19 +350,35 @@ def test_a_recorded_engines_own_pool_is_taken(tmp_path: Path) -> None:
     """The bundle's engine logged 8,192 tokens, 2.00x at 4,096."""
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     found = document("--from", str(BUNDLE), "--model-config", str(tmp_path / "config.json"))
-    assert (found["numBlocks"], found["blockSize"], found["kvCacheTokens"], found["maxConcurrency"]) == (64, 128, 8192, 2.0)
+    assert (
+        found["numBlocks"],
+        found["blockSize"],
+        found["kvCacheTokens"],
+        found["maxConcurrency"],
+    ) == (64, 128, 8192, 2.0)
     assert found["engineVersion"].startswith("0.32")
 
 
 def test_measured_tokens_alone_are_enough() -> None:
-    """No card and no memory: what the engine logs of its size gives the blocks, in old and new versions, for plain and hybrid models."""
+    """No card and no memory: what the engine logs of its size gives the blocks, in old and new
+    versions, for plain and hybrid models.
+    """
     for name, version, blocks in (
         ("Qwen/Qwen3-8B", "0.32.0", 26_168),
         ("google/gemma-2-27b", "0.19.0", 7336),
         ("google/gemma-3-27b-it", "0.32.0", 40_960),
     ):
         asked = plan_inputs.asked(
-            parse("--model", name, "--available-kv-gib", "10", "--engine-version", version, "--max-model-len", "8192")
+            parse(
+                "--model",
+                name,
+                "--available-kv-gib",
+                "10",
+                "--engine-version",
+                version,
+                "--max-model-len",
+                "8192",
+            )
         )
         whole = replace(asked.request, available_kv_bytes=None)
         layout = plan(asked.request).layout
@@ -277,14 +389,21 @@ def test_measured_tokens_alone_are_enough() -> None:
 
 
 def test_where_the_prediction_was_off_is_said() -> None:
-    asked = plan_inputs.asked(parse("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0"))
+    asked = plan_inputs.asked(
+        parse("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0")
+    )
     found = plan(replace(asked.request, measured=Measured("a log line", blocks=20_000)))
     assert found.pool.blocks == 20_000
     assert "20000" in found.off_by[0]
 
 
-@pytest.mark.parametrize(("gpu", "shown"), [("4xA100", "4 x A100-SXM4-80GB"), ("8 x H100", "8 x H100"), ("H100x4", "4 x H100")])
-def test_so_many_cards_are_so_many_ranks(gpu: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("gpu", "shown"),
+    [("4xA100", "4 x A100-SXM4-80GB"), ("8 x H100", "8 x H100"), ("H100x4", "4 x H100")],
+)
+def test_so_many_cards_are_so_many_ranks(
+    gpu: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert plan_verb.run(parse("--model", "Qwen/Qwen2.5-72B-Instruct", "--gpu", gpu)) == 0
     assert shown in capsys.readouterr().out.splitlines()[0]
 
@@ -303,7 +422,9 @@ def test_what_is_no_card_or_another_count_is_refused(words: tuple[str, ...], say
 
 
 @pytest.mark.parametrize("words", [("--gpu", "list"), ("--model", "list")])
-def test_the_catalogue_is_listed(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_catalogue_is_listed(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert plan_verb.run(parse(*words)) == 0
     assert len(capsys.readouterr().out.splitlines()) > 40
 
@@ -323,5 +444,13 @@ def test_numbers_that_no_engine_can_have_are_refused_in_a_sentence(words: tuple[
 
 def test_another_build_in_nvfp4_is_taken_for_nvidias_own() -> None:
     """20.75 GiB of weights by the engine's log; by the format's name alone they were 28."""
-    found = made("RadixArk/Qwen3.8-27B-NVFP4", "--gpu", "RTX PRO 6000", "--engine-version", "0.28.0", "--max-num-seqs", "16")
+    found = made(
+        "RadixArk/Qwen3.8-27B-NVFP4",
+        "--gpu",
+        "RTX PRO 6000",
+        "--engine-version",
+        "0.28.0",
+        "--max-num-seqs",
+        "16",
+    )
     assert found.weights_bytes / 2**30 == pytest.approx(20.75, rel=0.05)

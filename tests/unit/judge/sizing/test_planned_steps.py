@@ -20,12 +20,20 @@ def step_s(*asked: str) -> float:
 
 
 def test_ranks_and_quantization_of_the_command_line_count() -> None:
-    assert step_s("Qwen/Qwen3-32B", "H100", "--tensor-parallel-size", "2") < step_s("Qwen/Qwen3-32B", "H200")
-    assert step_s("Qwen/Qwen3-8B", "H100", "--quantization", "fp8") < step_s("Qwen/Qwen3-8B", "H100")
+    assert step_s("Qwen/Qwen3-32B", "H100", "--tensor-parallel-size", "2") < step_s(
+        "Qwen/Qwen3-32B", "H200"
+    )
+    assert step_s("Qwen/Qwen3-8B", "H100", "--quantization", "fp8") < step_s(
+        "Qwen/Qwen3-8B", "H100"
+    )
 
 
 def test_expert_parallelism_is_taken_from_the_flag() -> None:
-    model = steps_of_plan(planned("Qwen/Qwen3-30B-A3B", "H100", "--tensor-parallel-size", "4", "--enable-expert-parallel"))
+    model = steps_of_plan(
+        planned(
+            "Qwen/Qwen3-30B-A3B", "H100", "--tensor-parallel-size", "4", "--enable-expert-parallel"
+        )
+    )
     assert model is not None
     assert model.work.experts is not None
     assert model.work.experts.held == 32

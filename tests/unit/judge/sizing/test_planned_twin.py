@@ -1,4 +1,6 @@
-"""From a capacity plan to the twin's settings: every flag arrives, and what the twin does not model is said."""
+"""From a capacity plan to the twin's settings: every flag arrives, and what the twin does not model
+is said.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,30 @@ def test_the_flags_arrive() -> None:
     )  # fmt: skip
     found = settings_of_plan(made)
     assert found.kv_blocks == made.pool.blocks
-    assert (found.max_model_len, found.max_num_seqs, found.max_num_batched_tokens) == (8192, 40, 1024)
-    assert (found.max_num_active_seqs, found.watermark_ratio, found.long_prefill_token_threshold) == (20, 0.1, 300)
-    assert (found.max_queued_requests, found.max_queued_tokens, found.policy) == (7, 9000, "priority")
+    assert (found.max_model_len, found.max_num_seqs, found.max_num_batched_tokens) == (
+        8192,
+        40,
+        1024,
+    )
+    assert (
+        found.max_num_active_seqs,
+        found.watermark_ratio,
+        found.long_prefill_token_threshold,
+    ) == (20, 0.1, 300)
+    assert (found.max_queued_requests, found.max_queued_tokens, found.policy) == (
+        7,
+        9000,
+        "priority",
+    )
 
 
 def test_nothing_asked_is_nothing_set() -> None:
     found = settings_of_plan(planned("Qwen/Qwen3-8B", "H100"))
-    assert (found.max_num_active_seqs, found.max_queued_requests, found.max_queued_tokens) == (None, None, None)
+    assert (found.max_num_active_seqs, found.max_queued_requests, found.max_queued_tokens) == (
+        None,
+        None,
+        None,
+    )
     assert (found.policy, found.watermark_ratio) == ("fcfs", 0.0)
 
 
@@ -38,7 +56,11 @@ def test_a_window_is_a_group_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [("chunked", ""), ("state", "how vLLM 0.19.0 caches states is not known"), ("cross", "the twin models full attention")],
+    [
+        ("chunked", ""),
+        ("state", "how vLLM 0.19.0 caches states is not known"),
+        ("cross", "the twin models full attention"),
+    ],
 )
 def test_what_is_not_modelled_is_said(kind: Kind, says: str) -> None:
     made = planned("Qwen/Qwen3-8B", "H100")  # prefix caching is on

@@ -41,7 +41,9 @@ def test_the_method_is_told_as_the_engine_tells_it(given: dict[str, Any], method
     assert (found.draft.method, found.draft.tokens) == (method, 2)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "7", '{"num_speculative_tokens": "many"}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", "7", '{"num_speculative_tokens": "many"}', "[" * 100_000]
+)
 def test_broken_json_is_a_note_and_no_error(text: str) -> None:
     assert speculation_of(MODEL, configured(text), None).draft.tokens in (0, 1)
 
@@ -49,7 +51,9 @@ def test_broken_json_is_a_note_and_no_error(text: str) -> None:
 def planned(*arguments: str, drafter: dict[str, Any] | None = None, **config: Any) -> CapacityPlan:
     version = parse_version("0.32.0")
     assert version is not None
-    own = resolve(args=["vllm", "serve", *arguments], env={}, version=version, gpu=None, gpu_memory_gib=80.0)
+    own = resolve(
+        args=["vllm", "serve", *arguments], env={}, version=version, gpu=None, gpu_memory_gib=80.0
+    )
     model = read_architecture(CONFIG | config)
     known = read_architecture(drafter) if drafter is not None else None
     return plan(PlanRequest(model, "", version, own, memory_bytes=80 * GIB, drafter=known))
@@ -75,4 +79,9 @@ def test_a_siblings_kv_cache_scheme_is_not_this_checkpoints() -> None:
     quantised = {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float"}, "config_groups": {
         "group_0": {"weights": {"num_bits": 8, "type": "float"}, "targets": ["Linear"]}}}  # fmt: skip
     assert planned(quantization_config=quantised).flags.kv_cache_dtype == "fp8"
-    assert planned("--quantization", "auto-round-int4", quantization_config=quantised).flags.kv_cache_dtype == "auto"
+    assert (
+        planned(
+            "--quantization", "auto-round-int4", quantization_config=quantised
+        ).flags.kv_cache_dtype
+        == "auto"
+    )

@@ -1,4 +1,6 @@
-"""How states are cached, by version, family and flag; and the pools of public start-ups that show it."""
+"""How states are cached, by version, family and flag; and the pools of public start-ups that show
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ from barostat.judge.sizing.state_caching import prefix_caching_default, state_ch
 from barostat.kv.read_architecture import read_architecture
 
 
-def planned(name: str, version: str, available_gib: float, *words: str, model_name: str = "") -> CapacityPlan:
+def planned(
+    name: str, version: str, available_gib: float, *words: str, model_name: str = ""
+) -> CapacityPlan:
     found, parsed = find_model(name), parse_version(version)
     assert found is not None
     assert parsed is not None
     config = resolve(args=list(words), env={}, version=parsed)
     model = read_architecture(without_format(found.config), found.name)
-    return plan(PlanRequest(model, model_name, parsed, config, available_kv_bytes=int(available_gib * GIB)))
+    return plan(
+        PlanRequest(model, model_name, parsed, config, available_kv_bytes=int(available_gib * GIB))
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,28 +42,49 @@ def planned(name: str, version: str, available_gib: float, *words: str, model_na
         ("nvidia/Nemotron-H-56B-Base-8K", "0.11.0", ("--enable-prefix-caching",), "none"),
         ("nvidia/Nemotron-H-56B-Base-8K", "0.12.0", ("--enable-prefix-caching",), "all"),
         ("nvidia/Nemotron-H-56B-Base-8K", "0.27.0", ("--enable-prefix-caching",), "all"),
-        ("nvidia/Nemotron-H-56B-Base-8K", "0.27.0", ("--enable-prefix-caching", "--mamba-cache-mode", "align"), "align"),
+        (
+            "nvidia/Nemotron-H-56B-Base-8K",
+            "0.27.0",
+            ("--enable-prefix-caching", "--mamba-cache-mode", "align"),
+            "align",
+        ),
         ("nvidia/Nemotron-H-56B-Base-8K", "0.32.0", ("--enable-prefix-caching",), "align"),
         ("Qwen/Qwen3-8B", "0.32.0", (), "none"),
     ],
 )
-def test_the_mode_follows_flag_family_and_version(name: str, version: str, words: tuple[str, ...], mode: str) -> None:
+def test_the_mode_follows_flag_family_and_version(
+    name: str, version: str, words: tuple[str, ...], mode: str
+) -> None:
     assert planned(name, version, 20, "--max-model-len", "8192", *words).flags.state_mode == mode
 
 
 def test_off_by_default_is_said_and_costs_nothing() -> None:
-    off, on = (planned("Qwen/Qwen3.5-27B", "0.26.0", 20, *words) for words in ((), ("--enable-prefix-caching",)))
+    off, on = (
+        planned("Qwen/Qwen3.5-27B", "0.26.0", 20, *words)
+        for words in ((), ("--enable-prefix-caching",))
+    )
     assert any("--enable-prefix-caching costs memory" in note for note in off.assumptions)
     assert off.pool.concurrency > on.pool.concurrency
     assert not prefix_caching_default(off.request.model, off.request.version)
 
 
 def test_one_state_for_every_block_in_mode_all() -> None:
-    found = planned("nvidia/Nemotron-H-56B-Base-8K", "0.20.0", 20, "--enable-prefix-caching", "--max-model-len", "8192", "--tp", "8")
+    found = planned(
+        "nvidia/Nemotron-H-56B-Base-8K",
+        "0.20.0",
+        20,
+        "--enable-prefix-caching",
+        "--max-model-len",
+        "8192",
+        "--tp",
+        "8",
+    )
     model = found.request.model
     assert found.layout.block_tokens % state_chunk_tokens(model) == 0
     states = [group for group in found.layout.groups if group.layers[0][1].kind == "state"]
-    assert {group.blocks_per_request(8192, 1, 8192) for group in states} == {-(-8192 // found.layout.block_tokens)}
+    assert {group.blocks_per_request(8192, 1, 8192) for group in states} == {
+        -(-8192 // found.layout.block_tokens)
+    }
 
 
 # Numbers as public logs state them: bench/sizing_public.yaml.
@@ -74,18 +101,44 @@ def test_one_state_for_every_block_in_mode_all() -> None:
             "--gpu-memory-utilization", "0.95"), {"longest_tokens": 13_524, "fits": False}),
     ],
 )  # fmt: skip
-def test_pools_are_those_of_public_logs(name: str, version: str, gib: float, words: tuple[str, ...], said: dict[str, Any]) -> None:
+def test_pools_are_those_of_public_logs(
+    name: str, version: str, gib: float, words: tuple[str, ...], said: dict[str, Any]
+) -> None:
     pool = planned(name, version, gib, *words).pool
     assert {field: getattr(pool, field) for field in said} == said
 
 
 def test_a_published_drafter_takes_its_part() -> None:
-    words = ("--max-model-len", "180000", "-tp", "2", "--enable-prefix-caching", "--max-num-batched-tokens", "8192")
+    words = (
+        "--max-model-len",
+        "180000",
+        "-tp",
+        "2",
+        "--enable-prefix-caching",
+        "--max-num-batched-tokens",
+        "8192",
+    )
     drafts = '{"method": "dflash", "num_speculative_tokens": 5}'
-    found = planned("Qwen/Qwen3.6-27B", "0.20.1rc1.dev16", 9.74, *words, "--speculative-config", drafts, model_name="Qwen/Qwen3.6-27B-INT4")
+    found = planned(
+        "Qwen/Qwen3.6-27B",
+        "0.20.1rc1.dev16",
+        9.74,
+        *words,
+        "--speculative-config",
+        drafts,
+        model_name="Qwen/Qwen3.6-27B-INT4",
+    )
     assert (found.pool.tokens, round(found.pool.concurrency, 2)) == (67_728, 1.06)
     assert any("published" in note for note in found.assumptions)
-    unsaid = planned("Qwen/Qwen3.6-27B", "0.26.0", 9.74, *words, "--speculative-config", '{"method": "dflash"}', model_name="Qwen3.6-27B")
+    unsaid = planned(
+        "Qwen/Qwen3.6-27B",
+        "0.26.0",
+        9.74,
+        *words,
+        "--speculative-config",
+        '{"method": "dflash"}',
+        model_name="Qwen3.6-27B",
+    )
     assert unsaid.flags.num_speculative_tokens == 7
     assert any("as most launch lines say" in note for note in unsaid.assumptions)
     assert any(spec.kind == "window" for group in unsaid.layout.groups for spec in group.kinds)

@@ -1,4 +1,6 @@
-"""How many graphs are recorded and what is charged for them, against public start-up logs of 0.19 to 0.27 that state both."""
+"""How many graphs are recorded and what is charged for them, against public start-up logs of 0.19
+to 0.27 that state both.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from barostat.catalog.models import find_model
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
-from barostat.kv.profiled.graphs import attends_with_flashinfer, charged_bytes, counts_graphs, recorded_graphs
+from barostat.kv.profiled.graphs import (
+    attends_with_flashinfer,
+    charged_bytes,
+    counts_graphs,
+    recorded_graphs,
+)
 from barostat.kv.read_architecture import read_architecture
 
 
@@ -53,8 +60,12 @@ def test_as_many_graphs_are_recorded_as_logs_say(
         ("Qwen/Qwen3.6-27B", 256, "auto", 12.1, 1.56), ("nvidia/Qwen3.6-35B-A3B-NVFP4", 1, "fp8", 12.1, 0.43),
     ],
 )  # fmt: skip
-def test_the_charge_is_near_what_the_engine_estimated(name: str, seqs: int, kv: str, capability: float, gib: float) -> None:
-    assert charged_bytes(model(name), flags("0.26.0", seqs, kv=kv), capability) / GIB == pytest.approx(gib, rel=0.23)
+def test_the_charge_is_near_what_the_engine_estimated(
+    name: str, seqs: int, kv: str, capability: float, gib: float
+) -> None:
+    assert charged_bytes(
+        model(name), flags("0.26.0", seqs, kv=kv), capability
+    ) / GIB == pytest.approx(gib, rel=0.23)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +76,19 @@ def test_the_charge_is_near_what_the_engine_estimated(name: str, seqs: int, kv: 
         ("deepseek-ai/DeepSeek-V2-Lite", "fp8", 10.0, False), ("google/gemma-4-31B-it", "fp8", 12.0, False),
     ],
 )  # fmt: skip
-def test_where_attention_is_flashinfers(name: str, kv: str, capability: float, flashinfer: bool) -> None:
-    assert attends_with_flashinfer(model(name), flags("0.26.0", 16, kv=kv), capability) is flashinfer
+def test_where_attention_is_flashinfers(
+    name: str, kv: str, capability: float, flashinfer: bool
+) -> None:
+    assert (
+        attends_with_flashinfer(model(name), flags("0.26.0", 16, kv=kv), capability) is flashinfer
+    )
 
 
 def test_graphs_are_charged_on_amd_since_0_26() -> None:
-    assert [counts_graphs(flags(version, 16), amd=True) for version in ("0.25.1", "0.26.0")] == [False, True]
+    assert [counts_graphs(flags(version, 16), amd=True) for version in ("0.25.1", "0.26.0")] == [
+        False,
+        True,
+    ]
     assert counts_graphs(flags("0.20.0", 16))
 
 

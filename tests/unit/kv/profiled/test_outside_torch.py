@@ -1,4 +1,6 @@
-"""Memory outside of PyTorch: what links and the tuning of kernels take, by version and card, against public start-up logs."""
+"""Memory outside of PyTorch: what links and the tuning of kernels take, by version and card,
+against public start-up logs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from barostat.kv.read_architecture import read_architecture
 def flags(version: str, tp: int = 1, **changes: Any) -> Deployment:
     found = parse_version(version)
     assert found is not None
-    return Deployment(version=found, max_model_len=8192, max_num_batched_tokens=8192, max_num_seqs=16, tp=tp, **changes)
+    return Deployment(
+        version=found,
+        max_model_len=8192,
+        max_num_batched_tokens=8192,
+        max_num_seqs=16,
+        tp=tp,
+        **changes,
+    )
 
 
 @pytest.mark.parametrize(("version", "tp", "capability", "gib"), [
@@ -29,8 +38,12 @@ def flags(version: str, tp: int = 1, **changes: Any) -> Deployment:
     ("0.19.0", 2, 9.0, 2.08),
     ("0.19.0", 4, 8.9, 0.25),
 ])  # fmt: skip
-def test_links_take_memory_of_their_own(version: str, tp: int, capability: float, gib: float) -> None:
-    assert non_torch(flags(version, tp), capability, FITTED).value / GIB == pytest.approx(gib, abs=0.05)
+def test_links_take_memory_of_their_own(
+    version: str, tp: int, capability: float, gib: float
+) -> None:
+    assert non_torch(flags(version, tp), capability, FITTED).value / GIB == pytest.approx(
+        gib, abs=0.05
+    )
 
 
 @pytest.mark.parametrize(("tp", "capability", "gib"), [
@@ -38,18 +51,32 @@ def test_links_take_memory_of_their_own(version: str, tp: int, capability: float
     (2, 8.9, 0.25),  # two RTX 4090, 0.7.2
     (1, 8.0, 0.1),
 ])  # fmt: skip
-def test_the_first_engine_counts_what_its_ranks_meet_by(tp: int, capability: float, gib: float) -> None:
+def test_the_first_engine_counts_what_its_ranks_meet_by(
+    tp: int, capability: float, gib: float
+) -> None:
     found = non_torch(flags("0.7.2", tp, generation="V0"), capability, FITTED)
     assert found.low < gib * GIB < found.high
     assert (found.value > 1 * GIB) is (gib > 1)
 
 
 def test_what_meets_over_no_switch_multicasts_nothing() -> None:
-    """Two H200 NVL, 0.23.0, eager: 2.85 GiB are neither weights nor the pool, and the sampler alone takes 1.9."""
-    bridged, switched = (non_torch(flags("0.23.0", 2), 9.0, FITTED, switched=both) for both in (False, True))
+    """Two H200 NVL, 0.23.0, eager: 2.85 GiB are neither weights nor the pool, and the sampler alone
+    takes 1.9.
+    """
+    bridged, switched = (
+        non_torch(flags("0.23.0", 2), 9.0, FITTED, switched=both) for both in (False, True)
+    )
     assert bridged.value < 0.5 * GIB < 2 * GIB < switched.value
-    named = {name: find_card(name) for name in ("NVIDIA H200 NVL", "NVIDIA H100 PCIe", "NVIDIA H200", "NVIDIA H100 80GB HBM3")}
-    assert [card is not None and card.switched for card in named.values()] == [False, False, True, True]
+    named = {
+        name: find_card(name)
+        for name in ("NVIDIA H200 NVL", "NVIDIA H100 PCIe", "NVIDIA H200", "NVIDIA H100 80GB HBM3")
+    }
+    assert [card is not None and card.switched for card in named.values()] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_four_blackwell_cards_on_a_bus_may_take_what_a_log_of_0_27_says() -> None:

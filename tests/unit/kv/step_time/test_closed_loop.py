@@ -34,18 +34,25 @@ def test_a_lone_client_waits_for_its_prompt_and_then_a_step_for_each_token() -> 
 
 
 def test_a_prompt_longer_than_the_budget_takes_several_steps() -> None:
-    assert closed_loop(Metronome(), Clients(1, 1000, 11), budget_tokens=250).ttft_s == pytest.approx(4 * 0.0125)
+    assert closed_loop(
+        Metronome(), Clients(1, 1000, 11), budget_tokens=250
+    ).ttft_s == pytest.approx(4 * 0.0125)
 
 
 def test_the_prompts_of_the_others_slow_a_token() -> None:
-    few, many = closed_loop(Metronome(), Clients(2, 1000, 100, 0.8)), closed_loop(Metronome(), Clients(16, 1000, 100, 0.8))
+    few, many = (
+        closed_loop(Metronome(), Clients(2, 1000, 100, 0.8)),
+        closed_loop(Metronome(), Clients(16, 1000, 100, 0.8)),
+    )
     assert few.tpot_s < many.tpot_s
     # All of a cycle's prompts, once for each client, over the tokens of an answer.
     assert many.tpot_s == pytest.approx(0.01 + 15 * 900 * 1e-5 / 90, rel=0.1)
 
 
 def test_a_full_pool_makes_clients_wait_and_not_the_tokens() -> None:
-    free, full = (closed_loop(Metronome(), Clients(16, 1000, 100), pool_tokens=pool) for pool in (1e9, 4500.0))
+    free, full = (
+        closed_loop(Metronome(), Clients(16, 1000, 100), pool_tokens=pool) for pool in (1e9, 4500.0)
+    )
     assert full.ttft_s > 3 * free.ttft_s
     assert full.running < 5
     assert full.tpot_s < free.tpot_s

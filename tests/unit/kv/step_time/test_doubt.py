@@ -42,7 +42,10 @@ def test_cards_without_figures_have_no_speeds() -> None:
     assert card_speeds(card("RTX PRO 5000 Blackwell")) is None
 
 
-@pytest.mark.parametrize(("name", "fast", "flops"), [("T4", False, 65e12), ("H100", True, 989e12), ("B200", True, 2250e12)])
+@pytest.mark.parametrize(
+    ("name", "fast", "flops"),
+    [("T4", False, 65e12), ("H100", True, 989e12), ("B200", True, 2250e12)],
+)
 def test_cards_have_their_data_sheets_figures(name: str, fast: bool, flops: float) -> None:
     found = card_speeds(card(name))
     assert found is not None

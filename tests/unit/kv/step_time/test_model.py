@@ -25,13 +25,21 @@ def test_a_lone_decode_takes_at_least_what_reading_the_weights_does() -> None:
 def test_more_of_anything_takes_longer() -> None:
     model = steps("Qwen/Qwen3-30B-A3B")
     base = model.step_s(DECODE)
-    for more in ({"decodes": 9.0}, {"cached_tokens": 9000.0}, {"prompt_tokens": 100.0}, {"pairs": 1e6}, {"prompts": 1.0}):
+    for more in (
+        {"decodes": 9.0},
+        {"cached_tokens": 9000.0},
+        {"prompt_tokens": 100.0},
+        {"pairs": 1e6},
+        {"prompts": 1.0},
+    ):
         assert model.step_s(replace(DECODE, **more)) > base, more
 
 
 def test_a_long_prompt_is_bound_by_arithmetic() -> None:
     model = steps("Qwen/Qwen3-8B")
-    one, two = (model.parts(StepLoad(prompt_tokens=tokens, prompts=1)).weights_s for tokens in (4096, 8192))
+    one, two = (
+        model.parts(StepLoad(prompt_tokens=tokens, prompts=1)).weights_s for tokens in (4096, 8192)
+    )
     assert two == pytest.approx(2 * one, rel=0.1)
     flops = 2 * sum(product.parameters for product in model.work.products) * 8192
     assert flops / model.card.flops_16bit < two < 2 * flops / model.card.flops_16bit
@@ -45,7 +53,10 @@ def test_ranks_halve_the_weights_and_pay_for_their_exchange() -> None:
 
 def test_an_exchange_over_pcie_is_dearer() -> None:
     prompt = StepLoad(prompt_tokens=4096, prompts=1)
-    fast, slow = steps("Qwen/Qwen3-8B", "A100-SXM4-80GB", tp=4), steps("Qwen/Qwen3-8B", "L40S", tp=4)
+    fast, slow = (
+        steps("Qwen/Qwen3-8B", "A100-SXM4-80GB", tp=4),
+        steps("Qwen/Qwen3-8B", "L40S", tp=4),
+    )
     assert slow.parts(prompt).collectives_s > 5 * fast.parts(prompt).collectives_s
 
 

@@ -11,7 +11,9 @@ from barostat.kv.step_time.work import rate_of
 
 def test_a_dense_model_reads_two_bytes_a_parameter_and_ranks_divide_them() -> None:
     one, four = work("Qwen/Qwen3-8B"), work("Qwen/Qwen3-8B", tp=4)
-    assert one.weights_bytes == pytest.approx(2 * 7.57e9, rel=0.02)  # 8.2 B parameters, less the embedding, which is looked up
+    assert one.weights_bytes == pytest.approx(
+        2 * 7.57e9, rel=0.02
+    )  # 8.2 B parameters, less the embedding, which is looked up
     assert four.weights_bytes == pytest.approx(one.weights_bytes / 4, rel=0.01)
     assert one.experts is None
 
@@ -20,7 +22,10 @@ def test_the_cache_of_a_token_is_read_by_every_rank_in_its_part() -> None:
     one, four = work("Qwen/Qwen3-8B"), work("Qwen/Qwen3-8B", tp=4)
     assert one.attention.token_bytes == 36 * 2 * 8 * 128 * 2
     assert four.attention.token_bytes == one.attention.token_bytes / 4
-    assert work("Qwen/Qwen3-8B", kv_cache_dtype="fp8").attention.token_bytes == one.attention.token_bytes / 2
+    assert (
+        work("Qwen/Qwen3-8B", kv_cache_dtype="fp8").attention.token_bytes
+        == one.attention.token_bytes / 2
+    )
 
 
 def test_a_latent_is_read_whole_by_every_rank() -> None:
@@ -47,12 +52,17 @@ def test_experts_are_touched_as_tokens_come_and_never_more_than_there_are() -> N
 
 
 def test_expert_parallel_ranks_hold_whole_experts_and_compute_as_much() -> None:
-    sliced, whole = work("Qwen/Qwen3-30B-A3B", tp=4).experts, work("Qwen/Qwen3-30B-A3B", tp=4, expert_parallel=True).experts
+    sliced, whole = (
+        work("Qwen/Qwen3-30B-A3B", tp=4).experts,
+        work("Qwen/Qwen3-30B-A3B", tp=4, expert_parallel=True).experts,
+    )
     assert sliced is not None
     assert whole is not None
     assert (sliced.held, whole.held) == (128, 32)
     assert whole.each.read_bytes == pytest.approx(4 * sliced.each.read_bytes)
-    assert whole.routed(10) * whole.each.parameters == pytest.approx(sliced.routed(10) * sliced.each.parameters)
+    assert whole.routed(10) * whole.each.parameters == pytest.approx(
+        sliced.routed(10) * sliced.each.parameters
+    )
 
 
 def test_a_hybrid_reads_a_state_for_each_request() -> None:
@@ -74,5 +84,7 @@ def test_a_hybrid_reads_a_state_for_each_request() -> None:
         ("4-bit, groups of 128", 0.52, 10.0, "16-bit"),
     ],
 )
-def test_products_run_in_the_arithmetic_that_the_card_has_for_their_format(name: str, stored: float, capability: float, rate: str) -> None:
+def test_products_run_in_the_arithmetic_that_the_card_has_for_their_format(
+    name: str, stored: float, capability: float, rate: str
+) -> None:
     assert rate_of(WeightFormat(name, 2, stored), "mlp", capability) == rate

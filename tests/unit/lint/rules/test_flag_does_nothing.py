@@ -8,7 +8,11 @@ from barostat.judge.manifest_check.check import check
 
 def told(command: str) -> list[tuple[str, str, int]]:
     found = check([document_of(command, "run.sh")]).findings
-    return [(one.rule, one.severity, one.place.column) for one in found if one.rule == "flag-does-nothing"]
+    return [
+        (one.rule, one.severity, one.place.column)
+        for one in found
+        if one.rule == "flag-does-nothing"
+    ]
 
 
 def test_the_file_is_read_where_config_is_a_word_of_its_own() -> None:

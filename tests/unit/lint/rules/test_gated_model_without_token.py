@@ -10,15 +10,26 @@ from barostat.judge.manifest_check.check import check
 
 def _found(model: str, more: str = "", image: str = "vllm/vllm-openai:v0.32.0") -> list[str]:
     text = (
-        f"{{kind: Pod, apiVersion: v1, metadata: {{name: a}}, spec: {{containers: [{{name: a, image: '{image}',"
+        f"{{kind: Pod, apiVersion: v1, metadata: {{name: a}}, spec: {{containers: [{{name: "
+        f"a, image: '{image}',"
         f" args: [--model, {model}]{more}}}]}}}}"
     )
-    return [one.message for one in check([document_of(text, "a.yaml")]).findings if one.rule == "gated-model-without-token"]
+    return [
+        one.message
+        for one in check([document_of(text, "a.yaml")]).findings
+        if one.rule == "gated-model-without-token"
+    ]
 
 
 @pytest.mark.parametrize(
     "model",
-    ["meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Meta-Llama-3-8B", "google/gemma-3-27b-it", "google/gemma-2b", "google/gemma-2-9b"],
+    [
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "meta-llama/Meta-Llama-3-8B",
+        "google/gemma-3-27b-it",
+        "google/gemma-2b",
+        "google/gemma-2-9b",
+    ],
 )
 def test_gated_models(model: str) -> None:
     (said,) = _found(model)
@@ -27,7 +38,13 @@ def test_gated_models(model: str) -> None:
 
 @pytest.mark.parametrize(
     "model",
-    ["Qwen/Qwen3-8B", "/models/meta-llama/Llama-3.1-8B", "RedHatAI/Llama-3.1-8B", "unsloth/gemma-3-27b-it", "google/gemma-4-31b-it"],
+    [
+        "Qwen/Qwen3-8B",
+        "/models/meta-llama/Llama-3.1-8B",
+        "RedHatAI/Llama-3.1-8B",
+        "unsloth/gemma-3-27b-it",
+        "google/gemma-4-31b-it",
+    ],
 )
 def test_models_that_everybody_may_have(model: str) -> None:
     assert _found(model) == []

@@ -8,10 +8,17 @@ from barostat.judge.manifest_check.check import check
 
 def fixes(grace: int, hook: int, args: str = "") -> list[str]:
     before = f"{{preStop: {{sleep: {{seconds: {hook}}}}}}}"
-    container = f"{{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b{args}], lifecycle: {before}}}"
+    container = (
+        f"{{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b{args}], lifecycle: "
+        f"{before}}}"
+    )
     spec = f"{{terminationGracePeriodSeconds: {grace}, containers: [{container}]}}"
     text = f"kind: Pod\napiVersion: v1\nmetadata: {{name: a}}\nspec: {spec}\n"
-    return [one.fix for one in check([document_of(text, "a.yaml")]).findings if one.rule == "grace-shorter-than-drain"]
+    return [
+        one.fix
+        for one in check([document_of(text, "a.yaml")]).findings
+        if one.rule == "grace-shorter-than-drain"
+    ]
 
 
 def test_ten_seconds_are_left() -> None:

@@ -1,4 +1,6 @@
-"""A share beside a told pool is a note, and nothing takes it out: it decides whether the engine starts beside others."""
+"""A share beside a told pool is a note, and nothing takes it out: it decides whether the engine
+starts beside others.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,10 @@ from barostat.judge.manifest_check.check import check
 
 def test_the_share_is_noted_and_stays() -> None:
     text = "vllm serve Qwen/Qwen3-8B --gpu-memory-utilization 0.5 --kv-cache-memory-bytes 20G\n"
-    (found,) = [one for one in check([document_of(text, "a.sh")]).findings if one.rule == "ignored-utilization"]
+    (found,) = [
+        one
+        for one in check([document_of(text, "a.sh")]).findings
+        if one.rule == "ignored-utilization"
+    ]
     assert (found.severity, found.edits) == ("note", ())
     assert "free at start" in found.message

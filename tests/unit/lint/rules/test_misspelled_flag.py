@@ -18,12 +18,22 @@ from barostat.judge.manifest_check.check import check
     ],
 )
 def test_a_name_with_one_word_too_few_or_too_many_is_told(wrong: str, right: str) -> None:
-    (found,) = [one for one in check([document_of(f"vllm serve a/b {wrong}", "a.sh")]).findings if one.rule == "misspelled-flag"]
+    (found,) = [
+        one
+        for one in check([document_of(f"vllm serve a/b {wrong}", "a.sh")]).findings
+        if one.rule == "misspelled-flag"
+    ]
     assert found.message == f"no vLLM has {wrong}: {right} is what is meant?"
 
 
 @pytest.mark.parametrize(
-    "right", ["--enable-log-requests", "--enable-lora", "--no-enable-prefix-caching", "--otlp-traces-endpoint=http://a"]
+    "right",
+    [
+        "--enable-log-requests",
+        "--enable-lora",
+        "--no-enable-prefix-caching",
+        "--otlp-traces-endpoint=http://a",
+    ],
 )
 def test_a_name_that_some_version_has_is_not(right: str) -> None:
     found = check([document_of(f"vllm serve a/b {right}", "a.sh")]).findings

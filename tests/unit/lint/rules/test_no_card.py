@@ -7,8 +7,14 @@ from barostat.judge.manifest_check.check import check
 
 
 def told(resources: str, marks: str = "{}") -> list[str]:
-    container = f"{{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b], resources: {resources}}}"
-    text = f"kind: Pod\napiVersion: v1\nmetadata: {{name: a, annotations: {marks}}}\nspec: {{containers: [{container}]}}\n"
+    container = (
+        f"{{name: a, image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b], resources: "
+        f"{resources}}}"
+    )
+    text = (
+        f"kind: Pod\napiVersion: v1\nmetadata: {{name: a, annotations: {marks}}}\nspec: "
+        f"{{containers: [{container}]}}\n"
+    )
     rules = ("no-card", "card-not-limited", "idle-cards", "tensor-parallel-mismatch")
     return [one.rule for one in check([document_of(text, "a.yaml")]).findings if one.rule in rules]
 

@@ -9,9 +9,13 @@ from barostat.judge.manifest_check.check import check
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.lint.limits_digest import limits_digest
 
-LIMITS = "{kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, metadata: {name: q}, spec: {model: Q/q, engine: {maxNumSeqs: %s}}}\n"
+LIMITS = (
+    "{kind: ServingLimits, apiVersion: barostat.dev/v1alpha1, metadata: {name: q}, spec: "
+    "{model: Q/q, engine: {maxNumSeqs: %s}}}\n"
+)
 POD = (
-    "---\n{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0', "
+    "---\n{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, "
+    "image: 'vllm/vllm-openai:v0.32.0', "
     "args: ['--model', 'Q/q', '--max-num-seqs=8']}]}}\n"
 )
 
@@ -24,10 +28,19 @@ def digest(text: str) -> str:
 
 
 def certificate(**changes: str) -> str:
-    said = {"verdict": "pass", "at": "2026-11-01T10:00:00Z", "version": "0.32.0", "name": "q", "digest": digest(LIMITS % 8), **changes}
+    said = {
+        "verdict": "pass",
+        "at": "2026-11-01T10:00:00Z",
+        "version": "0.32.0",
+        "name": "q",
+        "digest": digest(LIMITS % 8),
+        **changes,
+    }
     return (
-        f"---\n{{kind: LoadTestCertificate, apiVersion: barostat.dev/v1alpha1, verdict: {said['verdict']}, at: '{said['at']}', "
-        f"engine: {{version: '{said['version']}', model: q}}, limits: {{name: {said['name']}, digest: '{said['digest']}'}}}}\n"
+        f"---\n{{kind: LoadTestCertificate, apiVersion: barostat.dev/v1alpha1, verdict: "
+        f"{said['verdict']}, at: '{said['at']}', "
+        f"engine: {{version: '{said['version']}', model: q}}, limits: {{name: "
+        f"{said['name']}, digest: '{said['digest']}'}}}}\n"
     )
 
 
@@ -48,7 +61,11 @@ def test_a_certificate_of_these_limits_is_enough() -> None:
         ([certificate(digest="sha256:other")], True, "other numbers"),
         ([certificate(digest="sha256:other", name="somebody-else")], False, "no load test"),
         ([certificate(verdict="fail")], True, "says fail"),
-        ([certificate(), certificate(verdict="fail", at="2026-11-10T10:00:00Z")], True, "says fail"),
+        (
+            [certificate(), certificate(verdict="fail", at="2026-11-10T10:00:00Z")],
+            True,
+            "says fail",
+        ),
         ([certificate(version="0.30.1")], True, "on vLLM 0.30.1"),
         ([certificate(at="2026-07-01T10:00:00Z")], False, "142 days old"),
     ],
@@ -67,6 +84,9 @@ def test_a_later_pass_heals_a_failure_and_an_unknown_day_has_no_age() -> None:
 
 def test_the_digest_is_of_the_numbers_only() -> None:
     plain = digest(LIMITS % 8)
-    commented = "# reviewed\nkind: ServingLimits\nmetadata: {name: other}\nspec:\n  engine: {maxNumSeqs: 8.0}  # eight\n  model: other\n"
+    commented = (
+        "# reviewed\nkind: ServingLimits\nmetadata: {name: other}\nspec:\n  engine: "
+        "{maxNumSeqs: 8.0}  # eight\n  model: other\n"
+    )
     assert digest(commented + "because: {engine.maxNumSeqs: why}\n") == plain
     assert digest(LIMITS % 9) != plain

@@ -1,4 +1,6 @@
-"""Monitors and annotations beside an engine: what is scraped, what is not, and what cannot be told."""
+"""Monitors and annotations beside an engine: what is scraped, what is not, and what cannot be
+told.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,17 @@ from barostat.io.manifests.read import document_of
 from barostat.judge.manifest_check.check import check
 
 POD = (
-    "{kind: Pod, apiVersion: v1, metadata: {name: a, labels: {app: a}%s}, spec: {containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0', "
+    "{kind: Pod, apiVersion: v1, metadata: {name: a, labels: {app: a}%s}, spec: "
+    "{containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0', "
     "args: ['--model', 'Qwen/Qwen3-8B'], ports: [{name: api, containerPort: 8000}]}]}}\n"
 )
 SERVICE = (
-    "---\n{kind: Service, apiVersion: v1, metadata: {name: s, labels: {tier: llm}%s}, spec: {selector: {app: a}, ports: [{name: http}]}}\n"
+    "---\n{kind: Service, apiVersion: v1, metadata: {name: s, labels: {tier: llm}%s}, spec: "
+    "{selector: {app: a}, ports: [{name: http}]}}\n"
 )
 MONITOR = (
-    "---\n{kind: %s, apiVersion: monitoring.coreos.com/v1, metadata: {name: m}, spec: {selector: {matchLabels: {%s}}, %s: [{port: %s}]}}\n"
+    "---\n{kind: %s, apiVersion: monitoring.coreos.com/v1, metadata: {name: m}, spec: "
+    "{selector: {matchLabels: {%s}}, %s: [{port: %s}]}}\n"
 )
 ALERTS = "---\ngroups: [{name: g, rules: [{alert: W, expr: 'vllm:num_requests_waiting > 5'}]}]\n"
 SCRAPED = ", annotations: {prometheus.io/scrape: 'true'}"
@@ -53,8 +58,15 @@ def test_what_is_opened_or_watched_is_but_a_note_for_the_careful(beside: str) ->
         POD % "" + SERVICE % "" + service_monitor("tier: llm", "http"),
         POD % "" + SERVICE % "" + pod_monitor("app: a", "api"),
         POD % "" + SERVICE % "" + "---\nscrape_configs: [{job_name: vllm}]\n",
-        POD % "" + SERVICE % "" + "---\n{kind: OpenTelemetryCollector, metadata: {name: o}, spec: {config: ''}}\n",
-        POD % "" + SERVICE % "" + "---\n{kind: ServiceMonitor, metadata: {name: m}, spec: {selector: {matchExpressions: [{key: x}]}}}\n",
+        POD % ""
+        + SERVICE % ""
+        + "---\n{kind: OpenTelemetryCollector, metadata: {name: o}, spec: {config: ''}}\n",
+        POD % ""
+        + SERVICE % ""
+        + (
+            "---\n{kind: ServiceMonitor, metadata: {name: m}, spec: {selector: "
+            "{matchExpressions: [{key: x}]}}}\n"
+        ),
     ],
 )
 def test_what_is_scraped_or_may_be_is_left_alone(text: str) -> None:
@@ -62,12 +74,19 @@ def test_what_is_scraped_or_may_be_is_left_alone(text: str) -> None:
 
 
 def test_an_annotation_that_says_no_asks_for_nothing() -> None:
-    assert told(POD % SCRAPED.replace("true", "false") + SERVICE % "") == ["nothing here scrapes the metrics of Pod a, container a"]
+    assert told(POD % SCRAPED.replace("true", "false") + SERVICE % "") == [
+        "nothing here scrapes the metrics of Pod a, container a"
+    ]
 
 
 def test_a_monitor_that_misses_is_shown_to_everybody() -> None:
     by_selector = POD % "" + SERVICE % "" + service_monitor("app: a", "http")
-    assert told(by_selector, "ordinary") == ["ServiceMonitor m takes Services with app=a, and no Service here has that: nothing scrapes a"]
+    assert told(by_selector, "ordinary") == [
+        (
+            "ServiceMonitor m takes Services with app=a, and no Service here has that: nothing "
+            "scrapes a"
+        )
+    ]
     assert told(POD % "" + SERVICE % "" + service_monitor("tier: llm", "metrics"), "ordinary") == [
         "ServiceMonitor m asks for the port metrics, and s has none of that name"
     ]
@@ -79,13 +98,17 @@ def test_a_monitor_that_misses_is_shown_to_everybody() -> None:
 def test_a_monitor_among_others_may_be_about_something_else() -> None:
     others = service_monitor("app: other", "http") + service_monitor("app: third", "http")
     assert told(POD % "" + SERVICE % "" + others, "ordinary") == []
-    assert told(POD % "" + SERVICE % "" + others) == ["nothing here scrapes the metrics of Pod a, container a"]
+    assert told(POD % "" + SERVICE % "" + others) == [
+        "nothing here scrapes the metrics of Pod a, container a"
+    ]
 
 
 def test_a_namespace_that_only_one_of_them_names_may_be_the_same() -> None:
     service = SERVICE % SCRAPED
     assert told(POD % "" + service.replace("name: s,", "name: s, namespace: default,")) == []
-    assert told(POD.replace("name: a, labels", "name: a, namespace: one, labels") % "" + service) == []
+    assert (
+        told(POD.replace("name: a, labels", "name: a, namespace: one, labels") % "" + service) == []
+    )
     apart = POD.replace("name: a, labels", "name: a, namespace: one, labels") % ""
     assert told(apart + service.replace("name: s,", "name: s, namespace: two,")) == [
         "nothing here scrapes the metrics of Pod a, container a"

@@ -1,4 +1,6 @@
-"""Probes that ask where nothing answers; the corpus has the commoner ones, and those that may be answered after all."""
+"""Probes that ask where nothing answers; the corpus has the commoner ones, and those that may be
+answered after all.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,28 @@ from barostat.lint.rule import Finding
 
 def _text(args: str, probe: str, more: str = "") -> str:
     return (
-        "{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: 'vllm/vllm-openai:v0.32.0',"
+        "{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, "
+        "image: 'vllm/vllm-openai:v0.32.0',"
         f" args: [--model, a/b{args}], readinessProbe: {probe}{more}}}]}}}}"
     )
 
 
 def _found(text: str) -> list[Finding]:
-    return [one for one in check([document_of(text, "a.yaml")]).findings if one.rule == "probe-never-answered"]
+    return [
+        one
+        for one in check([document_of(text, "a.yaml")]).findings
+        if one.rule == "probe-never-answered"
+    ]
 
 
 @pytest.mark.parametrize(
     ("args", "probe", "said"),
     [
-        (", --port=9000", "{httpGet: {path: /health, port: 8000}}", "asks port 8000, and the server listens at 9000"),
+        (
+            ", --port=9000",
+            "{httpGet: {path: /health, port: 8000}}",
+            "asks port 8000, and the server listens at 9000",
+        ),
         ("", "{tcpSocket: {port: http}}", "asks for a port http that the container does not have"),
         ("", "{httpGet: {port: 8000}}", "asks for /, which vLLM does not have"),
         ("", "{httpGet: {path: /v1/health/ready, port: 8000}}", "asks for /v1/health/ready"),
@@ -43,18 +54,37 @@ def test_what_is_never_answered(args: str, probe: str, said: str) -> None:
     ("args", "probe", "more"),
     [
         ("", "{httpGet: {path: /health, port: 8000}}", ""),
-        ("", "{httpGet: {path: /ping, port: http}}", ", ports: [{name: http, containerPort: 8000}]"),
-        (", --api-key, k", "{httpGet: {path: /v1/models, port: 8000, httpHeaders: [{name: Authorization, value: Bearer k}]}}", ""),
+        (
+            "",
+            "{httpGet: {path: /ping, port: http}}",
+            ", ports: [{name: http, containerPort: 8000}]",
+        ),
+        (
+            ", --api-key, k",
+            (
+                "{httpGet: {path: /v1/models, port: 8000, httpHeaders: [{name: Authorization, "
+                "value: Bearer k}]}}"
+            ),
+            "",
+        ),
         ("", "{httpGet: {path: /v1/models, port: 8000}}", ""),
         (", --middleware, a.b", "{httpGet: {path: /ready, port: 8000}}", ""),
         (", --uds, /tmp/s", "{httpGet: {path: /health, port: 80}}", ""),
-        (", --port, $(PORT)", "{httpGet: {path: /health, port: 80}}", ", envFrom: [{configMapRef: {name: a}}]"),
+        (
+            ", --port, $(PORT)",
+            "{httpGet: {path: /health, port: 80}}",
+            ", envFrom: [{configMapRef: {name: a}}]",
+        ),
         ("", "{httpGet: {path: /health, port: 80, host: example.org}}", ""),
         ("", '{exec: {command: [sh, -c, "curl -s http://localhost:80/ || true"]}}', ""),
         ("", '{exec: {command: [sh, -c, "curl -s http://localhost:$PORT/health"]}}', ""),
         ("", "{exec: {command: [cat, /tmp/ready]}}", ""),
         ("", "{httpGet: {path: /health, port: '${PORT}'}}", ""),
-        ("", "{httpGet: {path: /health, port: web}}", ", ports: [{name: web, containerPort: '${PORT}'}]"),
+        (
+            "",
+            "{httpGet: {path: /health, port: web}}",
+            ", ports: [{name: web, containerPort: '${PORT}'}]",
+        ),
         ("", "{httpGet: {path: '${PROBE}', port: 8000}}", ""),
     ],
 )

@@ -1,4 +1,6 @@
-"""A secret is one by its variable's name, or by its issuer's shape whatever the variable is called; a placeholder is none."""
+"""A secret is one by its variable's name, or by its issuer's shape whatever the variable is called;
+a placeholder is none.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +31,7 @@ services:
     ],
 )
 def test_by_name_or_by_shape(name: str, value: str, is_one: bool) -> None:
-    found = check([document_of(MANIFEST.format(name=name, value=value), "docker-compose.yaml")]).findings
+    found = check(
+        [document_of(MANIFEST.format(name=name, value=value), "docker-compose.yaml")]
+    ).findings
     assert any(one.rule == "secret-in-plain-text" for one in found) is is_one

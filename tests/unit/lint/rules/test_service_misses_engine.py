@@ -1,4 +1,6 @@
-"""Services whose port is for somebody to fill in, or of which one port leads to the server, miss nothing."""
+"""Services whose port is for somebody to fill in, or of which one port leads to the server, miss
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,23 @@ from barostat.judge.manifest_check.check import check
 
 def _found(ports: str, own: str = "") -> list[str]:
     text = (
-        "{kind: Pod, apiVersion: v1, metadata: {name: a, labels: {app: a}}, spec: {containers: [{name: a,"
+        "{kind: Pod, apiVersion: v1, metadata: {name: a, labels: {app: a}}, spec: "
+        "{containers: [{name: a,"
         f" image: 'vllm/vllm-openai:v0.32.0', args: [--model, a/b]{own}}}]}}}}\n---\n"
-        f"{{kind: Service, apiVersion: v1, metadata: {{name: b}}, spec: {{selector: {{app: a}}, ports: {ports}}}}}"
+        f"{{kind: Service, apiVersion: v1, metadata: {{name: b}}, spec: {{selector: {{app: "
+        f"a}}, ports: {ports}}}}}"
     )
-    return [one.message for one in check([document_of(text, "a.yaml")]).findings if one.rule == "service-misses-engine"]
+    return [
+        one.message
+        for one in check([document_of(text, "a.yaml")]).findings
+        if one.rule == "service-misses-engine"
+    ]
 
 
-@pytest.mark.parametrize("ports", ["[{port: 80}]", "[{port: 80, targetPort: web}]", "[{port: 80, targetPort: 9000}, {port: 81}]"])
+@pytest.mark.parametrize(
+    "ports",
+    ["[{port: 80}]", "[{port: 80, targetPort: web}]", "[{port: 80, targetPort: 9000}, {port: 81}]"],
+)
 def test_what_leads_elsewhere(ports: str) -> None:
     assert len(_found(ports)) == 1
 

@@ -25,6 +25,10 @@ spec:
 
 
 @pytest.mark.parametrize(("tp", "cards", "workers"), [("8", "8", ["8 workers"]), ("1", "1", [])])
-def test_the_workers_of_other_pods_have_a_shm_of_their_own(tp: str, cards: str, workers: list[str]) -> None:
+def test_the_workers_of_other_pods_have_a_shm_of_their_own(
+    tp: str, cards: str, workers: list[str]
+) -> None:
     found = check([document_of(GROUP.replace("TP", tp).replace("CARDS", cards), "a.yaml")]).findings
-    assert [one.message.rpartition("for ")[2] for one in found if one.rule == "shm-too-small"] == workers
+    assert [
+        one.message.rpartition("for ")[2] for one in found if one.rule == "shm-too-small"
+    ] == workers

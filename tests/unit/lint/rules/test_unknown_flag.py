@@ -1,4 +1,6 @@
-"""Arguments outside the catalogue of what matters for the cache that vLLM has no more, which manifests still carry."""
+"""Arguments outside the catalogue of what matters for the cache that vLLM has no more, which
+manifests still carry.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from barostat.judge.manifest_check.check import check
 
 def told(tag: str, *args: str) -> list[str]:
     text = f"docker run vllm/vllm-openai:{tag} --model a/b {' '.join(args)}"
-    return [one.message for one in check([document_of(text, "run.sh")]).findings if one.rule == "unknown-flag"]
+    return [
+        one.message
+        for one in check([document_of(text, "run.sh")]).findings
+        if one.rule == "unknown-flag"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -29,13 +35,19 @@ def told(tag: str, *args: str) -> list[str]:
         ("0.8.2", "0.8.3", ["--speculative-model", "a/c"]),
     ],
 )
-def test_an_argument_is_refused_from_the_first_version_without_it(last: str, first: str, args: list[str]) -> None:
+def test_an_argument_is_refused_from_the_first_version_without_it(
+    last: str, first: str, args: list[str]
+) -> None:
     assert told(f"v{last}", *args) == []
     (message,) = told(f"v{first}", *args)
     option = args[0].partition("=")[0].replace("_", "-")
-    assert message.startswith(f"{option} was removed in {first}: vLLM v{first} refuses to start with it")
+    assert message.startswith(
+        f"{option} was removed in {first}: vLLM v{first} refuses to start with it"
+    )
     line = parse(["--model", "a/b", *args])
-    assert [one.because.partition(" does not")[0] for one in refused_arguments(line, version(first))] == [option]
+    assert [
+        one.because.partition(" does not")[0] for one in refused_arguments(line, version(first))
+    ] == [option]
 
 
 def test_what_replaced_it_is_said() -> None:

@@ -13,18 +13,34 @@ ARGS = (
 
 def told(kind: str, route: str, env: str) -> list[str]:
     container = f"{{name: a, image: 'vllm/vllm-openai:v0.32.0', env: [{env}], args: {ARGS}}}"
-    text = f"kind: {kind}\napiVersion: v1\nmetadata: {{name: a}}\nspec: {route.replace('HERE', f'{{containers: [{container}]}}')}\n"
+    text = (
+        f"kind: {kind}\napiVersion: v1\nmetadata: {{name: a}}\nspec: "
+        f"{route.replace('HERE', f'{{containers: [{container}]}}')}\n"
+    )
     found = check([document_of(text, "a.yaml")]).findings
-    return [one.message.partition(" ")[0] for one in found if one.rule in ("unset-variable", "bad-flag-value")]
+    return [
+        one.message.partition(" ")[0]
+        for one in found
+        if one.rule in ("unset-variable", "bad-flag-value")
+    ]
 
 
 def test_a_leader_worker_set_sets_its_own() -> None:
-    both = "{leaderWorkerTemplate: {leaderTemplate: {spec: HERE}}}", "{leaderWorkerTemplate: {workerTemplate: {spec: HERE}}}"
+    both = (
+        "{leaderWorkerTemplate: {leaderTemplate: {spec: HERE}}}",
+        "{leaderWorkerTemplate: {workerTemplate: {spec: HERE}}}",
+    )
     for route in both:
         assert told("LeaderWorkerSet", route, "") == ["$(PORT)"]
-        assert told("LeaderWorkerSet", route, "{name: T, valueFrom: {secretKeyRef: {name: s, key: t}}}") == ["$(PORT)"]
+        assert told(
+            "LeaderWorkerSet", route, "{name: T, valueFrom: {secretKeyRef: {name: s, key: t}}}"
+        ) == ["$(PORT)"]
         assert told("LeaderWorkerSet", route, "{name: PORT, value: '8000'}") == []
 
 
 def test_a_pod_by_itself_has_none_of_them() -> None:
-    assert told("Pod", "HERE", "{name: PORT, value: '8000'}") == ["$(LWS_GROUP_SIZE)", "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)"]
+    assert told("Pod", "HERE", "{name: PORT, value: '8000'}") == [
+        "$(LWS_GROUP_SIZE)",
+        "$(LWS_WORKER_INDEX)",
+        "$(LWS_LEADER_ADDRESS)",
+    ]

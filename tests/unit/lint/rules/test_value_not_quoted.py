@@ -1,4 +1,6 @@
-"""What YAML takes for a number or a boolean, in the places where Kubernetes takes text; and its mending."""
+"""What YAML takes for a number or a boolean, in the places where Kubernetes takes text; and its
+mending.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ spec:
 
 def told(arg: str, value: str) -> list[tuple[int, str, str]]:
     found = check([document_of(POD.format(arg=arg, value=value), "a.yaml")]).findings
-    return [(one.place.line, one.fix, one.safety) for one in found if one.rule == "value-not-quoted"]
+    return [
+        (one.place.line, one.fix, one.safety) for one in found if one.rule == "value-not-quoted"
+    ]
 
 
 @pytest.mark.parametrize("text", ["8", "0.90", "1_024", "0x10", "1e3", "true", "Off", "-1"])
@@ -34,12 +38,20 @@ def test_a_bare_one_is_told(text: str) -> None:
     assert told("a", text) == [(11, f'"{text}"', certain)]
 
 
-@pytest.mark.parametrize("text", ['"8"', "'true'", "8k", "1.2.3", "v1", "!!str 8", "${N}", "$(N)", "null", "y", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "text",
+    ['"8"', "'true'", "8k", "1.2.3", "v1", "!!str 8", "${N}", "$(N)", "null", "y", "0.0.0.0"],
+)
 def test_text_is_not(text: str) -> None:
     assert told(text, text) == []
 
 
 def test_quotes_mend_it() -> None:
     text = POD.format(arg="8", value="0.9")
-    edits = [edit for one in check([document_of(text, "a.yaml")]).findings if one.rule == "value-not-quoted" for edit in one.edits]
+    edits = [
+        edit
+        for one in check([document_of(text, "a.yaml")]).findings
+        if one.rule == "value-not-quoted"
+        for edit in one.edits
+    ]
     assert edited(text, edits) == (POD.format(arg='"8"', value='"0.9"'), 2)

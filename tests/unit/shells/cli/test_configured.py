@@ -1,4 +1,6 @@
-"""Flags from files and the environment: the command line is strongest, and a repository's file says nothing of clusters."""
+"""Flags from files and the environment: the command line is strongest, and a repository's file says
+nothing of clusters.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def planned(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return str(json.loads(capsys.readouterr().out)["gpu"])
 
 
-def test_the_stronger_place_wins(places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_stronger_place_wins(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     home(places, 'gpu = "L4"\n')
     assert planned(capsys) == "L4"
     repository(places, 'gpu = "L40S"\n[plan]\ngpu = "A100"\n')
@@ -51,11 +55,20 @@ def test_the_stronger_place_wins(places: Path, monkeypatch: pytest.MonkeyPatch, 
     assert planned(capsys, "--gpu=L4") == "L4"
 
 
-def test_where_a_value_is_from_is_shown(places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    home(places, '[plan]\nheadroom = 0.2\nenforce-eager = true\nasync-scheduling = false\ncompare = ["H100", "L4"]\n')
+def test_where_a_value_is_from_is_shown(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home(
+        places,
+        "[plan]\nheadroom = 0.2\nenforce-eager = true\nasync-scheduling = false\ncompare = "
+        '["H100", "L4"]\n',
+    )
     monkeypatch.setenv("BAROSTAT_GPU", "H100")
     assert main(["config", "show", "plan", "-o", "json"]) == 0
-    found = {one["flag"]: (one["value"], one["source"].rpartition("/")[2]) for one in json.loads(capsys.readouterr().out)["settings"]}
+    found = {
+        one["flag"]: (one["value"], one["source"].rpartition("/")[2])
+        for one in json.loads(capsys.readouterr().out)["settings"]
+    }
     assert found["--gpu"] == ("H100", "BAROSTAT_GPU")
     assert found["--headroom"] == (0.2, "config.toml [plan]")
     assert main([*ASK, "--headroom", "0.1"]) == 0
@@ -98,16 +111,24 @@ def test_a_configured_namespace_leaves_a_bundle_and_a_url_alone(
         ("gpu = " + "[" * 5000, ASK, "is no TOML"),
         ("[plan]\nenforce-eager = 'perhaps'\n", ASK, "neither true nor false"),
         ("[mitigate]\nautonomy = 'act'\n", ["mitigate", "deploy/vllm"], "which others write"),
-        ("[diagnose]\nkubeconfig = 'evil.yaml'\n", ["diagnose", "deploy/vllm"], "which others write"),
+        (
+            "[diagnose]\nkubeconfig = 'evil.yaml'\n",
+            ["diagnose", "deploy/vllm"],
+            "which others write",
+        ),
     ],
 )
-def test_what_a_repository_cannot_say(places: Path, text: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_repository_cannot_say(
+    places: Path, text: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     repository(places, text)
     assert main(words) == 2
     assert said in capsys.readouterr().err
 
 
-def test_a_repository_that_names_a_cluster_for_all_verbs_is_not_heard(places: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repository_that_names_a_cluster_for_all_verbs_is_not_heard(
+    places: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     repository(places, "kubeconfig = 'evil.yaml'\nautonomy = 'act'\n")
     for verb in ("diagnose", "mitigate"):
         assert main(["config", "show", verb, "-o", "json"]) == 0

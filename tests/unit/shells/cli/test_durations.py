@@ -29,9 +29,13 @@ def test_what_people_write_is_read_as_seconds(text: str, expected_s: float) -> N
     assert parse_duration(text) == pytest.approx(expected_s)
 
 
-@pytest.mark.parametrize("text", ["", "s", "-5s", "five", "5x", "5s 3", "1m30", "8d", "1e3s", "nan", "5s;"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "-5s", "five", "5x", "5s 3", "1m30", "8d", "1e3s", "nan", "5s;"]
+)
 def test_what_is_no_duration_is_refused_with_the_way_to_write_one(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=r"no duration; write 30s|longer than a week"):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=r"no duration; write 30s|longer than a week"
+    ):
         parse_duration(text)
 
 
@@ -41,12 +45,18 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
         some_time("0s")
 
 
-@pytest.mark.parametrize(("duration_s", "expected"), [(0.5, "0.5 s"), (30, "30 s"), (120, "2 min"), (5400, "90 min"), (10800, "3 h")])
+@pytest.mark.parametrize(
+    ("duration_s", "expected"),
+    [(0.5, "0.5 s"), (30, "30 s"), (120, "2 min"), (5400, "90 min"), (10800, "3 h")],
+)
 def test_a_duration_is_shown_in_the_unit_that_suits_it(duration_s: float, expected: str) -> None:
     assert brief(duration_s) == expected
 
 
-@pytest.mark.parametrize(("text", "expected_s"), [("0.03", 0.03), ("1e-3", 0.001), ("30ms", 0.03), ("2s", 2.0), ("1m", 60.0)])
+@pytest.mark.parametrize(
+    ("text", "expected_s"),
+    [("0.03", 0.03), ("1e-3", 0.001), ("30ms", 0.03), ("2s", 2.0), ("1m", 60.0)],
+)
 def test_seconds_are_taken_with_their_unit_and_without(text: str, expected_s: float) -> None:
     assert seconds(text) == pytest.approx(expected_s)
 
@@ -70,9 +80,14 @@ def test_what_is_no_time_is_told_with_how_it_is_written(text: str) -> None:
         ["twin", "--shutdown-timeout"],
     ],
 )
-def test_options_in_seconds_take_a_unit(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_in_seconds_take_a_unit(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """What is no time is refused in our words; a duration gets past that."""
-    for given, says in (("soon", "'soon' is no time; write 0.03, 30ms or 2s"), ("40ms", "no-such-option")):
+    for given, says in (
+        ("soon", "'soon' is no time; write 0.03, 30ms or 2s"),
+        ("40ms", "no-such-option"),
+    ):
         with pytest.raises(SystemExit):
             main([*words, given, "--no-such-option"])
         assert says in capsys.readouterr().err

@@ -11,11 +11,23 @@ import pytest
 from barostat.shells.cli.everywhere import for_people
 from barostat.shells.cli.main import main
 
-SPEC = ["what-if", "--workload", "poisson:rate=1,minutes=1,input=10,output=2", "--kv-blocks", "100", "--step-time", "0.1"]
+SPEC = [
+    "what-if",
+    "--workload",
+    "poisson:rate=1,minutes=1,input=10,output=2",
+    "--kv-blocks",
+    "100",
+    "--step-time",
+    "0.1",
+]
 
 
-@pytest.mark.parametrize("words", [["--quiet", *SPEC], [*SPEC, "--quiet"], [SPEC[0], "--quiet", *SPEC[1:]]])
-def test_quiet_leaves_only_the_result_in_any_place(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [["--quiet", *SPEC], [*SPEC, "--quiet"], [SPEC[0], "--quiet", *SPEC[1:]]]
+)
+def test_quiet_leaves_only_the_result_in_any_place(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 0
     told = capsys.readouterr()
     assert "today" in told.out
@@ -28,7 +40,9 @@ def test_quiet_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert for_people() is sys.stderr
 
 
-def test_no_color_holds_within_the_command_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_color_holds_within_the_command_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     seen = []
 
@@ -43,8 +57,12 @@ def test_no_color_holds_within_the_command_only(monkeypatch: pytest.MonkeyPatch,
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(("word", "meant"), [("diagnos", "diagnose"), ("whatif", "what-if"), ("simluate", "simulate")])
-def test_a_mistyped_verb_is_met_with_the_nearest(word: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("word", "meant"), [("diagnos", "diagnose"), ("whatif", "what-if"), ("simluate", "simulate")]
+)
+def test_a_mistyped_verb_is_met_with_the_nearest(
+    word: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([word]) == 2
     assert f"did you mean {meant}" in capsys.readouterr().err
 
@@ -55,6 +73,8 @@ def test_a_target_without_a_verb_is_told_the_verb(capsys: pytest.CaptureFixture[
 
 
 def test_it_runs_as_a_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "barostat", "--version"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "barostat", "--version"], capture_output=True, text=True
+    )
     assert done.returncode == 0
     assert done.stdout.startswith("barostat ")

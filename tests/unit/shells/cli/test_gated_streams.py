@@ -18,7 +18,9 @@ EVIL = "\x1b]0;x\x07\x9b2J\u202e"
 DEVICE = Path("/dev/full")
 
 
-def test_a_stream_shows_what_acts_and_its_own_way_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_shows_what_acts_and_its_own_way_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with gated():
         print(EVIL, end="")
         sys.stderr.writelines([EVIL])
@@ -44,10 +46,15 @@ def test_progress_moves_the_cursor_and_does_not_show_how(monkeypatch: pytest.Mon
             sent(2_000, 1, 0)
         with progress() as tell:
             tell("1 of 2")
-    assert screen.getvalue() == "\r\x1b[Kknee: 2,000 sent, 1 ended, 0 under way\r\x1b[K\r\x1b[K1 of 2\r\x1b[K"
+    assert (
+        screen.getvalue()
+        == "\r\x1b[Kknee: 2,000 sent, 1 ended, 0 under way\r\x1b[K\r\x1b[K1 of 2\r\x1b[K"
+    )
 
 
-def test_what_the_locale_lacks_is_written_out_as_json_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_locale_lacks_is_written_out_as_json_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     held = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(held, encoding="ascii"))
     with gated():
@@ -56,8 +63,18 @@ def test_what_the_locale_lacks_is_written_out_as_json_has_it(monkeypatch: pytest
     assert held.getvalue() == b"Z\\u00fcrich \\ud83d\\ude80\n"
 
 
-@pytest.mark.parametrize("words", [(EVIL,), ("diagnose", f"--{EVIL}"), ("plan", "--gpu", EVIL, "-o", EVIL), ("diagnose", "-o", "\udcff")])
-def test_an_argument_is_shown_in_the_refusal(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        (EVIL,),
+        ("diagnose", f"--{EVIL}"),
+        ("plan", "--gpu", EVIL, "-o", EVIL),
+        ("diagnose", "-o", "\udcff"),
+    ],
+)
+def test_an_argument_is_shown_in_the_refusal(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     try:
         code = main(list(words))
     except SystemExit as end:
@@ -71,7 +88,13 @@ def test_an_argument_is_shown_in_the_refusal(words: tuple[str, ...], capsys: pyt
 @pytest.mark.skipif(not DEVICE.exists(), reason="needs /dev/full")
 def test_a_full_output_is_said_also_of_help() -> None:
     with DEVICE.open("w") as full:
-        done = subprocess.run([sys.executable, "-m", "barostat", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "barostat", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 4
     assert done.stderr == "barostat: the output could not be written: No space left on device\n"
 

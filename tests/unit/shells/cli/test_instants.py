@@ -47,7 +47,19 @@ def test_a_clock_time_is_the_last_one_that_has_passed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "tomorrow", "25:00", "2026-13-01", "soon ago", "02:00 XYZ", "12:60", "2027-11-23T00:00Z", "0001-01-01", "today 23:59"]
+    "text",
+    [
+        "",
+        "tomorrow",
+        "25:00",
+        "2026-13-01",
+        "soon ago",
+        "02:00 XYZ",
+        "12:60",
+        "2027-11-23T00:00Z",
+        "0001-01-01",
+        "today 23:59",
+    ],
 )
 def test_what_is_none_or_in_the_future_is_said(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"no instant|in the future"):
@@ -58,7 +70,11 @@ def test_what_is_none_or_in_the_future_is_said(text: str) -> None:
     ("start", "end", "begins"),
     [
         ("02:00", "04:00", here(23, 2, 0)),
-        ("02:00", "12:45", here(22, 2, 0)),  # 12:45 has not come today: it is yesterday's, and so is what began before it
+        (
+            "02:00",
+            "12:45",
+            here(22, 2, 0),
+        ),  # 12:45 has not come today: it is yesterday's, and so is what began before it
         ("12:00", "12:45", here(22, 12, 0)),
         ("22:00", "04:00", here(22, 22, 0)),
         ("12:00", "now", here(23, 12, 0)),
@@ -78,7 +94,9 @@ def test_a_range_of_clock_times_begins_before_it_ends(start: str, end: str, begi
 def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Clocks go from 3:00 back to 2:00 on 2026-10-25, and from 2:00 to 3:00 on 2026-03-29."""
     with monkeypatch.context() as patch:
-        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")  # the rule itself: this machine may keep no zones
+        patch.setenv(
+            "TZ", "CET-1CEST,M3.5.0,M10.5.0/3"
+        )  # the rule itself: this machine may keep no zones
         time.tzset()
         yield
     time.tzset()

@@ -8,7 +8,9 @@ from barostat.shells.reports.aligned import Unpadded, aligned
 
 
 def test_columns_are_as_wide_as_their_widest_and_lines_end_where_they_end() -> None:
-    assert aligned([("name", "n", ""), ("a", "1,024", "x"), ("longer [b]", "7", "")], right={1}) == [
+    assert aligned(
+        [("name", "n", ""), ("a", "1,024", "x"), ("longer [b]", "7", "")], right={1}
+    ) == [
         "name            n",
         "a           1,024  x",
         "longer [b]      7",
@@ -16,7 +18,10 @@ def test_columns_are_as_wide_as_their_widest_and_lines_end_where_they_end() -> N
 
 
 def test_a_wide_letter_takes_two_places_and_a_long_cell_stays_whole() -> None:
-    assert aligned([("模型", "b"), ("a", "x" * 500)], lead="  ") == ["  模型  b", "  a     " + "x" * 500]
+    assert aligned([("模型", "b"), ("a", "x" * 500)], lead="  ") == [
+        "  模型  b",
+        "  a     " + "x" * 500,
+    ]
 
 
 def test_no_rows_are_no_lines() -> None:

@@ -1,4 +1,6 @@
-"""The free list's order, as the real pool keeps it; and the array and the counted pool against it."""
+"""The free list's order, as the real pool keeps it; and the array and the counted pool against
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from barostat.twin.event_skipping.counted_pool import CountedPool
 
 
 def test_hashed_blocks_are_reused_last_and_tail_first() -> None:
-    """As seen on 0.32.0: 40 tokens on blocks 1, 2, 3 of which two are full; afterwards 3, 4, ..., 10, 2, 1 are free."""
+    """As seen on 0.32.0: 40 tokens on blocks 1, 2, 3 of which two are full; afterwards 3, 4, ...,
+    10, 2, 1 are free.
+    """
     pool = BlockPool(11)
     assert pool.get(3) == [1, 2, 3]
     pool.register(1, 100)
@@ -70,7 +74,9 @@ def test_whole_tables_at_a_time_come_to_the_same(seed: int) -> None:
             arrays.touch(np.array(found, dtype=np.int64))
             count = dice.randint(0, min(plain.free_blocks, 9))
             fresh = plain.get(count)
-            assert fresh == (arrays.get(count).tolist() if dice.random() < 0.5 else arrays.get_few(count))
+            assert fresh == (
+                arrays.get(count).tolist() if dice.random() < 0.5 else arrays.get_few(count)
+            )
             new = keys[len(found) :][: len(fresh)]
             for block, key in zip(fresh, new, strict=False):
                 plain.register(block, key)

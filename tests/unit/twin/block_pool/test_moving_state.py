@@ -1,4 +1,6 @@
-"""Models with states and local chunks: what a request holds, where its prompt is cut, where a repeat of it resumes."""
+"""Models with states and local chunks: what a request holds, where its prompt is cut, where a
+repeat of it resumes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_a_prompt_is_cut_where_its_state_can_be_kept() -> None:
 
 
 def test_states_move_on_while_attention_grows() -> None:
-    settings = replace(STATES, prefix_caching=False, groups=(KvGroup(16), KvGroup(16, state="align")))
+    settings = replace(
+        STATES, prefix_caching=False, groups=(KvGroup(16), KvGroup(16, state="align"))
+    )
     held = [blocks for _, blocks in _steps(settings, [Row("a", 0.0, 150, 200)])]
     assert max(held) <= -(-350 // 16) + 2
     assert held[-1] >= 350 // 16
@@ -47,11 +51,16 @@ def test_states_move_on_while_attention_grows() -> None:
 
 def test_a_repeat_of_a_prompt_resumes_at_its_last_whole_block() -> None:
     tokens = tuple(range(150))
-    rows = [Row("a", 0.0, 150, 30, prompt_token_ids=tokens), Row("b", 40.0, 150, 30, prompt_token_ids=tokens)]
+    rows = [
+        Row("a", 0.0, 150, 30, prompt_token_ids=tokens),
+        Row("b", 40.0, 150, 30, prompt_token_ids=tokens),
+    ]
     outcome = simulate(STATES, rows, EverySteps(10**9))
     assert [life.cached_tokens for life in outcome.lives] == [0, 144]
     longer = Row("b", 40.0, 160, 30, prompt_token_ids=(*range(100), *range(500, 560)))
-    assert simulate(STATES, [rows[0], longer], EverySteps(10**9)).lives[1].cached_tokens == 0  # no state was left behind at 96
+    assert (
+        simulate(STATES, [rows[0], longer], EverySteps(10**9)).lives[1].cached_tokens == 0
+    )  # no state was left behind at 96
 
 
 def test_a_state_of_this_step_is_read_in_the_next() -> None:
@@ -70,7 +79,12 @@ def test_a_state_of_this_step_is_read_in_the_next() -> None:
         (0, 100, 100, 96),  # to the last block boundary within the chunk
         (96, 54, 100, 48),  # the last whole block of the prompt
         (144, 6, 100, 6),  # and the rest of it
-        (0, 10, 100, 0),  # the budget that is left does not reach a boundary: wait for a step that does
+        (
+            0,
+            10,
+            100,
+            0,
+        ),  # the budget that is left does not reach a boundary: wait for a step that does
         (0, 10, 10, 10),  # no step ever does: go on without
         (10, 10, 10, 6),  # and stop at the boundary
         (150, 1, 100, 1),  # generating
@@ -88,7 +102,12 @@ def test_a_shared_beginning_is_a_place_to_stop_at() -> None:
 
 
 def test_a_chunk_that_is_over_is_free() -> None:
-    settings = Settings(kv_blocks=101, groups=(KvGroup(8), KvGroup(8, chunk_tokens=32)), max_model_len=400, prefix_caching=False)
+    settings = Settings(
+        kv_blocks=101,
+        groups=(KvGroup(8), KvGroup(8, chunk_tokens=32)),
+        max_model_len=400,
+        prefix_caching=False,
+    )
     held = [blocks for _, blocks in _steps(settings, [Row("a", 0.0, 30, 200)])]
     assert max(held) <= -(-230 // 8) + 5
     assert settings.admission_cap_blocks(settings.groups[1]) == 50

@@ -1,4 +1,6 @@
-"""The fast form over real blocks comes to the same as the step-by-step form where requests share prefixes."""
+"""The fast form over real blocks comes to the same as the step-by-step form where requests share
+prefixes.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ from barostat.twin.settings import Policy, Settings
 
 
 def sharing(seed: int) -> tuple[Settings, list[Row]]:
-    """The workload of the seed with prefixes in common, as hash ids of some length or as tokens, or with none."""
+    """The workload of the seed with prefixes in common, as hash ids of some length or as tokens, or
+    with none.
+    """
     settings, rows = workload(seed)
     dice = random.Random(seed)
     policies: tuple[Policy, ...] = ("fcfs", "priority")
     behaviour = replace(settings.behaviour, unhashed_reused_first=True)
-    settings = replace(settings, prefix_caching=True, policy=dice.choice(policies), behaviour=behaviour)
+    settings = replace(
+        settings, prefix_caching=True, policy=dice.choice(policies), behaviour=behaviour
+    )
     kind = dice.choice(("tokens", "ids", "ids", "none"))
     if kind == "none":
         return settings, rows
@@ -31,15 +37,24 @@ def sharing(seed: int) -> tuple[Settings, list[Row]]:
         count = -(-row.input_tokens // size)
         common = dice.choice((dice.randint(0, count), count))
         session = dice.randrange(len(chains))
-        ids = (*chains[session][:common], *(1000 * (number + 1) + place for place in range(count - common)))
+        ids = (
+            *chains[session][:common],
+            *(1000 * (number + 1) + place for place in range(count - common)),
+        )
         if kind == "tokens":
             shared.append(row._replace(prompt_token_ids=ids))
         else:
-            shared.append(row._replace(hash_ids=ids, id_tokens=size, session_id=dice.choice((None, str(session)))))
+            shared.append(
+                row._replace(
+                    hash_ids=ids, id_tokens=size, session_id=dice.choice((None, str(session)))
+                )
+            )
     return settings, shared
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, 320, 40))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, 320, 40))]
+)
 def test_both_forms_come_to_the_same(first: int) -> None:
     preempted = hits = 0
     for seed in range(first, first + 40):
@@ -51,10 +66,14 @@ def test_both_forms_come_to_the_same(first: int) -> None:
     assert hits
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, 120, 40))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, 120, 40))]
+)
 def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
     hits = 0
     for seed in range(first, first + 40):
         settings, rows = sharing(seed)
-        hits += same(seed, settings, in_closed_loop(rows, seed), BlockLeapState(settings)).cached_tokens
+        hits += same(
+            seed, settings, in_closed_loop(rows, seed), BlockLeapState(settings)
+        ).cached_tokens
     assert hits

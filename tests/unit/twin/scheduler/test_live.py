@@ -1,4 +1,6 @@
-"""The engine that is asked step by step decides as the run of a whole workload does; what is aborted holds nothing."""
+"""The engine that is asked step by step decides as the run of a whole workload does; what is
+aborted holds nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,15 @@ def rows_of(seed: int) -> list[Row]:
     for number in range(25):
         own = tuple(dice.randrange(1000, 2000) for _ in range(dice.randint(1, 12)))
         prompt = (*shared[: dice.choice((0, 8, 16))], *own)
-        rows.append(Row(f"{number:03d}", dice.randint(0, 40) * 0.001, len(prompt), dice.randint(1, 12), prompt_token_ids=prompt))
+        rows.append(
+            Row(
+                f"{number:03d}",
+                dice.randint(0, 40) * 0.001,
+                len(prompt),
+                dice.randint(1, 12),
+                prompt_token_ids=prompt,
+            )
+        )
     return sorted(rows, key=lambda row: row.arrival_s)
 
 
@@ -51,7 +61,10 @@ def answer_of(number: int) -> list[int]:
 def test_each_token_comes_when_the_whole_run_says(seed: int) -> None:
     settings, rows = settings_of(seed), rows_of(seed)
     outcome = Steps(settings, rows, EverySteps(MS)).run()
-    expected = {life.request_id: (life.first_token_ns, life.finished_ns, life.output_tokens) for life in outcome.lives}
+    expected = {
+        life.request_id: (life.first_token_ns, life.finished_ns, life.output_tokens)
+        for life in outcome.lives
+    }
     engine, left = LiveEngine(settings, EverySteps(MS)), list(rows)
     first: dict[str, int] = {}
     tokens: dict[str, int] = {}
@@ -76,7 +89,8 @@ def test_each_token_comes_when_the_whole_run_says(seed: int) -> None:
             )
         tick = engine.tick(now_ns)
         for output in tick.outputs:
-            # Without asynchronous scheduling the step that produced it ended now; with it, too: the next was scheduled before.
+            # Without asynchronous scheduling the step that produced it ended now; with it, too: the
+            # next was scheduled before.
             first.setdefault(output.request_id, now_ns)
             tokens[output.request_id] = tokens.get(output.request_id, 0) + 1
             preemptions += output.preemptions
@@ -94,12 +108,22 @@ def test_each_token_comes_when_the_whole_run_says(seed: int) -> None:
 
 
 def request(name: str, prompt: Sequence[int], tokens: int, settings: Settings) -> LiveRequest:
-    return LiveRequest(name, prompt, tokens, lambda index: 7 + index, settings, now_ns=0, arrival_s=0.0)
+    return LiveRequest(
+        name, prompt, tokens, lambda index: 7 + index, settings, now_ns=0, arrival_s=0.0
+    )
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_what_is_aborted_is_gone_with_its_blocks_and_its_step_is_not_taken_in(asynchronous: bool) -> None:
-    settings = Settings(kv_blocks=9, groups=(KvGroup(4),), max_model_len=32, async_scheduling=asynchronous, prefix_caching=False)
+def test_what_is_aborted_is_gone_with_its_blocks_and_its_step_is_not_taken_in(
+    asynchronous: bool,
+) -> None:
+    settings = Settings(
+        kv_blocks=9,
+        groups=(KvGroup(4),),
+        max_model_len=32,
+        async_scheduling=asynchronous,
+        prefix_caching=False,
+    )
     engine = LiveEngine(settings, EverySteps(MS))
     engine.add(request("runs", range(20), 8, settings))
     engine.add(request("waits", range(20), 8, settings))

@@ -1,4 +1,6 @@
-"""Made workloads: as many as asked, each quantity from its own stream; the pace's line and its fit."""
+"""Made workloads: as many as asked, each quantity from its own stream; the pace's line and its
+fit.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,33 @@ def test_many_throws_are_the_throws_one_by_one() -> None:
     assert many.bits() == single.bits()
 
 
-@pytest.mark.parametrize("text", ["poisson:rate=9", "bursty:rate=9,cv=3", "long-prompts:rate=9,share=0.3", "poisson:rate=9,spread=0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "poisson:rate=9",
+        "bursty:rate=9,cv=3",
+        "long-prompts:rate=9,share=0.3",
+        "poisson:rate=9,spread=0",
+    ],
+)
 def test_rows_are_thrown_one_quantity_after_the_other(text: str) -> None:
-    """What a seed has made once it makes for ever: each quantity from its own stream, a throw per request."""
+    """What a seed has made once it makes for ever: each quantity from its own stream, a throw per
+    request.
+    """
     spec = parse_spec(text)
-    arrivals, inputs, outputs, which = (Dice(11, name) for name in ("arrivals", "input", "output", "long"))
+    arrivals, inputs, outputs, which = (
+        Dice(11, name) for name in ("arrivals", "input", "output", "long")
+    )
     at_s = 0.0
     for row in make(spec, 11):
-        at_s += (arrivals.exponential(1.0) if spec.cv == 1 else arrivals.gamma(spec.cv**-2) / spec.cv**-2) / 9
+        at_s += (
+            arrivals.exponential(1.0) if spec.cv == 1 else arrivals.gamma(spec.cv**-2) / spec.cv**-2
+        ) / 9
         mean = 8000.0 if which.uniform() < spec.share_ratio else 1000.0
-        lengths = [max(1, round(dice.lognormal(of, spec.spread))) for dice, of in ((inputs, mean), (outputs, 200.0))]
+        lengths = [
+            max(1, round(dice.lognormal(of, spec.spread)))
+            for dice, of in ((inputs, mean), (outputs, 200.0))
+        ]
         assert [row.input_tokens, row.output_tokens] == lengths
         assert row.arrival_s == pytest.approx(at_s, rel=1e-12)
     assert 600 - row.arrival_s < 3
@@ -65,7 +84,9 @@ def test_changing_the_rate_does_not_shift_the_lengths() -> None:
     assert [(row.input_tokens, row.output_tokens) for row in slow[:shared]] == [
         (row.input_tokens, row.output_tokens) for row in fast[:shared]
     ]
-    assert [row.arrival_s for row in slow[:50]] == pytest.approx([4 * row.arrival_s for row in fast[:50]])
+    assert [row.arrival_s for row in slow[:50]] == pytest.approx(
+        [4 * row.arrival_s for row in fast[:50]]
+    )
 
 
 def test_rates_lengths_and_bursts_are_as_asked() -> None:
@@ -75,7 +96,9 @@ def test_rates_lengths_and_bursts_are_as_asked() -> None:
     assert _cv(rows) == pytest.approx(1, abs=0.05)
     assert _cv(make(parse_spec("bursty:rate=10,minutes=30,cv=4"), 1)) == pytest.approx(4, rel=0.15)
     long = make(parse_spec("long-prompts:rate=10,minutes=30,share=0.2,long=20000,spread=0"), 1)
-    assert sum(row.input_tokens == 20000 for row in long) / len(long) == pytest.approx(0.2, abs=0.02)
+    assert sum(row.input_tokens == 20000 for row in long) / len(long) == pytest.approx(
+        0.2, abs=0.02
+    )
 
 
 def _cv(rows: list[Row]) -> float:
@@ -102,17 +125,26 @@ def test_clients_have_one_request_at_a_time() -> None:
     rows = make(parse_spec("closed:clients=8,requests=200,think=0.5,input=50,output=20"), 3)
     outcome = simulate(Settings(kv_blocks=4000, max_num_seqs=64), rows, LinearPace(0.01))
     assert len(rows) == len(outcome.lives) == 200
-    running = sorted([(life.arrival_ns, 1) for life in outcome.lives] + [(life.finished_ns or 0, -1) for life in outcome.lives])
+    running = sorted(
+        [(life.arrival_ns, 1) for life in outcome.lives]
+        + [(life.finished_ns or 0, -1) for life in outcome.lives]
+    )
     assert max(itertools.accumulate(change for _, change in running)) == 8
     pauses = make(parse_spec("closed:clients=8,requests=200,think=5,input=50,output=20"), 3)
-    assert [(row.input_tokens, row.output_tokens) for row in pauses] == [(row.input_tokens, row.output_tokens) for row in rows]
+    assert [(row.input_tokens, row.output_tokens) for row in pauses] == [
+        (row.input_tokens, row.output_tokens) for row in rows
+    ]
 
 
 def test_a_client_that_is_refused_comes_back_a_second_later() -> None:
     settings = Settings(kv_blocks=400, max_num_seqs=4, max_queued_requests=1)
-    outcome = simulate(settings, in_turn([(10, 500), (10, 5), (10, 5), (10, 5)], 2, [0.0] * 4), LinearPace(0.01))
+    outcome = simulate(
+        settings, in_turn([(10, 500), (10, 5), (10, 5), (10, 5)], 2, [0.0] * 4), LinearPace(0.01)
+    )
     assert [one.at_s for one in outcome.rejections] == [0.0, 1.0]
-    assert len(outcome.lives) == 2  # the second client's are both refused, the first one's both answered
+    assert (
+        len(outcome.lives) == 2
+    )  # the second client's are both refused, the first one's both answered
 
 
 @pytest.mark.parametrize(
@@ -139,10 +171,19 @@ def test_a_wrong_workload_is_named(text: str) -> None:
     [
         ("bursty:cv=21", "cv must be 0.01 to 20"),
         ("bursty:cv=1e-9", "not 1e-09"),
-        ("poisson:minutes=1,clients=50", "'clients=50' is not known; poisson has rate, minutes, input, output, spread, each with =NUMBER"),
+        (
+            "poisson:minutes=1,clients=50",
+            (
+                "'clients=50' is not known; poisson has rate, minutes, input, output, spread, "
+                "each with =NUMBER"
+            ),
+        ),
         ("poisson:cv=4", "'cv=4' is not known"),
         ("closed:rate=3", "closed has clients, requests, think, input, output, spread, each"),
-        ("sessions:share=0.1", "sessions has rate, minutes, input, output, spread, turns, think, system, each"),
+        (
+            "sessions:share=0.1",
+            "sessions has rate, minutes, input, output, spread, turns, think, system, each",
+        ),
         ("long-prompts:share=5", "share must be 0 to 1"),
         ("long-prompts:long=0", "long must be at least 1"),
         ("closed:clients=1.5", "clients must be a whole number, not 1.5"),
@@ -160,7 +201,9 @@ def test_what_is_no_traffic_is_said_with_what_is(text: str, said: str) -> None:
         parse_spec(text)
 
 
-@pytest.mark.parametrize("text", ["bursty:cv=20,minutes=60", "bursty:cv=0.01", "poisson:spread=3,minutes=60"])
+@pytest.mark.parametrize(
+    "text", ["bursty:cv=20,minutes=60", "bursty:cv=0.01", "poisson:spread=3,minutes=60"]
+)
 def test_the_ends_of_what_is_traffic_can_be_made(text: str) -> None:
     rows = make(parse_spec(text), 4)
     assert len(rows) > 100
@@ -171,14 +214,22 @@ def test_the_line_is_found_again() -> None:
     true = LinearPace(0.01, 2e-5, 1e-4, 3e-8)
     samples = [
         StepSample(p, d, k, true.step_ns(p, d, k) / 1e9, steps)
-        for p, d, k, steps in ((0, 10, 10_000, 5), (500, 20, 50_000, 3), (2000, 5, 8_000, 2), (0, 100, 300_000, 9), (100, 60, 20_000, 4))
+        for p, d, k, steps in (
+            (0, 10, 10_000, 5),
+            (500, 20, 50_000, 3),
+            (2000, 5, 8_000, 2),
+            (0, 100, 300_000, 9),
+            (100, 60, 20_000, 4),
+        )
     ]
     found = fit(samples, "test")
     assert found.base_s == pytest.approx(0.01, rel=1e-3)
     assert found.prefill_token_s == pytest.approx(2e-5, rel=1e-3)
     assert found.kv_token_s == pytest.approx(3e-8, rel=1e-2)
     assert found.error_ratio < 1e-3
-    assert found.scaled(2).step_ns(10, 2, 100) == pytest.approx(2 * found.step_ns(10, 2, 100), abs=2)
+    assert found.scaled(2).step_ns(10, 2, 100) == pytest.approx(
+        2 * found.step_ns(10, 2, 100), abs=2
+    )
     off = fit([*samples, StepSample(0, 10, 10_000, 0.02, 5)], "test")
     assert off.error_ratio > 0.05
 
@@ -187,10 +238,18 @@ def test_the_end_of_a_long_prompt_is_dearer_than_its_begin() -> None:
     true = LinearPace(0.01, 2e-4, 1e-4, 3e-8, pair_s=2e-7)
     loads = [(tokens, 5, tokens + 900, tokens * tokens // 2) for tokens in (0, 100, 400, 900, 1600)]
     loads += [(0, decodes, decodes * 300, 0) for decodes in (1, 8, 20)] + [(0, 4, 9000, 0)]
-    found = fit([StepSample(p, d, k, true.step_ns(p, d, k, pairs) / 1e9, pairs=pairs) for p, d, k, pairs in loads], "test")
+    found = fit(
+        [
+            StepSample(p, d, k, true.step_ns(p, d, k, pairs) / 1e9, pairs=pairs)
+            for p, d, k, pairs in loads
+        ],
+        "test",
+    )
     assert found.pair_s == pytest.approx(2e-7, rel=0.02)
     assert found.prefill_token_s == pytest.approx(2e-4, rel=0.02)
-    first, last = (found.step_ns(400, 0, reached, attended(400, reached)) for reached in (400, 1600))
+    first, last = (
+        found.step_ns(400, 0, reached, attended(400, reached)) for reached in (400, 1600)
+    )
     assert last - first == pytest.approx((1200 * 3e-8 + 400 * 1200 * 2e-7) * 1e9, rel=0.05)
 
 
@@ -204,7 +263,10 @@ def test_what_is_waited_at_the_front_is_in_latencies_and_decides_nothing() -> No
     rows = [Row(str(index), 0.05 * index, 40, 10) for index in range(6)]
     pace = parse_pace("base=0.01,prefill=1e-4,front=0.004")
     outcome = simulate(settings, rows, pace)
-    bare, fronted = (summarise(outcome, settings.usable_blocks, Slo(ttft_s=0.016), front_s=front) for front in (0.0, pace.front_s))
+    bare, fronted = (
+        summarise(outcome, settings.usable_blocks, Slo(ttft_s=0.016), front_s=front)
+        for front in (0.0, pace.front_s)
+    )
     assert bare.ttft.p50 is not None
     assert fronted.ttft.p50 == pytest.approx(bare.ttft.p50 + 0.004)
     assert bare.e2e.p99 is not None
@@ -219,7 +281,9 @@ def test_too_little_to_fit_is_said() -> None:
         fit([StepSample(1, 1, 1, 0.1)], "test")
 
 
-@pytest.mark.parametrize("text", ["", "prefill=1", "base=x", "base=-1", "speed=3,base=1", "base=0.01,base=0.02"])
+@pytest.mark.parametrize(
+    "text", ["", "prefill=1", "base=x", "base=-1", "speed=3,base=1", "base=0.01,base=0.02"]
+)
 def test_a_wrong_line_is_named(text: str) -> None:
     with pytest.raises(InputError, match="--latency"):
         parse_pace(text)

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.twin.workload.words import _STRETCH, SPOKEN_IDS, Answer, Tokenizer, digest_of, spelled, word
+from barostat.twin.workload.words import (
+    _STRETCH,
+    SPOKEN_IDS,
+    Answer,
+    Tokenizer,
+    digest_of,
+    spelled,
+    word,
+)
 
 
 def test_the_rule_can_be_applied_by_hand() -> None:
@@ -19,7 +27,10 @@ def test_the_rule_can_be_applied_by_hand() -> None:
 
 
 def test_about_four_characters_of_english_are_a_token() -> None:
-    text = "The quick brown fox jumps over the lazy dog, and nobody in the whole village remembers why it did so on that particular day."
+    text = (
+        "The quick brown fox jumps over the lazy dog, and nobody in the whole village "
+        "remembers why it did so on that particular day."
+    )
     assert 3.5 < len(text) / len(Tokenizer(128_000).encode(text)) < 5
 
 
@@ -46,7 +57,11 @@ def test_an_answer_depends_on_seed_prompt_and_choice_alone() -> None:
     one, same = Answer(0, prompt, 0, 32_000), Answer(0, prompt, 0, 32_000)
     assert [same.token(index) for index in (9, 3, 0)] == [one.token(index) for index in (9, 3, 0)]
     said = [one.token(index) for index in range(50)]
-    for other in (Answer(1, prompt, 0, 32_000), Answer(0, prompt, 1, 32_000), Answer(0, digest_of("1,2,4"), 0, 32_000)):
+    for other in (
+        Answer(1, prompt, 0, 32_000),
+        Answer(0, prompt, 1, 32_000),
+        Answer(0, digest_of("1,2,4"), 0, 32_000),
+    ):
         assert [other.token(index) for index in range(50)] != said
     assert all(2 <= token < 32_000 for token in said)
 

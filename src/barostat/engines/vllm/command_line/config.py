@@ -1,8 +1,10 @@
-"""The engine's configuration as it resolved it: what it reports itself, over what it was given, over what its version defaults to.
+"""The engine's configuration as it resolved it: what it reports itself, over what it was given,
+over what its version defaults to.
 
     metric > log > api > flag > config file > environment > the version's default
 
-Source: vLLM 0.32.0 FlexibleArgumentParser (command line before config file), EngineArgs (defaults, checks), SchedulerConfig.
+Source: vLLM 0.32.0 FlexibleArgumentParser (command line before config file), EngineArgs (defaults,
+checks), SchedulerConfig.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 
 _DEEPEST = 8
 _NO_NUMBER = 1e18  # as of the labels of a page of metrics
-_SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SUFFIXES = {
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "K": 2**10,
+    "M": 2**20,
+    "G": 2**30,
+    "T": 2**40,
+}
 _TELLING_ENV = (
     "VLLM_CPU_KVCACHE_SPACE", "VLLM_USE_V1", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT",
     "VLLM_USE_FLASHINFER_SAMPLER",
@@ -53,10 +64,12 @@ def resolve(
     gpu: str | None = None,
     gpu_memory_gib: float | None = None,
 ) -> EngineConfig:
-    """Every setting that can be told, each with where it came from, and what was wrong with the command line for this version.
+    """Every setting that can be told, each with where it came from, and what was wrong with the
+    command line for this version.
 
-    A default is `certain` only where the version and what it depends on (the card's memory) are known and the command line was seen, with
-    nothing in it that may set the same: a variable that nothing tells.
+    A default is `certain` only where the version and what it depends on (the card's memory) are
+    known and the command line was seen, with nothing in it that may set the same: a variable that
+    nothing tells.
     """
     if version is None and "version" in (log_settings or {}):
         version = parse_version(str((log_settings or {})["version"].value))
@@ -70,27 +83,43 @@ def resolve(
     if max_model_len_api is not None:
         reported["max_model_len"] = ConfigValue(max_model_len_api, "api", "/v1/models")
     for layer in (log_settings or {}, metric_settings or {}):
-        reported.update({name: value for name, value in layer.items() if _says_something(value.value)})
+        reported.update(
+            {name: value for name, value in layer.items() if _says_something(value.value)}
+        )
     values = {**declared, **reported}
     if behaves("chunked-prefill-forced", version) and "enable_chunked_prefill" not in reported:
-        values["enable_chunked_prefill"] = ConfigValue(True, "version-default", f"vLLM {version}: on for every generative model")
+        values["enable_chunked_prefill"] = ConfigValue(
+            True, "version-default", f"vLLM {version}: on for every generative model"
+        )
     problems += declared_problems(line, declared, version)
     problems += _disagreements(declared, reported)
-    # The start-up log lists every argument that is not a default, so a log that does replaces a command line that was not recorded.
+    # The start-up log lists every argument that is not a default, so a log that does replaces a
+    # command line that was not recorded.
     seen = args is not None or "model" in reported
     if "config" in line.settings and config_file is None:
-        problems.append(f"the settings in {line.settings['config'].text} were not recorded: what looks like a default may be set there")
+        problems.append(
+            f"the settings in {line.settings['config'].text} were not recorded: what looks "
+            "like a default may be set there"
+        )
         seen = "model" in reported
     unsaid = "" if seen else "the command line was not recorded"
     if seen and "model" not in reported and untold_words(line):
         unsaid = "the command line holds a variable that nothing tells"
-    untold = {name for name, setting in line.settings.items() if any(word.missing for word in setting.words)}
-    _add_defaults(values, version, _device(values, version, environment, gpu, gpu_memory_gib), unsaid, untold)
+    untold = {
+        name
+        for name, setting in line.settings.items()
+        if any(word.missing for word in setting.words)
+    }
+    _add_defaults(
+        values, version, _device(values, version, environment, gpu, gpu_memory_gib), unsaid, untold
+    )
     problems += _conflicts(values)
     return EngineConfig(values, tuple(dict.fromkeys(problems)))
 
 
-def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[str, Any] | None) -> tuple[dict[str, ConfigValue], list[str]]:
+def _declared(
+    line: CommandLine, env: Mapping[str, str], config_file: Mapping[str, Any] | None
+) -> tuple[dict[str, ConfigValue], list[str]]:
     """What flags, the config file and the environment say, the stronger over the weaker."""
     values: dict[str, ConfigValue] = {}
     problems: list[str] = []
@@ -101,7 +130,13 @@ def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[st
         if not isinstance(key, str) or raw is None:
             continue
         name = canonical_name(key.strip().removeprefix("--"))
-        text = json.dumps(raw) if isinstance(raw, dict | list) else str(raw).lower() if isinstance(raw, bool) else str(raw)
+        text = (
+            json.dumps(raw)
+            if isinstance(raw, dict | list)
+            else str(raw).lower()
+            if isinstance(raw, bool)
+            else str(raw)
+        )
         if (value := read_value(name, text)) is None:
             problems.append(f"{key}: {text} in the config file is no value for it")
         else:
@@ -110,7 +145,10 @@ def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[st
         if setting.text is None or says_nothing(name, setting.text):
             continue
         if (value := read_value(name, setting.text)) is None:
-            problems.append(f"{setting.spelled}: {setting.text} is no value for {FLAGS[name].option if name in FLAGS else name}")
+            problems.append(
+                f"{setting.spelled}: {setting.text} is no value for "
+                f"{FLAGS[name].option if name in FLAGS else name}"
+            )
         else:
             values[name] = ConfigValue(value, *_place(setting), certain=not setting.loose)
     for name, (text, spelled) in _folded(line).items():
@@ -121,7 +159,8 @@ def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[st
 
 
 def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
-    """`--speculative-config.method eagle3` and its like as the JSON that vLLM makes of them, with how they are spelled, by argument.
+    """`--speculative-config.method eagle3` and its like as the JSON that vLLM makes of them, with
+    how they are spelled, by argument.
 
     Source: vLLM 0.32.0, FlexibleArgumentParser.parse_args.
     """
@@ -129,7 +168,13 @@ def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
     spelled: dict[str, list[str]] = {}
     for setting in line.occurrences:
         root, *path = setting.name.split(".")
-        if setting.text is None or root not in FLAGS or FLAGS[root].kind != "json" or not all(path) or not 1 <= len(path) <= _DEEPEST:
+        if (
+            setting.text is None
+            or root not in FLAGS
+            or FLAGS[root].kind != "json"
+            or not all(path)
+            or not 1 <= len(path) <= _DEEPEST
+        ):
             continue
         place = documents.setdefault(root, {})
         for part in path[:-1]:
@@ -140,25 +185,36 @@ def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
         except (ValueError, RecursionError):
             place[path[-1]] = setting.text
         spelled.setdefault(root, []).append(setting.spelled)
-    return {root: (json.dumps(document), " ".join(spelled[root])) for root, document in documents.items()}
+    return {
+        root: (json.dumps(document), " ".join(spelled[root]))
+        for root, document in documents.items()
+    }
 
 
 def _place(setting: Setting) -> tuple[Any, str]:
-    """Provenance and source of one argument: a note in capitals is what a launch script takes from the environment."""
+    """Provenance and source of one argument: a note in capitals is what a launch script takes from
+    the environment.
+    """
     if setting.loose and re.match(r"^[A-Z_]+=", setting.spelled):
         return "environment", setting.spelled
-    return "flag", setting.spelled if "=" in setting.spelled or setting.text in ("true", "false") else setting.spelled.replace(" ", "=", 1)
+    return "flag", setting.spelled if "=" in setting.spelled or setting.text in (
+        "true",
+        "false",
+    ) else setting.spelled.replace(" ", "=", 1)
 
 
 def _says_something(value: ConfigScalar) -> bool:
-    """False for what stands for nothing, and for a number that no setting has: a log may say anything."""
+    """False for what stands for nothing, and for a number that no setting has: a log may say
+    anything.
+    """
     return value not in ("", "None") if isinstance(value, str) else -_NO_NUMBER < value < _NO_NUMBER
 
 
 def read_value(name: str, text: str) -> ConfigScalar | None:
     """The text as the kind of value that the argument takes, or None where it is none.
 
-    Human-readable integers as vLLM has them: k, m, g, t decimal, K, M, G, T binary and whole; `4Gi` is none. `auto` and -1 as a length: -1.
+    Human-readable integers as vLLM has them: k, m, g, t decimal, K, M, G, T binary and whole; `4Gi`
+    is none. `auto` and -1 as a length: -1.
     Source: vLLM 0.32.0 argparse_utils.human_readable_int, human_readable_int_or_auto.
     """
     flag = FLAGS.get(name)
@@ -174,15 +230,27 @@ def read_value(name: str, text: str) -> ConfigScalar | None:
         return round(float(match[1]) * _SUFFIXES[match[2]]) if match[2] else int(match[1])
     if flag.kind == "float":
         text = _ungrouped(text)
-        return float(text) if re.fullmatch(r"-?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})(?:e-?[0-9]{1,2})?", text) else None
+        return (
+            float(text)
+            if re.fullmatch(
+                r"-?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})(?:e-?[0-9]{1,2})?", text
+            )
+            else None
+        )
     if flag.kind == "bool":
         return {"true": True, "false": False}.get(text.lower())
     return text
 
 
 def _ungrouped(text: str) -> str:
-    """The number without the sign and the underscores that Python reads over: `32_768`, `+8`. One with a unit may have neither."""
-    return re.sub(r"(?<=[0-9])_(?=[0-9])", "", text.removeprefix("+")) if re.fullmatch(r"\+?[0-9][0-9_.]{0,40}", text) else text
+    """The number without the sign and the underscores that Python reads over: `32_768`, `+8`. One
+    with a unit may have neither.
+    """
+    return (
+        re.sub(r"(?<=[0-9])_(?=[0-9])", "", text.removeprefix("+"))
+        if re.fullmatch(r"\+?[0-9][0-9_.]{0,40}", text)
+        else text
+    )
 
 
 def _scalar_of(text: str) -> ConfigScalar:
@@ -193,14 +261,26 @@ def _scalar_of(text: str) -> ConfigScalar:
     return float(text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text) else text
 
 
-def _disagreements(declared: Mapping[str, ConfigValue], reported: Mapping[str, ConfigValue]) -> list[str]:
-    """One sentence for each setting that the engine resolved to something else than it was given."""
+def _disagreements(
+    declared: Mapping[str, ConfigValue], reported: Mapping[str, ConfigValue]
+) -> list[str]:
+    """One sentence for each setting that the engine resolved to something else than it was
+    given.
+    """
     problems = []
     for name, found in reported.items():
         given = declared.get(name)
-        if given is None or given.value == -1 or name in ("model", "served_model_name", "dtype") or _same(given.value, found.value):
+        if (
+            given is None
+            or given.value == -1
+            or name in ("model", "served_model_name", "dtype")
+            or _same(given.value, found.value)
+        ):
             continue
-        problems.append(f"{given.source} is declared, and the engine resolved {name} to {found.value} ({found.source})")
+        problems.append(
+            f"{given.source} is declared, and the engine resolved {name} to {found.value} "
+            f"({found.source})"
+        )
     return problems
 
 
@@ -211,39 +291,65 @@ def _same(left: ConfigScalar, right: ConfigScalar) -> bool:
 
 
 def _device(
-    values: Mapping[str, ConfigValue], version: EngineVersion | None, env: Mapping[str, str], gpu: str | None, gib: float | None
+    values: Mapping[str, ConfigValue],
+    version: EngineVersion | None,
+    env: Mapping[str, str],
+    gpu: str | None,
+    gib: float | None,
 ) -> Device:
-    text = (version.text if version else "") + str(values["version"].value if "version" in values else "")
+    text = (version.text if version else "") + str(
+        values["version"].value if "version" in values else ""
+    )
     is_cpu = "+cpu" in text or (gpu or "").lower() == "cpu" or "VLLM_CPU_KVCACHE_SPACE" in env
     return Device(gpu, gib or _number(values, "device_memory_gib"), is_cpu)
 
 
 def _add_defaults(
-    values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, unsaid: str, untold: Collection[str]
+    values: dict[str, ConfigValue],
+    version: EngineVersion | None,
+    device: Device,
+    unsaid: str,
+    untold: Collection[str],
 ) -> None:
     """Fills what nothing sets with the version's default, and derives max_running.
 
-    `unsaid`: why anything may be set; empty where it was seen that it is not. `untold`: what is set, to a value that nothing tells.
+    `unsaid`: why anything may be set; empty where it was seen that it is not. `untold`: what is
+    set, to a value that nothing tells.
 
-    Source: vLLM EngineArgs.get_batch_defaults and the adjustments after it: performance_mode doubles; without chunked prefill the budget
-    is at least max_model_len; the budget is at most max_num_seqs x max_model_len; max_num_seqs is at most the budget.
+    Source: vLLM EngineArgs.get_batch_defaults and the adjustments after it: performance_mode
+    doubles; without chunked prefill the budget is at least max_model_len; the budget is at most
+    max_num_seqs x max_model_len; max_num_seqs is at most the budget.
     """
 
     def put(name: str, value: ConfigValue | None) -> None:
         if name not in values and value is not None:
             why = "it is set to what nothing tells" if name in untold else unsaid
-            values[name] = replace(value, certain=value.certain and not why, source=f"{value.source}; {why}" if why else value.source)
+            values[name] = replace(
+                value,
+                certain=value.certain and not why,
+                source=f"{value.source}; {why}" if why else value.source,
+            )
 
     for name in _DEFAULTED:
         put(name, default(name, version, device))
     put(
         "block_size",
         ConfigValue(
-            128 if device.is_cpu else USUAL_BLOCK_TOKENS, "version-default", "usual block size; the attention backend may raise it", False
+            128 if device.is_cpu else USUAL_BLOCK_TOKENS,
+            "version-default",
+            "usual block size; the attention backend may raise it",
+            False,
         ),
     )
-    world = int((_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1))
-    doubled = 2 if "performance_mode" in values and values["performance_mode"].value == "throughput" else 1
+    world = int(
+        (_number(values, "tensor_parallel_size") or 1)
+        * (_number(values, "pipeline_parallel_size") or 1)
+    )
+    doubled = (
+        2
+        if "performance_mode" in values and values["performance_mode"].value == "throughput"
+        else 1
+    )
     length = values.get("max_model_len")
     if length is not None and length.value == -1:
         length = None
@@ -253,17 +359,33 @@ def _add_defaults(
         put(name, replace(found, value=int(found.value) * doubled) if found is not None else None)
     seqs, budget = values.get("max_num_seqs"), values.get("max_num_batched_tokens")
     if budget is not None and not given_budget and isinstance(budget.value, int):
-        longest = int(length.value) if length is not None and isinstance(length.value, int) else None
+        longest = (
+            int(length.value) if length is not None and isinstance(length.value, int) else None
+        )
         chunked = values.get("enable_chunked_prefill")
         tokens, certain, note = budget.value, budget.certain, budget.source
         if chunked is not None and chunked.value is False:
-            tokens, note = (max(longest, tokens), note + ", at least max_model_len") if longest else (tokens, note)
+            tokens, note = (
+                (max(longest, tokens), note + ", at least max_model_len")
+                if longest
+                else (tokens, note)
+            )
             certain = certain and longest is not None
-        if seqs is not None and isinstance(seqs.value, int) and longest and seqs.value * longest < tokens:
+        if (
+            seqs is not None
+            and isinstance(seqs.value, int)
+            and longest
+            and seqs.value * longest < tokens
+        ):
             tokens, note = seqs.value * longest, note + ", at most max_num_seqs x max_model_len"
         values["max_num_batched_tokens"] = ConfigValue(tokens, "version-default", note, certain)
     budget_now = values.get("max_num_batched_tokens")
-    if seqs is not None and not given_seqs and budget_now is not None and float(seqs.value) > float(budget_now.value):
+    if (
+        seqs is not None
+        and not given_seqs
+        and budget_now is not None
+        and float(seqs.value) > float(budget_now.value)
+    ):
         values["max_num_seqs"] = replace(
             seqs,
             value=budget_now.value,
@@ -274,8 +396,14 @@ def _add_defaults(
 
 
 def _add_max_running(values: dict[str, ConfigValue]) -> None:
-    """`max_running`: the smaller of max_num_seqs and max_num_active_seqs, with the provenance of the one that binds."""
-    limits = [values[name] for name in ("max_num_active_seqs", "max_num_seqs") if _number(values, name) is not None]
+    """`max_running`: the smaller of max_num_seqs and max_num_active_seqs, with the provenance of
+    the one that binds.
+    """
+    limits = [
+        values[name]
+        for name in ("max_num_active_seqs", "max_num_seqs")
+        if _number(values, name) is not None
+    ]
     if limits:
         values["max_running"] = min(limits, key=lambda limit: float(limit.value))
 
@@ -283,12 +411,24 @@ def _add_max_running(values: dict[str, ConfigValue]) -> None:
 def _conflicts(values: Mapping[str, ConfigValue]) -> list[str]:
     """Combinations that vLLM refuses, and switches that make KV pressure worse."""
     problems = []
-    seqs, budget, active = (_number(values, name) for name in ("max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs"))
-    sure = all(name in values and values[name].certain for name in ("max_num_seqs", "max_num_batched_tokens"))
+    seqs, budget, active = (
+        _number(values, name)
+        for name in ("max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs")
+    )
+    sure = all(
+        name in values and values[name].certain
+        for name in ("max_num_seqs", "max_num_batched_tokens")
+    )
     if sure and seqs is not None and budget is not None and budget < seqs:
-        problems.append(f"max_num_batched_tokens {budget:.0f} is below max_num_seqs {seqs:.0f}: the engine refuses to start with it")
+        problems.append(
+            f"max_num_batched_tokens {budget:.0f} is below max_num_seqs {seqs:.0f}: the "
+            "engine refuses to start with it"
+        )
     if seqs is not None and active is not None and active > seqs and values["max_num_seqs"].certain:
-        problems.append(f"max_num_active_seqs {active:.0f} is above max_num_seqs {seqs:.0f}: the engine refuses to start with it")
+        problems.append(
+            f"max_num_active_seqs {active:.0f} is above max_num_seqs {seqs:.0f}: the "
+            "engine refuses to start with it"
+        )
     return problems
 
 
@@ -298,9 +438,11 @@ def _number(values: Mapping[str, ConfigValue], name: str) -> float | None:
 
 
 def config_signals(config: EngineConfig, at: float) -> list[Signal]:
-    """The limits and the pool as signals dated `at`: only what is certain; each says in its source where the value came from.
+    """The limits and the pool as signals dated `at`: only what is certain; each says in its source
+    where the value came from.
 
-    Blocks times block size stands for the pool's tokens only where the engine does not report them (right for one kind of attention).
+    Blocks times block size stands for the pool's tokens only where the engine does not report them
+    (right for one kind of attention).
     """
     out: list[Signal | None] = []
     for setting, name in (
@@ -319,5 +461,11 @@ def config_signals(config: EngineConfig, at: float) -> list[Signal]:
     made = {each.name: each for each in out if each is not None}
     if "kv_pool_tokens" not in made and "kv_pool_blocks" in made and "block_size_tokens" in made:
         blocks, size = made["kv_pool_blocks"], made["block_size_tokens"]
-        out.append(signal("kv_pool_tokens", [(at, blocks.last * size.last)], f"{blocks.source} x {size.source}"))
+        out.append(
+            signal(
+                "kv_pool_tokens",
+                [(at, blocks.last * size.last)],
+                f"{blocks.source} x {size.source}",
+            )
+        )
     return [each for each in out if each is not None]

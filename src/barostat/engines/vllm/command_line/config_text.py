@@ -1,6 +1,7 @@
 """One setting of the YAML file behind --config changed, and everything else left byte for byte.
 
-Such a file is a flat mapping: `key: value`, one a line. What is written otherwise is not guessed at but refused.
+Such a file is a flat mapping: `key: value`, one a line. What is written otherwise is not guessed at
+but refused.
 Source: vLLM 0.32.0 FlexibleArgumentParser, `--config`.
 """
 
@@ -13,10 +14,15 @@ from typing import NamedTuple
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.config import ConfigScalar
 
-_HEAD = re.compile(r"(?P<quote>[\"']?)(?P<key>[A-Za-z][\w.-]*)(?P=quote)(?P<between>[ \t]*:)(?P<space>[ \t]*)")
+_HEAD = re.compile(
+    r"(?P<quote>[\"']?)(?P<key>[A-Za-z][\w.-]*)(?P=quote)(?P<between>[ \t]*:)(?P<space>[ \t]*)"
+)
 _COMMENT = re.compile(r"(?<=[ \t])#")
 _PLAIN = re.compile(r"^[A-Za-z0-9_./+][A-Za-z0-9_./+ -]*$")
-_NOT_TEXT = re.compile(r"^(?:[-+]?[\d.][\d._eE+-]*|0[xo][\da-fA-F]+|true|false|yes|no|on|off|null|~|y|n)$", re.IGNORECASE)
+_NOT_TEXT = re.compile(
+    r"^(?:[-+]?[\d.][\d._eE+-]*|0[xo][\da-fA-F]+|true|false|yes|no|on|off|null|~|y|n)$",
+    re.IGNORECASE,
+)
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x85\u2028\u2029]")
 """Some end a line for Python, and none for YAML."""
 _OPENS = ("[", "{", "|", ">", "&", "*", "!", "%", "@", "`")
@@ -36,14 +42,21 @@ def value_in(text: str, name: str) -> str | None:
 
 
 def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotPlain:
-    """The text with that setting at `value`: changed in its line, added at the end, or its line taken away where `value` is None."""
+    """The text with that setting at `value`: changed in its line, added at the end, or its line
+    taken away where `value` is None.
+    """
     wanted = canonical_name(name)
     lines = text.splitlines(keepends=True)
     if _NO_TEXT.search(text):
         return NotPlain("it has characters that are no text")
-    if any(line.lstrip().startswith(("{", "---", "- ", "%", "\t")) for line in lines if line.strip()):
+    if any(
+        line.lstrip().startswith(("{", "---", "- ", "%", "\t")) for line in lines if line.strip()
+    ):
         return NotPlain("it is no plain list of `key: value` lines")
-    if sum(1 for line in lines if (entry := _entry(line)) and canonical_name(entry.key) == wanted) > 1:
+    if (
+        sum(1 for line in lines if (entry := _entry(line)) and canonical_name(entry.key) == wanted)
+        > 1
+    ):
         return NotPlain(f"{wanted} stands there twice")
     found = _find(lines, wanted)
     if found is None:
@@ -63,12 +76,24 @@ def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotP
         and lines[place + 1].strip()
         and not lines[place + 1].lstrip().startswith("#")
     )
-    if goes_on or written.startswith(_OPENS) or (written[:1] in "'\"" and written[:1] and not _closed(written)):
+    if (
+        goes_on
+        or written.startswith(_OPENS)
+        or (written[:1] in "'\"" and written[:1] and not _closed(written))
+    ):
         return NotPlain(f"{wanted} is written over several lines or as a list")
     if value is None:
         return "".join(lines[:place] + lines[place + 1 :])
-    rest = f" {entry.rest}" if entry.rest.startswith("#") else entry.rest  # without a value, its space was the key's
-    return "".join([*lines[:place], f"{entry.head}{entry.space or ' '}{_scalar(value)}{rest}{ending}", *lines[place + 1 :]])
+    rest = (
+        f" {entry.rest}" if entry.rest.startswith("#") else entry.rest
+    )  # without a value, its space was the key's
+    return "".join(
+        [
+            *lines[:place],
+            f"{entry.head}{entry.space or ' '}{_scalar(value)}{rest}{ending}",
+            *lines[place + 1 :],
+        ]
+    )
 
 
 class _Entry(NamedTuple):
@@ -89,7 +114,11 @@ def _entry(line: str) -> _Entry | None:
     head, space, tail = line[: found.end("between")], found["space"], line[found.end() :]
     if tail and not space:
         return None
-    comment = 0 if tail.startswith("#") else next((mark.start() for mark in _COMMENT.finditer(tail)), len(tail))
+    comment = (
+        0
+        if tail.startswith("#")
+        else next((mark.start() for mark in _COMMENT.finditer(tail)), len(tail))
+    )
     value = tail[:comment].rstrip(" \t")
     return _Entry(head, found["key"], space, value, tail[len(value) :])
 
@@ -104,7 +133,11 @@ def _find(lines: list[str], wanted: str) -> tuple[int, _Entry] | None:
 
 def _closed(written: str) -> bool:
     quote = written[0]
-    return len(written) > 1 and written.endswith(quote) and quote not in written[1:-1].replace("\\" + quote, "")
+    return (
+        len(written) > 1
+        and written.endswith(quote)
+        and quote not in written[1:-1].replace("\\" + quote, "")
+    )
 
 
 def _scalar(value: ConfigScalar) -> str:
@@ -116,7 +149,13 @@ def _scalar(value: ConfigScalar) -> str:
     if isinstance(value, float):
         text = f"{value:.10g}"
         return text if "e" not in text or "." in text else text.replace("e", ".0e")
-    if _PLAIN.match(value) and not _NOT_TEXT.match(value) and value == value.strip() and ": " not in value and " #" not in value:
+    if (
+        _PLAIN.match(value)
+        and not _NOT_TEXT.match(value)
+        and value == value.strip()
+        and ": " not in value
+        and " #" not in value
+    ):
         return value
     return '"' + "".join(_escaped(char) for char in value) + '"'
 

@@ -1,12 +1,15 @@
-"""Shell texts that are not edited, and why: where a word stands for something else than itself, a changed word may change something else.
+"""Shell texts that are not edited, and why: where a word stands for something else than itself, a
+changed word may change something else.
 
     understood                                               refused, with the reason
     quotes, references, lists, pipes, groups                 a second command that starts vLLM, one in a text (eval, sh -c, trap)
     redirections, `if`, loops, `case`, functions             one in a here-document or a substitution
     here-documents and substitutions beside the command      what is not known to run the words behind it (xargs, find, ssh)
-    programs that start another (`exec`, `env`, `timeout`)   aliases, functions with the name of a program, $'..', carriage returns
+    programs that start another (`exec`, `env`, `timeout`)   aliases, functions with the name of a
+    program, $'..', carriage returns
 
-Source: POSIX.1-2024, Shell Command Language; Bash 5.2 manual (ANSI-C quoting, here-documents, compound commands).
+Source: POSIX.1-2024, Shell Command Language; Bash 5.2 manual (ANSI-C quoting, here-documents,
+compound commands).
 """
 
 from __future__ import annotations
@@ -33,9 +36,11 @@ _SERVER = re.compile(r"\bvllm\s+serve\b|vllm\.entrypoints")
 
 
 def why_not_edited(text: str, words: Sequence[Word] | None = None, *, bare: bool = False) -> str:
-    """Why this shell text is left alone; empty where every word of it is what it looks like, and one command of it starts vLLM.
+    """Why this shell text is left alone; empty where every word of it is what it looks like, and
+    one command of it starts vLLM.
 
-    `words`: those of the whole command line, where a shell has more than its text ("$@"). `bare`: it may be arguments without a program.
+    `words`: those of the whole command line, where a shell has more than its text ("$@"). `bare`:
+    it may be arguments without a program.
     """
     found = read_shell(text, {})
     if found.problems or found.doubts:
@@ -46,7 +51,13 @@ def why_not_edited(text: str, words: Sequence[Word] | None = None, *, bare: bool
     if why := _redefined(words):
         return why
     if hidden := next((each for each in found.hidden if _SERVER.search(each)), ""):
-        kind = "backticks" if hidden.startswith("`") else "a substitution" if hidden.startswith(("$", "<", ">")) else "a here-document"
+        kind = (
+            "backticks"
+            if hidden.startswith("`")
+            else "a substitution"
+            if hidden.startswith(("$", "<", ">"))
+            else "a here-document"
+        )
         return f"{kind} in it may start vLLM"
     commands = list(commands_of(words))
     alone = len(commands) == 1
@@ -57,7 +68,15 @@ def why_not_edited(text: str, words: Sequence[Word] | None = None, *, bare: bool
             return why
         if end is not None:
             servers += 1
-            ticks = next((piece for word in command for piece, _ in references(word.raw) if piece.startswith("`")), "")
+            ticks = next(
+                (
+                    piece
+                    for word in command
+                    for piece, _ in references(word.raw)
+                    if piece.startswith("`")
+                ),
+                "",
+            )
             if ticks:
                 return f"the command has backticks in it ({ticks[:40]})"
     if servers > 1:
@@ -79,8 +98,17 @@ def commands_of(words: Sequence[Word]) -> Iterator[list[Word]]:
 
 
 def name_at(command: Sequence[Word]) -> int:
-    """Index of the command's name, behind keywords and assignments; as many as there are words where it has none."""
-    return next((index for index, word in enumerate(command) if word.text not in KEYWORDS and not _ASSIGNED.match(word.text)), len(command))
+    """Index of the command's name, behind keywords and assignments; as many as there are words
+    where it has none.
+    """
+    return next(
+        (
+            index
+            for index, word in enumerate(command)
+            if word.text not in KEYWORDS and not _ASSIGNED.match(word.text)
+        ),
+        len(command),
+    )
 
 
 def _why(command: Sequence[Word], end: int | None) -> str:
@@ -106,9 +134,19 @@ def _why(command: Sequence[Word], end: int | None) -> str:
         bare = _bare(text)
         if bare == "vllm" or text == "-m" or bare.startswith("api_server"):
             break
-        plain = text.startswith("-") or text.isdigit() or _ASSIGNED.match(text) or bare in _STARTERS or bare in _STARTERS_OF_TWO
+        plain = (
+            text.startswith("-")
+            or text.isdigit()
+            or _ASSIGNED.match(text)
+            or bare in _STARTERS
+            or bare in _STARTERS_OF_TWO
+        )
         taken = before in _STARTERS_OF_TWO or (before.startswith("-") and index > start)
-        if not (plain or taken or _PYTHON.fullmatch(bare) or "PYTHON" in text) or bare in SHELLS or bare in ("eval", "xargs"):
+        if (
+            not (plain or taken or _PYTHON.fullmatch(bare) or "PYTHON" in text)
+            or bare in SHELLS
+            or bare in ("eval", "xargs")
+        ):
             return f"what {text[:40]} does with the words behind it is not known"
         before = bare
     if any(word.text == "--" for word in command[end:]):
@@ -120,8 +158,14 @@ def _redefined(words: Sequence[Word]) -> str:
     """Where a function has the name of a program that the command may use."""
     for index, word in enumerate(words):
         following = [(after.text, after.operator) for after in words[index + 1 : index + 3]]
-        named = not word.operator and (following == [("(", True), (")", True)] or (index and words[index - 1].text == "function"))
-        if named and (word.text in ("vllm", "eval", *_STARTERS, *_STARTERS_OF_TWO) or _PYTHON.fullmatch(word.text)):
+        named = not word.operator and (
+            following == [("(", True), (")", True)]
+            or (index and words[index - 1].text == "function")
+        )
+        if named and (
+            word.text in ("vllm", "eval", *_STARTERS, *_STARTERS_OF_TWO)
+            or _PYTHON.fullmatch(word.text)
+        ):
             return f"it has a function with the name of a program ({word.text})"
     return ""
 

@@ -1,9 +1,11 @@
-"""The words of a command line that may hold any argument: references where an argument, and not its value, can stand.
+"""The words of a command line that may hold any argument: references where an argument, and not its
+value, can stand.
 
     vllm serve $MODEL --port 1 --max-num-seqs $SEQS $MORE --$NAME 5
                model                          value open  open
 
-Source: POSIX.1-2024, Shell Command Language (field splitting); Kubernetes core/v1 Container (args: `$(NAME)` is one word).
+Source: POSIX.1-2024, Shell Command Language (field splitting); Kubernetes core/v1 Container (args:
+`$(NAME)` is one word).
 """
 
 from __future__ import annotations
@@ -19,22 +21,28 @@ _MODEL_REFERENCE = re.compile(rf"\"?\$(?:\{{?{_NAME}(?::?-[^}}\s]*)?\}}?|\({_NAM
 
 
 def open_words(line: CommandLine) -> list[Word]:
-    """As they are written: what a variable comes to today need not be what it comes to tomorrow, so an edit goes by these.
+    """As they are written: what a variable comes to today need not be what it comes to tomorrow, so
+    an edit goes by these.
 
-    The model's is none of them: one of that name, or without a shell, which would split it, the first; unless the model stands elsewhere.
+    The model's is none of them: one of that name, or without a shell, which would split it, the
+    first; unless the model stands elsewhere.
     """
     values = {id(word) for setting in line.occurrences for word in setting.words[1:2]}
     named = {id(setting.words[0]) for setting in line.occurrences if is_named(setting)}
     found = [word for word in line.words if id(word) not in values | named and _refers(word)]
     if line.model is None and "model" not in line.settings:
-        is_model = (word for word in found if not word.shell or _MODEL_REFERENCE.fullmatch(word.raw))
+        is_model = (
+            word for word in found if not word.shell or _MODEL_REFERENCE.fullmatch(word.raw)
+        )
         model = next(is_model, None)
         return [word for word in found if word is not model]
     return found
 
 
 def untold_words(line: CommandLine) -> list[Word]:
-    """Those of them that nothing tells, by the variables that it was read with: while there is one, nothing is known to be unset."""
+    """Those of them that nothing tells, by the variables that it was read with: while there is one,
+    nothing is known to be unset.
+    """
     return [word for word in open_words(line) if word.missing or "$" in word.text]
 
 
@@ -44,5 +52,11 @@ def is_named(setting: Setting) -> bool:
 
 
 def _refers(word: Word) -> bool:
-    """True where a variable may make it an argument, or several; without a shell it stays one word, with the beginning that it has."""
-    return bool(references(word.raw)) if word.shell else bool(word.missing) and word.text.startswith(("$", "-"))
+    """True where a variable may make it an argument, or several; without a shell it stays one word,
+    with the beginning that it has.
+    """
+    return (
+        bool(references(word.raw))
+        if word.shell
+        else bool(word.missing) and word.text.startswith(("$", "-"))
+    )

@@ -1,4 +1,6 @@
-"""The arguments of a command line that vLLM's own parser would refuse, so that the engine ends before it begins."""
+"""The arguments of a command line that vLLM's own parser would refuse, so that the engine ends
+before it begins.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +8,32 @@ import difflib
 from dataclasses import dataclass
 
 from barostat.catalog.vllm_arguments import Lacking, lacking
-from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, option_of, says_nothing
+from barostat.catalog.vllm_flags import (
+    FLAGS,
+    OTHER_LISTS,
+    OTHER_SWITCHES,
+    canonical_name,
+    option_of,
+    says_nothing,
+)
 from barostat.core.version import EngineVersion
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.words import CommandLine
 
 _QUOTED = 60
 _NEAR = 0.85
-"""How much of a name has to agree for it to be a slip of the hand and no argument that our catalogue lacks."""
+"""How much of a name has to agree for it to be a slip of the hand and no argument that our
+catalogue lacks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedArgument:
     """One argument, as spelled with its value, and by its name. `because`: a sentence.
 
-    `sure`: False where the name is merely not in our catalogue, which is no complete list. `value`: what it is given, quoted, where that
-    cannot be read; empty where it is the argument itself that is refused.
+    `sure`: False where the name is merely not in our catalogue, which is no complete list. `value`:
+    what it is given, quoted, where that cannot be read; empty where it is the argument itself that
+    is refused.
     """
 
     spelled: str
@@ -32,8 +44,9 @@ class RefusedArgument:
 
 
 def refused_arguments(given: CommandLine, version: EngineVersion) -> list[RefusedArgument]:
-    """Those that this version does not have, by the catalogue, those that it does not know, and values that cannot be read, in the order
-    given."""
+    """Those that this version does not have, by the catalogue, those that it does not know, and
+    values that cannot be read, in the order given.
+    """
     found = []
     for setting in given.settings.values():
         name = canonical_name(setting.name.partition(".")[0])
@@ -42,12 +55,27 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
         elif name in FLAGS:
             if (text := setting.text) and _is_told(name, text) and read_value(name, text) is None:
                 value = repr(text[:_QUOTED])
-                found.append(RefusedArgument(setting.spelled, name, f"{FLAGS[name].option}: {value} is no value for it", True, value))
+                found.append(
+                    RefusedArgument(
+                        setting.spelled,
+                        name,
+                        f"{FLAGS[name].option}: {value} is no value for it",
+                        True,
+                        value,
+                    )
+                )
         elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
             near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
             hint = f" (did you mean {FLAGS[near[0]].option}?)" if near else ""
             option = setting.name if setting.name.startswith("-") else option_of(setting.name)
-            found.append(RefusedArgument(setting.spelled, name, f"{option} is no argument of vLLM {version}{hint}", bool(near)))
+            found.append(
+                RefusedArgument(
+                    setting.spelled,
+                    name,
+                    f"{option} is no argument of vLLM {version}{hint}",
+                    bool(near),
+                )
+            )
     return found
 
 
@@ -60,4 +88,6 @@ def _told(absent: Lacking, version: EngineVersion) -> str:
     if not absent.gone:
         return f"{absent.option} came with vLLM {absent.since}: {version} refuses it"
     replaced = f" ({absent.instead})" if absent.instead else ""
-    return f"{absent.option} does not exist since vLLM {absent.gone}{replaced}: {version} refuses it"
+    return (
+        f"{absent.option} does not exist since vLLM {absent.gone}{replaced}: {version} refuses it"
+    )

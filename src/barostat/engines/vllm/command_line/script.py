@@ -1,4 +1,6 @@
-"""What an entrypoint script starts, where that can be read: as a command line of its own, without the rest of the script."""
+"""What an entrypoint script starts, where that can be read: as a command line of its own, without
+the rest of the script.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,27 @@ from barostat.engines.vllm.command_line.words import CommandLine, parse
 
 
 def script_line(command: Sequence[str], env: Mapping[str, str] | None = None) -> CommandLine | None:
-    """The engine's command line in `sh -c TEXT FILE ARGUMENTS`; None where the text starts no engine that can be seen, or with words that
-    may be anything (an array, "$@" behind `shift`): its container's own words tell more then."""
+    """The engine's command line in `sh -c TEXT FILE ARGUMENTS`; None where the text starts no
+    engine that can be seen, or with words that may be anything (an array, "$@" behind `shift`): its
+    container's own words tell more then.
+    """
     line = parse(command, env)
     return line if line.started and not untold_words(line) else None
 
 
 def as_command(line: CommandLine, variables: Mapping[str, str]) -> list[str]:
-    """That line as a container's command, with these of its assignments; a value that nothing tells stays the reference that it was."""
+    """That line as a container's command, with these of its assignments; a value that nothing tells
+    stays the reference that it was.
+    """
     words = [word.raw if word.missing else shlex.quote(word.text) for word in line.words]
-    return ["sh", "-c", " ".join([*(f"{name}={shlex.quote(value)}" for name, value in variables.items()), "exec vllm serve", *words])]
+    return [
+        "sh",
+        "-c",
+        " ".join(
+            [
+                *(f"{name}={shlex.quote(value)}" for name, value in variables.items()),
+                "exec vllm serve",
+                *words,
+            ]
+        ),
+    ]

@@ -1,6 +1,8 @@
-"""Where what a shell reads as one thing ends: quotes, substitutions, parameters in braces, here-documents.
+"""Where what a shell reads as one thing ends: quotes, substitutions, parameters in braces,
+here-documents.
 
-Source: POSIX.1-2024, Shell Command Language (quoting, word expansions, here-document); Bash 5.2 manual (process substitution).
+Source: POSIX.1-2024, Shell Command Language (quoting, word expansions, here-document); Bash 5.2
+manual (process substitution).
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ _CASE = re.compile(r"\bcase\s.*\sin\s", re.DOTALL)
 
 
 def end_of_double(text: str, start: int, depth: int = 0) -> int:
-    """The place behind the double quote that ends what begins at `start`; -1 where there is none."""
+    """The place behind the double quote that ends what begins at `start`; -1 where there is
+    none.
+    """
     at = start + 1
     while 0 <= at < len(text):
         char = text[at]
@@ -29,9 +33,11 @@ def end_of_double(text: str, start: int, depth: int = 0) -> int:
 
 
 def end_of_expansion(text: str, start: int, depth: int = 0) -> int:
-    """The place behind the substitution or parameter at `start` (`$(..)`, `$((..))`, `${..}`, backticks, `<(..)`); -1 where it has no end.
+    """The place behind the substitution or parameter at `start` (`$(..)`, `$((..))`, `${..}`,
+    backticks, `<(..)`); -1 where it has no end.
 
-    A `case` inside is not followed, as its patterns end with a bracket that opens nowhere: -1 as well.
+    A `case` inside is not followed, as its patterns end with a bracket that opens nowhere: -1 as
+    well.
     """
     if depth > _DEEPEST:
         return -1
@@ -73,7 +79,9 @@ def _end_of_brackets(text: str, start: int, closing: str, depth: int) -> int:
 
 
 def end_of_here_document(text: str, start: int, marker: str, *, tabs: bool) -> int:
-    """The place behind the line that ends the here-document whose first line begins at `start`; -1 where none does."""
+    """The place behind the line that ends the here-document whose first line begins at `start`; -1
+    where none does.
+    """
     at = start
     while at < len(text):
         stop = text.find("\n", at)
@@ -85,7 +93,9 @@ def end_of_here_document(text: str, start: int, marker: str, *, tabs: bool) -> i
 
 
 def references(raw: str) -> list[tuple[str, bool]]:
-    """What a shell puts something else in the place of, in a word as it is written, and whether that stands in double quotes."""
+    """What a shell puts something else in the place of, in a word as it is written, and whether
+    that stands in double quotes.
+    """
     found: list[tuple[str, bool]] = []
     at, quoted = 0, False
     while at < len(raw):
@@ -97,7 +107,11 @@ def references(raw: str) -> list[tuple[str, bool]]:
             quoted = not quoted
         elif char == "'" and not quoted:
             end = raw.find("'", at + 1) + 1 or len(raw)
-        elif char == "`" or raw.startswith(("$(", "${"), at) or (raw.startswith(("<(", ">("), at) and not quoted):
+        elif (
+            char == "`"
+            or raw.startswith(("$(", "${"), at)
+            or (raw.startswith(("<(", ">("), at) and not quoted)
+        ):
             end = end_of_expansion(raw, at)
             end = end if end > 0 else len(raw)
             found.append((raw[at:end], quoted))

@@ -1,7 +1,9 @@
-"""A shell text taken apart into words, each with its place in the text, so that one word can be changed and the rest kept byte for byte.
+"""A shell text taken apart into words, each with its place in the text, so that one word can be
+changed and the rest kept byte for byte.
 
-Only what command lines of containers use: quotes, backslashes, line continuations, comments, operators, redirections, here-documents,
-`$VAR`, `${VAR}`, `${VAR:-default}` and Kubernetes' `$(VAR)`. What a substitution would print is not known: it is passed over whole.
+Only what command lines of containers use: quotes, backslashes, line continuations, comments,
+operators, redirections, here-documents, `$VAR`, `${VAR}`, `${VAR:-default}` and Kubernetes'
+`$(VAR)`. What a substitution would print is not known: it is passed over whole.
 """
 
 from __future__ import annotations
@@ -10,7 +12,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from barostat.engines.vllm.command_line.shell_extents import end_of_double, end_of_expansion, end_of_here_document
+from barostat.engines.vllm.command_line.shell_extents import (
+    end_of_double,
+    end_of_expansion,
+    end_of_here_document,
+)
 
 _REFERENCE = re.compile(
     r"\$(?:\((?P<kube>[A-Za-z_][\w.-]*)\)|\{(?P<brace>[A-Za-z_]\w*)(?P<default>:?-[^}]{0,1024})?\}|(?P<bare>[A-Za-z_]\w*))"
@@ -24,15 +30,19 @@ LONGEST = 131_072
 MOST_WORDS = 20_000
 MOST_SCRIPT_WORDS = 100_000
 MOST_PROBLEMS = 20
-"""After so many that are never closed nothing more is read, of a longer text after fewer: each look for an end goes through its rest."""
+"""After so many that are never closed nothing more is read, of a longer text after fewer: each look
+for an end goes through its rest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word: `text` is what the program receives, `start` and `end` its place in the text of element number `element`.
+    """One word: `text` is what the program receives, `start` and `end` its place in the text of
+    element number `element`.
 
-    `shell`: it lies in a shell text, so that a new value must be quoted. `operator`: it ends a command. `missing`: names that it refers to
-    and that nothing tells. `raw`: as it is written in a shell text.
+    `shell`: it lies in a shell text, so that a new value must be quoted. `operator`: it ends a
+    command. `missing`: names that it refers to and that nothing tells. `raw`: as it is written in a
+    shell text.
     """
 
     text: str
@@ -47,7 +57,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class ShellText:
-    """A shell text as read. `hidden`: here-documents and substitutions, which are no words. `doubts`: what shells read differently."""
+    """A shell text as read. `hidden`: here-documents and substitutions, which are no words.
+    `doubts`: what shells read differently.
+    """
 
     words: tuple[Word, ...]
     problems: tuple[str, ...]
@@ -73,8 +85,14 @@ class _Reader:
         return len(self.problems) >= MOST_PROBLEMS * LONGEST // max(LONGEST, len(self.text))
 
     def unclosed(self, quote: str) -> bool:
-        """True, with a problem noted, if the quote at `at` has no partner: it then reads as a letter, so that the rest is not lost."""
-        close = end_of_double(self.text, self.at) if quote == '"' else self.text.find(quote, self.at + 1)
+        """True, with a problem noted, if the quote at `at` has no partner: it then reads as a
+        letter, so that the rest is not lost.
+        """
+        close = (
+            end_of_double(self.text, self.at)
+            if quote == '"'
+            else self.text.find(quote, self.at + 1)
+        )
         if close >= 0:
             return False
         self.problems.append(f"a {quote} at character {self.at + 1} of the command is never closed")
@@ -82,7 +100,9 @@ class _Reader:
 
 
 def expand(text: str, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """The text with every reference replaced that `env` tells, and the names of the others (left in the text as they are)."""
+    """The text with every reference replaced that `env` tells, and the names of the others (left in
+    the text as they are).
+    """
     missing: list[str] = []
 
     def value(match: re.Match[str]) -> str:
@@ -97,26 +117,36 @@ def expand(text: str, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     return _REFERENCE.sub(value, text), tuple(missing)
 
 
-def split_words(text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False) -> tuple[list[Word], list[str]]:
+def split_words(
+    text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False
+) -> tuple[list[Word], list[str]]:
     """The words and operators of a shell text in order, and what was wrong with it. Never raises.
 
-    `whole_script`: a file, which may be longer than one argument; whoever reads it has a bound of its own.
+    `whole_script`: a file, which may be longer than one argument; whoever reads it has a bound of
+    its own.
     """
     found = read_shell(text, env, element, whole_script=whole_script)
     return list(found.words), list(found.problems)
 
 
-def read_shell(text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False) -> ShellText:
+def read_shell(
+    text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False
+) -> ShellText:
     """The same, with what stands between the words. Never raises."""
     reader = _Reader(text if whole_script else text[:LONGEST], env)
     if len(text) > len(reader.text):
-        reader.problems.append(f"the command is longer than {LONGEST:,} characters, which Linux starts for nobody; the rest was not read")
+        reader.problems.append(
+            f"the command is longer than {LONGEST:,} characters, which Linux starts for "
+            "nobody; the rest was not read"
+        )
     text = reader.text
     skip_next: str | None = None
     most_words = MOST_SCRIPT_WORDS if whole_script else MOST_WORDS
     while reader.at < len(text) and not reader.lost():
         if len(reader.words) >= most_words:
-            reader.problems.append(f"the command has more than {most_words:,} words; the rest was not read")
+            reader.problems.append(
+                f"the command has more than {most_words:,} words; the rest was not read"
+            )
             break
         char = text[reader.at]
         if char in " \t\r" or text.startswith(("\\\n", "\\\r\n"), reader.at):
@@ -129,11 +159,17 @@ def read_shell(text: str, env: Mapping[str, str], element: int = 0, *, whole_scr
         if (here := _HERE.match(text, reader.at)) is not None:
             reader.at, skip_next = here.end(), here[1]
             continue
-        if not text.startswith(("<(", ">("), reader.at) and (redirection := _REDIRECTION.match(text, reader.at)) is not None:
+        if (
+            not text.startswith(("<(", ">("), reader.at)
+            and (redirection := _REDIRECTION.match(text, reader.at)) is not None
+        ):
             reader.at = redirection.end()
             skip_next = None if redirection[0][-1].isdigit() or redirection[0][-1] == "-" else ""
             if re.match(r"\d\d", redirection[0]):
-                reader.doubts.append(f"{redirection[0]!r} is a number and a redirection for one shell, and a redirection alone for another")
+                reader.doubts.append(
+                    f"{redirection[0]!r} is a number and a redirection for one shell, and "
+                    "a redirection alone for another"
+                )
             continue
         operator = next((found for found in _OPERATORS if text.startswith(found, reader.at)), None)
         if operator is not None:
@@ -152,7 +188,9 @@ def read_shell(text: str, env: Mapping[str, str], element: int = 0, *, whole_scr
     if reader.here:
         reader.problems.append("a here-document is never closed")
     return ShellText(
-        tuple(replace(word, element=element, raw=text[word.start : word.end]) for word in reader.words),
+        tuple(
+            replace(word, element=element, raw=text[word.start : word.end]) for word in reader.words
+        ),
         tuple(reader.problems),
         tuple(reader.hidden),
         tuple(reader.doubts),
@@ -160,7 +198,9 @@ def read_shell(text: str, env: Mapping[str, str], element: int = 0, *, whole_scr
 
 
 def _here_documents(reader: _Reader) -> None:
-    """The reader stands behind the here-documents that were announced on the line that ended here."""
+    """The reader stands behind the here-documents that were announced on the line that ended
+    here.
+    """
     for marker, tabs in reader.here:
         end = end_of_here_document(reader.text, reader.at, marker, tabs=tabs)
         if end < 0:
@@ -184,7 +224,8 @@ def _word(reader: _Reader) -> Word:
         if char == "$":
             if text.startswith(("$'", '$"'), reader.at):
                 reader.doubts.append(
-                    f"it has a string in $'..' or $\"..\" ({text[reader.at : reader.at + 20]!r}), which shells read differently"
+                    "it has a string in $'..' or $\"..\" "
+                    f"({text[reader.at : reader.at + 20]!r}), which shells read differently"
                 )
             _reference(reader, out, missing)
         elif char == "`":
@@ -210,7 +251,11 @@ def _quoted(reader: _Reader, quote: str, out: list[str], missing: list[str]) -> 
         char = text[reader.at]
         if quote == '"' and char == "\\" and text[reader.at + 1 : reader.at + 2] == "\n":
             reader.at += 2
-        elif quote == '"' and char == "\\" and text[reader.at + 1 : reader.at + 2] in _ESCAPED_IN_QUOTES:
+        elif (
+            quote == '"'
+            and char == "\\"
+            and text[reader.at + 1 : reader.at + 2] in _ESCAPED_IN_QUOTES
+        ):
             out.append(text[reader.at + 1 : reader.at + 2])
             reader.at += 2
         elif char == "$" and (quote == '"' or text.startswith("$(", reader.at)):
@@ -244,7 +289,8 @@ def _unknown(reader: _Reader, out: list[str], missing: list[str]) -> None:
     end = end_of_expansion(reader.text, reader.at)
     if end < 0:
         reader.problems.append(
-            f"what begins at character {reader.at + 1} of the command ({reader.text[reader.at : reader.at + 20]!r}) is not followed"
+            f"what begins at character {reader.at + 1} of the command "
+            f"({reader.text[reader.at : reader.at + 20]!r}) is not followed"
         )
         end = reader.at + 1
     piece = reader.text[reader.at : end]

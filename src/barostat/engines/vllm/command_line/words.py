@@ -1,7 +1,9 @@
-"""A vLLM command line taken apart: every form in which people and manifests write one, down to the loose notes of a bug report.
+"""A vLLM command line taken apart: every form in which people and manifests write one, down to the
+loose notes of a bug report.
 
 Nothing raises: what cannot be read is a problem, a sentence each, and reading goes on.
-Source: vLLM 0.32.0 FlexibleArgumentParser (dashes or underscores, dotted names, -O), argparse (last one wins, unique beginnings).
+Source: vLLM 0.32.0 FlexibleArgumentParser (dashes or underscores, dotted names, -O), argparse (last
+one wins, unique beginnings).
 """
 
 from __future__ import annotations
@@ -18,7 +20,19 @@ SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh")
 _ALL_AS_ONE = '"$*"'
 KEYWORDS = ("then", "do", "else", "elif", "if", "while", "until", "{", "!")
 """Words of the shell that may stand before a command's name."""
-ONLY_SHOWS = ("echo", "printf", "pgrep", "pkill", "grep", "egrep", "logger", "which", "type", ":", "#")
+ONLY_SHOWS = (
+    "echo",
+    "printf",
+    "pgrep",
+    "pkill",
+    "grep",
+    "egrep",
+    "logger",
+    "which",
+    "type",
+    ":",
+    "#",
+)
 """Commands that have words of a command line as text, and start nothing."""
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 _FLAG_AND_JSON = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)\s+([{\[].*\S)\s*$", re.DOTALL)
@@ -27,15 +41,21 @@ _NUMBER = re.compile(r"^-\.?\d")
 _MODEL = re.compile(r"^(?=.*[a-z])(?:[\w.-]+/[\w.+-]+|\.{0,2}/\S+|\S+\.gguf)$")
 _BARE_MODEL = re.compile(r"^[\w.:+-]+$")
 _LOOSE = re.compile(r"^([A-Za-z_][\w-]*)(?:\s*=\s*|\s+)([^\s()]+)(?:\s*\(.*\))?$")
-_LAUNCHER_NAMES = {"GPU_MEM_UTIL": "gpu_memory_utilization", "MNBT": "max_num_batched_tokens", "TP_SIZE": "tensor_parallel_size"}
+_LAUNCHER_NAMES = {
+    "GPU_MEM_UTIL": "gpu_memory_utilization",
+    "MNBT": "max_num_batched_tokens",
+    "TP_SIZE": "tensor_parallel_size",
+}
 """Names that launch scripts use for one argument of vLLM and for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One argument as given. `text` is its value ("true" and "false" for a switch), None where it has none or its value cannot be told.
+    """One argument as given. `text` is its value ("true" and "false" for a switch), None where it
+    has none or its value cannot be told.
 
-    `spelled` quotes it; `route` says where: `args[3]`, or `args` for one shell string. `loose`: read from a note.
+    `spelled` quotes it; `route` says where: `args[3]`, or `args` for one shell string. `loose`:
+    read from a note.
     """
 
     name: str
@@ -49,10 +69,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command line by vLLM's own names. A repeated argument: the last one is in `settings`, all are in `occurrences`.
+    """A command line by vLLM's own names. A repeated argument: the last one is in `settings`, all
+    are in `occurrences`.
 
-    `end`: the last word of the engine's command, behind which an argument can be added. `words`: those behind the program. `started`: the
-    program was seen.
+    `end`: the last word of the engine's command, behind which an argument can be added. `words`:
+    those behind the program. `started`: the program was seen.
     """
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -74,8 +95,9 @@ class CommandLine:
 def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> CommandLine:
     """Everything that a command line says, whatever its form.
 
-    A list as a process or a container has it; one shell string; `sh -c TEXT`; `python -m vllm.entrypoints.openai.api_server`;
-    `vllm serve MODEL`; bare arguments. References to the environment are resolved from `env` and from assignments in the command itself.
+    A list as a process or a container has it; one shell string; `sh -c TEXT`; `python -m
+    vllm.entrypoints.openai.api_server`; `vllm serve MODEL`; bare arguments. References to the
+    environment are resolved from `env` and from assignments in the command itself.
     """
     given = dict(env or {})
     words, problems = _words(args, given)
@@ -84,18 +106,26 @@ def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> Co
         words, problems = _words(args, {**given, **assigned})
         body, assigned, program = _engine_part(words)
     body = _split(body)
-    line = _read(body, assigned, problems, whole=not isinstance(args, str), started=program is not None)
-    return replace(line, end=body[-1] if body else program, words=tuple(body), started=program is not None)
+    line = _read(
+        body, assigned, problems, whole=not isinstance(args, str), started=program is not None
+    )
+    return replace(
+        line, end=body[-1] if body else program, words=tuple(body), started=program is not None
+    )
 
 
 def shell_words_of(elements: Sequence[str]) -> list[Word]:
-    """The words of those elements that a shell reads: none where a program is started without one."""
+    """The words of those elements that a shell reads: none where a program is started without
+    one.
+    """
     script = script_index(elements)
     return split_words(elements[script], {}, script)[0] if script is not None else []
 
 
 def words_of(args: Sequence[str] | str) -> list[Word]:
-    """All words of a command line, with the operators of a shell text, references as they are written."""
+    """All words of a command line, with the operators of a shell text, references as they are
+    written.
+    """
     return _words(args, {})[0]
 
 
@@ -106,17 +136,26 @@ def _words(args: Sequence[str] | str, env: Mapping[str, str]) -> tuple[list[Word
     script = script_index(elements)
     if script is not None:
         words, problems = split_words(elements[script], env, script)
-        rest = [_plain(text, index, env) for index, text in enumerate(elements) if index > script + 1]
+        rest = [
+            _plain(text, index, env) for index, text in enumerate(elements) if index > script + 1
+        ]
         if _has_own_parameters(words):
             return words, problems
-        spread = [piece for word in words for piece in (rest if word.text in ("$@", "$*") and word.raw != _ALL_AS_ONE else [word])]
+        spread = [
+            piece
+            for word in words
+            for piece in (rest if word.text in ("$@", "$*") and word.raw != _ALL_AS_ONE else [word])
+        ]
         return spread, problems
     out: list[Word] = []
     problems = []
     stuck: list[str] = []
     for index, element in enumerate(elements):
         if (pair := _FLAG_AND_JSON.match(element)) is not None:
-            out += [replace(_plain(pair[part], index, env), start=pair.start(part), end=pair.end(part)) for part in (1, 2)]
+            out += [
+                replace(_plain(pair[part], index, env), start=pair.start(part), end=pair.end(part))
+                for part in (1, 2)
+            ]
             stuck.append(f"args[{index}] ({pair[1]})")
         elif _holds_several(element, out[-1] if out else None):
             several, found = split_words(element, env, index)
@@ -127,7 +166,10 @@ def _words(args: Sequence[str] | str, env: Mapping[str, str]) -> tuple[list[Word
         else:
             out.append(_plain(element, index, env))
     if stuck:
-        problems.append(f"an argument and its value in one element, which vLLM refuses where a container is started so: {', '.join(stuck)}")
+        problems.append(
+            "an argument and its value in one element, which vLLM refuses where a "
+            f"container is started so: {', '.join(stuck)}"
+        )
     return out, problems
 
 
@@ -142,16 +184,34 @@ def script_index(elements: Sequence[str]) -> int | None:
         if element.rsplit("/", 1)[-1] in SHELLS:
             for at in range(index + 1, len(elements) - 1):
                 if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", elements[at]):
-                    return next((text for text in range(at + 1, len(elements)) if not elements[text].startswith(("-", "+"))), None)
-                if not elements[at].startswith(("-", "+")) and not elements[at - 1].endswith(("o", "O")):
+                    return next(
+                        (
+                            text
+                            for text in range(at + 1, len(elements))
+                            if not elements[text].startswith(("-", "+"))
+                        ),
+                        None,
+                    )
+                if not elements[at].startswith(("-", "+")) and not elements[at - 1].endswith(
+                    ("o", "O")
+                ):
                     break
     if any(element.rsplit("/", 1)[-1].startswith("python") for element in elements):
         return None
-    return next((i + 1 for i, e in enumerate(elements[:-1]) if e in ("-c", "-lc", "-ec") and "vllm" in elements[i + 1]), None)
+    return next(
+        (
+            i + 1
+            for i, e in enumerate(elements[:-1])
+            if e in ("-c", "-lc", "-ec") and "vllm" in elements[i + 1]
+        ),
+        None,
+    )
 
 
 def _has_own_parameters(words: Sequence[Word]) -> bool:
-    """True where "$@" is something else than the elements behind the text: `set -- ...`, `shift`, a function."""
+    """True where "$@" is something else than the elements behind the text: `set -- ...`, `shift`, a
+    function.
+    """
     texts = [word.text if not word.operator else f"\n{word.text}" for word in words]
     return any(
         text == "shift"
@@ -162,21 +222,33 @@ def _has_own_parameters(words: Sequence[Word]) -> bool:
 
 
 def _holds_several(element: str, before: Word | None) -> bool:
-    """True if one list element holds several words of a command line, as people write `--max-model-len 4096` into a YAML list."""
+    """True if one list element holds several words of a command line, as people write
+    `--max-model-len 4096` into a YAML list.
+    """
     if not re.search(r"\s", element.strip()):
         return False
     if re.match(r"^\s*--?[A-Za-z][\w.-]*\s", element):
         return True
-    waits = before is not None and before.text.startswith("-") and "=" not in before.text and not is_switch(canonical_name(before.text))
+    waits = (
+        before is not None
+        and before.text.startswith("-")
+        and "=" not in before.text
+        and not is_switch(canonical_name(before.text))
+    )
     if waits or re.match(r"^\s*--?[A-Za-z][\w.-]*=", element):
         return False
-    return re.match(r"^\s*(?:\S*/)?vllm\s+serve\b", element) is not None or re.search(r"\s--[A-Za-z]", element) is not None
+    return (
+        re.match(r"^\s*(?:\S*/)?vllm\s+serve\b", element) is not None
+        or re.search(r"\s--[A-Za-z]", element) is not None
+    )
 
 
 def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Word | None]:
-    """The words behind the program, the assignments before it, and the program's last word. Without one: the longest command.
+    """The words behind the program, the assignments before it, and the program's last word. Without
+    one: the longest command.
 
-    A variable that is assigned several values, as the branches of an `if` do, has none that can be told.
+    A variable that is assigned several values, as the branches of an `if` do, has none that can be
+    told.
     """
     commands: list[list[Word]] = [[]]
     for word in words:
@@ -196,16 +268,26 @@ def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Wor
                     several.add(match[1])
                 assigned[match[1]] = value
         if start is not None:
-            return command[start:], {name: value for name, value in assigned.items() if name not in several}, command[start - 1]
+            return (
+                command[start:],
+                {name: value for name, value in assigned.items() if name not in several},
+                command[start - 1],
+            )
     best = max(commands, key=lambda command: sum(word.text.startswith("--") for word in command))
     return ([] if _is_assignments(best) and len(commands) > 1 else best), assigned, None
 
 
 def _split(words: Sequence[Word]) -> list[Word]:
-    """The words with each that is a variable and no more, outside of quotes, taken apart at its blanks, as a shell does."""
+    """The words with each that is a variable and no more, outside of quotes, taken apart at its
+    blanks, as a shell does.
+    """
     found: list[Word] = []
     for word in words:
-        pieces = word.text.split() if word.shell and not word.missing and _VARIABLE.fullmatch(word.raw) else []
+        pieces = (
+            word.text.split()
+            if word.shell and not word.missing and _VARIABLE.fullmatch(word.raw)
+            else []
+        )
         found += [replace(word, text=piece) for piece in pieces] if len(pieces) > 1 else [word]
     return found
 
@@ -217,12 +299,15 @@ def _is_assignments(command: Sequence[Word]) -> bool:
 
 
 def program_end(command: Sequence[Word], *, alone: bool = False) -> int | None:
-    """Index of the first word behind the program, or None where no server is started (it is printed, looked for, asked for its help).
+    """Index of the first word behind the program, or None where no server is started (it is
+    printed, looked for, asked for its help).
 
     `alone`: nothing else stands in the text, so that `serve` by itself is vLLM's.
     """
     texts = [word.text for word in command]
-    first = next((text for text in texts if text not in KEYWORDS and not _ASSIGNMENT.match(text)), "")
+    first = next(
+        (text for text in texts if text not in KEYWORDS and not _ASSIGNMENT.match(text)), ""
+    )
     if first in ONLY_SHOWS or "--help" in texts:
         return None
     for index, text in enumerate(texts):
@@ -236,7 +321,14 @@ def program_end(command: Sequence[Word], *, alone: bool = False) -> int | None:
     return 1 if texts[:1] == ["serve"] and (alone or not command[0].shell) else None
 
 
-def _read(body: Sequence[Word], assigned: dict[str, str], problems: list[str], *, whole: bool, started: bool) -> CommandLine:
+def _read(
+    body: Sequence[Word],
+    assigned: dict[str, str],
+    problems: list[str],
+    *,
+    whole: bool,
+    started: bool,
+) -> CommandLine:
     occurrences: list[Setting] = []
     positional: list[str] = []
     model: str | None = None
@@ -254,17 +346,29 @@ def _read(body: Sequence[Word], assigned: dict[str, str], problems: list[str], *
         assignment = _ASSIGNMENT.match(word.text)
         if loose is not None:
             occurrences.append(loose)
-        elif model is None and not word.missing and (_MODEL.match(word.text) or (index == 1 and (started or _BARE_MODEL.match(word.text)))):
+        elif (
+            model is None
+            and not word.missing
+            and (
+                _MODEL.match(word.text)
+                or (index == 1 and (started or _BARE_MODEL.match(word.text)))
+            )
+        ):
             model = word.text
         elif assignment and assignment[1].isupper():
             assigned[assignment[1]] = assignment[2]
         else:
             positional.append(word.text)
-            problems += [f"{name} stands in the command line and nothing tells its value" for name in word.missing]
+            problems += [
+                f"{name} stands in the command line and nothing tells its value"
+                for name in word.missing
+            ]
     settings = {setting.name: setting for setting in occurrences}
     if "model" in settings:
         model = settings["model"].text or model
-    return CommandLine(settings, model, tuple(positional), assigned, tuple(problems), tuple(occurrences))
+    return CommandLine(
+        settings, model, tuple(positional), assigned, tuple(problems), tuple(occurrences)
+    )
 
 
 def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, int, list[str]]:
@@ -289,11 +393,28 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
         if is_switch(name) and value.lower() not in ("true", "false"):
             problems.append(f"{word.text}: {head} takes no value")
         if word.missing:
-            problems += [f"the value of {head} is {value}, and nothing tells {missing}" for missing in word.missing]
-        return Setting(name, None if word.missing else value, word.text, route, (word,), True), 1, problems
+            problems += [
+                f"the value of {head} is {value}, and nothing tells {missing}"
+                for missing in word.missing
+            ]
+        return (
+            Setting(name, None if word.missing else value, word.text, route, (word,), True),
+            1,
+            problems,
+        )
     if is_switch(name):
         if following and following[0].text.lower() in ("true", "false"):
-            return Setting(name, following[0].text.lower(), f"{head} {following[0].text}", route, (word, following[0])), 2, []
+            return (
+                Setting(
+                    name,
+                    following[0].text.lower(),
+                    f"{head} {following[0].text}",
+                    route,
+                    (word, following[0]),
+                ),
+                2,
+                [],
+            )
         return Setting(name, "true", word.text, route, (word,)), 1, []
     if not following or _is_option(following[0].text):
         if name in FLAGS:
@@ -308,7 +429,10 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
                 break
             taken.append(candidate)
     missing = [reference for taken_word in taken for reference in taken_word.missing]
-    problems += [f"the value of {head} is {taken[0].text}, and nothing tells {reference}" for reference in missing]
+    problems += [
+        f"the value of {head} is {taken[0].text}, and nothing tells {reference}"
+        for reference in missing
+    ]
     text = None if missing else " ".join(each.text for each in taken)
     spelled = " ".join([head, *(each.text for each in taken)])
     return Setting(name, text, spelled, route, (word, *taken)), 1 + len(taken), problems
@@ -316,15 +440,23 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
 
 def _is_option(text: str) -> bool:
     """True for a word that argparse takes for an argument and not for a value."""
-    return (text.startswith("--") and len(text) > 2) or text.partition("=")[0] in ALIASES or (text.startswith("-O") and len(text) == 3)
+    return (
+        (text.startswith("--") and len(text) > 2)
+        or text.partition("=")[0] in ALIASES
+        or (text.startswith("-O") and len(text) == 3)
+    )
 
 
 def _loose(word: Word, whole: bool) -> Setting | None:
-    """A setting written as a note (`max_num_seqs=1`, `gpu_memory_utilization 0.50`, `GPU_MEM_UTIL=0.87`), where that can mean one thing."""
+    """A setting written as a note (`max_num_seqs=1`, `gpu_memory_utilization 0.50`,
+    `GPU_MEM_UTIL=0.87`), where that can mean one thing.
+    """
     match = _LOOSE.match(word.text.strip())
     if match is None:
         return None
-    name = _LAUNCHER_NAMES.get(match[1]) or (match[1].lower() if match[1].isupper() else match[1]).replace("-", "_")
+    name = _LAUNCHER_NAMES.get(match[1]) or (
+        match[1].lower() if match[1].isupper() else match[1]
+    ).replace("-", "_")
     flag = FLAGS.get(ALIASES.get(name, name))
     if flag is None or not re.search(r"_|^watermark$", flag.name) or not _fits(flag.kind, match[2]):
         return None

@@ -1,4 +1,6 @@
-"""One argument of a command line changed, and everything else left byte for byte, in whatever form the command line is written."""
+"""One argument of a command line changed, and everything else left byte for byte, in whatever form
+the command line is written.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,18 @@ from barostat.engines.vllm.command_line.words import (
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
-_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)")
-"""All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`, `$SEQS`, `"${SEQS:-64}"`."""
+_FILLED_IN = re.compile(
+    r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)"
+)
+"""All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`,
+`$SEQS`, `"${SEQS:-64}"`.
+"""
 _KEPT_FROM_IT = re.compile(r"'[^']*\$[^']*'")
 """And where a shell is kept from that: `'a$b'`."""
 _FOR_THE_SHELL = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))")
-_ONE = re.compile(r"\$\{?#?\w+(?::?-[^\s{}]*)?\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\(\(.*\)\)|\$\{\w+[#%]+\S*\}")
+_ONE = re.compile(
+    r"\$\{?#?\w+(?::?-[^\s{}]*)?\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\(\(.*\)\)|\$\{\w+[#%]+\S*\}"
+)
 _ALL_OF_THEM = re.compile(r"\$\{?[@*]|\[[@*]\]")
 _BRACES = re.compile(r"(?<!\$)\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"")
@@ -44,7 +52,9 @@ _AFTER = re.compile(r"^(?:[ \t]|\\\r?\n)+")
 
 @dataclass(slots=True)
 class _Edit:
-    """Changes to the elements, collected first and applied from the back, so that places stay true."""
+    """Changes to the elements, collected first and applied from the back, so that places stay
+    true.
+    """
 
     elements: list[str]
     spans: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -63,10 +73,14 @@ class _Edit:
         self.spans.append((word.element, start, word.end + (after.end() if after else 0), ""))
 
     def apply(self) -> list[tuple[int, str]]:
-        """The elements as changed, each with the place of the one that it was or now follows; of which nothing is left is gone."""
+        """The elements as changed, each with the place of the one that it was or now follows; of
+        which nothing is left is gone.
+        """
         out = list(self.elements)
         for element, start, end, text in sorted(self.spans, reverse=True):
-            if out[element][end : end + 1] in ("<", ">") and _NUMBER_AND_REDIRECTION.search(out[element][:start] + text):
+            if out[element][end : end + 1] in ("<", ">") and _NUMBER_AND_REDIRECTION.search(
+                out[element][:start] + text
+            ):
                 text += " "  # 8>log is a redirection alone
             out[element] = out[element][:start] + text + out[element][end:]
         touched = {element for element, *_ in self.spans}
@@ -84,23 +98,33 @@ def with_flag(args: str, name: str, value: ConfigScalar | None) -> str:
 
 
 @overload
-def with_flag(args: list[str] | tuple[str, ...], name: str, value: ConfigScalar | None) -> list[str]:
+def with_flag(
+    args: list[str] | tuple[str, ...], name: str, value: ConfigScalar | None
+) -> list[str]:
     """A list in, a list out."""
 
 
 def with_flag(args: Sequence[str] | str, name: str, value: ConfigScalar | None) -> list[str] | str:
-    """The same command line with that argument set to `value`; added where it is absent, taken away where `value` is None.
+    """The same command line with that argument set to `value`; added where it is absent, taken away
+    where `value` is None.
 
-    Spelling stays (dashes or underscores, `=` or a space, short names). Of a repeated argument the last one, which wins, is changed; a
-    removal takes all of them. A switch takes True or False: `--x` or `--no-x`.
-    Errors: InputError where the model would have to change and stands as a word of its own, and where no command is found.
+    Spelling stays (dashes or underscores, `=` or a space, short names). Of a repeated argument the
+    last one, which wins, is changed; a removal takes all of them. A switch takes True or False:
+    `--x` or `--no-x`.
+    Errors: InputError where the model would have to change and stands as a word of its own, and
+    where no command is found.
     """
-    out = changed_elements([args] if isinstance(args, str) else args, name, value, text=isinstance(args, str))
+    out = changed_elements(
+        [args] if isinstance(args, str) else args, name, value, text=isinstance(args, str)
+    )
     return "".join(text for _, text in out) if isinstance(args, str) else [text for _, text in out]
 
 
-def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None, *, text: bool = False) -> list[tuple[int, str]]:
-    """As `with_flag`, each element with the place that it had; a new one with the place of the one before it, or -1.
+def changed_elements(
+    args: Sequence[str], name: str, value: ConfigScalar | None, *, text: bool = False
+) -> list[tuple[int, str]]:
+    """As `with_flag`, each element with the place that it had; a new one with the place of the one
+    before it, or -1.
 
     `text`: the one element is a shell string.
     Errors: also InputError for a shell text in which a word may stand for something else.
@@ -109,22 +133,35 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
     line = parse(args[0] if text else args)
     found = [setting for setting in line.occurrences if setting.name == canonical]
     if canonical == "model" and not found and line.model is not None:
-        raise InputError("the model is a word of its own here and not the value of --model: change that word", line.model)
+        raise InputError(
+            "the model is a word of its own here and not the value of --model: change that word",
+            line.model,
+        )
     edit = _Edit([str(element) for element in args])
     _check_shell(edit.elements, text=text)
     if not edit.elements and value is not None:
-        return [(-1, piece) for piece in _pieces(line, canonical, value, Word("", 0, 0, shell=False))]
+        return [
+            (-1, piece) for piece in _pieces(line, canonical, value, Word("", 0, 0, shell=False))
+        ]
     named = [setting for setting in found if is_named(setting)]
     may = open_words(line)
     if value is None:
         if may or len(named) < len(found):
             told = (*may, *(setting.words[0] for setting in found if setting not in named))[0]
-            raise InputError(f"{told.raw or told.text} may hold {canonical} as well, and nothing tells it: change it by hand", canonical)
+            raise InputError(
+                f"{told.raw or told.text} may hold {canonical} as well, and nothing tells "
+                "it: change it by hand",
+                canonical,
+            )
         for setting in named:
             for word in _whole(setting):
                 edit.remove(word)
         return edit.apply()
-    if named and named[-1] is found[-1] and not any(_is_behind(line, word, named[-1]) for word in may):
+    if (
+        named
+        and named[-1] is found[-1]
+        and not any(_is_behind(line, word, named[-1]) for word in may)
+    ):
         _whole(named[-1])
         _change(edit, named[-1], value)
     else:
@@ -139,11 +176,17 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
 
 
 def _check_written(before: Sequence[str], after: Sequence[str], name: str, *, text: bool) -> None:
-    """Errors: InputError where another program takes what was written: a shell without a text to run."""
+    """Errors: InputError where another program takes what was written: a shell without a text to
+    run.
+    """
     plain = [element for element in before if element[:1] not in ("-", "+")]
-    is_shell = not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
+    is_shell = (
+        not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
+    )
     if is_shell or name not in parse("".join(after) if text else after).settings:
-        raise InputError("no vLLM command was found whose argument could be written", " ".join(before)[:80])
+        raise InputError(
+            "no vLLM command was found whose argument could be written", " ".join(before)[:80]
+        )
 
 
 def _is_behind(line: CommandLine, word: Word, setting: Setting) -> bool:
@@ -152,7 +195,9 @@ def _is_behind(line: CommandLine, word: Word, setting: Setting) -> bool:
 
 
 def _whole(setting: Setting) -> tuple[Word, ...]:
-    """The words of the setting. Errors: InputError where its value may be several words, or none."""
+    """The words of the setting. Errors: InputError where its value may be several words, or
+    none.
+    """
     for word in setting.words:
         value = word.raw.partition("=")[2] if word is setting.words[0] else word.raw
         several = bool(_BRACES.search(_QUOTED.sub("", value)))
@@ -161,12 +206,17 @@ def _whole(setting: Setting) -> tuple[Word, ...]:
             one = quoted or (known and (_ONE.fullmatch(piece) is not None))
             several = several or not one or _ALL_OF_THEM.search(piece) is not None
         if several and word.shell:
-            raise InputError(f"{value[:60]} may be several words, or none: change it by hand", setting.name)
+            raise InputError(
+                f"{value[:60]} may be several words, or none: change it by hand", setting.name
+            )
     return setting.words
 
 
-def with_variable(args: Sequence[str], name: str, value: str | None) -> list[tuple[int, str]] | None:
-    """The elements with every assignment of that variable in a shell text (`X=1 vllm serve`, `export X=1`) set to `value`, or taken away.
+def with_variable(
+    args: Sequence[str], name: str, value: str | None
+) -> list[tuple[int, str]] | None:
+    """The elements with every assignment of that variable in a shell text (`X=1 vllm serve`,
+    `export X=1`) set to `value`, or taken away.
 
     As `changed_elements`; None where no shell text assigns it.
     """
@@ -176,7 +226,11 @@ def with_variable(args: Sequence[str], name: str, value: str | None) -> list[tup
         return None
     found = _assignments(shell_words_of(edit.elements), name)
     for command, word in found or ():
-        rest = [each for each in command if each is not word and each.text not in _DECLARES and not each.text.startswith("-")]
+        rest = [
+            each
+            for each in command
+            if each is not word and each.text not in _DECLARES and not each.text.startswith("-")
+        ]
         if value is not None:
             edit.put(word, f"{name}={shlex.quote(value)}")
         elif rest:
@@ -187,7 +241,9 @@ def with_variable(args: Sequence[str], name: str, value: str | None) -> list[tup
 
 
 def _assignments(words: list[Word], name: str) -> list[tuple[list[Word], Word]] | None:
-    """The words that set the variable for the server, each with its command; None where one may not count (a branch, `unset`, `+=`)."""
+    """The words that set the variable for the server, each with its command; None where one may not
+    count (a branch, `unset`, `+=`).
+    """
     found: list[tuple[list[Word], Word]] = []
     depth = 0
     for command in commands_of(words):
@@ -197,7 +253,10 @@ def _assignments(words: list[Word], name: str) -> list[tuple[list[Word], Word]] 
         start = name_at(command)
         verb = command[start].text if start < len(command) else ""
         served = program_end(command)
-        if any(word.text.startswith(f"{name}+=") or (verb in ("unset", "read") and word.text == name) for word in command):
+        if any(
+            word.text.startswith(f"{name}+=") or (verb in ("unset", "read") and word.text == name)
+            for word in command
+        ):
             return None
         upto = served or (len(command) if verb in _DECLARES else 0 if verb else start)
         here = [word for word in command[:upto] if word.raw.startswith(f"{name}=")]
@@ -213,29 +272,54 @@ def _check_shell(elements: list[str], *, text: bool = False) -> None:
         return
     words = words_of(elements[0] if text else elements)
     if why := why_not_edited(elements[script], words, bare=text):
-        raise InputError(f"the shell text is not edited here: {why}; change it by hand", elements[script][:80])
+        raise InputError(
+            f"the shell text is not edited here: {why}; change it by hand", elements[script][:80]
+        )
 
 
 def as_written(setting: Setting) -> str | None:
-    """The value of the setting; where it is a reference, that, as it stands: `$(SEQS)`, `"${SEQS:-64}"`."""
+    """The value of the setting; where it is a reference, that, as it stands: `$(SEQS)`,
+    `"${SEQS:-64}"`.
+    """
     last = setting.words[-1].raw
     raw = last.partition("=")[2] if setting.joined else last
     if _FILLED_IN.fullmatch(raw) or _KEPT_FROM_IT.fullmatch(raw):
         return raw
     refers = setting.text is None and any(word.missing for word in setting.words)
-    return setting.spelled.removeprefix(setting.words[0].text.partition("=")[0])[1:] if refers else setting.text
+    return (
+        setting.spelled.removeprefix(setting.words[0].text.partition("=")[0])[1:]
+        if refers
+        else setting.text
+    )
 
 
 def can_be_written(value: str) -> bool:
-    """False for what a shell makes of more than one variable: it would be quoted here, and stay what it is."""
-    return bool(_FILLED_IN.fullmatch(value) or _KEPT_FROM_IT.fullmatch(value)) or _FOR_THE_SHELL.search(value) is None
+    """False for what a shell makes of more than one variable: it would be quoted here, and stay
+    what it is.
+    """
+    return (
+        bool(_FILLED_IN.fullmatch(value) or _KEPT_FROM_IT.fullmatch(value))
+        or _FOR_THE_SHELL.search(value) is None
+    )
 
 
 def _written(value: ConfigScalar, word: Word) -> str:
-    """The value as text, quoted where a shell reads it. Errors: InputError for a variable of a shell where none reads it."""
-    text = str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
+    """The value as text, quoted where a shell reads it. Errors: InputError for a variable of a
+    shell where none reads it.
+    """
+    text = (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:.10g}"
+        if isinstance(value, float)
+        else str(value)
+    )
     if word.shell:
-        return text if _FILLED_IN.fullmatch(text) or _KEPT_FROM_IT.fullmatch(text) else shlex.quote(text)
+        return (
+            text
+            if _FILLED_IN.fullmatch(text) or _KEPT_FROM_IT.fullmatch(text)
+            else shlex.quote(text)
+        )
     if _FILLED_IN.fullmatch(text) and _FOR_THE_SHELL.search(text):
         raise InputError("no shell is there to fill it in", text)
     return text
@@ -247,7 +331,14 @@ def _change(edit: _Edit, setting: Setting, value: ConfigScalar) -> None:
     if setting.loose:
         match = re.match(r"(\s*[\w-]+(?:\s*=\s*|\s+))([^\s()]+)", raw)
         if match is not None:
-            edit.spans.append((first.element, first.start + match.start(2), first.start + match.end(2), _written(value, first)))
+            edit.spans.append(
+                (
+                    first.element,
+                    first.start + match.start(2),
+                    first.start + match.end(2),
+                    _written(value, first),
+                )
+            )
         return
     if isinstance(value, bool):
         edit.put(first, _switch(raw.split("=")[0], value))
@@ -269,7 +360,11 @@ def _change(edit: _Edit, setting: Setting, value: ConfigScalar) -> None:
 
 def _switch(option: str, on: bool) -> str:
     """`--x-y` or `--no-x-y`, in the spelling of the option that stands there."""
-    bare = re.sub(r"^--no[-_]", "--", option.strip("'\"")) if option.strip("'\"").startswith(("--no-", "--no_")) else option.strip("'\"")
+    bare = (
+        re.sub(r"^--no[-_]", "--", option.strip("'\""))
+        if option.strip("'\"").startswith(("--no-", "--no_"))
+        else option.strip("'\"")
+    )
     if on or not bare.startswith("--"):
         return bare
     return "--no" + ("_" if "_" in bare and "-" not in bare[2:] else "-") + bare[2:]
@@ -278,8 +373,12 @@ def _switch(option: str, on: bool) -> str:
 def _add(edit: _Edit, line: CommandLine, name: str, value: ConfigScalar, *, text: bool) -> None:
     end = line.end
     if end is None:
-        if script_index(edit.elements) is not None or (len(edit.elements) == 1 and edit.elements[0].strip()):
-            raise InputError("no vLLM command was found whose argument could be written", edit.elements[0][:80])
+        if script_index(edit.elements) is not None or (
+            len(edit.elements) == 1 and edit.elements[0].strip()
+        ):
+            raise InputError(
+                "no vLLM command was found whose argument could be written", edit.elements[0][:80]
+            )
         end = Word("", 0, 0, element=len(edit.elements) - 1, shell=False)
     pieces = _pieces(line, name, value, end)
     if end.shell:
@@ -295,6 +394,10 @@ def _pieces(line: CommandLine, name: str, value: ConfigScalar, end: Word) -> lis
     option = option_of(name)
     if isinstance(value, bool):
         return [_switch(option, value)]
-    forms = [setting.joined for setting in line.occurrences if setting.text is not None and (setting.joined or len(setting.words) > 1)]
+    forms = [
+        setting.joined
+        for setting in line.occurrences
+        if setting.text is not None and (setting.joined or len(setting.words) > 1)
+    ]
     joined = bool(forms) and all(forms)
     return [f"{option}={_written(value, end)}"] if joined else [option, _written(value, end)]

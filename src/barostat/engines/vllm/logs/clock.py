@@ -15,13 +15,16 @@ _HALF_YEAR_S = 180 * 86_400.0
 _STEP_S = 900.0
 """Processes of one log disagree by less than this; a larger step back is a clock that was set."""
 
-_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\s*(Z|[+-]\d\d:?\d\d)?")
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\s*(Z|[+-]\d\d:?\d\d)?"
+)
 
 
 class Stamp(NamedTuple):
     """One time stamp as printed.
 
-    `rank`: OTHER, ENGINE or WRAPPER. `s`: unix seconds (WRAPPER), seconds of a year, or of a day (`day_known` False).
+    `rank`: OTHER, ENGINE or WRAPPER. `s`: unix seconds (WRAPPER), seconds of a year, or of a day
+    (`day_known` False).
     """
 
     rank: int
@@ -29,7 +32,9 @@ class Stamp(NamedTuple):
     day_known: bool = True
 
 
-def local_stamp(month: int, day: int, hour: int, minute: int, second: float, rank: int = ENGINE) -> Stamp | None:
+def local_stamp(
+    month: int, day: int, hour: int, minute: int, second: float, rank: int = ENGINE
+) -> Stamp | None:
     """The stamp of a date without a year, or None where it is no date."""
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
         return None
@@ -38,13 +43,17 @@ def local_stamp(month: int, day: int, hour: int, minute: int, second: float, ran
 
 
 def instant(text: str) -> float | None:
-    """Unix seconds of an RFC 3339 instant at the start of the text (UTC where it names no zone), or None."""
+    """Unix seconds of an RFC 3339 instant at the start of the text (UTC where it names no zone), or
+    None.
+    """
     found = _RFC3339.match(text)
     if not found:
         return None
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     try:
-        at = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC).timestamp()
+        at = datetime(
+            int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
+        ).timestamp()
     except (ValueError, OverflowError):
         return None
     if fraction:
@@ -58,8 +67,9 @@ def instant(text: str) -> float | None:
 class LogClock:
     """Turns stamps into times that never go back.
 
-    A midnight without a date, a New Year and a clock that was set back all go on from where the time was.
-    The seconds of the year leave February's 29th out, so that a gap over the turn of a month is never a day too long.
+    A midnight without a date, a New Year and a clock that was set back all go on from where the
+    time was. The seconds of the year leave February's 29th out, so that a gap over the turn of a
+    month is never a day too long.
     """
 
     def __init__(self) -> None:
@@ -75,7 +85,9 @@ class LogClock:
         return self.rank == WRAPPER
 
     def read(self, stamp: Stamp | None) -> float | None:
-        """The time after this stamp: the stamp's own, or the time before it where the stamp tells nothing new."""
+        """The time after this stamp: the stamp's own, or the time before it where the stamp tells
+        nothing new.
+        """
         if stamp is None or stamp.rank < self.rank:
             return self.now
         if stamp.rank > self.rank:

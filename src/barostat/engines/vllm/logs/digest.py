@@ -1,4 +1,6 @@
-"""One pass over an engine's log gives a small digest: what started, what was set, what happened, what failed."""
+"""One pass over an engine's log gives a small digest: what started, what was set, what happened,
+what failed.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,13 @@ from barostat.engines.vllm.logs.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class LogDigest:
-    """A log in a nutshell; everything but `lines`, `bytes`, `lives` and `previous` is about the last life of the engine.
+    """A log in a nutshell; everything but `lines`, `bytes`, `lives` and `previous` is about the
+    last life of the engine.
 
-    A life goes from one server start to the next. `previous` is the life before the last, where the log holds one.
-    Units: times are unix seconds where `dated`; else seconds of a clock of the log's own (its lines carry no year): only differences count.
+    A life goes from one server start to the next. `previous` is the life before the last, where the
+    log holds one.
+    Units: times are unix seconds where `dated`; else seconds of a clock of the log's own (its lines
+    carry no year): only differences count.
     """
 
     source: str
@@ -33,7 +38,9 @@ class LogDigest:
     """Tokens of the KV pool by engine index ("" where the line names none)."""
     stats: tuple[StatsLine, ...] = ()
     steps: Mapping[str, tuple[LoggedStep, ...]] = field(default_factory=dict)
-    """The latest steps that computed something, by engine index, where the engine was started to tell of each."""
+    """The latest steps that computed something, by engine index, where the engine was started to
+    tell of each.
+    """
     events: tuple[LogEvent, ...] = ()
     survived: tuple[LogEvent, ...] = ()
     """Failures in the last life that a later success outweighs."""
@@ -42,17 +49,21 @@ class LogDigest:
     foreign: bool = False
     """It is the log of something else, and says nothing of an engine."""
     unfinished: str = ""
-    """The last line of a log that stops in the midst of a start, without a word why; empty where it does not."""
+    """The last line of a log that stops in the midst of a start, without a word why; empty where it
+    does not.
+    """
 
     def event(self, kind: str) -> LogEvent | None:
         """The event of this kind in the last life, or None."""
         return next((event for event in self.events if event.kind == kind), None)
 
     def signals(self, at: float, *, previous: bool = False) -> dict[str, list[Signal]]:
-        """The log's signals by engine index ("" for what is not per engine), as seen at `at` (unix seconds).
+        """The log's signals by engine index ("" for what is not per engine), as seen at `at` (unix
+        seconds).
 
-        A log whose lines carry no year is anchored: its last dated line is put at `at`. Load signals use the last stretch of statistics
-        lines only (no gap over 15 minutes). `previous`: this is the log before a restart; only previous_log_* signals are made of it.
+        A log whose lines carry no year is anchored: its last dated line is put at `at`. Load
+        signals use the last stretch of statistics lines only (no gap over 15 minutes). `previous`:
+        this is the log before a restart; only previous_log_* signals are made of it.
         """
         if self.foreign:
             return {}
@@ -67,12 +78,15 @@ class LogDigest:
         load = log_signals.load_signals(self.stats, self.pools, self.last_at, offset_s, self.source)
         for engine, made in load.items():
             found.setdefault(engine, []).extend(made)
-        found[""] += log_signals.setting_signals(self.settings, at, self.started_at, offset_s, self.source)
+        found[""] += log_signals.setting_signals(
+            self.settings, at, self.started_at, offset_s, self.source
+        )
         return found
 
 
 def digest(lines: Iterable[str], *, source: str) -> LogDigest:
-    """The digest of a log, read in one pass with a memory that does not grow. `source` names it for a person.
+    """The digest of a log, read in one pass with a memory that does not grow. `source` names it for
+    a person.
 
     Shapes: decoded lines, with or without their line ends; decode bytes with errors="replace".
     Errors: none; what cannot be read is counted in `problems`.

@@ -1,4 +1,6 @@
-"""What a vLLM log is reduced to: its statistics lines and its events. Small, frozen, without prompt text or secrets."""
+"""What a vLLM log is reduced to: its statistics lines and its events. Small, frozen, without prompt
+text or secrets.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class StatsLine:
-    """One statistics line of one engine ("" where the line names none). None: the line does not say it, as its
-    version never does, or was quoted in part.
+    """One statistics line of one engine ("" where the line names none). None: the line does not say
+    it, as its version never does, or was quoted in part.
 
-    Units: `at` on the digest's own clock (see LogDigest). `hit_ratio` is over the engine's last thousand requests.
+    Units: `at` on the digest's own clock (see LogDigest). `hit_ratio` is over the engine's last
+    thousand requests.
     """
 
     at: float
@@ -23,18 +26,22 @@ class StatsLine:
     deferred: float | None = None
     swapped: int | None = None
     preemptions: float | None = None
-    """Preemptions since the line before, where they are printed: vLLM 0.11.1 to 0.33 means to and zeroes the count first."""
+    """Preemptions since the line before, where they are printed: vLLM 0.11.1 to 0.33 means to and
+    zeroes the count first.
+    """
     hit_ratio: float | None = None
     engines: int = 1
-    """Data-parallel engines that the line is of, where it is one of all: its counts and rates are sums over them, its usage their mean."""
+    """Data-parallel engines that the line is of, where it is one of all: its counts and rates are
+    sums over them, its usage their mean.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
     """All lines of one kind in one life of the engine: first, last and how many.
 
-    `kind` is the catalogue's signal name without `log_`. `quote`: the last such line, redacted and cut.
-    `fields` are named groups of that line (`maxlen`, `args`, `exception`).
+    `kind` is the catalogue's signal name without `log_`. `quote`: the last such line, redacted and
+    cut. `fields` are named groups of that line (`maxlen`, `args`, `exception`).
     """
 
     kind: str
@@ -53,10 +60,12 @@ class LogEvent:
 class LoggedStep:
     """One engine step as `--enable-logging-iteration-details` prints it.
 
-    `context`: of requests without a token yet. A resumed request counts as generating, with all the tokens that it computes again.
-    `duration_s`: from handing the step to the executor until its output is there; what passes between two steps is not in it.
-    `usage_ratio`: of the KV pool, once the step's output was taken in. `at` on the log's own clock, often whole seconds.
-    `engine`: data-parallel index, "" where the line names none. `number`: as the engine counts its steps; None where not told.
+    `context`: of requests without a token yet. A resumed request counts as generating, with all the
+    tokens that it computes again. `duration_s`: from handing the step to the executor until its
+    output is there; what passes between two steps is not in it. `usage_ratio`: of the KV pool, once
+    the step's output was taken in. `at` on the log's own clock, often whole seconds. `engine`:
+    data-parallel index, "" where the line names none. `number`: as the engine counts its steps;
+    None where not told.
     """
 
     at: float

@@ -1,7 +1,8 @@
-"""One life of the engine while its log is being read: what was set, what happened, and what a later success outweighs.
+"""One life of the engine while its log is being read: what was set, what happened, and what a later
+success outweighs.
 
-banner ... arguments ... configuration ... weights, pool, graphs ... ready ... statistics ... failure or SIGTERM
-`---------------- starting ----------------------------------------'
+banner ... arguments ... configuration ... weights, pool, graphs ... ready ... statistics ...
+failure or SIGTERM `---------------- starting ----------------------------------------'
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ STATS_KEPT = 4_000
 STEPS_KEPT = 20_000
 """The latest step lines of each engine: some minutes of them, and enough for a pace."""
 _FRAMES_AFTER = 60
-"""Lines after an OOM within which a traceback still belongs to it: some printers put the message first."""
+"""Lines after an OOM within which a traceback still belongs to it: some printers put the message
+first.
+"""
 
 # Failures that an engine which goes on generating has evidently survived.
 _SURVIVABLE = (
@@ -32,8 +35,11 @@ _SURVIVABLE = (
     "host_oom",
     "unclassified_error",
 )
-_NEVER_OUTWEIGHED = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
-# What explains a broken collective better than the collective itself, and a dead engine in any case.
+_NEVER_OUTWEIGHED = frozenset(
+    {"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"}
+)
+# What explains a broken collective better than the collective itself, and a dead engine in any
+# case.
 _ROOTS = (
     "gpu_oom",
     "gpu_oom_startup",
@@ -48,13 +54,20 @@ _ROOTS = (
 )
 
 
-_OF_A_START = frozenset(rule.kind for rule in RULES if rule.starting) - {"unclassified_error"} | {"gpu_oom", "gpu_oom_graph_capture"}
+_OF_A_START = frozenset(rule.kind for rule in RULES if rule.starting) - {"unclassified_error"} | {
+    "gpu_oom",
+    "gpu_oom_graph_capture",
+}
 _HEADED = frozenset(rule.kind for rule in RULES if rule.starting and rule.weak)
-"""Failures of a start that have lines of their own for what only heads or follows them: such a line counts until the failure is read."""
+"""Failures of a start that have lines of their own for what only heads or follows them: such a line
+counts until the failure is read.
+"""
 _A_COMPILER_ENDED = "returned non-zero exit status"
 _BENEATH_A_COMPILER = ("storage_refused", "host_oom", "shm_too_small", "fd_limit")
 _DIED_AT_WORK = "EngineCore encountered a fatal error"
-"""vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
+"""vLLM says this of a core that had started; of one that had not it says `EngineCore failed to
+start`.
+"""
 
 
 _FAILED_TO_START = ("failed to start", "initialization failed")
@@ -65,7 +78,9 @@ _NCCL_WARNS = "CCL WARN "
 _FATAL_SIGNAL = "ot fatal signal from worker processes"
 """What the server of vLLM 0.7 and 0.8 says last: a core or a worker told it of an exception."""
 _WAITS_OF_A_START = 20
-"""Minutes that loading, compiling and capturing may keep the workers from answering; a start of a large model took thirteen."""
+"""Minutes that loading, compiling and capturing may keep the workers from answering; a start of a
+large model took thirteen.
+"""
 _PEER = "gloo/transport/"
 """Gloo's words for a connection that the other side closed."""
 
@@ -83,11 +98,20 @@ class _Happened:
         self.weak = True
 
     def event(self, kind: str) -> LogEvent:
-        return LogEvent(kind, self.count, self.first_at, self.last_at, quote(self.text), tuple(sorted(self.fields.items())))
+        return LogEvent(
+            kind,
+            self.count,
+            self.first_at,
+            self.last_at,
+            quote(self.text),
+            tuple(sorted(self.fields.items())),
+        )
 
 
 class Life:
-    """Everything that the current life has shown so far. Bounded: one entry per kind, a ring of statistics lines, a ring of frames."""
+    """Everything that the current life has shown so far. Bounded: one entry per kind, a ring of
+    statistics lines, a ring of frames.
+    """
 
     def __init__(self) -> None:
         self.stage = -1
@@ -117,7 +141,8 @@ class Life:
     # --- what the reader tells
 
     def begins_anew(self, stage: int, starter: str) -> bool:
-        """True if a start line (0 banner, 1 arguments, 2 configuration) of this process belongs to a new life.
+        """True if a start line (0 banner, 1 arguments, 2 configuration) of this process belongs to
+        a new life.
 
         One start prints all three, and every data-parallel engine prints the last:
         only a start that goes back, after something came of the one before, is a new life.
@@ -140,17 +165,37 @@ class Life:
             self.began_at = at
 
     def set(self, found: dict[str, ConfigScalar], engine: str, text: str) -> None:
-        """Settings that a line told: the later value wins, of several ranks the scarcest pool and the heaviest weights."""
+        """Settings that a line told: the later value wins, of several ranks the scarcest pool and
+        the heaviest weights.
+        """
         for name, value in found.items():
             before = self.settings.get(name)
-            if before is not None and isinstance(value, int | float) and isinstance(before.value, int | float):
-                if name in ("available_kv_cache_memory_gib", "kv_cache_size_tokens", "kv_cache_max_concurrency"):
+            if (
+                before is not None
+                and isinstance(value, int | float)
+                and isinstance(before.value, int | float)
+            ):
+                if name in (
+                    "available_kv_cache_memory_gib",
+                    "kv_cache_size_tokens",
+                    "kv_cache_max_concurrency",
+                ):
                     value = min(value, before.value)
                 elif name in ("model_memory_gib", "graph_memory_gib"):
                     value = max(value, before.value)
             said = quote(text)
-            self.settings[name] = ConfigValue(value, "log", said if len(said) <= 120 else f"{said[:60]}... {name}={str(value)[:40]}")
-            if name in ("kv_cache_size_tokens", "available_kv_cache_memory_gib", "model_memory_gib", "num_gpu_blocks", "graph_memory_gib"):
+            self.settings[name] = ConfigValue(
+                value,
+                "log",
+                said if len(said) <= 120 else f"{said[:60]}... {name}={str(value)[:40]}",
+            )
+            if name in (
+                "kv_cache_size_tokens",
+                "available_kv_cache_memory_gib",
+                "model_memory_gib",
+                "num_gpu_blocks",
+                "graph_memory_gib",
+            ):
                 self.progressed = True
         if isinstance(tokens := found.get("kv_cache_size_tokens"), int):
             self.pools[engine] = min(tokens, self.pools.get(engine, tokens))
@@ -171,7 +216,9 @@ class Life:
         if self._open_oom is not None:
             self._settle("")
 
-    def note(self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool = False) -> None:
+    def note(
+        self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool = False
+    ) -> None:
         """A line of a kind was read."""
         if kind == "gpu_oom":
             self._oom(text, at, fields)
@@ -179,32 +226,55 @@ class Life:
         if kind == "shutdown" and weak and self.failed:
             return  # the server goes down because the engine did
         if kind == "host_oom" and weak and ("shutdown" in self._happened or self._kills_itself()):
-            return  # told to stop, and killed when it took too long; or killed by vLLM itself, after a failure
+            # told to stop, and killed when it took too long; or killed by vLLM itself, after a
+            # failure
+            return
         if (
             kind in ("engine_dead", "collective_timeout", "unclassified_error")
             and (weak or kind != "collective_timeout")
             and "shutdown" in self._happened
         ):
             return  # ranks that miss each other while all are being told to stop
-        if kind == "collective_timeout" and _PEER in text and "unclassified_error" in self._happened:
+        if (
+            kind == "collective_timeout"
+            and _PEER in text
+            and "unclassified_error" in self._happened
+        ):
             return  # a rank that only lost its peer: the one that went first says why
-        if kind == "unclassified_error" and (lost := self._happened.get("collective_timeout")) and lost.weak and _PEER in lost.text:
+        if (
+            kind == "unclassified_error"
+            and (lost := self._happened.get("collective_timeout"))
+            and lost.weak
+            and _PEER in lost.text
+        ):
             del self._happened["collective_timeout"]  # as above: it was read first
         self._record(kind, text, at, fields, weak=weak)
         if kind == "engine_dead" and _FATAL_SIGNAL in text:
             self.fatal_signal = True
         if kind == "engine_dead" and not self.serves and _DIED_AT_WORK in text:
             self.comes_up()
-        if kind == "engine_dead" and not self.serves and any(words in text for words in _FAILED_TO_START):
+        if (
+            kind == "engine_dead"
+            and not self.serves
+            and any(words in text for words in _FAILED_TO_START)
+        ):
             self.failed_to_start = True
             if (oom := self._happened.pop("gpu_oom", None)) is not None:
-                self._record(f"gpu_oom_{self._phase_by_place(oom.text)}", oom.text, oom.last_at, oom.fields, weak=False)
+                self._record(
+                    f"gpu_oom_{self._phase_by_place(oom.text)}",
+                    oom.text,
+                    oom.last_at,
+                    oom.fields,
+                    weak=False,
+                )
         if kind == "ready":
             self.ready += 1
             self._outweigh(kind for kind in list(self._happened) if kind not in _NEVER_OUTWEIGHED)
 
     def note_stats(self, line: StatsLine) -> None:
-        """A statistics line was read. The second one that shows generation after a failure proves that the engine survived it."""
+        """A statistics line was read. The second one that shows generation after a failure proves
+        that the engine survived it.
+        """
         self.stats.append(line)
         self.stats_seen += 1
         self.progressed = True
@@ -222,15 +292,21 @@ class Life:
             self.steps.setdefault(step.engine, deque(maxlen=STEPS_KEPT)).append(step)
 
     def in_service(self, file: str) -> bool:
-        """True if the traceback that is being read, or the file of a line's stamp, is of an engine that serves."""
+        """True if the traceback that is being read, or the file of a line's stamp, is of an engine
+        that serves.
+        """
         return in_service("\n".join(self.frames), file)
 
     def reads_a_worker(self) -> bool:
-        """True if the traceback that is being read ends where the core waits for a worker's answer."""
+        """True if the traceback that is being read ends where the core waits for a worker's
+        answer.
+        """
         return any("shm_broadcast.py" in frame for frame in list(self.frames)[-4:])
 
     def comes_up(self) -> None:
-        """The start is known to be over: what looked like its failure was met at work, and has another reason."""
+        """The start is known to be over: what looked like its failure was met at work, and has
+        another reason.
+        """
         self.came_up = True
         for kind in [kind for kind in self._happened if kind in _OF_A_START]:
             happened = self._happened.pop(kind)
@@ -239,7 +315,9 @@ class Life:
 
     @property
     def serves(self) -> bool:
-        """True if the engine came up in this life: it said so, counted tokens, or failed at work."""
+        """True if the engine came up in this life: it said so, counted tokens, or failed at
+        work.
+        """
         return self.ready > 0 or self.stats_seen > 0 or self.came_up
 
     @property
@@ -259,15 +337,25 @@ class Life:
             self._settle("")
         kept = []
         for kind, happened in self._happened.items():
-            if happened.weak and kind == "collective_timeout" and (self._warns(happened) or any(root in self._happened for root in _ROOTS)):
+            if (
+                happened.weak
+                and kind == "collective_timeout"
+                and (self._warns(happened) or any(root in self._happened for root in _ROOTS))
+            ):
                 continue
-            if kind == "broken_install" and happened.weak and self._ended_for_another_reason(happened):
+            if (
+                kind == "broken_install"
+                and happened.weak
+                and self._ended_for_another_reason(happened)
+            ):
                 continue
             if kind == "invalid_config" and happened.weak and self._is_past(happened):
                 continue
             if kind == "rpc_timeout" and self._waits_for_work():
                 continue
-            if kind in ("collective_timeout", "rpc_timeout") and self._came_after("gpu_program_error", kind):
+            if kind in ("collective_timeout", "rpc_timeout") and self._came_after(
+                "gpu_program_error", kind
+            ):
                 continue
             if kind == "unclassified_error" and not self._unexplained():
                 continue
@@ -279,14 +367,19 @@ class Life:
         return tuple(happened.event(kind) for kind, happened in self.outweighed.items())
 
     def _kills_itself(self) -> bool:
-        # vLLM 0.7 and 0.8 end a server whose core failed with SIGKILL to their own process tree: the shell says `Killed`.
+        # vLLM 0.7 and 0.8 end a server whose core failed with SIGKILL to their own process tree:
+        # the shell says `Killed`.
         dead = self._happened.get("engine_dead")
         if dead is None:
             return False
-        return self.fatal_signal or any(kind in self._happened for kind in ("unclassified_error", *_ROOTS) if kind != "host_oom")
+        return self.fatal_signal or any(
+            kind in self._happened for kind in ("unclassified_error", *_ROOTS) if kind != "host_oom"
+        )
 
     def _waits_for_work(self) -> bool:
-        """True if the lines about waiting for a worker are of one that was idle, busy starting, or ended with an error of its own."""
+        """True if the lines about waiting for a worker are of one that was idle, busy starting, or
+        ended with an error of its own.
+        """
         waits = self._happened.get("rpc_timeout")
         if waits is None or not waits.weak:
             return False
@@ -294,27 +387,46 @@ class Life:
             return True
         if "unclassified_error" in self._happened and "engine_dead" in self._happened:
             return self._has_an_own_error()
-        return not self.serves and (self.loading or self.progressed) and waits.count < _WAITS_OF_A_START
+        return (
+            not self.serves
+            and (self.loading or self.progressed)
+            and waits.count < _WAITS_OF_A_START
+        )
 
     def _warns(self, happened: _Happened) -> bool:
         # NCCL warns of much that it then does without: an error of the core's own says more.
-        return _NCCL_WARNS in happened.text and "engine_dead" in self._happened and "unclassified_error" in self._happened
+        return (
+            _NCCL_WARNS in happened.text
+            and "engine_dead" in self._happened
+            and "unclassified_error" in self._happened
+        )
 
     def _ended_for_another_reason(self, happened: _Happened) -> bool:
         # A compiler that ended was there: what ran out beneath it says more.
-        return _A_COMPILER_ENDED in happened.text and any(kind in self._happened for kind in _BENEATH_A_COMPILER)
+        return _A_COMPILER_ENDED in happened.text and any(
+            kind in self._happened for kind in _BENEATH_A_COMPILER
+        )
 
     def _is_past(self, refused: _Happened) -> bool:
-        # Weights are loaded once there are cards; and a server gives up on a core that another line tells of.
+        # Weights are loaded once there are cards; and a server gives up on a core that another line
+        # tells of.
         if _WAITS_FOR_CARDS in refused.text:
             return self.loading or self.progressed or self.serves
         beside = self._say_no_cause() | {"invalid_config"}
-        said = self.failed_to_start or self._has_an_own_error() or any(kind not in beside for kind in self._happened)
+        said = (
+            self.failed_to_start
+            or self._has_an_own_error()
+            or any(kind not in beside for kind in self._happened)
+        )
         return said and _GAVE_UP_ON_A_START in refused.text
 
     def _say_no_cause(self) -> frozenset[str]:
         # Kinds of lines that leave open why an engine ended.
-        return _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} | ({"rpc_timeout"} if self._waits_for_work() else set())
+        return (
+            _NEVER_OUTWEIGHED
+            | {"engine_dead", "unclassified_error"}
+            | ({"rpc_timeout"} if self._waits_for_work() else set())
+        )
 
     def _has_an_own_error(self) -> bool:
         # One that says more than that something took too long.
@@ -322,23 +434,33 @@ class Life:
         return error is not None and not error.fields.get("exception", "").endswith("TimeoutError")
 
     def _waits_idle(self) -> bool:
-        # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
+        # Workers of an idle engine wait for their next message and say so; so do workers while the
+        # first step compiles.
         if self.stats:
             last = self.stats[-1]
             return last.running == 0 and last.waiting == 0
         return self.ready > 0
 
     def _came_after(self, cause: str, kind: str) -> bool:
-        # The ranks that are left wait for one whose program broke; of a stuck collective the watchdog may break the programs.
+        # The ranks that are left wait for one whose program broke; of a stuck collective the
+        # watchdog may break the programs.
         order = list(self._happened)
         return cause in order and order.index(cause) < order.index(kind)
 
     def _unexplained(self) -> bool:
         beside = self._say_no_cause()
         lost = self._happened.get("collective_timeout")
-        beside |= {"collective_timeout"} if lost is not None and lost.weak and self._warns(lost) else set()
+        beside |= (
+            {"collective_timeout"}
+            if lost is not None and lost.weak and self._warns(lost)
+            else set()
+        )
         refused = self._happened.get("invalid_config")
-        beside |= {"invalid_config"} if refused is not None and refused.weak and self._is_past(refused) else set()
+        beside |= (
+            {"invalid_config"}
+            if refused is not None and refused.weak and self._is_past(refused)
+            else set()
+        )
         explained = any(kind not in beside for kind in self._happened)
         ended = "engine_dead" in self._happened or not self.serves
         return ended and not explained and "shutdown" not in self._happened
@@ -357,10 +479,15 @@ class Life:
         text, at, fields = self._open_oom
         self._open_oom = None
         if phase == "startup" and self.ready and self.stats_seen:
-            phase = "serving"  # names such as _dummy_run also occur in the idle step of a data-parallel engine
+            # names such as _dummy_run also occur in the idle step of a data-parallel engine
+            phase = "serving"
         elif not phase:
-            if before := next((kind for kind in self._happened if kind.startswith("gpu_oom_")), None):
-                self._record(before, text, at, fields, weak=True)  # the same error, printed once more on its way up
+            if before := next(
+                (kind for kind in self._happened if kind.startswith("gpu_oom_")), None
+            ):
+                self._record(
+                    before, text, at, fields, weak=True
+                )  # the same error, printed once more on its way up
                 return
             phase = self._phase_by_place(text)
         if phase:
@@ -375,7 +502,9 @@ class Life:
         # the graphs are there already, and their capture wraps its own errors
         return "serving" if "private pools (e.g., CUDA Graphs)" in text else ""
 
-    def _record(self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool) -> None:
+    def _record(
+        self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool
+    ) -> None:
         happened = self._happened.get(kind)
         if happened is None:
             happened = self._happened[kind] = _Happened(at)

@@ -17,7 +17,9 @@ from barostat.engines.vllm.logs.text import LONGEST, Line, pasted_together, quot
 _LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _WORDINGS_KEPT = 512
 _RULED = 4_096
-"""Characters of a line that the rules look at: messages are short, and a hostile line must not cost a quadratic search."""
+"""Characters of a line that the rules look at: messages are short, and a hostile line must not cost
+a quadratic search.
+"""
 _TWO_RECORDS = 160
 """Characters that a line of two records has at least."""
 _QUIET = frozenset({"INFO", "DEBUG"})
@@ -40,7 +42,9 @@ SAYS_NOTHING = frozenset({"ready", "fd_limit"})
 
 
 class Reader:
-    """The state of one pass. `life` is the current life, `before` what the one before it left behind."""
+    """The state of one pass. `life` is the current life, `before` what the one before it left
+    behind.
+    """
 
     def __init__(self) -> None:
         self.lines = self.bytes = self.lives = 0
@@ -85,16 +89,35 @@ class Reader:
             self.lives += 1
 
     def is_foreign(self) -> bool:
-        """True if no line has a level, as all of vLLM's own have, and none says anything that is known: the log of something else."""
+        """True if no line has a level, as all of vLLM's own have, and none says anything that is
+        known: the log of something else.
+        """
         life = self.life
-        said = life.settings or life.pools or life.stats or life.steps or life.events() or life.survived() or life.stage >= 0
-        return self.lines > 0 and not (self._has_levels or said or self.before or life.progressed or life.starting)
+        said = (
+            life.settings
+            or life.pools
+            or life.stats
+            or life.steps
+            or life.events()
+            or life.survived()
+            or life.stage >= 0
+        )
+        return self.lines > 0 and not (
+            self._has_levels or said or self.before or life.progressed or life.starting
+        )
 
     def stops_in_a_start(self) -> str:
-        """The last line, where the current life has begun to start and neither came up nor said why not; empty elsewhere."""
+        """The last line, where the current life has begun to start and neither came up nor said why
+        not; empty elsewhere.
+        """
         life = self.life
         begun = life.stage >= 0 or life.progressed or life.starting
-        if not begun or life.serves or life.failed or any(event.kind not in SAYS_NOTHING for event in life.events()):
+        if (
+            not begun
+            or life.serves
+            or life.failed
+            or any(event.kind not in SAYS_NOTHING for event in life.events())
+        ):
             return ""
         return quote(unwrap(self.last_line)[-1].text) if self.last_line.strip() else ""
 
@@ -102,13 +125,21 @@ class Reader:
         """What was wrong with the log itself, a sentence each."""
         found = []
         if self.is_foreign():
-            found.append("no line of the log is vLLM's: none has a level (INFO, WARNING, ERROR), and none says anything that is known")
+            found.append(
+                "no line of the log is vLLM's: none has a level (INFO, WARNING, ERROR), "
+                "and none says anything that is known"
+            )
         if self._cut:
-            found.append(f"{self._cut} lines were longer than {LONGEST} characters and were read up to there")
+            found.append(
+                f"{self._cut} lines were longer than {LONGEST} characters and were read up to there"
+            )
         if self._binary:
             found.append(f"{self._binary} lines hold binary data: part of this is not a text log")
         if self.clock.went_back_s:
-            found.append(f"the log's clock went back by {self.clock.went_back_s:.0f} s; times go on from where they were")
+            found.append(
+                f"the log's clock went back by {self.clock.went_back_s:.0f} s; times go on "
+                "from where they were"
+            )
         return tuple(found)
 
     def _stamp_only(self, raw: str) -> None:
@@ -127,7 +158,8 @@ class Reader:
         self._remember_prefix(raw, lines[0] if len(lines) == 1 else None)
 
     def _remember_prefix(self, raw: str, line: Line | None) -> None:
-        # The lines of a traceback differ in their text alone: one prefix, ending in [file:line], read once.
+        # The lines of a traceback differ in their text alone: one prefix, ending in [file:line],
+        # read once.
         self._prefixed = None
         if line is not None and line.stamp is not None and raw[:1] != "{" and "\x1b" not in raw:
             whole = raw.rstrip("\r\n")
@@ -156,7 +188,9 @@ class Reader:
             return
         if line.level not in _QUIET and text[:1] in " ^":
             life.frame(text)
-            if not any(word in text for word in ("rror", "emory", "Slowdown", "Assertion failed, ")):
+            if not any(
+                word in text for word in ("rror", "emory", "Slowdown", "Assertion failed, ")
+            ):
                 return
         elif line.level in _QUIET:
             life.traceback_ends()
@@ -192,29 +226,45 @@ class Reader:
         if named is not None:
             rule, fields = named
             self.life.note(rule.kind, text, at, fields, weak=rule.weak)
-            if rule is not ENGINE_DEAD and (also := self._holds(ENGINE_DEAD, text, level)) is not None:
+            if (
+                rule is not ENGINE_DEAD
+                and (also := self._holds(ENGINE_DEAD, text, level)) is not None
+            ):
                 self.life.note(ENGINE_DEAD.kind, text, at, also[1])
         elif level not in _QUIET and level != "WARNING":
             raised = EXCEPTION.match(text.strip())
-            if raised is not None and raised["exception"] == "TimeoutError" and self.life.reads_a_worker():
+            if (
+                raised is not None
+                and raised["exception"] == "TimeoutError"
+                and self.life.reads_a_worker()
+            ):
                 self.life.note("rpc_timeout", text, at, {})
-            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS and raised["what"] != "cancelled":
+            elif (
+                raised is not None
+                and raised["exception"] not in HARMLESS_EXCEPTIONS
+                and raised["what"] != "cancelled"
+            ):
                 self.life.note("unclassified_error", text, at, {"exception": raised["exception"]})
 
     def _name(self, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
-        # A storm of one error repeats its wording with other numbers: which rule holds is asked once per wording.
+        # A storm of one error repeats its wording with other numbers: which rule holds is asked
+        # once per wording.
         wording = f"{level}{self.life.serves}{_LONG_NUMBER.sub('#', text)}"
         if wording in self._named:
             rule = self._named[wording]
             return None if rule is None else self._holds(rule, text, level)
-        named = next((found for rule in RULES if (found := self._holds(rule, text, level)) is not None), None)
+        named = next(
+            (found for rule in RULES if (found := self._holds(rule, text, level)) is not None), None
+        )
         if len(self._named) >= _WORDINGS_KEPT:
             self._named.clear()
         self._named[wording] = None if named is None else named[0]
         return named
 
     def _holds(self, rule: Rule, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
-        if rule.level != "any" and (level in _QUIET or (rule.level == "error" and level == "WARNING")):
+        if rule.level != "any" and (
+            level in _QUIET or (rule.level == "error" and level == "WARNING")
+        ):
             return None
         if (rule.starting and self.life.serves) or not any(hint in text for hint in rule.hints):
             return None
@@ -225,8 +275,12 @@ class Reader:
 
 
 def may_say_something(raw: str) -> bool:
-    """False for the lines that fill a log: access lines and idle chatter. A chain of substring tests beats any pattern here."""
-    if (" HTTP/1." in raw and "INFO" in raw) or (" request " in raw[:160] and ("] Added request " in raw or "] Received request " in raw)):
+    """False for the lines that fill a log: access lines and idle chatter. A chain of substring
+    tests beats any pattern here.
+    """
+    if (" HTTP/1." in raw and "INFO" in raw) or (
+        " request " in raw[:160] and ("] Added request " in raw or "] Received request " in raw)
+    ):
         return False
     return (
         "hroughput: " in raw

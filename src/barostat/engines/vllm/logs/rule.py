@@ -1,7 +1,9 @@
-"""What a rule about log lines is; and from a traceback's function names, the phase that an out-of-memory error fell into.
+"""What a rule about log lines is; and from a traceback's function names, the phase that an
+out-of-memory error fell into.
 
-A wording is matched by what its versions have in common, not by its whole text. Sources of the rules: vLLM 0.1 to 0.33, PyTorch's c10 and
-ProcessGroupNCCL, NCCL, the CUDA and HIP runtimes' error strings, huggingface_hub, argparse, pydantic and ray.
+A wording is matched by what its versions have in common, not by its whole text. Sources of the
+rules: vLLM 0.1 to 0.33, PyTorch's c10 and ProcessGroupNCCL, NCCL, the CUDA and HIP runtimes' error
+strings, huggingface_hub, argparse, pydantic and ray.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ Phase = Literal["graph_capture", "startup", "serving", ""]
 class Rule:
     """Lines of one kind. `hints`: the pattern is tried only where one of these stands in the line.
 
-    `level`: the least level that counts; a bare line counts as an error. `unless`: what makes such a line harmless.
-    `starting`: a failure that can only happen before the engine is ready.
-    `weak`: often only the consequence of another failure, or a warning; it counts where nothing stronger explains the life's end.
+    `level`: the least level that counts; a bare line counts as an error. `unless`: what makes such
+    a line harmless. `starting`: a failure that can only happen before the engine is ready. `weak`:
+    often only the consequence of another failure, or a warning; it counts where nothing stronger
+    explains the life's end.
     """
 
     kind: str
@@ -43,14 +46,30 @@ def rule(
     unless: tuple[str, ...] = (),
 ) -> Rule:
     """A rule out of its wordings, any of which will do."""
-    return Rule(kind, hints, re.compile("|".join(wordings)), level, starting, weak, re.compile("|".join(unless)) if unless else None)
+    return Rule(
+        kind,
+        hints,
+        re.compile("|".join(wordings)),
+        level,
+        starting,
+        weak,
+        re.compile("|".join(unless)) if unless else None,
+    )
 
 
 EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|Failed|NotFound)(?:_\w+)?)(?::\s*(?P<what>.*))?$"
 )
 HARMLESS_EXCEPTIONS = frozenset(
-    {"CancelledError", "HTTPException", "GeneratorExit", "BrokenPipeError", "ConnectionResetError", "SystemExit", "RequestValidationError"}
+    {
+        "CancelledError",
+        "HTTPException",
+        "GeneratorExit",
+        "BrokenPipeError",
+        "ConnectionResetError",
+        "SystemExit",
+        "RequestValidationError",
+    }
 )
 
 # Function names (and words) by phase. Capture lies inside start-up, so it is asked first.
@@ -58,7 +77,8 @@ _CAPTURE = (
     "capture_model", "compile_or_warm_up_model", "_dummy_sampler_run", "_dummy_pooler_run", "_capture_cudagraphs", "capture_graphs",
     "warming up", "graph_capture", "torch.cuda.graph", "capture_begin", "capture_end", "_warm_up", "kernel_warmup", "Capturing",
 )  # fmt: skip
-# A compiled model is called through its graph's wrapper (compilation/cuda_graph.py) at work and while memory is profiled, too.
+# A compiled model is called through its graph's wrapper (compilation/cuda_graph.py) at work and
+# while memory is profiled, too.
 _GRAPHS = ("cuda_graph", "cudagraph", "CUDAGraph")
 _STARTUP = (
     "load_model", "profile_run", "determine_available_memory", "determine_num_available_blocks", "initialize_kv_cache", "init_device",
@@ -82,9 +102,11 @@ _SERVES = (
 
 
 def phase_of(words: str) -> Phase:
-    """The phase that a traceback's frames name, or an empty text. An earlier phase outweighs a later one that its frames contain.
+    """The phase that a traceback's frames name, or an empty text. An earlier phase outweighs a
+    later one that its frames contain.
 
-    V0 profiles through `execute_model`, so that name alone means serving only where no start-up frame stands beside it.
+    V0 profiles through `execute_model`, so that name alone means serving only where no start-up
+    frame stands beside it.
     """
     if any(word in words for word in _CAPTURE):
         return "graph_capture"
@@ -96,7 +118,9 @@ def phase_of(words: str) -> Phase:
 
 
 def in_service(frames: str, file: str) -> bool:
-    """True if an error was met at work: in the engine's loop, or (`file`, that of its line's stamp) by a handler of requests."""
+    """True if an error was met at work: in the engine's loop, or (`file`, that of its line's stamp)
+    by a handler of requests.
+    """
     if file.rpartition("/")[2].startswith("serving"):
         return True
     return phase_of(frames) == "serving" and any(word in frames for word in _SERVES)

@@ -134,7 +134,8 @@ _DEVICE: tuple[Rule, ...] = (
             "GPU Hang",
             "CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)",
             (
-                "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|resource handle)|operation not "
+                "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|resource "
+                "handle)|operation not "
                 "(?:permitted|supported)|unknown error|the launch timed out)"
             ),
             r"cudaErrorInvalid(?!DeviceFunction)\w+",
@@ -204,7 +205,10 @@ _DEVICE: tuple[Rule, ...] = (
             "Watchdog",
             _NCCL_TALKS,
             # NCCL says what CUDA told it: a later rule names that
-            "driver version is insufficient|no kernel image|unsupported toolchain|named symbol not found|Duplicate GPU detected",
+            (
+                "driver version is insufficient|no kernel image|unsupported toolchain|named "
+                "symbol not found|Duplicate GPU detected"
+            ),
             "EADDRINUSE|[Aa]ddress already in use",
             "NCCL WARN (?:NET/IB : No device|MSCCL|Missing)",
             "iommu",
@@ -223,7 +227,10 @@ _DEVICE: tuple[Rule, ...] = (
             r"RPC call to (?P<method>\S+) timed out",
             "Engine iteration timed out",
             r"(?:execute_model|sample_tokens|collective_rpc|step)\b.{0,60}timed out",
-            "[Tt]imed out (?:while )?waiting for (?:a )?(?:response|reply|result)s? from (?:the )?(?:worker|executor)",
+            (
+                "[Tt]imed out (?:while )?waiting for (?:a )?(?:response|reply|result)s? from "
+                "(?:the )?(?:worker|executor)"
+            ),
         ),
     ),
     rule(

@@ -196,7 +196,10 @@ MEMORY_RULES: tuple[Rule, ...] = (
         (
             "[Nn]o available memory for the cache blocks",
             # the CPU backend reserves host memory for its pool
-            "Available memory on node .{0,80}is less than (?:desired CPU memory|requested memory for kv)",
+            (
+                "Available memory on node .{0,80}is less than (?:desired CPU memory|requested "
+                "memory for kv)"
+            ),
             r"Available KV cache memory: (?P<gib>-[\d.]+|0(?:\.0+)?) Gi?B",
             r"# (?:GPU|CUDA|cuda|rocm|ROCm|HIP|hip|xpu|XPU) blocks: 0\b",
         ),

@@ -1,4 +1,6 @@
-"""Lines that mean: what was asked for cannot be started. Arguments, the port, the model, a setting."""
+"""Lines that mean: what was asked for cannot be started. Arguments, the port, the model, a
+setting.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,19 @@ _NAMED = (
 )
 """Settings by names that an error of any type means them with."""
 _DESCRIBED = (
-    r"block_size|quantization|(?<![.\w])(?<!same )dtype|attention backend|speculative|compilation[_ -]config|chunked prefill|prefix caching"
+    r"block_size|quantization|(?<![.\w])(?<!same )dtype|attention backend|speculative"
+    r"|compilation[_ -]config|chunked prefill|prefix caching"
 )
 """Settings in words that torch's and Python's own errors use of tensors and of code, too."""
 
 _COMPILERS = r"ptxas|nvcc|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|hipcc"
 _BUILDERS = rf"{_COMPILERS}|ninja|cmake"
-"""Programs that build kernels at a start. One that fails was there: what a compiler lacks it says itself, ninja only passes on."""
+"""Programs that build kernels at a start. One that fails was there: what a compiler lacks it says
+itself, ninja only passes on.
+"""
 
-# A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
+# A name that cannot be had is told before a value that is refused: "not supported" of a model
+# architecture is about the model.
 START_RULES: tuple[Rule, ...] = (
     rule(
         "unknown_argument",
@@ -60,7 +66,11 @@ START_RULES: tuple[Rule, ...] = (
         starting=True,
     ),
     # uvicorn binds after it said that the application's startup is complete
-    rule("port_in_use", ("error while attempting to bind",), (r"error while attempting to bind on address .{0,80}already in use",)),
+    rule(
+        "port_in_use",
+        ("error while attempting to bind",),
+        (r"error while attempting to bind on address .{0,80}already in use",),
+    ),
     rule(
         "model_not_found",
         (
@@ -87,7 +97,8 @@ START_RULES: tuple[Rule, ...] = (
             "[Rr]epository [Nn]ot [Ff]ound",
             "does not appear to have (?:a )?files? named",
             (
-                "[Cc]an(?:'t|not) (?:load|find|access|locate) (?:the )?(?:configuration|config|tokenizer|model|gated|any model"
+                "[Cc]an(?:'t|not) (?:load|find|access|locate) (?:the "
+                ")?(?:configuration|config|tokenizer|model|gated|any model"
                 "|image processor|feature extractor)"
             ),
             "not a valid model identifier",
@@ -120,7 +131,9 @@ START_RULES: tuple[Rule, ...] = (
             r"NoCredentialsError|Unable to locate credentials|Could not receive runai_response",
         ),
         starting=True,
-        unless=(r"\.triton|torchinductor|\.cache/(?:vllm|flashinfer|torch)|: '?/(?:proc|sys|dev)/",),
+        unless=(
+            r"\.triton|torchinductor|\.cache/(?:vllm|flashinfer|torch)|: '?/(?:proc|sys|dev)/",
+        ),
     ),
     rule(
         "invalid_config",
@@ -140,7 +153,8 @@ START_RULES: tuple[Rule, ...] = (
             "custom_all_reduce.cuh",
         ),
         (
-            # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
+            # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own
+            # (service links).
             r"VLLM_PORT .{0,80}appears to be a URI",
             # what pydantic says of a configuration's own check
             r"^\s{0,8}(?:Value error|Assertion failed), ",
@@ -156,7 +170,8 @@ START_RULES: tuple[Rule, ...] = (
             rf"\b(?:TypeError|RuntimeError): .{{0,200}}(?:{_NAMED})",
             "larger than the (?:total )?number of available GPUs",
             "Duplicate GPU detected",
-            # vLLM's own all-reduce ends the process where the driver refuses it the other cards' memory
+            # vLLM's own all-reduce ends the process where the driver refuses it the other cards'
+            # memory
             r"^Failed: (?:Cuda error )?\S{1,200}custom_all_reduce\.cuh:\d+ '",
             r"Ray does not allocate any \w+ on the driver node",
             "Every node should have a unique IP address",
@@ -173,7 +188,13 @@ START_RULES: tuple[Rule, ...] = (
         unless=("No compiled cutlass",),
     ),
     # the first line of an error whose next one says what is wrong
-    rule("invalid_config", ("validation",), (r"validation errors? for \w*(?:Config|Args)",), starting=True, weak=True),
+    rule(
+        "invalid_config",
+        ("validation",),
+        (r"validation errors? for \w*(?:Config|Args)",),
+        starting=True,
+        weak=True,
+    ),
     # Ray's cluster has no room: vLLM says so after 10, 30, 70 ... seconds, and gives up after 1,800
     rule(
         "invalid_config",
@@ -183,11 +204,14 @@ START_RULES: tuple[Rule, ...] = (
         starting=True,
         weak=True,
     ),
-    # the server gave up on a core that may still load: what another line says of that core says more
+    # the server gave up on a core that may still load: what another line says of that core says
+    # more
     rule(
         "invalid_config",
         ("imed out waiting for engine",),
-        (r"Timed out waiting for engines to send ?initial message|Timed out waiting for engine core processes to start",),
+        (
+            r"Timed out waiting for engines to send ?initial message|Timed out waiting for engine core processes to start",
+        ),
         starting=True,
         weak=True,
     ),
@@ -260,7 +284,13 @@ START_RULES: tuple[Rule, ...] = (
     # consequences: what says why there is no card, or why the compiler ended, is told first
     rule(
         "broken_install",
-        ("No CUDA GPUs", "no GPU available", "RuntimeError: ", "non-zero exit status", "failed to be inspected"),
+        (
+            "No CUDA GPUs",
+            "no GPU available",
+            "RuntimeError: ",
+            "non-zero exit status",
+            "failed to be inspected",
+        ),
         (
             "No CUDA GPUs are available",
             "Failed to infer device type",
@@ -274,7 +304,11 @@ START_RULES: tuple[Rule, ...] = (
         unless=("No space left on device|Disk quota exceeded",),
     ),
     # met at work it is a program's fault again
-    rule("gpu_program_error", ("invalid device function",), ("(?:CUDA|HIP) error: invalid device function",)),
+    rule(
+        "gpu_program_error",
+        ("invalid device function",),
+        ("(?:CUDA|HIP) error: invalid device function",),
+    ),
     rule(
         "storage_refused",
         (

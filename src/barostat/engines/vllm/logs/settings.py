@@ -11,8 +11,12 @@ from barostat.core.config import ConfigScalar
 Settings = dict[str, ConfigScalar]
 
 _POOL = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
-_CONCURRENCY = re.compile(r"Maximum concurrency for (?P<maxlen>[\d,]+) tokens per request: (?P<concurrency>[\d.]+)x")
-_AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>-?[\d.]+) Gi?B|reserved for KV Cache is (?P<v0>-?[\d.]+) ?Gi?B")
+_CONCURRENCY = re.compile(
+    r"Maximum concurrency for (?P<maxlen>[\d,]+) tokens per request: (?P<concurrency>[\d.]+)x"
+)
+_AVAILABLE = re.compile(
+    r"Available KV cache memory: (?P<gib>-?[\d.]+) Gi?B|reserved for KV Cache is (?P<v0>-?[\d.]+) ?Gi?B"
+)
 _BLOCKS = re.compile(
     r"# (?:GPU|CUDA|cuda|CPU|rocm|ROCm|HIP|hip|xpu|XPU|hpu|tpu|neuron) blocks: (?P<blocks>\d+)|num_gpu_blocks is: (?P<late>\d+)"
 )
@@ -26,9 +30,13 @@ _BUDGET = re.compile(
     r"|gpu_memory_utilization \((?P<v0>[\d.]+)\)|current --gpu-memory-utilization=(?P<hint>[\d.]+) is equivalent"
 )
 _CHUNK = re.compile(r"max_num_batched_tokens=(?P<n>\d+)")
-_AUTOFIT = re.compile(r"Auto-fit max_model_len: (?:reduced from \d+ to (?P<fitted>\d+)|full model context length (?P<full>\d+) fits)")
+_AUTOFIT = re.compile(
+    r"Auto-fit max_model_len: (?:reduced from \d+ to (?P<fitted>\d+)|full model context length (?P<full>\d+) fits)"
+)
 _MAXLEN = re.compile(r"Using max model len (?P<n>\d+)")
-_OVERRIDE = re.compile(r"Overriding num_gpu_blocks=(?P<profiled>\d+) with num_gpu_blocks_override=(?P<n>\d+)")
+_OVERRIDE = re.compile(
+    r"Overriding num_gpu_blocks=(?P<profiled>\d+) with num_gpu_blocks_override=(?P<n>\d+)"
+)
 _BLOCK_SIZE = re.compile(r"Setting (?:kv cache|attention) block size to (?P<n>\d+)")
 _VERSION = re.compile(
     r"(?:vLLM (?:API |batch processing API )?(?:server )?version v?|LLM engine \(v|█.*\bversion )(?P<version>\d+\.\d+[\w.+-]*)"
@@ -43,7 +51,12 @@ _EXCHANGE = re.compile(
     r"Custom allreduce is disabled because (?:this process group (?P<nodes>spans across nodes)|it's (?P<slots>not supported on more than "
     r"two PCIe-only)|your (?P<host>platform lacks GPU P2P))|CCL INFO Channel .{0,80}? via (?P<tcp>NET/Socket)"
 )
-_OVER = {"nodes": "the link between nodes", "slots": "PCIe", "host": "PCIe, through the host's memory", "tcp": SOCKETS}
+_OVER = {
+    "nodes": "the link between nodes",
+    "slots": "PCIe",
+    "host": "PCIe, through the host's memory",
+    "tcp": SOCKETS,
+}
 _ARGS = re.compile(r"non-default args: (?P<args>\{.*)|\bargs: Namespace\((?P<namespace>.*)")
 _SCALAR = re.compile(
     r"['\"]?\b([a-z][a-z0-9_]*)['\"]?[=:] ?('[^']*'|\"[^\"]*\"|-?\d[\d.]*(?:e-?\d+)?|True|False|[A-Za-z_][\w.]*)(?=[,)}\s]|$)"
@@ -51,7 +64,11 @@ _SCALAR = re.compile(
 _CONFIG = re.compile(r"with config: (?P<config>.*)")
 
 # what the resolved-configuration line calls differently from the flag
-_RENAMED = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill", "model_tag": "model"}
+_RENAMED = {
+    "max_seq_len": "max_model_len",
+    "chunked_prefill_enabled": "enable_chunked_prefill",
+    "model_tag": "model",
+}
 _FROM_CONFIG = frozenset(
     {
         "model", "max_model_len", "dtype", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
@@ -60,11 +77,15 @@ _FROM_CONFIG = frozenset(
         "served_model_name",
     }
 )  # fmt: skip
-_SECRET = re.compile(r"key|token(?!s|izer|_len)|secret|password|credential|header|ssl|cert|prompt|template")
+_SECRET = re.compile(
+    r"key|token(?!s|izer|_len)|secret|password|credential|header|ssl|cert|prompt|template"
+)
 
 
 def start_line(text: str) -> int | None:
-    """Which of a new server's first lines this is: 0 the version banner, 1 the arguments, 2 the configuration; None for any other."""
+    """Which of a new server's first lines this is: 0 the version banner, 1 the arguments, 2 the
+    configuration; None for any other.
+    """
     if "Initializing a" in text and " engine" in text and "with config" in text:
         return 2
     if "non-default args" in text or "args: Namespace(" in text:
@@ -77,10 +98,13 @@ def start_line(text: str) -> int | None:
 def settings_in(text: str) -> Settings:
     """Every setting that a start-up line tells, by vLLM's own name. Empty for any other line.
 
-    Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
-    kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
-    card), num_gpu_blocks, profiled_item (its kind), ranks_exchange_over, resolved_attention_backend.
-    Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
+    Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's
+    arguments: version, kv_cache_size_tokens, kv_cache_max_concurrency,
+    available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
+    card), num_gpu_blocks, profiled_item (its kind), ranks_exchange_over,
+    resolved_attention_backend.
+    Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print
+    while starting.
     """
     found: Settings = {}
     if (first := start_line(text)) is not None:
@@ -89,7 +113,13 @@ def settings_in(text: str) -> Settings:
         if first == 1 and (args := _ARGS.search(text)):
             found.update(_from_args(args["args"], args["namespace"]))
         if first == 2 and (config := _CONFIG.search(text)):
-            found.update({name: value for name, value in _scalars(config["config"]).items() if name in _FROM_CONFIG})
+            found.update(
+                {
+                    name: value
+                    for name, value in _scalars(config["config"]).items()
+                    if name in _FROM_CONFIG
+                }
+            )
         return found
     if "KV cache size" in text and (pool := _POOL.search(text)):
         _put_int(found, "kv_cache_size_tokens", pool["tokens"])
@@ -123,7 +153,13 @@ def settings_in(text: str) -> Settings:
         (_BLOCK_SIZE, "block_size"),
     ):
         if hit := pattern.search(text):
-            _put_int(found, name, hit["n"] if "n" in pattern.groupindex else next(group for group in hit.groups() if group))
+            _put_int(
+                found,
+                name,
+                hit["n"]
+                if "n" in pattern.groupindex
+                else next(group for group in hit.groups() if group),
+            )
     return found
 
 
@@ -137,13 +173,22 @@ def _from_args(written: str | None, namespace: str | None) -> Settings:
             return {
                 _RENAMED.get(name, name): value
                 for name, value in parsed.items()
-                if isinstance(name, str) and isinstance(value, int | float | str) and not _SECRET.search(name) and len(str(value)) <= 200
+                if isinstance(name, str)
+                and isinstance(value, int | float | str)
+                and not _SECRET.search(name)
+                and len(str(value)) <= 200
             }
-    return {name: value for name, value in _scalars(written or namespace or "").items() if not _SECRET.search(name)}
+    return {
+        name: value
+        for name, value in _scalars(written or namespace or "").items()
+        if not _SECRET.search(name)
+    }
 
 
 def _scalars(text: str) -> Settings:
-    """name=value and 'name': value pairs of a repr, outermost level only; None and nested values left out."""
+    """name=value and 'name': value pairs of a repr, outermost level only; None and nested values
+    left out.
+    """
     flat, depth = [], -1 if text[:1] == "{" else 0
     for part in re.split(r"([\[\](){}])", text):
         if part in ("[", "(", "{"):

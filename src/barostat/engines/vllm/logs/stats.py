@@ -6,7 +6,8 @@ import re
 
 from barostat.engines.vllm.logs.lines import LoggedStep, StatsLine
 
-# Each part after the throughputs is optional and in the order of the newest version: one pattern reads 0.1 (`Throughput:`) to 0.33.
+# Each part after the throughputs is optional and in the order of the newest version: one pattern
+# reads 0.1 (`Throughput:`) to 0.33.
 _STATS = re.compile(
     r"(?:Engine (?P<engine>\d{1,15}): |(?P<engines>\d{1,15}) Engines Aggregated: )?"
     r"(?:(?:Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, )?"
@@ -31,15 +32,29 @@ _ITERATION = re.compile(
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
     """The statistics line in the text, or None. `engine` is used where the line itself names none.
 
-    A line that was quoted from `Running:` on is one too, where it tells the pool's usage; it says nothing of throughput.
+    A line that was quoted from `Running:` on is one too, where it tells the pool's usage; it says
+    nothing of throughput.
 
-    Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33 v1/metrics/loggers.LoggingStatLogger
-    and (0.11.1 on, with --aggregate-engine-logging) AggregatedLoggingStatLogger.
+    Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33
+    v1/metrics/loggers.LoggingStatLogger and (0.11.1 on, with --aggregate-engine-logging)
+    AggregatedLoggingStatLogger.
     """
     found = _STATS.search(text)
     if not found or (found["generation"] is None and found["usage"] is None):
         return None
-    index, engines, prompt, generation, running, swapped, waiting, deferred, preemptions, usage, hit = found.groups()
+    (
+        index,
+        engines,
+        prompt,
+        generation,
+        running,
+        swapped,
+        waiting,
+        deferred,
+        preemptions,
+        usage,
+        hit,
+    ) = found.groups()
     try:
         return StatsLine(
             at,
@@ -60,11 +75,13 @@ def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
 
 
 def logged_step(text: str, at: float, engine: str) -> LoggedStep | None:
-    """The engine step that the line tells of, or None. One that only keeps data-parallel engines in step has no tokens.
+    """The engine step that the line tells of, or None. One that only keeps data-parallel engines in
+    step has no tokens.
 
     `engine` is used where the line itself names none.
 
-    Source: vLLM 0.28 to 0.33 v1/metrics/loggers.LoggingStatLogger, v1/utils.compute_iteration_details.
+    Source: vLLM 0.28 to 0.33 v1/metrics/loggers.LoggingStatLogger,
+    v1/utils.compute_iteration_details.
     """
     found = _ITERATION.search(text)
     if not found:

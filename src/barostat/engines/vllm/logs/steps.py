@@ -1,4 +1,6 @@
-"""Every step of an engine that was started with `--enable-logging-iteration-details`, from its log."""
+"""Every step of an engine that was started with `--enable-logging-iteration-details`, from its
+log.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from barostat.engines.vllm.logs.text import LONGEST, unwrap
 
 
 def logged_steps(lines: Iterable[str]) -> dict[str, list[LoggedStep]]:
-    """The steps that computed something, in the order of the log, by data-parallel engine ("" where lines name none)."""
+    """The steps that computed something, in the order of the log, by data-parallel engine ("" where
+    lines name none).
+    """
     clock = LogClock()
     found: dict[str, list[LoggedStep]] = {}
     for raw in lines:

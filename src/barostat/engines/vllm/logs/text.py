@@ -1,4 +1,6 @@
-"""One raw line of a log becomes the engine's own words: without colours, wrappers, prefixes; and what may be quoted of it."""
+"""One raw line of a log becomes the engine's own words: without colours, wrappers, prefixes; and
+what may be quoted of it.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +13,46 @@ from typing import NamedTuple
 from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, local_stamp
 
 LONGEST = 32_768
-"""Characters of a line that are looked at. The longest line that says something, the resolved configuration, has about 6,000."""
+"""Characters of a line that are looked at. The longest line that says something, the resolved
+configuration, has about 6,000.
+"""
 QUOTED = 400
 _PYDANTIC_ASIDE = re.compile(r" \[type=\w{1,40}, input_value=.*$")
 """What pydantic adds to a message: the value as Python prints it, cut in its middle."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-# colours whose escape was lost on the way, or is written out: `[36m`, `^[[36m`, `#033[36m`, `\u001b[36m`
-_TOLD_COLOUR = re.compile(r"(?:\^\[|#033|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)?\[\d{0,3}(?:;\d{1,3}){0,4}m(?!\])")
+# colours whose escape was lost on the way, or is written out: `[36m`, `^[[36m`, `#033[36m`,
+# `\u001b[36m`
+_TOLD_COLOUR = re.compile(
+    r"(?:\^\[|#033|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)?\[\d{0,3}(?:;\d{1,3}){0,4}m(?!\])"
+)
 _POD = re.compile(r"^\[pod/[^\]\s]+\]\s?")
 # the bar of an exception group, and of a pipe that marks what it passes on
 _BAR = re.compile(r"^ {2,12}\| ")
 # a prefix that no code begins with: what is indented before it is indented as pasted
 _INDENTED = re.compile(r"^ +(?=\[rank\d|\([A-Za-z_][\w-]*(?: rank=\d+)? pid=\d)")
 _COMPOSE = re.compile(r"^[\w.-]{1,60}\s+\| ")
-_CRI = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))(?: (stdout|stderr) ([FP]))? ?")
+_CRI = re.compile(
+    r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))(?: (stdout|stderr) ([FP]))? ?"
+)
 _ENGINE_STAMP = re.compile(
     r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) (?:(\d\d)-(\d\d) )?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?\]? ?"
     r"(?:\[?([\w./<>-]+\.(?:py|rs)):\d+\] ?)?"
 )
-_PROCESS = re.compile(r"\(([A-Za-z_][\w-]*)(?: (?:rank=\d+ )?pid=\d+)(?:, ?ip=[\d.:a-f]+)?(?: rank=\d+)?\) ?")
+_PROCESS = re.compile(
+    r"\(([A-Za-z_][\w-]*)(?: (?:rank=\d+ )?pid=\d+)(?:, ?ip=[\d.:a-f]+)?(?: rank=\d+)?\) ?"
+)
 _RECORD = re.compile(
     r"(?:\([A-Za-z_][\w-]*(?: rank=\d+)? pid=\d+(?:, ?ip=[\d.:a-f]+)?\) )*(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
 )
-_QUOTES_A_PROMPT = ("prompt: ", "prompt_token_ids", "Received request", "messages=", "'content'", '"content"')
+_QUOTES_A_PROMPT = (
+    "prompt: ",
+    "prompt_token_ids",
+    "Received request",
+    "messages=",
+    "'content'",
+    '"content"',
+)
 _PROCESSES = re.compile(r"^(?:" + _PROCESS.pattern + r")+")
 _RANK = re.compile(r"^\[rank\d+\]:\s?")
 _TORCH = re.compile(r"^\[([IWEF])(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)? [^\]]*\] ?")
@@ -42,7 +60,8 @@ _DATED = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,]\d
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (?=\S)")
 _UNIT = re.compile(r"^[\w.-]{1,80} [\w.@:/-]{1,80}\[\d{1,9}\]: ")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# `%(asctime)s - %(name)s - %(levelname)s - `: without a name it is somebody's who only passes the line on, whatever it says
+# `%(asctime)s - %(name)s - %(levelname)s - `: without a name it is somebody's who only passes the
+# line on, whatever it says
 _PASSED_ON = re.compile(r"^- (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[\w+\] )?")
 _LEVEL = re.compile(r"^(?:\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?\b[:|\s-]*)")
 _ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
@@ -53,14 +72,16 @@ _SECRETS = re.compile(
     r"|((?:api[_-]?key|\btoken|_token|(?<![\w-])[\w-]*secret|password|passwd|authorization)['\"]?\s*[=:]\s*\[?)(?:['\"][^'\"]*['\"]?|[\w.+/=-]{6,})"
     r"|(://)[^/\s:@]+:[^/\s@]+@"
 )
-_PROMPT = re.compile(r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|text|input)['\"]?\s*[:=]\s*)(['\"\[{].*)")
+_PROMPT = re.compile(
+    r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|text|input)['\"]?\s*[:=]\s*)(['\"\[{].*)"
+)
 
 
 class Line(NamedTuple):
     """One line in the engine's own words.
 
-    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or empty; `file` the one that its stamp
-    names, or empty.
+    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or
+    empty; `file` the one that its stamp names, or empty.
     """
 
     text: str
@@ -74,8 +95,8 @@ class Line(NamedTuple):
 def unwrap(raw: str) -> list[Line]:
     """The lines inside one raw line: more than one where a JSON record carries a traceback.
 
-    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON formatters, journald's and logging's prefixes,
-    process prefixes, torch's and ray's stamps.
+    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON
+    formatters, journald's and logging's prefixes, process prefixes, torch's and ray's stamps.
     Errors: none; what cannot be decoded stays as it is.
     """
     stamp: Stamp | None = None
@@ -95,7 +116,11 @@ def unwrap(raw: str) -> list[Line]:
         text, found_level, found_stamp = inner
         level = found_level or level
         stamp = stamp or found_stamp
-    if (found := _SYSLOG.match(text)) and found[1] in _MONTHS and (unit := _UNIT.match(text[found.end() :])):
+    if (
+        (found := _SYSLOG.match(text))
+        and found[1] in _MONTHS
+        and (unit := _UNIT.match(text[found.end() :]))
+    ):
         day, hour, minute, second = (int(part) for part in found.groups()[1:])
         stamp = stamp or local_stamp(_MONTHS.index(found[1]) + 1, day, hour, minute, second, OTHER)
         text = text[found.end() + unit.end() :]
@@ -105,11 +130,14 @@ def unwrap(raw: str) -> list[Line]:
 
 
 def pasted_together(raw: str) -> list[str]:
-    """The records of a line that holds several, their line ends lost on the way; empty for a line that is one record.
+    """The records of a line that holds several, their line ends lost on the way; empty for a line
+    that is one record.
 
     What a request says is never taken for records: a line that quotes a prompt stays whole.
     """
-    if raw.count("INFO ") + raw.count("ERROR ") + raw.count("WARNING ") < 2 or any(word in raw for word in _QUOTES_A_PROMPT):
+    if raw.count("INFO ") + raw.count("ERROR ") + raw.count("WARNING ") < 2 or any(
+        word in raw for word in _QUOTES_A_PROMPT
+    ):
         return []
     if raw[:1] == "{":
         return []  # JSON keeps its own line ends
@@ -141,7 +169,10 @@ def engine_index(process: str) -> str:
 def quote(text: str) -> str:
     """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
     text = _PROMPT.sub(r"\1...", _PYDANTIC_ASIDE.sub("", text.strip()[: 8 * QUOTED]))
-    text = _SECRETS.sub(lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""), text)
+    text = _SECRETS.sub(
+        lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""),
+        text,
+    )
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 
 
@@ -155,7 +186,17 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
     message = next(
         (
             record[key]
-            for key in ("message", "msg", "log", "event", "textPayload", "MESSAGE", "line", "body", "@message")
+            for key in (
+                "message",
+                "msg",
+                "log",
+                "event",
+                "textPayload",
+                "MESSAGE",
+                "line",
+                "body",
+                "@message",
+            )
             if isinstance(record.get(key), str)
         ),
         None,
@@ -165,13 +206,22 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
     for key in ("exc_info", "exc_text", "exception", "stack_info", "traceback"):
         if isinstance(record.get(key), str) and record[key] not in message:
             message += "\n" + record[key]
-    level = next((record[key] for key in ("levelname", "level", "severity", "lvl") if isinstance(record.get(key), str)), "").upper()
+    level = next(
+        (
+            record[key]
+            for key in ("levelname", "level", "severity", "lvl")
+            if isinstance(record.get(key), str)
+        ),
+        "",
+    ).upper()
     stamp = None
     for key in ("time", "timestamp", "asctime", "ts", "@timestamp", "created"):
         value = record.get(key)
         if isinstance(value, str) and (at := instant(value)) is not None:
             stamp = Stamp(WRAPPER, at)
-        elif isinstance(value, str) and (short := re.match(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)", value)):
+        elif isinstance(value, str) and (
+            short := re.match(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)", value)
+        ):
             month, day, hour, minute, second = (int(part) for part in short.groups())
             stamp = local_stamp(month, day, hour, minute, second)
         elif isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e14:
@@ -180,7 +230,12 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
             break
     process = record.get("processName")
     pid = record.get("process")
-    if isinstance(process, str) and isinstance(pid, int) and process.isidentifier() and message[:1] != "(":
+    if (
+        isinstance(process, str)
+        and isinstance(pid, int)
+        and process.isidentifier()
+        and message[:1] != "("
+    ):
         message = f"({process} pid={pid}) {message}"
     return message.rstrip("\r\n")[:LONGEST], "WARNING" if level == "WARN" else level, stamp
 
@@ -194,14 +249,26 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
     process = ""
     if found := _ENGINE_STAMP.search(text, 0, 400):
         month, day, hour, minute, second = found.group(2, 3, 4, 5, 6)
-        process = " ".join(part[1] for part in _PROCESS.finditer(text, 0, found.start())) if found.start() else ""
+        process = (
+            " ".join(part[1] for part in _PROCESS.finditer(text, 0, found.start()))
+            if found.start()
+            else ""
+        )
         if stamp is None:
             fraction = float("0." + found[7]) if found[7] else 0.0
             if month:
-                stamp = local_stamp(int(month), int(day), int(hour), int(minute), int(second) + fraction)
+                stamp = local_stamp(
+                    int(month), int(day), int(hour), int(minute), int(second) + fraction
+                )
             else:
-                stamp = Stamp(2, int(hour) * 3600.0 + int(minute) * 60.0 + int(second) + fraction, day_known=False)
-        return Line(text[found.end() :], found[1], engine_index(process), process, stamp, found[8] or "")
+                stamp = Stamp(
+                    2,
+                    int(hour) * 3600.0 + int(minute) * 60.0 + int(second) + fraction,
+                    day_known=False,
+                )
+        return Line(
+            text[found.end() :], found[1], engine_index(process), process, stamp, found[8] or ""
+        )
     if text[:1] == "(":
         process, text = _behind_process(text)
     elif text[:1].islower() and (found := _COMPOSE.match(text)):
@@ -227,7 +294,9 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
 
 
 def _behind_process(text: str) -> tuple[str, str]:
-    """The process that the text's prefix names, empty where there is none, and what stands behind it."""
+    """The process that the text's prefix names, empty where there is none, and what stands behind
+    it.
+    """
     if (found := _PROCESSES.match(text)) is None:
         return "", text
     return " ".join(part[1] for part in _PROCESS.finditer(found[0])), text[found.end() :]

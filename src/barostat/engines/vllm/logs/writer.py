@@ -1,8 +1,11 @@
-"""Lines of a vLLM log, written as the engine writes them: the counterpart of the log readers. Never holds a prompt.
+"""Lines of a vLLM log, written as the engine writes them: the counterpart of the log readers. Never
+holds a prompt.
 
-    (APIServer pid=21707) INFO 11-21 09:22:17 [loggers.py:335] Engine 000: Avg prompt throughput: ...
+    (APIServer pid=21707) INFO 11-21 09:22:17 [loggers.py:335] Engine 000: Avg prompt throughput:
+    ...
 
-Source: vLLM 0.32.0, logger.py (format), `v1/metrics/loggers.py` (LoggingStatLogger), launchers; the texts differ by version where said.
+Source: vLLM 0.32.0, logger.py (format), `v1/metrics/loggers.py` (LoggingStatLogger), launchers; the
+texts differ by version where said.
 """
 
 from __future__ import annotations
@@ -20,13 +23,17 @@ RECENT_LOOKUPS = 1000
 
 
 def line(process: str, pid: int, level: str, stamp: str, place: str, text: str) -> str:
-    """The text as that process logs it; every line of it has the prefix. `stamp`: MM-DD HH:MM:SS, `place`: file and line."""
+    """The text as that process logs it; every line of it has the prefix. `stamp`: MM-DD HH:MM:SS,
+    `place`: file and line.
+    """
     prefix = f"({process} pid={pid}) {level} {stamp} [{place}] "
     return "\n".join(prefix + part for part in text.split("\n"))
 
 
 class StatisticsLine:
-    """Gathers what the periodic line tells. Mutable. Of preemptions it tells nothing, as the real one's."""
+    """Gathers what the periodic line tells. Mutable. Of preemptions it tells nothing, as the real
+    one's.
+    """
 
     def __init__(self, version: EngineVersion, device: str, began_s: float) -> None:
         """Nothing has been seen. `device` as the line names it: GPU, CPU."""
@@ -49,7 +56,10 @@ class StatisticsLine:
         self._lookups.append(seen)
         self._totals = [total + value for total, value in zip(self._totals, seen, strict=True)]
         while len(self._lookups) > 1 and self._totals[0] > RECENT_LOOKUPS:
-            self._totals = [total - value for total, value in zip(self._totals, self._lookups.popleft(), strict=True)]
+            self._totals = [
+                total - value
+                for total, value in zip(self._totals, self._lookups.popleft(), strict=True)
+            ]
 
     def iteration(self, stats: IterationStats) -> None:
         """The front end has taken in a batch of outputs."""
@@ -57,10 +67,14 @@ class StatisticsLine:
         self._generated += stats.generation_tokens
 
     def text(self, now_s: float) -> str | None:
-        """The line for the time since the last one; None where this interval and the one before were idle."""
+        """The line for the time since the last one; None where this interval and the one before
+        were idle.
+        """
         span_s = now_s - self._last_s
         before = self._rates
-        self._rates = (self._prompt / span_s, self._generated / span_s) if span_s > 0 else (0.0, 0.0)
+        self._rates = (
+            (self._prompt / span_s, self._generated / span_s) if span_s > 0 else (0.0, 0.0)
+        )
         self._last_s, self._prompt, self._generated = now_s, 0, 0
         if not any((*before, *self._rates)):
             return None
@@ -70,10 +84,14 @@ class StatisticsLine:
             f"Running: {self._scheduler.running} reqs",
             f"Waiting: {self._scheduler.waiting} reqs",
         ]
-        # vLLM has a part `Preemptions: N` here and never prints it: 0.32.0 zeroes the count before it looks (LoggingStatLogger.log).
+        # vLLM has a part `Preemptions: N` here and never prints it: 0.32.0 zeroes the count before
+        # it looks (LoggingStatLogger.log).
         parts.append(f"{self._named} KV cache usage: {self._scheduler.usage_ratio * 100:.1f}%")
         if self._totals[0] or self._shows_empty_hits:
-            parts.append(f"Prefix cache hit rate: {100 * self._totals[2] / self._totals[1] if self._totals[1] else 0.0:.1f}%")
+            parts.append(
+                "Prefix cache hit rate: "
+                f"{100 * self._totals[2] / self._totals[1] if self._totals[1] else 0.0:.1f}%"
+            )
         return "Engine 000: " + ", ".join(parts)
 
 
@@ -82,7 +100,9 @@ _OUTSIDE_TORCH_GIB = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StartFacts:
-    """What a start tells of the engine. `arguments`: those that differ from vLLM's defaults. `gib`: memory for the cache, where known."""
+    """What a start tells of the engine. `arguments`: those that differ from vLLM's defaults. `gib`:
+    memory for the cache, where known.
+    """
 
     version: EngineVersion
     model: str
@@ -116,21 +136,43 @@ def start_lines(facts: StartFacts) -> list[Entry]:
         (API, "INFO", "model.py:2152", f"Using max model len {facts.max_model_len}"),
     ]
     if facts.step_tokens is not None and facts.chunked_prefill:
-        found.append((API, "INFO", "scheduler.py:307", f"Chunked prefill is enabled with max_num_batched_tokens={facts.step_tokens}."))
+        found.append(
+            (
+                API,
+                "INFO",
+                "scheduler.py:307",
+                f"Chunked prefill is enabled with max_num_batched_tokens={facts.step_tokens}.",
+            )
+        )
     echo = (
-        f"Initializing a V1 LLM engine (v{version}) with config: model={facts.model!r}, dtype=torch.{facts.dtype}, "
-        f"max_seq_len={facts.max_model_len}, tensor_parallel_size={facts.tensor_parallel_size}, pipeline_parallel_size=1, "
-        f"data_parallel_size=1, kv_cache_dtype=auto, device_config={'cpu' if facts.device == 'CPU' else 'cuda'}, seed=0, "
+        f"Initializing a V1 LLM engine (v{version}) with config: model={facts.model!r}, "
+        f"dtype=torch.{facts.dtype}, "
+        f"max_seq_len={facts.max_model_len}, "
+        f"tensor_parallel_size={facts.tensor_parallel_size}, pipeline_parallel_size=1, "
+        "data_parallel_size=1, kv_cache_dtype=auto, "
+        f"device_config={'cpu' if facts.device == 'CPU' else 'cuda'}, seed=0, "
         f"served_model_name={facts.served_name}, enable_prefix_caching={facts.prefix_caching}, "
         f"enable_chunked_prefill={facts.chunked_prefill}"
     )
     found.append((CORE, "INFO", "core.py:133", echo))
     if facts.weights_gib is not None:
         found.append(
-            (CORE, "INFO", "gpu_model_runner.py:5012", f"Model loading took {facts.weights_gib:.2f} GiB memory and 1.000000 seconds")
+            (
+                CORE,
+                "INFO",
+                "gpu_model_runner.py:5012",
+                f"Model loading took {facts.weights_gib:.2f} GiB memory and 1.000000 seconds",
+            )
         )
     if facts.available_gib is not None:
-        found.append((CORE, "INFO", "gpu_worker.py:518", f"Available KV cache memory: {round(facts.available_gib, 2)} GiB"))
+        found.append(
+            (
+                CORE,
+                "INFO",
+                "gpu_worker.py:518",
+                f"Available KV cache memory: {round(facts.available_gib, 2)} GiB",
+            )
+        )
     return found + overridden(facts)
 
 
@@ -139,14 +181,27 @@ def overridden(facts: StartFacts) -> list[Entry]:
     if facts.overridden_blocks is None:
         return []
     profiled, blocks = facts.overridden_blocks
-    return [(CORE, "INFO", "kv_cache_utils.py:2619", f"Overriding num_gpu_blocks={profiled} with num_gpu_blocks_override={blocks}")]
+    return [
+        (
+            CORE,
+            "INFO",
+            "kv_cache_utils.py:2619",
+            f"Overriding num_gpu_blocks={profiled} with num_gpu_blocks_override={blocks}",
+        )
+    ]
 
 
 def pool_lines(facts: StartFacts) -> list[Entry]:
     """What is logged once the pool is there, up to the address."""
     version, place = facts.version, "kv_cache_utils.py:2327"
-    size = f"{facts.device if version.at_least('0.30.0') else 'GPU'} KV cache size: {facts.pool_tokens:,} tokens"
-    most = f"Maximum concurrency for {facts.max_model_len:,} tokens per request: {facts.concurrency:.2f}x"
+    size = (
+        f"{facts.device if version.at_least('0.30.0') else 'GPU'} KV cache size: "
+        f"{facts.pool_tokens:,} tokens"
+    )
+    most = (
+        f"Maximum concurrency for {facts.max_model_len:,} tokens per request: "
+        f"{facts.concurrency:.2f}x"
+    )
     found: list[Entry] = (
         [(CORE, "INFO", place, f"{size}, {most}")]
         if version.at_least("0.28.0")
@@ -159,35 +214,55 @@ def pool_lines(facts: StartFacts) -> list[Entry]:
     ]
 
 
-def too_long(facts: StartFacts, needed_gib: float, available_gib: float, longest_tokens: int) -> str:
+def too_long(
+    facts: StartFacts, needed_gib: float, available_gib: float, longest_tokens: int
+) -> str:
     """Why the engine refuses to start: one request of the allowed length does not fit."""
     whose = "model's" if facts.version.at_least("0.22.0") else "models's"
     return (
-        f"ValueError: To serve at least one request with the {whose} max seq len ({facts.max_model_len}), ({needed_gib:.2f} GiB KV cache "
-        f"is needed, which is larger than the available KV cache memory ({available_gib:.2f} GiB). Based on the available memory, the "
-        f"estimated maximum model length is {longest_tokens}. Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when "
+        f"ValueError: To serve at least one request with the {whose} max seq len "
+        f"({facts.max_model_len}), ({needed_gib:.2f} GiB KV cache "
+        "is needed, which is larger than the available KV cache memory "
+        f"({available_gib:.2f} GiB). Based on the available memory, the "
+        f"estimated maximum model length is {longest_tokens}. Try increasing "
+        "`gpu_memory_utilization` or decreasing `max_model_len` when "
         "initializing the engine."
     )
 
 
 def no_memory() -> str:
     """Why the engine refuses to start: nothing is left for the pool."""
-    return "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+    return (
+        "ValueError: No available memory for the cache blocks. Try increasing "
+        "`gpu_memory_utilization` when initializing the engine."
+    )
 
 
-def out_of_memory(tried_gib: float, total_gib: float, free_gib: float, idle_gib: float = 0.0, *, amd: bool = False) -> str:
-    """PyTorch's words for an allocation that the card has no room for. `idle_gib`: reserved by PyTorch, and not used."""
+def out_of_memory(
+    tried_gib: float, total_gib: float, free_gib: float, idle_gib: float = 0.0, *, amd: bool = False
+) -> str:
+    """PyTorch's words for an allocation that the card has no room for. `idle_gib`: reserved by
+    PyTorch, and not used.
+    """
     used_gib = max(0.0, total_gib - free_gib)
     return (
-        f"torch.OutOfMemoryError: {'HIP' if amd else 'CUDA'} out of memory. Tried to allocate {tried_gib:.2f} GiB. GPU 0 has a total "
-        f"capacity of {total_gib:.2f} GiB of which {free_gib * 1024:.2f} MiB is free. Including non-PyTorch memory, this process has "
-        f"{used_gib:.2f} GiB memory in use. Of the allocated memory {max(0.0, used_gib - idle_gib - _OUTSIDE_TORCH_GIB):.2f} GiB is "
+        f"torch.OutOfMemoryError: {'HIP' if amd else 'CUDA'} out of memory. Tried to "
+        f"allocate {tried_gib:.2f} GiB. GPU 0 has a total "
+        f"capacity of {total_gib:.2f} GiB of which {free_gib * 1024:.2f} MiB is free. "
+        "Including non-PyTorch memory, this process has "
+        f"{used_gib:.2f} GiB memory in use. Of the allocated memory "
+        f"{max(0.0, used_gib - idle_gib - _OUTSIDE_TORCH_GIB):.2f} GiB is "
         f"allocated by PyTorch, and {idle_gib:.2f} GiB is reserved by PyTorch but unallocated."
     )
 
 
 def traceback(frames: Sequence[tuple[str, str]], error: str) -> str:
-    """An error with the functions that it went through, outermost first: (file under vllm/, function)."""
+    """An error with the functions that it went through, outermost first: (file under vllm/,
+    function).
+    """
     lines = ["Traceback (most recent call last):"]
-    lines += [f'  File "/usr/local/lib/python3.12/dist-packages/vllm/{file}", line 1, in {function}' for file, function in frames]
+    lines += [
+        f'  File "/usr/local/lib/python3.12/dist-packages/vllm/{file}", line 1, in {function}'
+        for file, function in frames
+    ]
     return "\n".join([*lines, error])

@@ -1,4 +1,5 @@
-"""An engine's own metrics, kept up as vLLM keeps them: gauges say how the last step ended, counters and histograms what outputs brought.
+"""An engine's own metrics, kept up as vLLM keeps them: gauges say how the last step ended, counters
+and histograms what outputs brought.
 
 Source: vLLM 0.32.0, PrometheusStatLogger.record.
 """
@@ -9,7 +10,14 @@ from collections.abc import Mapping
 
 from barostat.catalog.vllm_exposed import EXPOSED, Exposed, buckets, finished_reasons
 from barostat.core.version import EngineVersion
-from barostat.engines.vllm.metrics.exposition_writer import Counter, Gauge, Histogram, Labels, Metric, labels_of
+from barostat.engines.vllm.metrics.exposition_writer import (
+    Counter,
+    Gauge,
+    Histogram,
+    Labels,
+    Metric,
+    labels_of,
+)
 from barostat.engines.vllm.served_stats import FinishedStats, IterationStats, SchedulerStats
 
 
@@ -17,7 +25,13 @@ class EngineMetrics:
     """The metrics of one engine of that version. Mutable."""
 
     def __init__(
-        self, version: EngineVersion, model_name: str, max_model_len: int, cache_labels: Mapping[str, str], began_s: float, engine: int = 0
+        self,
+        version: EngineVersion,
+        model_name: str,
+        max_model_len: int,
+        cache_labels: Mapping[str, str],
+        began_s: float,
+        engine: int = 0,
     ) -> None:
         """All series are there, at 0, as a started engine shows them."""
         self._own = labels_of({"engine": str(engine), "model_name": model_name})
@@ -30,7 +44,12 @@ class EngineMetrics:
         self.metrics: list[Metric] = []
         for one in EXPOSED:
             if one.shown_by(version):
-                self._declare(one, finished_reasons(version) if one.name == "vllm:request_success" else one.values, max_model_len, began_s)
+                self._declare(
+                    one,
+                    finished_reasons(version) if one.name == "vllm:request_success" else one.values,
+                    max_model_len,
+                    began_s,
+                )
         info = Gauge("vllm:cache_config_info", "The cache's configuration.")
         info.set(1.0, labels_of({**cache_labels, "engine": str(engine)}))
         self.metrics.append(info)
@@ -39,9 +58,13 @@ class EngineMetrics:
         for state in ("weights_offloaded", "discard_all"):
             self._set("vllm:engine_sleep_state", 0.0, state)
 
-    def _declare(self, one: Exposed, values: tuple[str, ...], max_model_len: int, began_s: float) -> None:
+    def _declare(
+        self, one: Exposed, values: tuple[str, ...], max_model_len: int, began_s: float
+    ) -> None:
         base = self._own if one.engine else self._shared
-        series = [labels_of((*base, (one.label, value))) for value in values] if one.label else [base]
+        series = (
+            [labels_of((*base, (one.label, value))) for value in values] if one.label else [base]
+        )
         self._label_of[one.name] = one.label
         for value, labels in zip(values, series, strict=False):
             self._labels[one.name, value] = labels
@@ -54,7 +77,9 @@ class EngineMetrics:
             begun: Counter | Histogram = counter
         else:
             assert one.family is not None
-            self._histograms[one.name] = histogram = Histogram(one.name, one.help, buckets(one.family, max_model_len))
+            self._histograms[one.name] = histogram = Histogram(
+                one.name, one.help, buckets(one.family, max_model_len)
+            )
             begun = histogram
         for labels in series:
             begun.begin(began_s, labels)
@@ -91,7 +116,9 @@ class EngineMetrics:
         self._add("vllm:prompt_tokens_by_source", stats.cached_tokens, "local_cache_hit")
         self._add("vllm:prompt_tokens_cached", stats.cached_tokens)
         self._add("vllm:generation_tokens", stats.generation_tokens)
-        self._observe("vllm:iteration_tokens_total", stats.computed_tokens + stats.generation_tokens)
+        self._observe(
+            "vllm:iteration_tokens_total", stats.computed_tokens + stats.generation_tokens
+        )
         for value in stats.ttft_s:
             self._observe("vllm:time_to_first_token_seconds", value)
         for value in stats.itl_s:
@@ -114,9 +141,14 @@ class EngineMetrics:
         self._observe("vllm:request_decode_time_seconds", done.decode_s)
         self._observe("vllm:request_inference_time_seconds", done.prefill_s + done.decode_s)
         after_first = done.generation_tokens - 1
-        self._observe("vllm:request_time_per_output_token_seconds", done.decode_s / after_first if after_first > 0 else 0.0)
+        self._observe(
+            "vllm:request_time_per_output_token_seconds",
+            done.decode_s / after_first if after_first > 0 else 0.0,
+        )
         self._observe("vllm:request_num_preemptions", done.preemptions)
-        self._observe("vllm:request_prefill_kv_computed_tokens", done.prompt_tokens - done.cached_tokens)
+        self._observe(
+            "vllm:request_prefill_kv_computed_tokens", done.prompt_tokens - done.cached_tokens
+        )
 
     def rejected(self, limit: str) -> None:
         """That queue limit has turned a request away."""

@@ -1,4 +1,5 @@
-"""The text of /metrics, read: the samples that concern the engine, and what the text is when it is no vLLM's.
+"""The text of /metrics, read: the samples that concern the engine, and what the text is when it is
+no vLLM's.
 
 Why not the kept parser: docs/decisions/exposition-parser.md (measured by bench/exposition.py).
 """
@@ -20,19 +21,27 @@ _LINE = re.compile(
     r"([a-zA-Z_:][a-zA-Z0-9_:]*+)"
     rf"(?:[ \t]*\{{((?:[ \t]*[a-zA-Z_][a-zA-Z0-9_]*+[ \t]*=[ \t]*{_QUOTED}[ \t]*+,?)*+)[ \t]*\}}[ \t]*|[ \t]+)"
     r"([-+]?(?:[0-9.]++(?:[eE][-+]?[0-9]+)?|(?i:nan|inf)))"
-    r"(?:[ \t]+[-+.0-9eE]+)?[ \t\r]*(?:#.*)?",  # a timestamp and an exemplar may follow; neither says anything about the engine
+    # a timestamp and an exemplar may follow; neither says anything about the engine
+    r"(?:[ \t]+[-+.0-9eE]+)?[ \t\r]*(?:#.*)?",
 )
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*=[ \t]*"((?:[^"\\]++|\\.)*+)"')
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
 
 _ENGINE_PREFIXES = ("vllm:", "ray_vllm_", "vllm_", "ray_vllm:")
-_KEPT_PREFIXES = (*_ENGINE_PREFIXES, "http_requests", "http_request_duration_highr_seconds_count", "process_")
+_KEPT_PREFIXES = (
+    *_ENGINE_PREFIXES,
+    "http_requests",
+    "http_request_duration_highr_seconds_count",
+    "process_",
+)
 _LOOK_AT_CHARS = 65_536
 
 
 class Sample(NamedTuple):
-    """One line: `name` with the `vllm:` prefix whatever the exporter made of it (Ray writes `ray_vllm_`)."""
+    """One line: `name` with the `vllm:` prefix whatever the exporter made of it (Ray writes
+    `ray_vllm_`).
+    """
 
     name: str
     labels: Mapping[str, str]
@@ -44,7 +53,8 @@ class Exposition:
     """One scrape, read.
 
     `by_name`: samples by full name (`_total`, `_bucket`, ... included), in the order of the text.
-    `problems`: what was wrong with it, a sentence each. `cut`: the text ends in the middle, so that a missing name tells nothing.
+    `problems`: what was wrong with it, a sentence each. `cut`: the text ends in the middle, so that
+    a missing name tells nothing.
     """
 
     by_name: Mapping[str, tuple[Sample, ...]]
@@ -71,7 +81,8 @@ class Exposition:
 def read(text: str) -> Exposition:
     """The samples of a /metrics answer. Never raises: what cannot be read is counted in `problems`.
 
-    Reads the Prometheus text format and OpenMetrics. Keeps only names of the engine, its process and its HTTP server.
+    Reads the Prometheus text format and OpenMetrics. Keeps only names of the engine, its process
+    and its HTTP server.
     """
     shape, why = _shape(text)
     if shape != "vllm":
@@ -81,16 +92,28 @@ def read(text: str) -> Exposition:
     if not engine_names:
         shape, why = _other_than_vllm(text[:_LOOK_AT_CHARS])
         return Exposition({}, shape, (why,))
-    if all("server" in sample.labels and "model_name" not in sample.labels for name in engine_names for sample in by_name[name]):
-        why = "the vllm: metrics carry a server label and no model_name: a router's own metrics, not an engine's; scrape the engine"
+    if all(
+        "server" in sample.labels and "model_name" not in sample.labels
+        for name in engine_names
+        for sample in by_name[name]
+    ):
+        why = (
+            "the vllm: metrics carry a server label and no model_name: a router's own metrics, "
+            "not an engine's; scrape the engine"
+        )
         return Exposition({}, "prometheus, but not vLLM", (why,))
     cut = _cut(text, by_name)
     if cut:
         problems.append(cut)
-    return Exposition({name: tuple(found) for name, found in by_name.items()}, "vllm", tuple(problems), bool(cut))
+    return Exposition(
+        {name: tuple(found) for name, found in by_name.items()}, "vllm", tuple(problems), bool(cut)
+    )
 
 
-_NOT_VLLM = "Prometheus metrics, but none of vLLM's: another server, or a vLLM started with --disable-log-stats"
+_NOT_VLLM = (
+    "Prometheus metrics, but none of vLLM's: another server, or a vLLM started with "
+    "--disable-log-stats"
+)
 
 
 def _shape(text: str) -> tuple[LooksLike, str]:
@@ -99,7 +122,10 @@ def _shape(text: str) -> tuple[LooksLike, str]:
     if not head and not text[_LOOK_AT_CHARS:].strip():
         return "empty", "an empty answer instead of metrics"
     if head.startswith("<"):
-        return "html", "a web page (HTML) instead of metrics: is this the engine's address and port?"
+        return (
+            "html",
+            "a web page (HTML) instead of metrics: is this the engine's address and port?",
+        )
     if head.startswith(("{", "[")):
         return "json", "JSON instead of metrics: is this the /metrics path?"
     return ("vllm", "") if "vllm" in text else _other_than_vllm(head)
@@ -107,11 +133,16 @@ def _shape(text: str) -> tuple[LooksLike, str]:
 
 def _other_than_vllm(head: str) -> tuple[LooksLike, str]:
     """What a text without engine metrics is."""
-    strange = sum(1 for char in head[:1024] if char == "\ufffd" or (char < " " and char not in "\t\r\n"))
+    strange = sum(
+        1 for char in head[:1024] if char == "\ufffd" or (char < " " and char not in "\t\r\n")
+    )
     if strange > len(head[:1024]) // 20:
         return "binary", "binary data instead of metrics (compressed, or not a text at all)"
     lines = head.split("\n")[:200]
-    if any(line.startswith("# TYPE ") or (line[:1].isalpha() and _LINE.fullmatch(line)) for line in lines):
+    if any(
+        line.startswith("# TYPE ") or (line[:1].isalpha() and _LINE.fullmatch(line))
+        for line in lines
+    ):
         return "prometheus, but not vLLM", _NOT_VLLM
     return "text", f"text that holds no metrics; it begins with {head[:60]!r}"
 
@@ -120,10 +151,13 @@ def _samples(text: str) -> tuple[dict[str, list[Sample]], list[str]]:
     """Samples by name, and a sentence on the lines that could not be read, if there are any."""
     by_name: dict[str, list[Sample]] = {}
     bad: list[int] = []
-    # The same label set stands on most lines of an engine: reading each text of labels once saves a third of the time.
+    # The same label set stands on most lines of an engine: reading each text of labels once saves a
+    # third of the time.
     known_labels: dict[str | None, Mapping[str, str]] = {None: {}, "": {}}
     lines = text.removeprefix("\ufeff").split("\n")
-    unfinished = lines.pop()  # what follows the last newline: nothing, or a line that may have lost its end
+    unfinished = (
+        lines.pop()
+    )  # what follows the last newline: nothing, or a line that may have lost its end
     if unfinished.startswith("#"):
         unfinished = ""
     match_line = _LINE.fullmatch
@@ -134,7 +168,10 @@ def _samples(text: str) -> tuple[dict[str, list[Sample]], list[str]]:
         if not line or line[0] == "#":
             continue
         if kept >= SERIES.most:
-            told.append(f"more than {SERIES.most:,} series: the page was read up to line {number - 1:,} of {len(lines):,}")
+            told.append(
+                f"more than {SERIES.most:,} series: the page was read up to line "
+                f"{number - 1:,} of {len(lines):,}"
+            )
             break
         if not line.startswith(_KEPT_PREFIXES):
             stripped = line.strip()
@@ -172,21 +209,31 @@ def _samples(text: str) -> tuple[dict[str, list[Sample]], list[str]]:
         else:
             by_name[name] = [sample]
     if beyond:
-        told.append(f"more than {ENGINES.most:,} engines: {beyond:,} series of the others were left out")
+        told.append(
+            f"more than {ENGINES.most:,} engines: {beyond:,} series of the others were left out"
+        )
     if bad:
-        told.append(f"{len(bad)} of the lines could not be read, the first is line {bad[0]}: {lines[bad[0] - 1][:80]!r}")
+        told.append(
+            f"{len(bad)} of the lines could not be read, the first is line {bad[0]}: "
+            f"{lines[bad[0] - 1][:80]!r}"
+        )
     return by_name, told
 
 
 def _labels(text: str) -> Mapping[str, str]:
     found = dict(_LABEL.findall(text))
     if "\\" in text:
-        found = {name: _ESCAPE.sub(lambda hit: _ESCAPED.get(hit[1], hit[0]), value) for name, value in found.items()}
+        found = {
+            name: _ESCAPE.sub(lambda hit: _ESCAPED.get(hit[1], hit[0]), value)
+            for name, value in found.items()
+        }
     return found
 
 
 def _canonical(name: str) -> str:
-    """The name as vLLM itself writes it: Ray replaces the colon and puts its own prefix in front."""
+    """The name as vLLM itself writes it: Ray replaces the colon and puts its own prefix in
+    front.
+    """
     for prefix in _ENGINE_PREFIXES:
         if name.startswith(prefix):
             return "vllm:" + name[len(prefix) :]
@@ -199,5 +246,7 @@ def _cut(text: str, by_name: dict[str, list[Sample]]) -> str:
         return "the scrape ends in the middle of a line (that line is left out): half an answer"
     last = next(reversed(by_name))
     if last.startswith("vllm:") and last.endswith("_bucket"):
-        return f"the scrape ends within the histogram {last.removesuffix('_bucket')}: half an answer"
+        return (
+            f"the scrape ends within the histogram {last.removesuffix('_bucket')}: half an answer"
+        )
     return ""

@@ -5,7 +5,8 @@
     name_total{engine="0",model_name="m"} 12.0
     # HELP name_created ...  when a counter or histogram began
 
-Source: prometheus_client 0.26, `exposition.generate_latest` (text format 0.0.4): labels sorted, numbers as Go writes them.
+Source: prometheus_client 0.26, `exposition.generate_latest` (text format 0.0.4): labels sorted,
+numbers as Go writes them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def number(value: float) -> str:
-    """The number as the Prometheus client writes it: repr, and an exponent from seven digits before the point on."""
+    """The number as the Prometheus client writes it: repr, and an exponent from seven digits before
+    the point on.
+    """
     if value == inf:
         return "+Inf"
     text = repr(float(value))
@@ -63,7 +66,10 @@ class Gauge:
         return [
             f"# HELP {self.name} {self.words}",
             f"# TYPE {self.name} gauge",
-            *(f"{self.name}{_text(labels)} {number(value)}" for labels, value in self._values.items()),
+            *(
+                f"{self.name}{_text(labels)} {number(value)}"
+                for labels, value in self._values.items()
+            ),
         ]
 
 
@@ -114,7 +120,10 @@ class Counter(_Begun):
         return [
             f"# HELP {self.name}_total {self.words}",
             f"# TYPE {self.name}_total counter",
-            *(f"{self.name}_total{_text(labels)} {number(value)}" for labels, value in self._values.items()),
+            *(
+                f"{self.name}_total{_text(labels)} {number(value)}"
+                for labels, value in self._values.items()
+            ),
             *self._created_lines(),
         ]
 
@@ -149,7 +158,10 @@ class Histogram(_Begun):
             total = 0
             for bound, count in zip(self._bounds, counts, strict=True):
                 total += count
-                found.append(f"{self.name}_bucket{_text(labels_of((*labels, ('le', number(bound)))))} {number(total)}")
+                found.append(
+                    f"{self.name}_bucket{_text(labels_of((*labels, ('le', number(bound)))))} "
+                    f"{number(total)}"
+                )
             found.append(f"{self.name}_count{_text(labels)} {number(total)}")
             found.append(f"{self.name}_sum{_text(labels)} {number(self._sums[labels])}")
         return found + self._created_lines()

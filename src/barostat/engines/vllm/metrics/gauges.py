@@ -14,7 +14,9 @@ Points = list[tuple[float, float]]
 
 
 def gauge_signals(engine: EngineScrapes) -> list[Signal | None]:
-    """Every signal that gauges and the configuration metric give; None where the metric is not there."""
+    """Every signal that gauges and the configuration metric give; None where the metric is not
+    there.
+    """
     usage, usage_source = _usage(engine)
     shape = _latest_pool(engine)
     running = engine.gauge(names.RUNNING)
@@ -22,9 +24,15 @@ def gauge_signals(engine: EngineScrapes) -> list[Signal | None]:
         signal("kv_usage_ratio", usage, usage_source),
         *_pool_signals(engine, shape, usage),
         signal("running_requests", running, engine.spelled(names.RUNNING)),
-        signal("batch_size_p95", _p95(running), f"{engine.spelled(names.RUNNING)}, 95th percentile of {len(running)} scrapes"),
+        signal(
+            "batch_size_p95",
+            _p95(running),
+            f"{engine.spelled(names.RUNNING)}, 95th percentile of {len(running)} scrapes",
+        ),
         *_queue(engine),
-        signal("engine_sleeping", _sleeping(engine), f"awake of {engine.spelled(names.SLEEP_STATE)}"),
+        signal(
+            "engine_sleeping", _sleeping(engine), f"awake of {engine.spelled(names.SLEEP_STATE)}"
+        ),
         signal(
             "data_parallel_engines",
             [(scrape.at, float(len(engines_of(scrape.exposition)))) for scrape in engine.scrapes],
@@ -34,7 +42,9 @@ def gauge_signals(engine: EngineScrapes) -> list[Signal | None]:
 
 
 def queue_length(engine: EngineScrapes) -> Points:
-    """Requests that wait, V0's swapped ones included: they were preempted and wait for their blocks."""
+    """Requests that wait, V0's swapped ones included: they were preempted and wait for their
+    blocks.
+    """
     swapped = dict(engine.gauge(names.SWAPPED_V0))
     return [(at, value + swapped.get(at, 0.0)) for at, value in engine.gauge(names.WAITING)]
 
@@ -46,9 +56,12 @@ def usage_ratio(engine: EngineScrapes) -> Points:
 
 def _usage(engine: EngineScrapes) -> tuple[Points, str]:
     points, source = engine.gauge(names.KV_USAGE, max), engine.spelled(names.KV_USAGE)
-    # Called "perc" and always 0..1 in every vLLM. What is above 1 went through something that made percent of it.
+    # Called "perc" and always 0..1 in every vLLM. What is above 1 went through something that made
+    # percent of it.
     if any(value > 1.01 for _, value in points):
-        return [(at, value / 100) for at, value in points], f"{source}, read as percent because it is above 1"
+        return [
+            (at, value / 100) for at, value in points
+        ], f"{source}, read as percent because it is above 1"
     return points, source
 
 
@@ -58,18 +71,29 @@ def _queue(engine: EngineScrapes) -> list[Signal | None]:
     capacity = engine.gauge(names.WAITING_BY_REASON, reason="capacity")
     if capacity:
         by_reason = engine.spelled(names.WAITING_BY_REASON)
-        found.append(signal("capacity_waiting_requests", capacity, f"reason capacity of {by_reason}"))
+        found.append(
+            signal("capacity_waiting_requests", capacity, f"reason capacity of {by_reason}")
+        )
         deferred = engine.gauge(names.WAITING_BY_REASON, reason="deferred")
-        found.append(signal("deferred_waiting_requests", deferred, f"reason deferred of {by_reason}"))
+        found.append(
+            signal("deferred_waiting_requests", deferred, f"reason deferred of {by_reason}")
+        )
     else:
         found.append(
-            signal("capacity_waiting_requests", waiting, f"all of {source}: vLLM before 0.20.0 does not tell the deferred ones apart")
+            signal(
+                "capacity_waiting_requests",
+                waiting,
+                f"all of {source}: vLLM before 0.20.0 does not tell the deferred ones apart",
+            )
         )
     return found
 
 
 def _sleeping(engine: EngineScrapes) -> Points:
-    return [(at, 0.0 if awake else 1.0) for at, awake in engine.gauge(names.SLEEP_STATE, sleep_state="awake")]
+    return [
+        (at, 0.0 if awake else 1.0)
+        for at, awake in engine.gauge(names.SLEEP_STATE, sleep_state="awake")
+    ]
 
 
 def _latest_pool(engine: EngineScrapes) -> tuple[float, Pool] | None:
@@ -79,21 +103,44 @@ def _latest_pool(engine: EngineScrapes) -> tuple[float, Pool] | None:
     return None
 
 
-def _pool_signals(engine: EngineScrapes, found: tuple[float, Pool] | None, usage: Points) -> list[Signal | None]:
+def _pool_signals(
+    engine: EngineScrapes, found: tuple[float, Pool] | None, usage: Points
+) -> list[Signal | None]:
     if found is None:
         return []
     at, shape = found
     source = engine.scrapes[-1].source
     signals: list[Signal | None] = []
     if shape.block_size_tokens is not None:
-        signals.append(signal("block_size_tokens", [(at, shape.block_size_tokens)], f"block_size of {names.CACHE_CONFIG} ({source})"))
+        signals.append(
+            signal(
+                "block_size_tokens",
+                [(at, shape.block_size_tokens)],
+                f"block_size of {names.CACHE_CONFIG} ({source})",
+            )
+        )
     if shape.blocks is not None:
-        signals.append(signal("kv_pool_blocks", [(at, shape.blocks)], f"{shape.blocks_from} ({source})"))
+        signals.append(
+            signal("kv_pool_blocks", [(at, shape.blocks)], f"{shape.blocks_from} ({source})")
+        )
     if shape.tokens is not None:
-        signals.append(signal("kv_pool_tokens", [(at, shape.tokens)], f"{shape.tokens_from} ({source})"))
-        used = [(then, max(0.0, ratio * shape.usable_ratio - shape.idle_usage_ratio) * shape.tokens) for then, ratio in usage]
-        derived = f"{engine.spelled(names.KV_USAGE)} times {shape.tokens:g} tokens ({shape.tokens_from})"
-        signals.append(signal("kv_used_tokens", used, f"{derived}, without the null block" if _has_null_block(shape) else derived))
+        signals.append(
+            signal("kv_pool_tokens", [(at, shape.tokens)], f"{shape.tokens_from} ({source})")
+        )
+        used = [
+            (then, max(0.0, ratio * shape.usable_ratio - shape.idle_usage_ratio) * shape.tokens)
+            for then, ratio in usage
+        ]
+        derived = (
+            f"{engine.spelled(names.KV_USAGE)} times {shape.tokens:g} tokens ({shape.tokens_from})"
+        )
+        signals.append(
+            signal(
+                "kv_used_tokens",
+                used,
+                f"{derived}, without the null block" if _has_null_block(shape) else derived,
+            )
+        )
     return signals
 
 

@@ -1,12 +1,20 @@
-"""The metrics of the HTTP server in front of an engine, as its instrumentation keeps them: nothing is shown before the first request.
+"""The metrics of the HTTP server in front of an engine, as its instrumentation keeps them: nothing
+is shown before the first request.
 
-Source: prometheus_fastapi_instrumentator 8.1, metrics.default; vLLM 0.32.0 leaves out what is asked of it for its own sake.
+Source: prometheus_fastapi_instrumentator 8.1, metrics.default; vLLM 0.32.0 leaves out what is asked
+of it for its own sake.
 """
 
 from __future__ import annotations
 
 from barostat.catalog.vllm_exposed import HTTP_BUCKETS, HTTP_FINE_BUCKETS, UNCOUNTED_PATHS
-from barostat.engines.vllm.metrics.exposition_writer import Counter, Histogram, Metric, Summary, labels_of
+from barostat.engines.vllm.metrics.exposition_writer import (
+    Counter,
+    Histogram,
+    Metric,
+    Summary,
+    labels_of,
+)
 
 
 class HttpMetrics:
@@ -17,15 +25,38 @@ class HttpMetrics:
         self._requests = Counter("http_requests", "Requests by method, status and handler.")
         self._request_size = Summary("http_request_size_bytes", "Length of requests by handler.")
         self._response_size = Summary("http_response_size_bytes", "Length of answers by handler.")
-        self._fine = Histogram("http_request_duration_highr_seconds", "Seconds to answer, many buckets.", HTTP_FINE_BUCKETS)
+        self._fine = Histogram(
+            "http_request_duration_highr_seconds",
+            "Seconds to answer, many buckets.",
+            HTTP_FINE_BUCKETS,
+        )
         self._fine.begin(began_s)
-        self._duration = Histogram("http_request_duration_seconds", "Seconds to answer by handler, few buckets.", HTTP_BUCKETS)
-        self.metrics: list[Metric] = [self._requests, self._request_size, self._response_size, self._fine, self._duration]
+        self._duration = Histogram(
+            "http_request_duration_seconds",
+            "Seconds to answer by handler, few buckets.",
+            HTTP_BUCKETS,
+        )
+        self.metrics: list[Metric] = [
+            self._requests,
+            self._request_size,
+            self._response_size,
+            self._fine,
+            self._duration,
+        ]
 
     def answered(
-        self, handler: str, method: str, status: int, duration_s: float, request_bytes: int, response_bytes: int, at_s: float
+        self,
+        handler: str,
+        method: str,
+        status: int,
+        duration_s: float,
+        request_bytes: int,
+        response_bytes: int,
+        at_s: float,
     ) -> None:
-        """One request was answered. `handler` is "none" for a path that nothing serves; bytes are 0 where no length was stated."""
+        """One request was answered. `handler` is "none" for a path that nothing serves; bytes are 0
+        where no length was stated.
+        """
         if handler in UNCOUNTED_PATHS:
             return
         counted = labels_of({"handler": handler, "method": method, "status": f"{status // 100}xx"})

@@ -1,4 +1,6 @@
-"""Requests that wait to come back after a preemption, at the instant of a scrape: what the preemption counter tells only later."""
+"""Requests that wait to come back after a preemption, at the instant of a scrape: what the
+preemption counter tells only later.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,29 @@ from barostat.engines.vllm.metrics.gauges import Points, queue_length
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes, engines_of
 
 GENERATING = ("completions", "responses", "messages", "generate")
-"""Ends of the paths whose answers are generated: one answer is one request, unless a request asks for several completions."""
+"""Ends of the paths whose answers are generated: one answer is one request, unless a request asks
+for several completions.
+"""
 
 
 def preempted_signal(engine: EngineScrapes) -> Signal | None:
-    """An estimate from below of the requests that have begun, are not finished and do not run; None where a part of it is not there.
+    """An estimate from below of the requests that have begun, are not finished and do not run; None
+    where a part of it is not there.
 
-        first tokens seen  =  finished + running that have begun + thrown out + given up by their clients
+        first tokens seen  =  finished + running that have begun + thrown out + given up by their
+        clients
         thrown out         >= first tokens - finished - running - given up,   and at most what waits
 
-    Clients that gave up are answers of the HTTP server beyond the requests that finished. Where more finished than was answered and can
-    still be on its way, answers stand for several requests each (n above 1, lists of prompts): who gave up cannot be told then.
-    Source: vLLM 0.8 to 0.33, IterationStats (a resumed request has no second first token), OutputProcessor.abort_requests (not counted).
+    Clients that gave up are answers of the HTTP server beyond the requests that finished. Where
+    more finished than was answered and can still be on its way, answers stand for several requests
+    each (n above 1, lists of prompts): who gave up cannot be told then.
+    Source: vLLM 0.8 to 0.33, IterationStats (a resumed request has no second first token),
+    OutputProcessor.abort_requests (not counted).
     """
-    begun, finished = dict(engine.histogram_counts(names.TTFT)), dict(engine.counter(names.FINISHED))
+    begun, finished = (
+        dict(engine.histogram_counts(names.TTFT)),
+        dict(engine.counter(names.FINISHED)),
+    )
     running, waiting = dict(engine.gauge(names.RUNNING)), dict(queue_length(engine))
     points: Points = []
     for scrape in engine.scrapes:
@@ -35,19 +46,31 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
             if finished[at] - answered > running[at] + waiting[at]:
                 continue
             given_up = max(0.0, answered - finished[at])
-            points.append((at, min(waiting[at], max(0.0, begun[at] - finished[at] - running[at] - given_up))))
-    return signal("preempted_waiting_requests", points, f"first tokens less finished, running and given up ({engine.scrapes[-1].source})")
+            points.append(
+                (at, min(waiting[at], max(0.0, begun[at] - finished[at] - running[at] - given_up)))
+            )
+    return signal(
+        "preempted_waiting_requests",
+        points,
+        f"first tokens less finished, running and given up ({engine.scrapes[-1].source})",
+    )
 
 
 def _answered(exposition: Exposition) -> float | None:
-    """Answers of the generating paths since the start of the server; None where HTTP answers are not counted."""
+    """Answers of the generating paths since the start of the server; None where HTTP answers are
+    not counted.
+    """
     counted = [
         sample.value
         for sample in exposition.named("http_requests_total")
-        if sample.labels.get("status", "").startswith("2") and sample.labels.get("handler", "").endswith(GENERATING)
+        if sample.labels.get("status", "").startswith("2")
+        and sample.labels.get("handler", "").endswith(GENERATING)
     ]
     if counted:
         return sum(counted)
-    # A path that has not answered yet has no series; where the server counts answers at all, that is none so far.
-    counts = bool(exposition.named(names.HTTP_ANSWERED)) or bool(exposition.named("http_requests_total"))
+    # A path that has not answered yet has no series; where the server counts answers at all, that
+    # is none so far.
+    counts = bool(exposition.named(names.HTTP_ANSWERED)) or bool(
+        exposition.named("http_requests_total")
+    )
     return 0.0 if counts and not exposition.cut else None

@@ -33,7 +33,9 @@ class Histogram:
         """Both together; None where the buckets differ."""
         if self.bounds != other.bounds:
             return None
-        return Histogram(self.bounds, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+        return Histogram(
+            self.bounds, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
+        )
 
     def empty(self) -> Histogram:
         """The same buckets without an observation."""
@@ -49,17 +51,21 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """An estimate from buckets. `beyond`: it lies over the last finite bound, and `value` is that bound."""
+    """An estimate from buckets. `beyond`: it lies over the last finite bound, and `value` is that
+    bound.
+    """
 
     value: float
     beyond: bool
 
 
 def histogram(buckets: Iterable[tuple[Mapping[str, str], float]]) -> Histogram | None:
-    """The histogram of `_bucket` samples given as (labels, value), several series added up; None where it is not whole.
+    """The histogram of `_bucket` samples given as (labels, value), several series added up; None
+    where it is not whole.
 
-    A half scrape may have lost the end of it: without +Inf nothing can be said. A bucket that several processes wrote at
-    different instants may be smaller than the one below it: it is raised to that.
+    A half scrape may have lost the end of it: without +Inf nothing can be said. A bucket that
+    several processes wrote at different instants may be smaller than the one below it: it is raised
+    to that.
     """
     counts: dict[float, float] = {}
     for labels, value in buckets:
@@ -77,7 +83,9 @@ def histogram(buckets: Iterable[tuple[Mapping[str, str], float]]) -> Histogram |
 
 
 def quantile(found: Histogram, q: float) -> Quantile | None:
-    """The q-quantile (0..1), linear within its bucket as PromQL's histogram_quantile has it; None without observations."""
+    """The q-quantile (0..1), linear within its bucket as PromQL's histogram_quantile has it; None
+    without observations.
+    """
     total = found.total
     finite = [bound for bound in found.bounds if math.isfinite(bound)]
     if not total > 0 or not finite:

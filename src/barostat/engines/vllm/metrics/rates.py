@@ -1,4 +1,6 @@
-"""What the counters gained between scrapes: rates, the effective batch, arrivals, preemptions, and whether anything moves at all."""
+"""What the counters gained between scrapes: rates, the effective batch, arrivals, preemptions, and
+whether anything moves at all.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,21 @@ from barostat.catalog import metric_names as names
 from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
 from barostat.engines.vllm.metrics.gauges import Points, queue_length, usage_ratio
-from barostat.engines.vllm.metrics.scrapes import EngineScrapes, HistogramStep, Step, same_start, started_at
+from barostat.engines.vllm.metrics.scrapes import (
+    EngineScrapes,
+    HistogramStep,
+    Step,
+    same_start,
+    started_at,
+)
 
 _LAG = "the counter lags: it moves when a preempted request emits again"
 
 
 def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
-    """Every signal that counters give between scrapes; None where there are fewer than two scrapes or the counter is not there."""
+    """Every signal that counters give between scrapes; None where there are fewer than two scrapes
+    or the counter is not there.
+    """
     generated = _steps(engine, names.GENERATION_TOKENS)
     prompts = _steps(engine, names.PROMPT_TOKENS)
     finished = _steps(engine, names.FINISHED)
@@ -23,17 +33,31 @@ def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
     preemptions = f"{engine.spelled(names.PREEMPTIONS)}; {_LAG}"
     done = engine.spelled(names.FINISHED)
     return [
-        signal("generation_tokens_per_s", _rates(generated), engine.spelled(names.GENERATION_TOKENS)),
+        signal(
+            "generation_tokens_per_s", _rates(generated), engine.spelled(names.GENERATION_TOKENS)
+        ),
         signal("prompt_tokens_per_s", _rates(prompts), engine.spelled(names.PROMPT_TOKENS)),
-        signal("finished_per_s", _rates(finished), f"{done}; requests that clients gave up are not counted"),
-        signal("finished_in_window", _total(finished), f"{done}; requests that clients gave up are not counted"),
+        signal(
+            "finished_per_s",
+            _rates(finished),
+            f"{done}; requests that clients gave up are not counted",
+        ),
+        signal(
+            "finished_in_window",
+            _total(finished),
+            f"{done}; requests that clients gave up are not counted",
+        ),
         signal("preemptions_per_s", _rates(preempted), preemptions),
         signal("preemptions_in_window", _total(preempted), preemptions),
         *_batch(engine, generated, engine_steps),
         *_arrivals(engine, finished),
         _prefix_hits(engine),
         _prefix_hit_steps(engine),
-        signal("tokens_stalled_s", _stalled(engine), f"{engine.spelled(names.RUNNING, names.GENERATION_TOKENS)}: nothing counted moves"),
+        signal(
+            "tokens_stalled_s",
+            _stalled(engine),
+            f"{engine.spelled(names.RUNNING, names.GENERATION_TOKENS)}: nothing counted moves",
+        ),
         *_endpoint(engine),
     ]
 
@@ -51,13 +75,23 @@ def _total(steps: list[Step]) -> Points:
     return [(steps[-1].end, sum(step.gain for step in steps))] if steps else []
 
 
-def _batch(engine: EngineScrapes, generated: list[Step], engine_steps: list[HistogramStep]) -> list[Signal | None]:
-    """Steps, tokens per step, and how many sequences got a token in a step (accepted draft tokens taken off)."""
+def _batch(
+    engine: EngineScrapes, generated: list[Step], engine_steps: list[HistogramStep]
+) -> list[Signal | None]:
+    """Steps, tokens per step, and how many sequences got a token in a step (accepted draft tokens
+    taken off).
+    """
     histogram = engine.spelled(names.STEP_TOKENS)
     gained = {(step.start, step.end): step.gain for step in generated}
-    drafted = {(step.start, step.end): step.gain for step in _steps(engine, names.ACCEPTED_DRAFT_TOKENS)}
+    drafted = {
+        (step.start, step.end): step.gain for step in _steps(engine, names.ACCEPTED_DRAFT_TOKENS)
+    }
     batch = [
-        (step.end, max(0.0, gained[step.start, step.end] - drafted.get((step.start, step.end), 0.0)) / step.observations)
+        (
+            step.end,
+            max(0.0, gained[step.start, step.end] - drafted.get((step.start, step.end), 0.0))
+            / step.observations,
+        )
         for step in engine_steps
         if step.observations > 0 and (step.start, step.end) in gained
     ]
@@ -75,7 +109,11 @@ def _batch(engine: EngineScrapes, generated: list[Step], engine_steps: list[Hist
         ),
         signal(
             "tokens_per_step",
-            [(step.end, step.total / step.observations) for step in engine_steps if step.observations > 0],
+            [
+                (step.end, step.total / step.observations)
+                for step in engine_steps
+                if step.observations > 0
+            ],
             f"sum per count of {histogram}",
         ),
         signal("batch_size_mean", batch, source),
@@ -83,33 +121,66 @@ def _batch(engine: EngineScrapes, generated: list[Step], engine_steps: list[Hist
 
 
 def _arrivals(engine: EngineScrapes, finished: list[Step]) -> list[Signal | None]:
-    """Arrivals: what finished plus what the engine holds more than before. Requests that clients gave up make it a lower bound."""
+    """Arrivals: what finished plus what the engine holds more than before. Requests that clients
+    gave up make it a lower bound.
+    """
     waiting = dict(queue_length(engine))
-    held = {at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting}
+    held = {
+        at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting
+    }
     arrived = [
-        Step(step.start, step.end, max(0.0, step.gain + held[step.end] - (0.0 if step.restarted else held[step.start])))
+        Step(
+            step.start,
+            step.end,
+            max(0.0, step.gain + held[step.end] - (0.0 if step.restarted else held[step.start])),
+        )
         for step in finished
         if step.start in held and step.end in held
     ]
-    source = f"{engine.spelled(names.FINISHED)} plus growth of running and waiting; requests that clients gave up are missing"
+    source = (
+        f"{engine.spelled(names.FINISHED)} plus growth of running and waiting; requests that "
+        "clients gave up are missing"
+    )
     found = [signal("arrivals_per_s", _rates(arrived), source)]
-    total, time_s = sum(step.gain for step in arrived), sum(step.end - step.start for step in arrived)
+    total, time_s = (
+        sum(step.gain for step in arrived),
+        sum(step.end - step.start for step in arrived),
+    )
     if len(arrived) >= 2 and total > 0:
         peak = max(step.per_s for step in arrived)
-        found.append(signal("arrival_burstiness", [(arrived[-1].end, peak * time_s / total)], f"peak over mean of arrivals, from {source}"))
+        found.append(
+            signal(
+                "arrival_burstiness",
+                [(arrived[-1].end, peak * time_s / total)],
+                f"peak over mean of arrivals, from {source}",
+            )
+        )
     return found
 
 
 def _prefix_hits(engine: EngineScrapes) -> Signal | None:
     """Hits over queries within the window; V0 shows only a ratio since its start."""
-    queries, hits = _total(_steps(engine, names.PREFIX_QUERIES)), _total(_steps(engine, names.PREFIX_HITS))
+    queries, hits = (
+        _total(_steps(engine, names.PREFIX_QUERIES)),
+        _total(_steps(engine, names.PREFIX_HITS)),
+    )
     if queries and hits:
         if queries[0][1] <= 0:
             return None
         ratio = min(1.0, hits[0][1] / queries[0][1])
-        return signal("prefix_hit_ratio", [(hits[0][0], ratio)], engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES))
-    lifetime = [(at, value) for at, value in engine.gauge(names.PREFIX_HIT_RATE_V0, max) if value >= 0]  # V0 writes -1 for "none yet"
-    return signal("prefix_hit_ratio", lifetime, f"{engine.spelled(names.PREFIX_HIT_RATE_V0)}: since the engine's start, not of the window")
+        return signal(
+            "prefix_hit_ratio",
+            [(hits[0][0], ratio)],
+            engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES),
+        )
+    lifetime = [
+        (at, value) for at, value in engine.gauge(names.PREFIX_HIT_RATE_V0, max) if value >= 0
+    ]  # V0 writes -1 for "none yet"
+    return signal(
+        "prefix_hit_ratio",
+        lifetime,
+        f"{engine.spelled(names.PREFIX_HIT_RATE_V0)}: since the engine's start, not of the window",
+    )
 
 
 def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
@@ -120,13 +191,17 @@ def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
         for step in _steps(engine, names.PREFIX_HITS)
         if queried.get((step.start, step.end), 0.0) > 0
     ]
-    return signal("prefix_hit_step_ratio", points, engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES))
+    return signal(
+        "prefix_hit_step_ratio", points, engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES)
+    )
 
 
 def _stalled(engine: EngineScrapes) -> Points:
-    """For how long requests have been running while neither a token, a step nor a gauge moved, at each scrape from the second on.
+    """For how long requests have been running while neither a token, a step nor a gauge moved, at
+    each scrape from the second on.
 
-    KV usage and the queue count as movement: a long prompt in chunks produces no token and no counted step until its end.
+    KV usage and the queue count as movement: a long prompt in chunks produces no token and no
+    counted step until its end.
     """
     running = dict(engine.gauge(names.RUNNING))
     tokens = dict(engine.counter(names.GENERATION_TOKENS))
@@ -143,31 +218,62 @@ def _stalled(engine: EngineScrapes) -> Points:
     stalled_s, points = 0.0, []
     for before, now in pairwise(sorted(running.keys() & tokens.keys())):
         still = all(series[before] == series[now] for series in (running, tokens))
-        still = still and all(series[before] == series[now] for series in others if before in series and now in series)
-        stalled_s = stalled_s + now - before if still and same_start(starts[before], starts[now]) and running[now] > 0 else 0.0
+        still = still and all(
+            series[before] == series[now] for series in others if before in series and now in series
+        )
+        stalled_s = (
+            stalled_s + now - before
+            if still and same_start(starts[before], starts[now]) and running[now] > 0
+            else 0.0
+        )
         points.append((now, stalled_s))
     return points
 
 
 def _endpoint(engine: EngineScrapes) -> list[Signal | None]:
-    """What the API server counts for all engines behind it together: it is given with each of them."""
+    """What the API server counts for all engines behind it together: it is given with each of
+    them.
+    """
     whole = "of the whole endpoint"
     rejected = engine.steps(engine.counter(names.REJECTIONS, of_endpoint=True), names.REJECTIONS[0])
     cpu = engine.steps(engine.counter(names.PROCESS_CPU, of_endpoint=True), names.PROCESS_CPU[0])
     errors = engine.steps(_server_errors(engine), "http_requests_total")
     source = engine.scrapes[-1].source
     return [
-        signal("rejections_in_window", _total(rejected), f"vllm:admission_rejections_total {whole} ({source})"),
-        signal("errors_in_window", _total(errors), f"http_requests_total with status 5xx {whole} ({source})"),
-        signal("api_server_cpu_cores", _rates(cpu), f"process_cpu_seconds_total of the API server ({source})"),
+        signal(
+            "rejections_in_window",
+            _total(rejected),
+            f"vllm:admission_rejections_total {whole} ({source})",
+        ),
+        signal(
+            "errors_in_window",
+            _total(errors),
+            f"http_requests_total with status 5xx {whole} ({source})",
+        ),
+        signal(
+            "api_server_cpu_cores",
+            _rates(cpu),
+            f"process_cpu_seconds_total of the API server ({source})",
+        ),
     ]
 
 
 def _server_errors(engine: EngineScrapes) -> Points:
-    """5xx answers so far. A status that never occurred has no series: 0, as long as the HTTP metrics are there at all."""
+    """5xx answers so far. A status that never occurred has no series: 0, as long as the HTTP
+    metrics are there at all.
+    """
     points = []
     for scrape in engine.scrapes:
         counted = scrape.exposition.named("http_requests_total")
         if counted or (scrape.exposition.named(names.HTTP_ANSWERED) and not scrape.exposition.cut):
-            points.append((scrape.at, sum(sample.value for sample in counted if sample.labels.get("status", "").startswith("5"))))
+            points.append(
+                (
+                    scrape.at,
+                    sum(
+                        sample.value
+                        for sample in counted
+                        if sample.labels.get("status", "").startswith("5")
+                    ),
+                )
+            )
     return points

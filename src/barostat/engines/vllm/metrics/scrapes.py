@@ -1,4 +1,6 @@
-"""Scrapes in time: put in order, split by engine, gauges as series and counters as what was added between two scrapes."""
+"""Scrapes in time: put in order, split by engine, gauges as series and counters as what was added
+between two scrapes.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,11 @@ class HistogramStep(NamedTuple):
 
 
 def in_order(scrapes: Iterable[tuple[float, Exposition, str]]) -> tuple[list[Scrape], list[str]]:
-    """The usable scrapes, oldest first, one per instant and all of one server process line; and what was wrong, a sentence each.
+    """The usable scrapes, oldest first, one per instant and all of one server process line; and
+    what was wrong, a sentence each.
 
-    The result does not depend on the order given; only the remark about a clock that went backwards does.
+    The result does not depend on the order given; only the remark about a clock that went backwards
+    does.
     """
     problems: list[str] = []
     given = [Scrape(*scrape) for scrape in scrapes]
@@ -71,18 +75,25 @@ def in_order(scrapes: Iterable[tuple[float, Exposition, str]]) -> tuple[list[Scr
     twice = sum(1 for found in by_instant.values() if len(found) > 1)
     if twice:
         problems.append(f"{twice} instants were scraped more than once: one scrape of each is used")
-    ordered = [max(found, key=_weight) if len(found) > 1 else found[0] for _, found in sorted(by_instant.items())]
+    ordered = [
+        max(found, key=_weight) if len(found) > 1 else found[0]
+        for _, found in sorted(by_instant.items())
+    ]
     return _of_one_process(ordered, problems), problems
 
 
 def _weight(scrape: Scrape) -> tuple[bool, int, str, str]:
-    """The fuller of two scrapes of one instant is heavier; ties are broken by content, never by the order given."""
+    """The fuller of two scrapes of one instant is heavier; ties are broken by content, never by the
+    order given.
+    """
     samples = list(scrape.exposition.samples)
     return (not scrape.exposition.cut, len(samples), scrape.source, repr(samples))
 
 
 def _of_one_process(ordered: list[Scrape], problems: list[str]) -> list[Scrape]:
-    """Without the scrapes that another replica answered: behind a balancer, start times alternate instead of only moving on."""
+    """Without the scrapes that another replica answered: behind a balancer, start times alternate
+    instead of only moving on.
+    """
     starts = [started_at(scrape.exposition) for scrape in ordered]
     seen: list[float] = []
     for start in starts:
@@ -91,16 +102,25 @@ def _of_one_process(ordered: list[Scrape], problems: list[str]) -> list[Scrape]:
     if all(later > earlier for earlier, later in pairwise(seen)):
         return ordered
     last = next(start for start in reversed(starts) if start is not None)
-    kept = [scrape for scrape, start in zip(ordered, starts, strict=True) if same_start(start, last)]
+    kept = [
+        scrape for scrape, start in zip(ordered, starts, strict=True) if same_start(start, last)
+    ]
     problems.append(
-        f"different processes answered in turn (one address for several replicas?): only the {len(kept)} scrapes of the last one count"
+        "different processes answered in turn (one address for several replicas?): only "
+        f"the {len(kept)} scrapes of the last one count"
     )
     return kept
 
 
 def started_at(exposition: Exposition) -> float | None:
-    """Start of the API server process in unix seconds; None in multi-process mode, which does not tell."""
-    for name in (names.PROCESS_START, "vllm:generation_tokens_created", "vllm:prompt_tokens_created"):
+    """Start of the API server process in unix seconds; None in multi-process mode, which does not
+    tell.
+    """
+    for name in (
+        names.PROCESS_START,
+        "vllm:generation_tokens_created",
+        "vllm:prompt_tokens_created",
+    ):
         found = [sample.value for sample in exposition.named(name) if math.isfinite(sample.value)]
         if found:
             return min(found)
@@ -113,13 +133,23 @@ def same_start(one: float | None, other: float | None) -> bool:
 
 
 def engines_of(exposition: Exposition) -> tuple[str, ...]:
-    """Engine indices that the scrape shows, as text in numeric order; ("",) where samples carry no engine label."""
+    """Engine indices that the scrape shows, as text in numeric order; ("",) where samples carry no
+    engine label.
+    """
     found: set[str] = set()
-    for family in (*names.RUNNING, *names.KV_USAGE, *names.WAITING, "vllm:generation_tokens_total", "vllm:generation_tokens"):
+    for family in (
+        *names.RUNNING,
+        *names.KV_USAGE,
+        *names.WAITING,
+        "vllm:generation_tokens_total",
+        "vllm:generation_tokens",
+    ):
         found.update(sample.labels.get("engine", "") for sample in exposition.named(family))
     if not found:
         # A half scrape, or a metric or two by hand: whatever carries an engine label.
-        found.update(sample.labels["engine"] for sample in exposition.samples if "engine" in sample.labels)
+        found.update(
+            sample.labels["engine"] for sample in exposition.samples if "engine" in sample.labels
+        )
     if not found and exposition.is_vllm:
         found.add("")
     return tuple(sorted(found, key=lambda engine: (len(engine), engine)))
@@ -133,7 +163,8 @@ _MINUS_ONE_MEANS_NONE = "hit_rate"
 class EngineScrapes:
     """One engine's view of the scrapes.
 
-    Shapes: `scrapes` oldest first, those in which the engine is there. `problems` grows while it is read.
+    Shapes: `scrapes` oldest first, those in which the engine is there. `problems` grows while it is
+    read.
     """
 
     engine: str
@@ -142,10 +173,14 @@ class EngineScrapes:
     _having: dict[str, list[str]] = field(default_factory=dict)
     _known: dict[tuple[int, str, bool], list[Sample]] = field(default_factory=dict)
 
-    def gauge(self, family: tuple[str, ...], combine: Callable[[list[float]], float] = sum, **labels: str) -> list[tuple[float, float]]:
-        """(at, value) of every scrape that has the gauge under one of its names, the newest name first.
+    def gauge(
+        self, family: tuple[str, ...], combine: Callable[[list[float]], float] = sum, **labels: str
+    ) -> list[tuple[float, float]]:
+        """(at, value) of every scrape that has the gauge under one of its names, the newest name
+        first.
 
-        Several series of one engine (models, instances) are combined; of the per-process series of 0.9.2 to 0.11.0 the liveliest is taken.
+        Several series of one engine (models, instances) are combined; of the per-process series of
+        0.9.2 to 0.11.0 the liveliest is taken.
         """
         points: list[tuple[float, float]] = []
         earlier: dict[str, float] = {}
@@ -163,15 +198,22 @@ class EngineScrapes:
                 points.append((scrape.at, combine([sample.value for sample in samples])))
         return points
 
-    def counter(self, family: tuple[str, ...], of_endpoint: bool = False) -> list[tuple[float, float]]:
-        """(at, total) of every scrape that has the counter, with `_total` or without. `of_endpoint`: its series carry no engine label."""
-        return self._totals(tuple(name for base in family for name in (f"{base}_total", base)), of_endpoint)
+    def counter(
+        self, family: tuple[str, ...], of_endpoint: bool = False
+    ) -> list[tuple[float, float]]:
+        """(at, total) of every scrape that has the counter, with `_total` or without.
+        `of_endpoint`: its series carry no engine label.
+        """
+        return self._totals(
+            tuple(name for base in family for name in (f"{base}_total", base)), of_endpoint
+        )
 
     def steps(self, points: Sequence[tuple[float, float]], what: str) -> list[Step]:
         """What a counter gained between consecutive points.
 
-        A counter that fell, or a process that is new, counted from 0 again: the gain is the new value. A counter that fell within one
-        life of the process tells nothing (a clock, a proxy): that step is left out.
+        A counter that fell, or a process that is new, counted from 0 again: the gain is the new
+        value. A counter that fell within one life of the process tells nothing (a clock, a proxy):
+        that step is left out.
         """
         starts = {scrape.at: started_at(scrape.exposition) for scrape in self.scrapes}
         steps = []
@@ -180,10 +222,16 @@ class EngineScrapes:
                 case "same":
                     steps.append(Step(start, end, after - before))
                 case "new":
-                    self._note_of(what, "counted from 0 again: the engine restarted between two scrapes")
+                    self._note_of(
+                        what, "counted from 0 again: the engine restarted between two scrapes"
+                    )
                     steps.append(Step(start, end, after, restarted=True))
                 case "unclear":
-                    self._note_of(what, "fell although the process is the same (a clock that went backwards?): that step is left out")
+                    self._note_of(
+                        what,
+                        "fell although the process is the same (a clock that went "
+                        "backwards?): that step is left out",
+                    )
         return steps
 
     def _life(self, before: float | None, after: float | None, fell: bool) -> str:
@@ -195,12 +243,16 @@ class EngineScrapes:
         return "new" if fell else "same"
 
     def histogram(self, exposition: Exposition, family: tuple[str, ...]) -> Histogram | None:
-        """The engine's histogram in one scrape since the start of its process; None where it is not there, or not whole."""
+        """The engine's histogram in one scrape since the start of its process; None where it is not
+        there, or not whole.
+        """
         samples = self._samples(exposition, tuple(f"{name}_bucket" for name in family), {})
         return histogram((sample.labels, sample.value) for sample in samples) if samples else None
 
     def observed(self, family: tuple[str, ...]) -> Histogram | None:
-        """What the histogram observed from the first scrape to the last, restarts taken into account; None for fewer than two scrapes."""
+        """What the histogram observed from the first scrape to the last, restarts taken into
+        account; None for fewer than two scrapes.
+        """
         whole: Histogram | None = None
         first: Histogram | None = None
         last: Histogram | None = None
@@ -215,12 +267,17 @@ class EngineScrapes:
             if first is None or last is None:
                 first, first_start = (found.empty() if bare else found), start
                 seen += bare
-            elif self._life(first_start, start, found.total < last.total) != "same" or found.bounds != last.bounds:
+            elif (
+                self._life(first_start, start, found.total < last.total) != "same"
+                or found.bounds != last.bounds
+            ):
                 whole = _joined(whole, last.minus(first))
                 first, first_start = found.empty(), start
             seen += 1
             last = found
-        return None if first is None or last is None or seen < 2 else _joined(whole, last.minus(first))
+        return (
+            None if first is None or last is None or seen < 2 else _joined(whole, last.minus(first))
+        )
 
     def histogram_steps(self, family: tuple[str, ...], what: str) -> list[HistogramStep]:
         """Observations and their sum between consecutive scrapes."""
@@ -229,37 +286,68 @@ class EngineScrapes:
         sums = dict(self._totals(tuple(f"{name}_sum" for name in family)))
         both = sorted(counts.keys() & sums.keys())
         gained = self.steps([(at, counts[at]) for at in both], what)
-        starts = {(step.start, step.end): step for step in self.steps([(at, sums[at]) for at in both], what)}
-        return [HistogramStep(step.start, step.end, step.gain, starts[step[:2]].gain) for step in gained if step[:2] in starts]
+        starts = {
+            (step.start, step.end): step
+            for step in self.steps([(at, sums[at]) for at in both], what)
+        }
+        return [
+            HistogramStep(step.start, step.end, step.gain, starts[step[:2]].gain)
+            for step in gained
+            if step[:2] in starts
+        ]
 
     def histogram_counts(self, family: tuple[str, ...]) -> list[tuple[float, float]]:
-        """(at, observations since the start of the process) of every scrape that has the histogram."""
+        """(at, observations since the start of the process) of every scrape that has the
+        histogram.
+        """
         return self._totals(tuple(f"{name}_count" for name in family))
 
-    def _totals(self, spelled: tuple[str, ...], of_endpoint: bool = False) -> list[tuple[float, float]]:
-        """(at, total over the series). V0 shows a series from its first event on: a whole scrape without it, before the first, is 0."""
+    def _totals(
+        self, spelled: tuple[str, ...], of_endpoint: bool = False
+    ) -> list[tuple[float, float]]:
+        """(at, total over the series). V0 shows a series from its first event on: a whole scrape
+        without it, before the first, is 0.
+        """
         points: list[tuple[float, float]] = []
         bare: list[float] = []
         for scrape in self.scrapes:
             samples = self._samples(scrape.exposition, spelled, {}, of_endpoint)
             if samples:
                 points.append((scrape.at, sum(sample.value for sample in samples)))
-            elif not points and not scrape.exposition.cut and not any(scrape.exposition.named(name) for name in spelled):
+            elif (
+                not points
+                and not scrape.exposition.cut
+                and not any(scrape.exposition.named(name) for name in spelled)
+            ):
                 bare.append(scrape.at)
         return [*((at, 0.0) for at in bare), *points] if points else []
 
-    def _samples(self, exposition: Exposition, spelled: tuple[str, ...], labels: dict[str, str], of_endpoint: bool = False) -> list[Sample]:
-        """This engine's samples under the first of the names that is there; a series that occurs twice counts once, with its last value."""
+    def _samples(
+        self,
+        exposition: Exposition,
+        spelled: tuple[str, ...],
+        labels: dict[str, str],
+        of_endpoint: bool = False,
+    ) -> list[Sample]:
+        """This engine's samples under the first of the names that is there; a series that occurs
+        twice counts once, with its last value.
+        """
         for name in spelled:
             found = self._of_name(exposition, name, of_endpoint)
             if labels:
-                found = [one for one in found if all(one.labels.get(key) == value for key, value in labels.items())]
+                found = [
+                    one
+                    for one in found
+                    if all(one.labels.get(key) == value for key, value in labels.items())
+                ]
             if found:
                 return found
         return []
 
     def _of_name(self, exposition: Exposition, name: str, of_endpoint: bool) -> list[Sample]:
-        """Those under one name. Kept: several signals are made of each, and a hostile page has a hundred thousand of them."""
+        """Those under one name. Kept: several signals are made of each, and a hostile page has a
+        hundred thousand of them.
+        """
         asked = (id(exposition), name, of_endpoint)
         if (known := self._known.get(asked)) is not None:
             return known
@@ -269,19 +357,33 @@ class EngineScrapes:
             if not of_endpoint and sample.labels.get("engine", "") != self.engine:
                 continue
             if sample.value < 0 and not may_be_negative:
-                self._note_of(name, "is negative, which cannot be: it was left out, and what it measures is not known")
+                self._note_of(
+                    name,
+                    "is negative, which cannot be: it was left out, and what it measures "
+                    "is not known",
+                )
             elif math.isfinite(sample.value):
                 found[frozenset(sample.labels.items())] = sample
         self._known[asked] = list(found.values())
         return self._known[asked]
 
     def spelled(self, *families: tuple[str, ...]) -> str:
-        """The names that the latest scrape with these families uses, and that scrape's own source: for a signal's source."""
+        """The names that the latest scrape with these families uses, and that scrape's own source:
+        for a signal's source.
+        """
         label = f'{{engine="{self.engine}"}}' if self.engine else ""
         shown = []
         for family in families:
             for scrape in reversed(self.scrapes):
-                name = next((name for base in family for name in _forms(base) if scrape.exposition.named(name)), None)
+                name = next(
+                    (
+                        name
+                        for base in family
+                        for name in _forms(base)
+                        if scrape.exposition.named(name)
+                    ),
+                    None,
+                )
                 if name:
                     shown.append(name.removesuffix("_bucket") + label)
                     break
@@ -316,9 +418,11 @@ def _joined(one: Histogram | None, other: Histogram | None) -> Histogram | None:
 
 
 def _liveliest(now: dict[str, float], earlier: dict[str, float], chosen: str) -> str:
-    """The process whose series to believe: one that changed since the last scrape, else the one believed so far, else the highest.
+    """The process whose series to believe: one that changed since the last scrape, else the one
+    believed so far, else the highest.
 
-    Every API server process keeps the last value that it was told; those that are told nothing show an old one for ever.
+    Every API server process keeps the last value that it was told; those that are told nothing show
+    an old one for ever.
     """
     moved = [pid for pid in now if pid in earlier and now[pid] != earlier[pid]]
     if not moved and chosen in now:

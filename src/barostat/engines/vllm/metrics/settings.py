@@ -15,12 +15,15 @@ from barostat.engines.vllm.metrics.exposition import Exposition
 # Fewer names than this is a scrape that somebody filtered: what is not there tells nothing then.
 _WHOLE_SCRAPE_NAMES = 20
 _NO_SETTING = ("engine", "model_name", "pid")
-# The label is the field of CacheConfig; where the flag is called otherwise, the setting is given under both names.
+# The label is the field of CacheConfig; where the flag is called otherwise, the setting is given
+# under both names.
 _FLAG_OF_LABEL = {"cache_dtype": "kv_cache_dtype"}
 
 
 class VersionHint(NamedTuple):
-    """The versions that the names fit: at least `low`, before `high`; None where nothing bounds them. `because` names what says so."""
+    """The versions that the names fit: at least `low`, before `high`; None where nothing bounds
+    them. `because` names what says so.
+    """
 
     low: EngineVersion | None
     high: EngineVersion | None
@@ -31,8 +34,9 @@ class VersionHint(NamedTuple):
 class Pool:
     """The KV pool of one engine as cache_config_info tells it. None: not told.
 
-    `blocks` include the null block that V1 keeps for itself. `usable_ratio` and `idle_usage_ratio` turn the usage gauge into the share of
-    the pool in use: share = usage times `usable_ratio` minus `idle_usage_ratio` (see `pool`).
+    `blocks` include the null block that V1 keeps for itself. `usable_ratio` and `idle_usage_ratio`
+    turn the usage gauge into the share of the pool in use: share = usage times `usable_ratio` minus
+    `idle_usage_ratio` (see `pool`).
     """
 
     block_size_tokens: float | None
@@ -45,7 +49,8 @@ class Pool:
 
 
 def settings(exposition: Exposition) -> dict[str, ConfigValue]:
-    """The settings that cache_config_info shows, by vLLM's own name, provenance "metric"; what is "None" there is left out.
+    """The settings that cache_config_info shows, by vLLM's own name, provenance "metric"; what is
+    "None" there is left out.
 
     `num_gpu_blocks` is that of one engine. Engines that differ: the first one's value, not certain.
     Source: vLLM 0.6.6 to 0.33.0, CacheConfig.metrics_info.
@@ -58,30 +63,40 @@ def settings(exposition: Exposition) -> dict[str, ConfigValue]:
             if label in _NO_SETTING or label.startswith("_") or value is None:
                 continue
             certain = all(labels.get(label) == text for labels in by_engine)
-            setting = ConfigValue(value, "metric", f'{names.CACHE_CONFIG}{{{label}="{text}"}}', certain)
+            setting = ConfigValue(
+                value, "metric", f'{names.CACHE_CONFIG}{{{label}="{text}"}}', certain
+            )
             found[label] = setting
             if label in _FLAG_OF_LABEL:
                 found[_FLAG_OF_LABEL[label]] = setting
         blocks = pool(exposition, by_engine[0].get("engine", ""))
         if blocks.blocks is not None:
-            found["num_gpu_blocks"] = ConfigValue(int(blocks.blocks), "metric", blocks.blocks_from, certain=len(by_engine) == 1)
+            found["num_gpu_blocks"] = ConfigValue(
+                int(blocks.blocks), "metric", blocks.blocks_from, certain=len(by_engine) == 1
+            )
     for sample in exposition.named("vllm:lora_requests_info"):
         adapters = _scalar(sample.labels.get("max_lora", "None"))
         if adapters is not None:
-            found["max_loras"] = ConfigValue(adapters, "metric", f'vllm:lora_requests_info{{max_lora="{adapters}"}}')
+            found["max_loras"] = ConfigValue(
+                adapters, "metric", f'vllm:lora_requests_info{{max_lora="{adapters}"}}'
+            )
     return found
 
 
 def pool(exposition: Exposition, engine: str) -> Pool:
     """The KV pool of that engine.
 
-    `num_gpu_blocks` is summed over the engines of one front end since 0.9.0 (None before): divided by their number.
-    `kv_cache_size_tokens` (0.24.0+) counts per engine and knows hybrid models; without it tokens are blocks times block size.
-    Usage is 1 - free/(blocks - 1) since 0.10.2; 1 - free/blocks before, where the null block alone makes an idle V1 show 1/blocks.
-    Source: vLLM 0.33.0 v1/engine/core_client.py, v1/core/block_pool.py (get_usage); 0.10.1 the same.
+    `num_gpu_blocks` is summed over the engines of one front end since 0.9.0 (None before): divided
+    by their number. `kv_cache_size_tokens` (0.24.0+) counts per engine and knows hybrid models;
+    without it tokens are blocks times block size. Usage is 1 - free/(blocks - 1) since 0.10.2; 1 -
+    free/blocks before, where the null block alone makes an idle V1 show 1/blocks.
+    Source: vLLM 0.33.0 v1/engine/core_client.py, v1/core/block_pool.py (get_usage); 0.10.1 the
+    same.
     """
     all_labels = [sample.labels for sample in exposition.named(names.CACHE_CONFIG)]
-    labels: Mapping[str, str] = next((found for found in all_labels if found.get("engine", "") == engine), {})
+    labels: Mapping[str, str] = next(
+        (found for found in all_labels if found.get("engine", "") == engine), {}
+    )
     if not labels and len({found.get("engine", "") for found in all_labels}) == 1:
         labels = all_labels[0]
     block_size, blocks = _number(labels.get("block_size")), _number(labels.get("num_gpu_blocks"))
@@ -90,7 +105,10 @@ def pool(exposition: Exposition, engine: str) -> Pool:
     if blocks is not None and engines > 1:
         blocks //= engines
         blocks_from += f", which is the sum over {engines} engines"
-    tokens, tokens_from = _number(labels.get("kv_cache_size_tokens")), f"kv_cache_size_tokens of {names.CACHE_CONFIG}"
+    tokens, tokens_from = (
+        _number(labels.get("kv_cache_size_tokens")),
+        f"kv_cache_size_tokens of {names.CACHE_CONFIG}",
+    )
     if tokens is None and block_size is not None and blocks is not None:
         tokens = blocks * block_size
         tokens_from = f"{blocks_from}, times block_size {block_size:g} (too much for hybrid models)"
@@ -105,18 +123,30 @@ def pool(exposition: Exposition, engine: str) -> Pool:
 
 def model_names(exposition: Exposition) -> tuple[str, ...]:
     """The served model names that the samples carry, sorted."""
-    return tuple(sorted({sample.labels["model_name"] for sample in exposition.samples if sample.labels.get("model_name")}))
+    return tuple(
+        sorted(
+            {
+                sample.labels["model_name"]
+                for sample in exposition.samples
+                if sample.labels.get("model_name")
+            }
+        )
+    )
 
 
 def is_v0(exposition: Exposition) -> bool:
     """True if these are the metrics of the V0 engine (gone in 0.11.0)."""
-    return any(map(exposition.named, names.V0_ONLY_NAMES)) and not any(_has(exposition, name) for name in names.V1_ONLY_NAMES)
+    return any(map(exposition.named, names.V0_ONLY_NAMES)) and not any(
+        _has(exposition, name) for name in names.V1_ONLY_NAMES
+    )
 
 
 def version_hint(exposition: Exposition) -> VersionHint:
-    """The versions that this scrape's names and labels fit: for when nothing else tells the version.
+    """The versions that this scrape's names and labels fit: for when nothing else tells the
+    version.
 
-    What is there bounds it for certain; what is not there bounds it only in a whole scrape of V1, and never against what is there.
+    What is there bounds it for certain; what is not there bounds it only in a whole scrape of V1,
+    and never against what is there.
     """
     low: list[tuple[EngineVersion, str]] = []
     high: list[tuple[EngineVersion, str]] = []
@@ -134,11 +164,16 @@ def version_hint(exposition: Exposition) -> VersionHint:
 
     for era in names.NAME_ERAS:
         judge(era, _has(exposition, era.what), era.what)
-    cache_labels = {label for sample in exposition.named(names.CACHE_CONFIG) for label in sample.labels}
+    cache_labels = {
+        label for sample in exposition.named(names.CACHE_CONFIG) for label in sample.labels
+    }
     if cache_labels:
         for era in names.CACHE_LABEL_ERAS:
             judge(era, era.what in cache_labels, f"the label {era.what}")
-    reasons = {sample.labels.get("finished_reason") for sample in exposition.named("vllm:request_success_total")}
+    reasons = {
+        sample.labels.get("finished_reason")
+        for sample in exposition.named("vllm:request_success_total")
+    }
     if reasons:
         for era in names.FINISHED_REASON_ERAS:
             judge(era, era.what in reasons, f"the finished_reason {era.what}")
@@ -174,7 +209,9 @@ def _has(exposition: Exposition, base: str) -> bool:
 
 
 def _scalar(text: str) -> ConfigScalar | None:
-    """A label's text as the value that it was printed from; None for "None" and for an empty text."""
+    """A label's text as the value that it was printed from; None for "None" and for an empty
+    text.
+    """
     if text in ("None", ""):
         return None
     if text in ("True", "False"):

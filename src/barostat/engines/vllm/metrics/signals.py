@@ -1,6 +1,7 @@
 """vLLM's /metrics, 0.6 to 0.33: scrapes -> signals by engine, settings, models, version.
 
-The door of the room: `read` a text, `signals` and `problems` of several scrapes, `settings`, `model_names` and `version_hint` of one.
+The door of the room: `read` a text, `signals` and `problems` of several scrapes, `settings`,
+`model_names` and `version_hint` of one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _GAP = 3.0
 class Digest:
     """What some scrapes of one endpoint tell.
 
-    `signals` by engine index as text ("" where samples carry none). `problems`: what was wrong with them, a sentence each.
+    `signals` by engine index as text ("" where samples carry none). `problems`: what was wrong with
+    them, a sentence each.
     """
 
     signals: dict[str, list[Signal]]
@@ -50,16 +52,20 @@ class Digest:
 
 
 def signals(scrapes: Sequence[tuple[float, Exposition, str]]) -> dict[str, list[Signal]]:
-    """Every signal that the scrapes give, by engine index as text: "0", "1"; "" where the samples carry no engine label.
+    """Every signal that the scrapes give, by engine index as text: "0", "1"; "" where the samples
+    carry no engine label.
 
-    What the API server counts for the whole endpoint (HTTP errors, rejections, its CPU) is given with each engine and says so.
+    What the API server counts for the whole endpoint (HTTP errors, rejections, its CPU) is given
+    with each engine and says so.
     Shapes: scrapes as (at unix seconds, exposition, source), in any order.
     """
     return digest(scrapes).signals
 
 
 def problems(scrapes: Sequence[tuple[float, Exposition, str]]) -> tuple[str, ...]:
-    """What was wrong with the scrapes: half answers, restarts, gaps, a clock that went backwards."""
+    """What was wrong with the scrapes: half answers, restarts, gaps, a clock that went
+    backwards.
+    """
     return digest(scrapes).problems
 
 
@@ -74,7 +80,12 @@ def digest(scrapes: Sequence[tuple[float, Exposition, str]]) -> Digest:
             present.setdefault(index, []).append(scrape)
     for index in sorted(present, key=lambda text: (len(text), text)):
         engine = EngineScrapes(index, present[index])
-        made = (*gauge_signals(engine), *rate_signals(engine), *histogram_signals(engine), preempted_signal(engine))
+        made = (
+            *gauge_signals(engine),
+            *rate_signals(engine),
+            *histogram_signals(engine),
+            preempted_signal(engine),
+        )
         found[index] = [one for one in made if one is not None]
         who = f"engine {index}" if index else "the engine"
         remarks += [f"{who}: {problem}" for problem in engine.problems]
@@ -91,16 +102,27 @@ def _gaps(ordered: Sequence[Scrape]) -> list[str]:
         return []
     usual = median(pauses)
     long = [pause for pause in pauses if pause > _GAP * usual]
-    return [f"no scrape for {max(long):.0f} s although one came every {usual:.0f} s"] if long else []
+    return (
+        [f"no scrape for {max(long):.0f} s although one came every {usual:.0f} s"] if long else []
+    )
 
 
 def _shared_by(engine: EngineScrapes) -> str:
-    """A remark where one engine index has several series, as when several servers were merged into one text."""
+    """A remark where one engine index has several series, as when several servers were merged into
+    one text.
+    """
     samples = [
-        sample for sample in engine.scrapes[-1].exposition.named(names.RUNNING[0]) if sample.labels.get("engine", "") == engine.engine
+        sample
+        for sample in engine.scrapes[-1].exposition.named(names.RUNNING[0])
+        if sample.labels.get("engine", "") == engine.engine
     ]
     keys = {key for sample in samples for key in sample.labels} - {"pid"}
-    differing = [key for key in sorted(keys) if len({sample.labels.get(key) for sample in samples}) > 1]
+    differing = [
+        key for key in sorted(keys) if len({sample.labels.get(key) for sample in samples}) > 1
+    ]
     if not differing:
         return ""
-    return f"{len(samples)} series that differ in {', '.join(differing)}: counts are added up, of ratios the highest is taken"
+    return (
+        f"{len(samples)} series that differ in {', '.join(differing)}: counts are added up, of "
+        "ratios the highest is taken"
+    )

@@ -1,6 +1,8 @@
-"""Addresses and credentials as a kubeconfig or the environment holds them, checked before anything is asked.
+"""Addresses and credentials as a kubeconfig or the environment holds them, checked before anything
+is asked.
 
-Source: Go 1.24, golang.org/x/net/http/httpproxy (which proxy the environment means for which host), as kubectl uses it.
+Source: Go 1.24, golang.org/x/net/http/httpproxy (which proxy the environment means for which host),
+as kubectl uses it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def without_user(url: str) -> str:
 
 
 def checked(url: str, field: str, where: str) -> tuple[str, tuple[str, str] | None]:
-    """The http or https address without the user in it, and that user. `field`: what is told of it, such as "server of cluster 'k'".
+    """The http or https address without the user in it, and that user. `field`: what is told of it,
+    such as "server of cluster 'k'".
 
     Errors: InputError for what is no such address.
     """
@@ -35,19 +38,36 @@ def checked(url: str, field: str, where: str) -> tuple[str, tuple[str, str] | No
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
-        raise InputError(f"{field} is {told!r}, which is no address; write it as https://HOST:PORT", where) from None
+        raise InputError(
+            f"{field} is {told!r}, which is no address; write it as https://HOST:PORT", where
+        ) from None
     if parts.scheme.lower() not in ("http", "https"):
-        raise InputError(f"{field} is {told!r}, and only http and https are spoken here; write it as https://HOST:PORT", where)
+        raise InputError(
+            f"{field} is {told!r}, and only http and https are spoken here; write it as "
+            "https://HOST:PORT",
+            where,
+        )
     if not _HOST.fullmatch(host) or re.search(r"[\s\x00-\x1f\x7f\\]", url):
-        raise InputError(f"{field} is {told!r}, which names no host; write it as https://HOST:PORT", where)
+        raise InputError(
+            f"{field} is {told!r}, which names no host; write it as https://HOST:PORT", where
+        )
     try:
         port = parts.port
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL):
-        raise InputError(f"{field} is {told!r}, whose host or port cannot be (ports are 1 to 65535)", where) from None
+        raise InputError(
+            f"{field} is {told!r}, whose host or port cannot be (ports are 1 to 65535)", where
+        ) from None
     shown = f"[{host}]" if ":" in host else host
-    user = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username or parts.password else None
-    return f"{parts.scheme.lower()}://{shown}{f':{port}' if port is not None else ''}{parts.path.rstrip('/')}", user
+    user = (
+        (unquote(parts.username or ""), unquote(parts.password or ""))
+        if parts.username or parts.password
+        else None
+    )
+    return (
+        f"{parts.scheme.lower()}://{shown}{f':{port}' if port is not None else ''}{parts.path.rstrip('/')}",
+        user,
+    )
 
 
 def checked_proxy(url: str, field: str, where: str) -> str:
@@ -57,28 +77,46 @@ def checked_proxy(url: str, field: str, where: str) -> str:
     """
     if url.lower().startswith("socks"):
         told = without_user(url)
-        raise InputError(f"{field} is {told!r}, and SOCKS is not spoken here; give an http or https proxy, or none", where)
+        raise InputError(
+            f"{field} is {told!r}, and SOCKS is not spoken here; give an http or https "
+            "proxy, or none",
+            where,
+        )
     checked(url, field, where)
     return url
 
 
 def environment_proxy(server: str, env: Mapping[str, str]) -> tuple[str, str]:
-    """The proxy that the environment wants for this server, and the variable that says so; both empty where it wants none.
+    """The proxy that the environment wants for this server, and the variable that says so; both
+    empty where it wants none.
 
     This machine's own addresses are asked directly, and so is what NO_PROXY names.
     Errors: InputError for a proxy that cannot be used.
     """
     parts = urlsplit(server)
-    name = next((name for name in (f"{parts.scheme.upper()}_PROXY", f"{parts.scheme}_proxy") if env.get(name)), "")
+    name = next(
+        (
+            name
+            for name in (f"{parts.scheme.upper()}_PROXY", f"{parts.scheme}_proxy")
+            if env.get(name)
+        ),
+        "",
+    )
     host = (parts.hostname or "").lower()
-    if not name or _is_own(host) or _excepted(host, parts.port or (443 if parts.scheme == "https" else 80), env):
+    if (
+        not name
+        or _is_own(host)
+        or _excepted(host, parts.port or (443 if parts.scheme == "https" else 80), env)
+    ):
         return "", ""
     url = env[name].strip()
     return checked_proxy(url if "://" in url else f"http://{url}", "the proxy there", name), name
 
 
 def is_header(value: str) -> bool:
-    """True for what can stand in an HTTP header: ASCII that prints, without a line break, and no blank around it."""
+    """True for what can stand in an HTTP header: ASCII that prints, without a line break, and no
+    blank around it.
+    """
     return bool(_HEADER.fullmatch(value))
 
 

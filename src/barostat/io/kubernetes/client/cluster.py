@@ -1,8 +1,10 @@
-"""The one seam to a Kubernetes cluster: requests to its API server, bounded in time, repeated where that is harmless.
+"""The one seam to a Kubernetes cluster: requests to its API server, bounded in time, repeated where
+that is harmless.
 
-Every answer is a value: what was asked for, or `Failed`. Reading (and what changes nothing: a dry run, an access review) is repeated on
-429, 5xx, broken and silent connections, within the deadline and as the server's Retry-After asks; a write is repeated only where the
-server surely did not carry it out (429, a connection that never stood).
+Every answer is a value: what was asked for, or `Failed`. Reading (and what changes nothing: a dry
+run, an access review) is repeated on 429, 5xx, broken and silent connections, within the deadline
+and as the server's Retry-After asks; a write is repeated only where the server surely did not carry
+it out (429, a connection that never stood).
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from barostat.core.bounds import ANSWER_VALUES, LISTED, LISTED_BYTES
 from barostat.core.marks import JSON_MARKS, counted
 from barostat.io.engine_http.http import CONNECT_S, Failure
 from barostat.io.kubernetes.client import login
-from barostat.io.kubernetes.client.failures import RequestFailed, of_answer, of_error, of_failure, of_response, of_stranger
+from barostat.io.kubernetes.client.failures import (
+    RequestFailed,
+    of_answer,
+    of_error,
+    of_failure,
+    of_response,
+    of_stranger,
+)
 from barostat.io.kubernetes.client.kubeconfig import Access
 from barostat.io.kubernetes.client.resources import Resource
 
@@ -30,11 +39,15 @@ FIELD_MANAGER = "barostat"
 READ_S = 10.0
 WRITE_S = 15.0
 TRY_S = 6.0
-"""A connection that was lost without a word is silent for ever: what may be repeated is asked again, over another one, after this time."""
+"""A connection that was lost without a word is silent for ever: what may be repeated is asked
+again, over another one, after this time.
+"""
 PAGE = 500
 MAX_BODY_BYTES = 64 << 20
 PARALLEL = 16
-"""Requests under way at once: an API server gives one caller a share of its seats, and more only wait there (and cost the client work)."""
+"""Requests under way at once: an API server gives one caller a share of its seats, and more only
+wait there (and cost the client work).
+"""
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
 KEPT_ADDRESSES = 256
@@ -65,13 +78,19 @@ class Reply:
         try:
             found = json.loads(self.body)
             # Half of a surrogate pair is no text, and cannot be written anywhere.
-            return json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")) if _HALF.search(self.body) else found
+            return (
+                json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+                if _HALF.search(self.body)
+                else found
+            )
         except (ValueError, RecursionError):
             return None
 
     @property
     def values(self) -> int:
-        """Commas, colons and opening brackets: at least as many as values. Counted no further than is read."""
+        """Commas, colons and opening brackets: at least as many as values. Counted no further than
+        is read.
+        """
         return counted(self.body, JSON_MARKS, ANSWER_VALUES.most)
 
 
@@ -101,18 +120,26 @@ class Cluster:
             self._session = None
 
     async def session(self, stale: login.Credential | None = None) -> httpx.AsyncClient:
-        """A client with a credential that lasts. `stale`: the credential that was refused with 401; another is had.
+        """A client with a credential that lasts. `stale`: the credential that was refused with 401;
+        another is had.
 
         Errors: InputError, OutsideError as `login.credential`.
         """
         async with self._lock:
             known = self._credential
-            if self._session is not None and known is not None and known is not stale and known.lasts(time.time()):
+            if (
+                self._session is not None
+                and known is not None
+                and known is not stale
+                and known.lasts(time.time())
+            ):
                 return self._session
             fresh = await login.credential(self.access)
             old = self._session
             limits = httpx.Limits(max_connections=2 * PARALLEL, max_keepalive_connections=PARALLEL)
-            secure = login.tls(self.access, fresh) if self.access.server.startswith("https:") else False
+            secure = (
+                login.tls(self.access, fresh) if self.access.server.startswith("https:") else False
+            )
             self._session = httpx.AsyncClient(
                 base_url=self.access.server, verify=secure, limits=limits, timeout=httpx.Timeout(None, connect=CONNECT_S),
                 headers=login.headers(self.access, fresh), proxy=self.access.proxy, auth=self.access.basic, follow_redirects=False,
@@ -120,17 +147,20 @@ class Cluster:
             )  # fmt: skip
             self._credential = fresh
             if old is not None:
-                asyncio.get_running_loop().call_later(READ_S, lambda: asyncio.ensure_future(old.aclose()))
+                asyncio.get_running_loop().call_later(
+                    READ_S, lambda: asyncio.ensure_future(old.aclose())
+                )
             return self._session
 
     async def request(
         self, method: str, path: str, what: str, *, within_s: float, params: Mapping[str, Any] | None = None,
         body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, harmless: bool = False,
     ) -> Reply | RequestFailed:  # fmt: skip
-        """The response, or why there is none, after as many tries as the time allows. `what`: for a sentence, such as "list pods in x".
+        """The response, or why there is none, after as many tries as the time allows. `what`: for a
+        sentence, such as "list pods in x".
 
-        `harmless`: nothing is changed by it, whatever the method. A write tells the server to give up when we do, try by try: what was not
-        carried out by then never will be.
+        `harmless`: nothing is changed by it, whatever the method. A write tells the server to give
+        up when we do, try by try: what was not carried out by then never will be.
         Errors: InputError, OutsideError where the credential cannot be had at all.
         """
         began = time.monotonic()
@@ -142,17 +172,30 @@ class Cluster:
         while True:
             used = self._credential
             left_s = max(0.05, deadline - time.monotonic())
-            asked = params if method == "GET" else {**(params or {}), "timeout": f"{max(1, int(left_s))}s"}
+            asked = (
+                params
+                if method == "GET"
+                else {**(params or {}), "timeout": f"{max(1, int(left_s))}s"}
+            )
             try_s = min(left_s, TRY_S) if reads else left_s
-            found = await self._once(method, path, what, try_s, asked, content, content_type, max_bytes, began)
+            found = await self._once(
+                method, path, what, try_s, asked, content, content_type, max_bytes, began
+            )
             if isinstance(found, Reply):
                 return found
-            if found.kind == "unauthorized" and not renewed and (self.access.plugin is not None or self.access.token_file is not None):
+            if (
+                found.kind == "unauthorized"
+                and not renewed
+                and (self.access.plugin is not None or self.access.token_file is not None)
+            ):
                 renewed = True
                 await self.session(stale=used or self._credential)
                 continue
             again = (
-                found.may_pass if reads else found.kind == "throttled" or (found.kind in ("refused", "unreachable") and not found.uncertain)
+                found.may_pass
+                if reads
+                else found.kind == "throttled"
+                or (found.kind in ("refused", "unreachable") and not found.uncertain)
             )
             tries += 1
             wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**tries) * random.uniform(0.5, 1.0)
@@ -167,11 +210,16 @@ class Cluster:
         content: bytes | None = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, since: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply | Failure:  # fmt: skip
-        """One request and its response, whatever its status; a body that broke off is told in `cut`. Nothing is repeated or followed.
+        """One request and its response, whatever its status; a body that broke off is told in
+        `cut`. Nothing is repeated or followed.
 
-        `since`: from when on it was tried, as time.monotonic() has it: how long nothing came is told from then.
+        `since`: from when on it was tried, as time.monotonic() has it: how long nothing came is
+        told from then.
         """
-        sent = {**(headers or {}), **({"content-type": content_type} if content is not None else {})}
+        sent = {
+            **(headers or {}),
+            **({"content-type": content_type} if content is not None else {}),
+        }
         received: list[bytes] = []
         head: list[httpx.Response] = []
         size = 0
@@ -179,7 +227,9 @@ class Cluster:
         try:
             session = await self.session()
             async with asyncio.timeout(within_s), self._seats:
-                request = session.stream(method, self._address(session, path, params), content=content, headers=sent)
+                request = session.stream(
+                    method, self._address(session, path, params), content=content, headers=sent
+                )
                 async with request as response:
                     head.append(response)
                     async for part in response.aiter_bytes():
@@ -201,8 +251,12 @@ class Cluster:
             return Reply(head[0].status_code, head[0].headers, b"".join(received), cut)
         return failure
 
-    def _address(self, session: httpx.AsyncClient, path: str, params: Mapping[str, Any] | None) -> httpx.URL:
-        """As httpx makes it of both, which takes as long as all else of a request: kept, since the same few are asked for every second."""
+    def _address(
+        self, session: httpx.AsyncClient, path: str, params: Mapping[str, Any] | None
+    ) -> httpx.URL:
+        """As httpx makes it of both, which takes as long as all else of a request: kept, since the
+        same few are asked for every second.
+        """
         asked = path, None if params is None else str(httpx.QueryParams(params))
         if (kept := self._addresses.get(asked)) is not None:
             return kept
@@ -216,109 +270,204 @@ class Cluster:
         content: bytes | None, content_type: str, max_bytes: int, since: float,
     ) -> Reply | RequestFailed:  # fmt: skip
         found = await self.exchange(
-            method, path, within_s=within_s, params=params, content=content, content_type=content_type, max_bytes=max_bytes, since=since
+            method,
+            path,
+            within_s=within_s,
+            params=params,
+            content=content,
+            content_type=content_type,
+            max_bytes=max_bytes,
+            since=since,
         )
         if isinstance(found, Failure):
             early = found.kind in ("refused", "unreachable", "no-name", "tls")
             return of_failure(found, self.access, what, sent=not early)
         broken_off = bool(found.cut) and len(found.body) < max_bytes
-        if found.status >= 400 and broken_off and method != "GET":  # whose words are lost, but the status says what became of the write
+        if (
+            found.status >= 400 and broken_off and method != "GET"
+        ):  # whose words are lost, but the status says what became of the write
             return of_answer(found.status, found.headers, found.body, what)
         if found.status >= 400 and not broken_off:
             return of_response(found.status, found.headers, found.body, what, self.access, path)
         if 300 <= found.status < 400:
-            moved = Failure("redirect", "sends its callers elsewhere; give the address of the API server itself")
+            moved = Failure(
+                "redirect", "sends its callers elsewhere; give the address of the API server itself"
+            )
             return of_failure(moved, self.access, what, sent=False)
         if broken_off:
-            return of_failure(Failure("reset", f"answers in part: {found.cut}"), self.access, what, sent=True)
+            return of_failure(
+                Failure("reset", f"answers in part: {found.cut}"), self.access, what, sent=True
+            )
         return found
 
-    async def get(self, resource: Resource, name: str, namespace: str | None = None, *, within_s: float = READ_S) -> Object | RequestFailed:
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        within_s: float = READ_S,
+    ) -> Object | RequestFailed:
         """The object."""
         what = _what("get", resource, namespace)
-        found = self._object(await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what)
+        found = self._object(
+            await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what
+        )
         if isinstance(found, RequestFailed) or isinstance(found.get("metadata"), dict):
             return found
         return of_stranger(200, what, self.access, f"no {resource.kind}")
 
     async def list(
-        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "", within_s: float = READ_S
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        within_s: float = READ_S,
     ) -> Listed | RequestFailed:
-        """All objects (of the namespace, or of the whole cluster) that the selectors let through, page by page.
+        """All objects (of the namespace, or of the whole cluster) that the selectors let through,
+        page by page.
 
-        A list that expires between two pages (410) is begun anew, whole. One that does not end, or is larger than is read, is none.
+        A list that expires between two pages (410) is begun anew, whole. One that does not end, or
+        is larger than is read, is none.
         """
         what = _what("list", resource, namespace)
         deadline = time.monotonic() + within_s
         params: dict[str, Any] = (
-            {"limit": PAGE} | ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
+            {"limit": PAGE}
+            | ({"labelSelector": labels} if labels else {})
+            | ({"fieldSelector": fields} if fields else {})
         )
         found: list[Object] = []
         pages: set[str] = set()
         size = 0
         while True:
             reply = await self.request(
-                "GET", resource.path(namespace), what, within_s=max(0.05, deadline - time.monotonic()), params=params
+                "GET",
+                resource.path(namespace),
+                what,
+                within_s=max(0.05, deadline - time.monotonic()),
+                params=params,
             )
             if isinstance(reply, RequestFailed):
                 if reply.kind == "gone" and time.monotonic() + FIRST_WAIT_S < deadline:
                     await asyncio.sleep(FIRST_WAIT_S)
-                    found, size, params = [], 0, {key: value for key, value in params.items() if key not in ("continue", "limit")}
+                    found, size, params = (
+                        [],
+                        0,
+                        {
+                            key: value
+                            for key, value in params.items()
+                            if key not in ("continue", "limit")
+                        },
+                    )
                     continue
                 return reply
             page = self._object(reply, what)
             if isinstance(page, RequestFailed):
                 return page
             items = page.get("items")
-            if not str(page.get("kind", "")).endswith("List"):  # a custom resource may name its list as it likes
+            if not str(page.get("kind", "")).endswith(
+                "List"
+            ):  # a custom resource may name its list as it likes
                 return of_stranger(200, what, self.access, f"no list of {resource.plural}")
             for item in items if isinstance(items, list) else []:
                 if isinstance(item, dict):  # items of a list do not say what they are
-                    found.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+                    found.append(
+                        {"apiVersion": resource.api_version, "kind": resource.kind, **item}
+                    )
             size += len(reply.body)
             if len(found) > LISTED.most or size > LISTED_BYTES.most:
-                much = f"{LISTED.most:,} objects" if len(found) > LISTED.most else f"{LISTED_BYTES.most >> 20} MiB"
-                return RequestFailed("no-http", f"cannot {what}: there are more than {much}; name the namespace, or labels (-l)")
+                much = (
+                    f"{LISTED.most:,} objects"
+                    if len(found) > LISTED.most
+                    else f"{LISTED_BYTES.most >> 20} MiB"
+                )
+                return RequestFailed(
+                    "no-http",
+                    f"cannot {what}: there are more than {much}; name the namespace, or "
+                    "labels (-l)",
+                )
             metadata = page.get("metadata")
             metadata = metadata if isinstance(metadata, dict) else {}
             if not metadata.get("continue"):
                 return Listed(tuple(found), str(metadata.get("resourceVersion", "")))
             params["continue"] = following = str(metadata["continue"])
             if following in pages or len(following) > _LONGEST_TOKEN:
-                return RequestFailed("no-http", f"cannot {what}: the list does not end, its pages come again")
+                return RequestFailed(
+                    "no-http", f"cannot {what}: the list does not end, its pages come again"
+                )
             pages.add(following)
 
     async def create(
         self, resource: Resource, body: Object, namespace: str | None = None, *, name: str = "", subresource: str = "",
         dry_run: bool = False, harmless: bool = False, within_s: float = WRITE_S,
     ) -> Object | RequestFailed:  # fmt: skip
-        """The object as created. With `name` and `subresource`: what is posted there, such as an eviction. `harmless`: a question only."""
+        """The object as created. With `name` and `subresource`: what is posted there, such as an
+        eviction. `harmless`: a question only.
+        """
         what = _what("create", resource, namespace, subresource)
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name, subresource)
-        reply = await self.request("POST", path, what, within_s=within_s, params=params, body=body, harmless=harmless or dry_run)
+        reply = await self.request(
+            "POST",
+            path,
+            what,
+            within_s=within_s,
+            params=params,
+            body=body,
+            harmless=harmless or dry_run,
+        )
         return self._object(reply, what)
 
     async def patch(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None, *, how: PatchKind, dry_run: bool = False,
         force: bool = False, manager: str = FIELD_MANAGER, subresource: str = "", within_s: float = WRITE_S,
     ) -> Object | RequestFailed:  # fmt: skip
-        """The object as patched. `apply`: server-side apply; a field of another manager is a conflict unless `force`."""
+        """The object as patched. `apply`: server-side apply; a field of another manager is a
+        conflict unless `force`.
+        """
         what = _what("patch", resource, namespace, subresource)
-        params = _dry(dry_run) | {"fieldManager": manager} | ({"force": "true"} if force and how == "apply" else {})
+        params = (
+            _dry(dry_run)
+            | {"fieldManager": manager}
+            | ({"force": "true"} if force and how == "apply" else {})
+        )
         path = resource.path(namespace, name, subresource)
         kind = _PATCH_TYPES[how]
-        reply = await self.request("PATCH", path, what, within_s=within_s, params=params, body=body, content_type=kind, harmless=dry_run)
+        reply = await self.request(
+            "PATCH",
+            path,
+            what,
+            within_s=within_s,
+            params=params,
+            body=body,
+            content_type=kind,
+            harmless=dry_run,
+        )
         return self._object(reply, what)
 
     async def replace(
-        self, resource: Resource, name: str, body: Object, namespace: str | None = None, *, dry_run: bool = False, within_s: float = WRITE_S
+        self,
+        resource: Resource,
+        name: str,
+        body: Object,
+        namespace: str | None = None,
+        *,
+        dry_run: bool = False,
+        within_s: float = WRITE_S,
     ) -> Object | RequestFailed:
         """The object as replaced: a 409 where its resourceVersion is no longer the newest."""
         what = _what("update", resource, namespace)
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name)
-        return self._object(await self.request("PUT", path, what, within_s=within_s, params=params, body=body, harmless=dry_run), what)
+        return self._object(
+            await self.request(
+                "PUT", path, what, within_s=within_s, params=params, body=body, harmless=dry_run
+            ),
+            what,
+        )
 
     async def delete(
         self,
@@ -331,12 +480,24 @@ class Cluster:
         dry_run: bool = False,
         within_s: float = WRITE_S,
     ) -> Object | RequestFailed:
-        """The object or status that the server answers. `uid`, `version`: only if it is that very object, as it was read (else a 409)."""
+        """The object or status that the server answers. `uid`, `version`: only if it is that very
+        object, as it was read (else a 409).
+        """
         what = _what("delete", resource, namespace)
         only_if = ({"uid": uid} if uid else {}) | ({"resourceVersion": version} if version else {})
-        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | ({"preconditions": only_if} if only_if else {})
+        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | (
+            {"preconditions": only_if} if only_if else {}
+        )
         path = resource.path(namespace, name)
-        reply = await self.request("DELETE", path, what, within_s=within_s, params=_dry(dry_run), body=body, harmless=dry_run)
+        reply = await self.request(
+            "DELETE",
+            path,
+            what,
+            within_s=within_s,
+            params=_dry(dry_run),
+            body=body,
+            harmless=dry_run,
+        )
         return self._object(reply, what)
 
     def _object(self, found: Reply | RequestFailed, what: str) -> Object | RequestFailed:
@@ -345,9 +506,15 @@ class Cluster:
         if found.cut:
             return RequestFailed("no-http", f"cannot {what}: {found.cut}")
         if found.values > ANSWER_VALUES.most:
-            return RequestFailed("no-http", f"cannot {what}: the answer has more than {ANSWER_VALUES.most:,} values")
+            return RequestFailed(
+                "no-http", f"cannot {what}: the answer has more than {ANSWER_VALUES.most:,} values"
+            )
         decoded = found.json()
-        return decoded if isinstance(decoded, dict) else of_stranger(found.status, what, self.access, "or its answer was cut off")
+        return (
+            decoded
+            if isinstance(decoded, dict)
+            else of_stranger(found.status, what, self.access, "or its answer was cut off")
+        )
 
 
 def _dry(dry_run: bool) -> dict[str, str]:
@@ -357,4 +524,6 @@ def _dry(dry_run: bool) -> dict[str, str]:
 def _what(verb: str, resource: Resource, namespace: str | None, subresource: str = "") -> str:
     """`get pods/log in inference`: as a missing right is told."""
     right = f"{resource.right}/{subresource}" if subresource else resource.right
-    return f"{verb} {right}" + ((f" in {namespace}" if namespace else " in all namespaces") if resource.namespaced else "")
+    return f"{verb} {right}" + (
+        (f" in {namespace}" if namespace else " in all namespaces") if resource.namespaced else ""
+    )

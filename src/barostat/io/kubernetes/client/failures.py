@@ -1,4 +1,6 @@
-"""What an API server answers when it does not do what was asked: a value, with a sentence, and whether another try makes sense."""
+"""What an API server answers when it does not do what was asked: a value, with a sentence, and
+whether another try makes sense.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _BY_STATUS: dict[int, Kind] = {
 }  # fmt: skip
 _LONGEST = 4000
 _STATUS_BYTES = 1 << 20
-PASSING: frozenset[Kind] = frozenset({"throttled", "server", "refused", "unreachable", "reset", "time-out"})
+PASSING: frozenset[Kind] = frozenset(
+    {"throttled", "server", "refused", "unreachable", "reset", "time-out"}
+)
 """Kinds that may be otherwise in a moment."""
 
 
@@ -34,8 +38,9 @@ PASSING: frozenset[Kind] = frozenset({"throttled", "server", "refused", "unreach
 class RequestFailed:
     """Nothing was read or done. `why` is a whole sentence part: "cannot list pods in x: ...".
 
-    `uncertain`: it was a write, the answer was lost, and it may have been carried out. `retry_after_s`: as the server asked.
-    `reason`: the Status' own word (NotFound, AlreadyExists, Conflict, Expired, ...). `right`: `list events in x`, where it is missing.
+    `uncertain`: it was a write, the answer was lost, and it may have been carried out.
+    `retry_after_s`: as the server asked. `reason`: the Status' own word (NotFound, AlreadyExists,
+    Conflict, Expired, ...). `right`: `list events in x`, where it is missing.
     """
 
     kind: Kind
@@ -57,9 +62,11 @@ class RequestFailed:
 
 
 def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -> RequestFailed:
-    """The failure that a response with this status is. `what`: what was tried, such as "list pods in inference".
+    """The failure that a response with this status is. `what`: what was tried, such as "list pods
+    in inference".
 
-    A body that is no Status may be a kubelet's behind the API server; where only the API server itself answers, ask `of_response`.
+    A body that is no Status may be a kubelet's behind the API server; where only the API server
+    itself answers, ask `of_response`.
     """
     said = status_object(body)
     message = said.get("message") if said else None
@@ -79,50 +86,89 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -
     )
 
 
-def of_response(status: int, headers: Mapping[str, str], body: bytes, what: str, access: Access, path: str) -> RequestFailed:
-    """The same for a request that the API server answers itself: what comes without its Status came from something else.
+def of_response(
+    status: int, headers: Mapping[str, str], body: bytes, what: str, access: Access, path: str
+) -> RequestFailed:
+    """The same for a request that the API server answers itself: what comes without its Status came
+    from something else.
 
-    Source: Kubernetes 1.27 to 1.34. Without a Status it sends: 401, 429, and 404 in Go's own words for an API group that it does not have.
+    Source: Kubernetes 1.27 to 1.34. Without a Status it sends: 401, 429, and 404 in Go's own words
+    for an API group that it does not have.
     """
     if status in (401, 429) or status_object(body) is not None:
         return of_answer(status, headers, body, what)
     if status == 404 and path.startswith("/apis/") and body.strip() == b"404 page not found":
-        return RequestFailed("not-found", f"cannot {what}: the API server does not have this kind of object", status)
-    told = body[:2000].decode("utf-8", "replace") if headers.get("content-type", "").startswith("text/plain") else ""
+        return RequestFailed(
+            "not-found", f"cannot {what}: the API server does not have this kind of object", status
+        )
+    told = (
+        body[:2000].decode("utf-8", "replace")
+        if headers.get("content-type", "").startswith("text/plain")
+        else ""
+    )
     return of_stranger(status, what, access, clean(" ".join(told.split()))[:120])
 
 
 def of_stranger(status: int, what: str, access: Access, told: str = "") -> RequestFailed:
     """The failure that an answer is that no API server gives. `told`: the words in it."""
-    way = f", through the proxy {without_user(access.proxy)} ({access.proxy_from})" if access.proxy else ""
-    why = f"{without_user(access.server)}{way} answers {status}, but not as a Kubernetes API server{f' ({told})' if told else ''}"
-    return RequestFailed("server" if status >= 500 else "no-http", f"cannot {what}: {why}", status, uncertain=status >= 500)
+    way = (
+        f", through the proxy {without_user(access.proxy)} ({access.proxy_from})"
+        if access.proxy
+        else ""
+    )
+    why = (
+        f"{without_user(access.server)}{way} answers {status}, but not as a Kubernetes API "
+        f"server{f' ({told})' if told else ''}"
+    )
+    return RequestFailed(
+        "server" if status >= 500 else "no-http",
+        f"cannot {what}: {why}",
+        status,
+        uncertain=status >= 500,
+    )
 
 
 def of_error(error: httpx.HTTPError, access: Access) -> Failure:
     """What a broken exchange with the API server, or with the proxy before it, means."""
     found = failure_of(error, _check("certificate-authority(-data)", access))
     if found.kind == "tls":
-        return failure_of(error, _check("server and tls-server-name", access)) if "mismatch" in found.why else found
+        return (
+            failure_of(error, _check("server and tls-server-name", access))
+            if "mismatch" in found.why
+            else found
+        )
     if not access.proxy:
         return found
     way = f"is asked through the proxy {without_user(access.proxy)} ({access.proxy_from})"
     if isinstance(error, httpx.ProxyError):
         passing = any(f"50{digit}" in str(error) for digit in "234")
-        return Failure("unreachable" if passing else "no-http", f"{way}, which answers: {clean(str(error))[:120]}", unsent=True)
-    if found.kind in ("no-name", "refused", "unreachable") or isinstance(error, httpx.ConnectTimeout):
+        return Failure(
+            "unreachable" if passing else "no-http",
+            f"{way}, which answers: {clean(str(error))[:120]}",
+            unsent=True,
+        )
+    if found.kind in ("no-name", "refused", "unreachable") or isinstance(
+        error, httpx.ConnectTimeout
+    ):
         return Failure(found.kind, f"{way}, which {found.why}", unsent=True)
     return found
 
 
 def _check(field: str, access: Access) -> str:
-    return f"check {field}{f' of cluster {access.cluster!r}' if access.cluster else ''}{f' in {access.file}' if access.file else ''}"
+    return (
+        "check "
+        f"{field}{f' of cluster {access.cluster!r}' if access.cluster else ''}{f' in {access.file}' if access.file else ''}"
+    )
 
 
 def of_failure(failure: Failure, access: Access, what: str, *, sent: bool) -> RequestFailed:
     """The failure that a broken connection is. `sent`: the request may have reached the server."""
     uncertain = sent and not failure.unsent and failure.kind in ("reset", "time-out", "no-http")
-    return RequestFailed(failure.kind, f"cannot {what}: {without_user(access.server)} {failure.why}", uncertain=uncertain)
+    return RequestFailed(
+        failure.kind,
+        f"cannot {what}: {without_user(access.server)} {failure.why}",
+        uncertain=uncertain,
+    )
 
 
 def status_object(body: bytes) -> Mapping[str, Any] | None:
@@ -133,11 +179,17 @@ def status_object(body: bytes) -> Mapping[str, Any] | None:
         found = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("kind") == "Status" and "apiVersion" in found else None
+    return (
+        found
+        if isinstance(found, dict) and found.get("kind") == "Status" and "apiVersion" in found
+        else None
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a Retry-After header asks for, or None. A date is taken relative to the Date header."""
+    """The seconds that a Retry-After header asks for, or None. A date is taken relative to the Date
+    header.
+    """
     written = headers.get("retry-after", "").strip()
     if not written:
         return None
@@ -146,6 +198,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         pass
     try:
-        return max(0.0, (parsedate_to_datetime(written) - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
+        return max(
+            0.0,
+            (
+                parsedate_to_datetime(written) - parsedate_to_datetime(headers.get("date", ""))
+            ).total_seconds(),
+        )
     except (ValueError, TypeError):
         return None

@@ -1,6 +1,8 @@
-"""Which cluster, as whom: kubeconfig files merged as kubectl merges them, or the service account of the pod that this runs in.
+"""Which cluster, as whom: kubeconfig files merged as kubectl merges them, or the service account of
+the pod that this runs in.
 
-Source: Kubernetes 1.34, client-go tools/clientcmd (merge order, relative paths), rest.InClusterConfig, client.authentication.k8s.io/v1.
+Source: Kubernetes 1.34, client-go tools/clientcmd (merge order, relative paths),
+rest.InClusterConfig, client.authentication.k8s.io/v1.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.io.input_files.small_file import read_small
-from barostat.io.kubernetes.client.addresses import checked, checked_proxy, environment_proxy, is_header
+from barostat.io.kubernetes.client.addresses import (
+    checked,
+    checked_proxy,
+    environment_proxy,
+    is_header,
+)
 from barostat.io.kubernetes.client.yaml_text import NoYaml, decoded
 
 _KUBECONFIG_BYTES = 4 << 20
@@ -26,7 +33,9 @@ EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.i
 
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
-    """A program that prints a credential (`aws eks get-token`, `gke-gcloud-auth-plugin`, `kubelogin`)."""
+    """A program that prints a credential (`aws eks get-token`, `gke-gcloud-auth-plugin`,
+    `kubelogin`).
+    """
 
     api_version: str
     command: str
@@ -40,9 +49,11 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again whenever it is needed.
+    """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again
+    whenever it is needed.
 
-    `server` holds no user; `proxy` may. `proxy_from`: what names the proxy. `file`, `cluster`: where server and authority are named.
+    `server` holds no user; `proxy` may. `proxy_from`: what names the proxy. `file`, `cluster`:
+    where server and authority are named.
     """
 
     server: str
@@ -64,24 +75,40 @@ class Access:
     cluster: str = ""
 
 
-def find_access(kubeconfig: str | None = None, context: str | None = None, environment: Mapping[str, str] | None = None) -> Access:
-    """The access that kubectl would use with the same options: --kubeconfig, else $KUBECONFIG, else ~/.kube/config, else the pod's own.
+def find_access(
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Access:
+    """The access that kubectl would use with the same options: --kubeconfig, else $KUBECONFIG, else
+    ~/.kube/config, else the pod's own.
 
-    Errors: InputError where there is none, or the file, the context, the cluster or the user is missing or unreadable.
+    Errors: InputError where there is none, or the file, the context, the cluster or the user is
+    missing or unreadable.
     """
     env = os.environ if environment is None else environment
     if kubeconfig is not None:
         files = [Path(kubeconfig).expanduser()]
         if not files[0].is_file():
-            what = "this is a directory; give the file in it" if files[0].is_dir() else "there is no such file"
+            what = (
+                "this is a directory; give the file in it"
+                if files[0].is_dir()
+                else "there is no such file"
+            )
             raise InputError(what, f"--kubeconfig {kubeconfig}")
     else:
-        listed = [Path(name).expanduser() for name in env.get("KUBECONFIG", "").split(os.pathsep) if name]
+        listed = [
+            Path(name).expanduser() for name in env.get("KUBECONFIG", "").split(os.pathsep) if name
+        ]
         files = [path for path in listed or [Path.home() / ".kube" / "config"] if path.is_file()]
         if not files:
             own = _in_cluster(env) if context is None else None
             if own is None:
-                looked = "none of the files in $KUBECONFIG exists" if listed else "there is no ~/.kube/config and $KUBECONFIG is not set"
+                looked = (
+                    "none of the files in $KUBECONFIG exists"
+                    if listed
+                    else "there is no ~/.kube/config and $KUBECONFIG is not set"
+                )
                 raise InputError(f"no cluster is known here: {looked}; give --kubeconfig FILE")
             return own
     return _access(_merged(files), context, env)
@@ -94,7 +121,9 @@ def _in_cluster(env: Mapping[str, str]) -> Access | None:
         return None
     namespace, authority = SERVICE_ACCOUNT / "namespace", SERVICE_ACCOUNT / "ca.crt"
     address = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-    server, _ = checked(address, "the API server", "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
+    server, _ = checked(
+        address, "the API server", "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT"
+    )
     proxy, proxy_from = environment_proxy(server, env)
     return Access(
         server=server,
@@ -132,7 +161,11 @@ class _Entry:
         data = self.text(f"{key}-data")
         if data:
             with suppress(binascii.Error, ValueError):
-                data = data if "-----BEGIN" in data else base64.b64decode(data).decode("ascii", "ignore")
+                data = (
+                    data
+                    if "-----BEGIN" in data
+                    else base64.b64decode(data).decode("ascii", "ignore")
+                )
             if "-----BEGIN" not in data:
                 raise InputError(f"{key}-data is not base64 of a PEM text", str(self.file))
             return data
@@ -142,10 +175,16 @@ class _Entry:
         try:
             text = read_small(path).decode("ascii", "ignore")
         except (OSError, ValueError) as error:
-            raise InputError(f"{key} {path} cannot be read ({getattr(error, 'strerror', error)})", str(self.file)) from None
+            raise InputError(
+                f"{key} {path} cannot be read ({getattr(error, 'strerror', error)})", str(self.file)
+            ) from None
         if "-----BEGIN" not in text:
             tool = "openssl pkey" if key == "client-key" else "openssl x509"
-            raise InputError(f"{key} {path} is no PEM text; if it is DER: {tool} -inform DER -in FILE -out FILE.pem", str(self.file))
+            raise InputError(
+                f"{key} {path} is no PEM text; if it is DER: {tool} -inform DER -in FILE "
+                "-out FILE.pem",
+                str(self.file),
+            )
         return text
 
 
@@ -168,13 +207,20 @@ def _merged(files: list[Path]) -> _Merged:
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", str(file)) from None
         except UnicodeDecodeError:
-            raise InputError("is no YAML (it is no text): this is no kubeconfig", str(file)) from None
+            raise InputError(
+                "is no YAML (it is no text): this is no kubeconfig", str(file)
+            ) from None
         except NoYaml as error:
-            raise InputError(f"is no YAML ({error}); mend that line, or give another kubeconfig", str(file)) from None
+            raise InputError(
+                f"is no YAML ({error}); mend that line, or give another kubeconfig", str(file)
+            ) from None
         if document is None:
             continue
         if not isinstance(document, dict):
-            raise InputError("is no kubeconfig: it should be a mapping with clusters, users and contexts", str(file))
+            raise InputError(
+                "is no kubeconfig: it should be a mapping with clusters, users and contexts",
+                str(file),
+            )
         current = document.get("current-context")
         merged.current = merged.current or (current if isinstance(current, str) else "")
         for into, key, inner in (
@@ -186,7 +232,9 @@ def _merged(files: list[Path]) -> _Merged:
             for entry in entries if isinstance(entries, list) else []:
                 if isinstance(entry, dict) and isinstance(entry.get("name"), str):
                     values = entry.get(inner)
-                    into.setdefault(entry["name"], _Entry(values if isinstance(values, dict) else {}, file))
+                    into.setdefault(
+                        entry["name"], _Entry(values if isinstance(values, dict) else {}, file)
+                    )
     return merged
 
 
@@ -194,22 +242,35 @@ def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> Acc
     where = os.pathsep.join(map(str, merged.files))
     name = context or merged.current
     if not name:
-        names = f"give --context, one of: {_names(merged.contexts)}" if merged.contexts else "it holds none"
+        names = (
+            f"give --context, one of: {_names(merged.contexts)}"
+            if merged.contexts
+            else "it holds none"
+        )
         raise InputError(f"no context is chosen; {names}", where)
     if name not in merged.contexts:
         raise InputError(f"there is no context {name!r}; known: {_names(merged.contexts)}", where)
     chosen = merged.contexts[name]
     cluster = merged.clusters.get(chosen.text("cluster"))
     if cluster is None or not cluster.text("server"):
-        raise InputError(f"context {name!r} names the cluster {chosen.text('cluster')!r}, which is not there or has no server", where)
+        raise InputError(
+            f"context {name!r} names the cluster {chosen.text('cluster')!r}, which is not "
+            "there or has no server",
+            where,
+        )
     user = merged.users.get(chosen.text("user"))
     if user is None:
         if chosen.text("user"):
-            raise InputError(f"context {name!r} names the user {chosen.text('user')!r}, which is not there", where)
+            raise InputError(
+                f"context {name!r} names the user {chosen.text('user')!r}, which is not there",
+                where,
+            )
         user = _Entry({}, cluster.file)
     if "auth-provider" in user.values and "exec" not in user.values:
         raise InputError(
-            f"user {chosen.text('user')!r} uses an auth-provider, which Kubernetes dropped in 1.26; renew the kubeconfig (exec)", where
+            f"user {chosen.text('user')!r} uses an auth-provider, which Kubernetes dropped "
+            "in 1.26; renew the kubeconfig (exec)",
+            where,
         )
     place = f"of cluster {chosen.text('cluster')!r}"
     server, within = checked(cluster.text("server").strip(), f"server {place}", str(cluster.file))
@@ -246,9 +307,17 @@ def _impersonated(user: _Entry, name: str) -> dict[str, Any]:
     listed = [str(group) for group in groups] if isinstance(groups, list) else []
     for group in listed:
         if not is_header(group):
-            raise InputError(f"as-groups of user {name!r} holds a name that no HTTP header can hold: {group!r}", str(user.file))
-    found = {"Impersonate-User": _sendable(user, "as", name), "Impersonate-Uid": _sendable(user, "as-uid", name)}
-    return {key: value for key, value in found.items() if value} | ({"Impersonate-Group": listed} if listed else {})
+            raise InputError(
+                f"as-groups of user {name!r} holds a name that no HTTP header can hold: {group!r}",
+                str(user.file),
+            )
+    found = {
+        "Impersonate-User": _sendable(user, "as", name),
+        "Impersonate-Uid": _sendable(user, "as-uid", name),
+    }
+    return {key: value for key, value in found.items() if value} | (
+        {"Impersonate-Group": listed} if listed else {}
+    )
 
 
 def _sendable(user: _Entry, key: str, name: str) -> str:
@@ -259,7 +328,8 @@ def _sendable(user: _Entry, key: str, name: str) -> str:
     value = user.text(key)
     if value and not is_header(value):
         raise InputError(
-            f"{key} of user {name!r} has a line break, a blank at its end or a character beyond ASCII in it; write it anew, in one line",
+            f"{key} of user {name!r} has a line break, a blank at its end or a character "
+            "beyond ASCII in it; write it anew, in one line",
             str(user.file),
         )
     return value
@@ -270,7 +340,9 @@ def _plugin(user: _Entry, cluster: _Entry) -> ExecPlugin:
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in EXEC_VERSIONS:
         raise InputError(
-            f"the exec plugin {command!r} speaks {version or 'no version'}; {' and '.join(EXEC_VERSIONS)} are spoken here", str(user.file)
+            f"the exec plugin {command!r} speaks {version or 'no version'}; "
+            f"{' and '.join(EXEC_VERSIONS)} are spoken here",
+            str(user.file),
         )
     if not command:
         raise InputError("the exec plugin has no command", str(user.file))
@@ -280,13 +352,23 @@ def _plugin(user: _Entry, cluster: _Entry) -> ExecPlugin:
     variables = entry.values.get("env")
     told = None
     if entry.values.get("provideClusterInfo") is True:
-        keys = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+        keys = (
+            "server",
+            "tls-server-name",
+            "insecure-skip-tls-verify",
+            "certificate-authority-data",
+            "proxy-url",
+        )
         told = {key: cluster.values[key] for key in keys if key in cluster.values}
     return ExecPlugin(
         version,
         command,
         tuple(str(arg) for arg in args) if isinstance(args, list) else (),
-        {str(one.get("name")): str(one.get("value", "")) for one in variables if isinstance(one, dict)}
+        {
+            str(one.get("name")): str(one.get("value", ""))
+            for one in variables
+            if isinstance(one, dict)
+        }
         if isinstance(variables, list)
         else {},
         told,

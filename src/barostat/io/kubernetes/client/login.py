@@ -53,9 +53,15 @@ async def credential(access: Access) -> Credential:
         try:
             token = read_small(access.token_file).decode("latin-1").strip()
         except (OSError, ValueError) as error:
-            raise InputError(f"the token cannot be read ({getattr(error, 'strerror', error)})", str(access.token_file)) from None
+            raise InputError(
+                f"the token cannot be read ({getattr(error, 'strerror', error)})",
+                str(access.token_file),
+            ) from None
         if not is_header(token):
-            raise InputError("tokenFile holds no token: one line of printable ASCII is one; write it anew", str(access.token_file))
+            raise InputError(
+                "tokenFile holds no token: one line of printable ASCII is one; write it anew",
+                str(access.token_file),
+            )
     return Credential(token, access.certificate, access.key)
 
 
@@ -70,20 +76,32 @@ def headers(access: Access, found: Credential) -> list[tuple[str, str]]:
 
 
 def tls(access: Access, found: Credential) -> ssl.SSLContext:
-    """The TLS context: the cluster's authority (else the system's), the client's certificate where it has one.
+    """The TLS context: the cluster's authority (else the system's), the client's certificate where
+    it has one.
 
-    Errors: InputError for a certificate that is none, and for a key that waits for a passphrase: nobody is asked for one.
+    Errors: InputError for a certificate that is none, and for a key that waits for a passphrase:
+    nobody is asked for one.
     """
     where = access.file or "kubeconfig"
-    if found.certificate and found.key and ("BEGIN ENCRYPTED" in found.key or "Proc-Type: 4,ENCRYPTED" in found.key):
+    if (
+        found.certificate
+        and found.key
+        and ("BEGIN ENCRYPTED" in found.key or "Proc-Type: 4,ENCRYPTED" in found.key)
+    ):
         raise InputError(
-            f"the client-key of context {access.context!r} is encrypted; give one without a passphrase (openssl pkey -in KEY -out PLAIN), "
+            f"the client-key of context {access.context!r} is encrypted; give one without "
+            "a passphrase (openssl pkey -in KEY -out PLAIN), "
             "a token or an exec plugin",
             where,
         )
     try:
-        context = ssl.create_default_context(cadata=access.ca) if access.ca else ssl.create_default_context()
-        # Authorities of clusters often lack the extensions that Python 3.13 began to insist on; kubectl accepts them.
+        context = (
+            ssl.create_default_context(cadata=access.ca)
+            if access.ca
+            else ssl.create_default_context()
+        )
+        # Authorities of clusters often lack the extensions that Python 3.13 began to insist on;
+        # kubectl accepts them.
         context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
         if access.insecure:
             context.check_hostname = False
@@ -97,14 +115,19 @@ def tls(access: Access, found: Credential) -> ssl.SSLContext:
                 pair.write_text(f"{found.certificate.strip()}\n{found.key.strip()}\n")
                 context.load_cert_chain(pair, password=lambda: "")
     except (ssl.SSLError, ValueError, TypeError) as error:
-        raise InputError(f"a certificate or key of context {access.context!r} cannot be used ({_short(error)})", where) from None
+        raise InputError(
+            f"a certificate or key of context {access.context!r} cannot be used ({_short(error)})",
+            where,
+        ) from None
     if access.tls_server_name:
         _ask_by(context, access.tls_server_name)
     return context
 
 
 def _ask_by(context: ssl.SSLContext, name: str) -> None:
-    """The server is asked by that name, whatever its address is: httpx's own option does not reach through a proxy."""
+    """The server is asked by that name, whatever its address is: httpx's own option does not reach
+    through a proxy.
+    """
     wrap = context.wrap_bio
 
     def named(
@@ -123,8 +146,12 @@ def _short(error: Exception) -> str:
 
 async def _from_plugin(plugin: ExecPlugin) -> Credential:
     asks = plugin.may_ask and sys.stdin is not None and sys.stdin.isatty()
-    spec: dict[str, Any] = {"interactive": asks} | ({"cluster": dict(plugin.cluster)} if plugin.cluster is not None else {})
-    told = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}, default=str)
+    spec: dict[str, Any] = {"interactive": asks} | (
+        {"cluster": dict(plugin.cluster)} if plugin.cluster is not None else {}
+    )
+    told = json.dumps(
+        {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}, default=str
+    )
     environment = {**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": told}
     where = f"credential plugin {plugin.command}"
     try:
@@ -138,16 +165,23 @@ async def _from_plugin(plugin: ExecPlugin) -> Credential:
         )
     except (OSError, ValueError) as error:
         hint = f"; {plugin.install_hint.strip()}" if plugin.install_hint else ""
-        raise InputError(f"cannot be started ({getattr(error, 'strerror', error)}){hint}", where) from None
+        raise InputError(
+            f"cannot be started ({getattr(error, 'strerror', error)}){hint}", where
+        ) from None
     try:
         out, err = await asyncio.wait_for(process.communicate(), PLUGIN_S)
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        raise OutsideError(f"{where} did not answer within {PLUGIN_S:g} s", retryable=True) from None
+        raise OutsideError(
+            f"{where} did not answer within {PLUGIN_S:g} s", retryable=True
+        ) from None
     if process.returncode != 0:
         said = " ".join(clean((err or b"").decode("utf-8", "replace")).split())[-200:]
-        raise OutsideError(f"{where} failed with exit code {process.returncode}: {said or 'it said nothing'}", retryable=True)
+        raise OutsideError(
+            f"{where} failed with exit code {process.returncode}: {said or 'it said nothing'}",
+            retryable=True,
+        )
     return _read(out, where)
 
 
@@ -158,13 +192,23 @@ def _read(out: bytes, where: str) -> Credential:
         document = None
     status = document.get("status") if isinstance(document, dict) else None
     status = status if isinstance(status, Mapping) else {}
-    token, certificate, key = (status.get(name) for name in ("token", "clientCertificateData", "clientKeyData"))
+    token, certificate, key = (
+        status.get(name) for name in ("token", "clientCertificateData", "clientKeyData")
+    )
     if not token and not (certificate and key):
         raise OutsideError(f"{where} printed no credential", retryable=False)
     if token and not is_header(str(token)):
-        raise OutsideError(f"{where} printed a token with a line break or a character beyond ASCII in it", retryable=False)
+        raise OutsideError(
+            f"{where} printed a token with a line break or a character beyond ASCII in it",
+            retryable=False,
+        )
     until = None
     if isinstance(status.get("expirationTimestamp"), str):
         with contextlib.suppress(ValueError):
             until = datetime.fromisoformat(status["expirationTimestamp"]).timestamp()
-    return Credential(str(token) if token else None, str(certificate) if certificate else None, str(key) if key else None, until)
+    return Credential(
+        str(token) if token else None,
+        str(certificate) if certificate else None,
+        str(key) if key else None,
+        until,
+    )

@@ -1,4 +1,5 @@
-"""The kinds of objects that Barostat reads and writes, with what their addresses and rights are called.
+"""The kinds of objects that Barostat reads and writes, with what their addresses and rights are
+called.
 
 Source: Kubernetes 1.27 to 1.34 API reference; KEDA 2.x, LeaderWorkerSet v1.
 """
@@ -30,7 +31,9 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-        """The path on the API server: of one object, or of the list where `name` is empty (of all namespaces without `namespace`)."""
+        """The path on the API server: of one object, or of the list where `name` is empty (of all
+        namespaces without `namespace`).
+        """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", quote(namespace, safe="")]
@@ -54,7 +57,9 @@ CONTROLLER_REVISIONS = Resource("ControllerRevision", "controllerrevisions", "ap
 AUTOSCALERS = Resource("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling", "v2")
 DISRUPTION_BUDGETS = Resource("PodDisruptionBudget", "poddisruptionbudgets", "policy")
 ENDPOINT_SLICES = Resource("EndpointSlice", "endpointslices", "discovery.k8s.io")
-ACCESS_REVIEWS = Resource("SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
+ACCESS_REVIEWS = Resource(
+    "SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False
+)
 SCALED_OBJECTS = Resource("ScaledObject", "scaledobjects", "keda.sh", "v1alpha1")
 LEADER_WORKER_SETS = Resource("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io")
 ARGO_APPLICATIONS = Resource("Application", "applications", "argoproj.io", "v1alpha1")

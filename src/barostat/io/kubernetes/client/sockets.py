@@ -1,7 +1,9 @@
-"""Exec in a container and one HTTP exchange through a port-forward: the two things that go over a WebSocket to the API server.
+"""Exec in a container and one HTTP exchange through a port-forward: the two things that go over a
+WebSocket to the API server.
 
-Source: Kubernetes 1.27 to 1.34, subprotocol v4.channel.k8s.io (first byte of a message is its channel). Exec: 1 output, 2 errors, 3 the end
-as a Status. Port-forward: 0 data, 1 error, and each begins with a message that repeats the port.
+Source: Kubernetes 1.27 to 1.34, subprotocol v4.channel.k8s.io (first byte of a message is its
+channel). Exec: 1 output, 2 errors, 3 the end as a Status. Port-forward: 0 data, 1 error, and each
+begins with a message that repeats the port.
 """
 
 from __future__ import annotations
@@ -40,16 +42,26 @@ class Ran:
 
 
 async def execute(
-    cluster: Cluster, namespace: str, pod: str, container: str, command: Sequence[str], within_s: float
+    cluster: Cluster,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    within_s: float,
 ) -> Ran | RequestFailed:
     """What the command printed in the container, and its exit code. It gets no input."""
     what = f"create pods/exec in {namespace}"
     params: list[tuple[str, str]] = [("command", word) for word in command]
-    params += [("stdout", "true"), ("stderr", "true")] + ([("container", container)] if container else [])
+    params += [("stdout", "true"), ("stderr", "true")] + (
+        [("container", container)] if container else []
+    )
     parts: dict[int, list[bytes]] = {1: [], 2: [], 3: []}
     size = 0
     try:
-        async with asyncio.timeout(within_s), _socket(cluster, PODS.path(namespace, pod, "exec"), params) as socket:
+        async with (
+            asyncio.timeout(within_s),
+            _socket(cluster, PODS.path(namespace, pod, "exec"), params) as socket,
+        ):
             while not parts[3]:
                 channel, content = await _message(socket)
                 size += len(content)
@@ -64,21 +76,47 @@ async def execute(
 
 
 async def through_port(
-    cluster: Cluster, namespace: str, pod: str, port: int, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
+    cluster: Cluster,
+    namespace: str,
+    pod: str,
+    port: int,
+    path: str,
+    *,
+    within_s: float,
+    post: Any = None,
+    max_bytes: int = MAX_BODY_BYTES,
 ) -> Answer | Failure | RequestFailed:
-    """What the server on that port of the pod's own loopback answers, over a connection of its own."""
+    """What the server on that port of the pod's own loopback answers, over a connection of its
+    own.
+    """
     what = f"create pods/portforward in {namespace}"
     wire = h11.Connection(h11.CLIENT)
     body = b"" if post is None else json.dumps(post).encode()
-    headers = [("host", f"localhost:{port}"), ("user-agent", "barostat"), ("accept", "*/*"), ("connection", "close")]
-    headers += [("content-type", "application/json"), ("content-length", str(len(body)))] if post is not None else []
-    sent = wire.send(h11.Request(method="GET" if post is None else "POST", target=path, headers=headers)) or b""
+    headers = [
+        ("host", f"localhost:{port}"),
+        ("user-agent", "barostat"),
+        ("accept", "*/*"),
+        ("connection", "close"),
+    ]
+    headers += (
+        [("content-type", "application/json"), ("content-length", str(len(body)))]
+        if post is not None
+        else []
+    )
+    sent = (
+        wire.send(
+            h11.Request(method="GET" if post is None else "POST", target=path, headers=headers)
+        )
+        or b""
+    )
     sent += (wire.send(h11.Data(data=body)) or b"") if body else b""
     sent += wire.send(h11.EndOfMessage()) or b""
     reading = _Response(wire, max_bytes)
     try:
         async with asyncio.timeout(within_s):
-            async with _socket(cluster, PODS.path(namespace, pod, "portforward"), [("ports", str(port))]) as socket:
+            async with _socket(
+                cluster, PODS.path(namespace, pod, "portforward"), [("ports", str(port))]
+            ) as socket:
                 await socket.send_bytes(b"\x00" + sent)
                 begun: set[int] = set()
                 while not reading.done:
@@ -87,21 +125,29 @@ async def through_port(
                         begun.add(channel)
                     elif channel == 1 and content:
                         return Failure(
-                            "refused", f"is not listening, the kubelet says: {' '.join(content.decode('utf-8', 'replace').split())[-160:]}"
+                            "refused",
+                            "is not listening, the kubelet says: "
+                            f"{' '.join(content.decode('utf-8', 'replace').split())[-160:]}",
                         )
                     elif channel == 0:
                         reading.feed(content)
     except httpx_ws.WebSocketDisconnect:
         reading.feed(b"")
     except h11.RemoteProtocolError:
-        return Failure("no-http", "answers, but not in HTTP (is it https, gRPC, or another program's port?)")
+        return Failure(
+            "no-http", "answers, but not in HTTP (is it https, gRPC, or another program's port?)"
+        )
     except (TimeoutError, httpx.HTTPError, httpx_ws.HTTPXWSException) as error:
         if reading.status and isinstance(error, TimeoutError):
             return reading.answer(f"the answer was not complete within {within_s:g} s")
         return await _why(error, cluster, what, within_s)
     if not reading.status:
         return Failure("reset", "closed the connection without an answer (is it https?)")
-    return reading.answer("" if reading.whole else reading.cut or "the connection broke off in the middle of the answer")
+    return reading.answer(
+        ""
+        if reading.whole
+        else reading.cut or "the connection broke off in the middle of the answer"
+    )
 
 
 class _Response:
@@ -136,7 +182,14 @@ class _Response:
             match event:
                 case h11.Response():
                     self.status = event.status_code
-                    self._type = next((value.decode("latin-1") for name, value in event.headers if name == b"content-type"), "")
+                    self._type = next(
+                        (
+                            value.decode("latin-1")
+                            for name, value in event.headers
+                            if name == b"content-type"
+                        ),
+                        "",
+                    )
                 case h11.Data():
                     self._body.append(bytes(event.data[: self._left]))
                     self._left -= len(event.data)
@@ -153,7 +206,9 @@ class _Response:
 
 
 @asynccontextmanager
-async def _socket(cluster: Cluster, path: str, params: Sequence[tuple[str, str]]) -> AsyncIterator[httpx_ws.AsyncWebSocketSession]:
+async def _socket(
+    cluster: Cluster, path: str, params: Sequence[tuple[str, str]]
+) -> AsyncIterator[httpx_ws.AsyncWebSocketSession]:
     session = await cluster.session()
     query = urlencode(params)
     try:
@@ -162,9 +217,13 @@ async def _socket(cluster: Cluster, path: str, params: Sequence[tuple[str, str]]
             session_class=httpx_ws.AsyncWebSocketSession,
         ) as socket:  # fmt: skip
             yield socket
-    except ExceptionGroup as group:  # what went wrong here, and what the closing of the line came to
+    except (
+        ExceptionGroup
+    ) as group:  # what went wrong here, and what the closing of the line came to
         leaves = list(_leaves(group))
-        raise next((leaf for leaf in leaves if isinstance(leaf, h11.RemoteProtocolError)), leaves[0]) from None
+        raise next(
+            (leaf for leaf in leaves if isinstance(leaf, h11.RemoteProtocolError)), leaves[0]
+        ) from None
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
@@ -188,7 +247,11 @@ def _exit_code(end: bytes) -> int:
         return -1
     if text(status, "status") == "Success":
         return 0
-    told = [text(cause, "message") for cause in objects(status, "details", "causes") if text(cause, "reason") == "ExitCode"]
+    told = [
+        text(cause, "message")
+        for cause in objects(status, "details", "causes")
+        if text(cause, "reason") == "ExitCode"
+    ]
     return next((int(number) for number in told if re.fullmatch(r"[0-9]{1,9}", number)), -1)
 
 
@@ -205,7 +268,9 @@ async def _why(error: Exception, cluster: Cluster, what: str, within_s: float) -
             body = b""
         return of_answer(response.status_code, response.headers, body, what)
     if isinstance(error, TimeoutError):
-        return of_failure(Failure("time-out", f"did not answer within {within_s:g} s"), access, what, sent=True)
+        return of_failure(
+            Failure("time-out", f"did not answer within {within_s:g} s"), access, what, sent=True
+        )
     if isinstance(error, httpx.HTTPError):
         return of_failure(of_error(error, access), access, what, sent=True)
     return of_failure(Failure("reset", "broke the connection off"), access, what, sent=True)

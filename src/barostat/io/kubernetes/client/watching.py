@@ -1,4 +1,6 @@
-"""What changes in a cluster, as it changes: a watch that survives expired versions, silence and broken connections."""
+"""What changes in a cluster, as it changes: a watch that survives expired versions, silence and
+broken connections.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,19 @@ import httpx
 from barostat.core.bounds import EVENT_BYTES
 from barostat.io.engine_http.http import CONNECT_S
 from barostat.io.kubernetes.client.cluster import FIRST_WAIT_S, LONGEST_WAIT_S, Cluster, Object
-from barostat.io.kubernetes.client.failures import RequestFailed, of_answer, of_error, of_failure, of_response
+from barostat.io.kubernetes.client.failures import (
+    RequestFailed,
+    of_answer,
+    of_error,
+    of_failure,
+    of_response,
+)
 from barostat.io.kubernetes.client.resources import Resource
 
 SERVER_S = 20
-"""The server ends a watch after this time, and it is taken up again: what a silent connection can cost is bounded by it."""
+"""The server ends a watch after this time, and it is taken up again: what a silent connection can
+cost is bounded by it.
+"""
 SILENT_S = SERVER_S + 5.0
 """A watch that is still open then has lost its connection without being told."""
 
@@ -39,22 +49,34 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Relisted:
-    """The whole list, at the start and whenever changes may have been missed: what is not in it is gone."""
+    """The whole list, at the start and whenever changes may have been missed: what is not in it is
+    gone.
+    """
 
     items: tuple[Object, ...]
     kind: Literal["relisted"] = "relisted"
 
 
 async def watch(
-    cluster: Cluster, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "", for_s: float
+    cluster: Cluster,
+    resource: Resource,
+    namespace: str | None = None,
+    *,
+    labels: str = "",
+    fields: str = "",
+    for_s: float,
 ) -> AsyncIterator[Changed | Relisted | RequestFailed]:
-    """First the list, then every change, for `for_s` seconds. A `Failed` that cannot pass ends it; one that can is told, and it goes on."""
+    """First the list, then every change, for `for_s` seconds. A `Failed` that cannot pass ends it;
+    one that can is told, and it goes on.
+    """
     deadline = time.monotonic() + for_s
     version = ""
     failures = 0
     while (left_s := deadline - time.monotonic()) > 0:
         if not version:
-            listed = await cluster.list(resource, namespace, labels=labels, fields=fields, within_s=min(15.0, left_s))
+            listed = await cluster.list(
+                resource, namespace, labels=labels, fields=fields, within_s=min(15.0, left_s)
+            )
             if isinstance(listed, RequestFailed):
                 yield listed
                 if not listed.may_pass and listed.kind != "gone":
@@ -82,7 +104,9 @@ async def watch(
             if kind != "BOOKMARK":
                 failures = 0
                 yield Changed(changed, gone=kind == "DELETED")
-        if time.monotonic() - began < 1.0:  # a watch that ends at once would be asked for in a tight circle
+        if (
+            time.monotonic() - began < 1.0
+        ):  # a watch that ends at once would be asked for in a tight circle
             failures += 1
             await _pause(failures, deadline)
 
@@ -93,16 +117,29 @@ async def _pause(failures: int, deadline: float) -> None:
 
 
 async def _stream(
-    cluster: Cluster, resource: Resource, namespace: str | None, labels: str, fields: str, version: str, deadline: float
+    cluster: Cluster,
+    resource: Resource,
+    namespace: str | None,
+    labels: str,
+    fields: str,
+    version: str,
+    deadline: float,
 ) -> AsyncIterator[tuple[str, Object] | RequestFailed]:
     what = f"watch {resource.right} in {namespace or 'all namespaces'}"
     left_s = deadline - time.monotonic()
-    params: dict[str, Any] = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+    params: dict[str, Any] = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": version,
+    }
     params |= {"timeoutSeconds": max(1, min(SERVER_S, int(left_s) + 1))}
-    params |= ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
+    params |= ({"labelSelector": labels} if labels else {}) | (
+        {"fieldSelector": fields} if fields else {}
+    )
     try:
         session = await cluster.session()
-        # Time-outs of the reads and none around them: that would strike whoever holds an event, between two of them.
+        # Time-outs of the reads and none around them: that would strike whoever holds an event,
+        # between two of them.
         silence = httpx.Timeout(None, connect=CONNECT_S, read=min(SILENT_S, max(0.1, left_s)))
         request = session.stream("GET", resource.path(namespace), params=params, timeout=silence)
         async with request as response:
@@ -112,7 +149,14 @@ async def _stream(
                     body += part
                     if len(body) > _WORDS_BYTES:
                         break
-                yield of_response(response.status_code, response.headers, body, what, cluster.access, resource.path(namespace))
+                yield of_response(
+                    response.status_code,
+                    response.headers,
+                    body,
+                    what,
+                    cluster.access,
+                    resource.path(namespace),
+                )
                 return
             async for line in _lines(response):
                 found = _event(line, what)
@@ -144,7 +188,11 @@ async def _lines(response: httpx.Response) -> AsyncIterator[bytes | None]:
 
 def _event(line: bytes | None, what: str) -> tuple[str, Object] | RequestFailed | None:
     if line is None:
-        return RequestFailed("reset", f"cannot {what}: an event is larger than {EVENT_BYTES.most >> 20} MiB", reason=_TOO_LARGE)
+        return RequestFailed(
+            "reset",
+            f"cannot {what}: an event is larger than {EVENT_BYTES.most >> 20} MiB",
+            reason=_TOO_LARGE,
+        )
     try:
         event = json.loads(line) if line.strip() else None
     except (ValueError, RecursionError):
@@ -154,8 +202,17 @@ def _event(line: bytes | None, what: str) -> tuple[str, Object] | RequestFailed 
     if event.get("type") == "ERROR":
         status = event["object"]
         code = status.get("code")
-        return of_answer(code if isinstance(code, int) and 400 <= code <= 599 else 500, {}, json.dumps(status).encode(), what)
+        return of_answer(
+            code if isinstance(code, int) and 400 <= code <= 599 else 500,
+            {},
+            json.dumps(status).encode(),
+            what,
+        )
     kind, metadata = event.get("type"), event["object"].get("metadata")
-    if kind not in _TYPES or not isinstance(metadata, dict) or not (kind == "BOOKMARK" or isinstance(metadata.get("name"), str)):
+    if (
+        kind not in _TYPES
+        or not isinstance(metadata, dict)
+        or not (kind == "BOOKMARK" or isinstance(metadata.get("name"), str))
+    ):
         return None
     return kind, event["object"]

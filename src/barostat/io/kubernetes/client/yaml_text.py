@@ -20,7 +20,9 @@ class _Loader(LOADER):  # type: ignore[misc, valid-type]
         try:
             return super().construct_object(node, deep)
         except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
-            raise yaml.constructor.ConstructorError(None, None, f"{getattr(node, 'value', '')!r:.60}: {error}", node.start_mark) from None
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{getattr(node, 'value', '')!r:.60}: {error}", node.start_mark
+            ) from None
 
 
 def decoded(text: str) -> Any:
@@ -34,7 +36,9 @@ def decoded(text: str) -> Any:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise NoYaml(f"line {mark.line + 1}: {error.problem}" if mark is not None else str(error.problem)) from None
+        raise NoYaml(
+            f"line {mark.line + 1}: {error.problem}" if mark is not None else str(error.problem)
+        ) from None
     except (yaml.YAMLError, ValueError) as error:
         raise NoYaml(" ".join(str(error).split())[:120]) from None
     except RecursionError:

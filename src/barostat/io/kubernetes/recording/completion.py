@@ -8,15 +8,25 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, LEADER_WORKER_SETS, NAMESPACES, STATEFUL_SETS, Resource
+from barostat.io.kubernetes.client.resources import (
+    DEPLOYMENTS,
+    LEADER_WORKER_SETS,
+    NAMESPACES,
+    STATEFUL_SETS,
+    Resource,
+)
 from barostat.platform.objects import name_of
 
 PATIENCE_S = 1.5
 """Whoever presses the key waits no longer."""
 
 
-def cluster_names(of_namespaces: bool, namespace: str | None, context: str | None, kubeconfig: str | None) -> list[str]:
-    """Namespaces, or the workloads of one as `deploy/NAME`, `sts/NAME` and `lws/NAME`; none where there is no cluster in time."""
+def cluster_names(
+    of_namespaces: bool, namespace: str | None, context: str | None, kubeconfig: str | None
+) -> list[str]:
+    """Namespaces, or the workloads of one as `deploy/NAME`, `sts/NAME` and `lws/NAME`; none where
+    there is no cluster in time.
+    """
     try:
         cluster = Cluster(find_access(kubeconfig, context))
         return asyncio.run(_names(cluster, of_namespaces, namespace or cluster.access.namespace))
@@ -27,14 +37,24 @@ def cluster_names(of_namespaces: bool, namespace: str | None, context: str | Non
 async def _names(cluster: Cluster, of_namespaces: bool, namespace: str) -> list[str]:
     async def listed(resource: Resource, within: str | None, prefix: str) -> list[str]:
         found = await cluster.list(resource, within)
-        return [] if isinstance(found, RequestFailed) else [f"{prefix}{name_of(item)}" for item in found.items]
+        return (
+            []
+            if isinstance(found, RequestFailed)
+            else [f"{prefix}{name_of(item)}" for item in found.items]
+        )
 
     try:
         async with asyncio.timeout(PATIENCE_S):
             if of_namespaces:
                 return await listed(NAMESPACES, None, "")
-            kinds = ((DEPLOYMENTS, "deploy/"), (STATEFUL_SETS, "sts/"), (LEADER_WORKER_SETS, "lws/"))
-            found = await asyncio.gather(*(listed(resource, namespace, prefix) for resource, prefix in kinds))
+            kinds = (
+                (DEPLOYMENTS, "deploy/"),
+                (STATEFUL_SETS, "sts/"),
+                (LEADER_WORKER_SETS, "lws/"),
+            )
+            found = await asyncio.gather(
+                *(listed(resource, namespace, prefix) for resource, prefix in kinds)
+            )
             return [name for names in found for name in names]
     finally:
         await cluster.close()

@@ -1,4 +1,6 @@
-"""What engines take out of ConfigMaps: variables, the script that they start, the YAML behind --config. No command line shows it."""
+"""What engines take out of ConfigMaps: variables, the script that they start, the YAML behind
+--config. No command line shows it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ from barostat.platform.pods import engine_container
 
 @dataclass(slots=True)
 class FromConfigMaps:
-    """By replica: `pods` with their variables and scripts filled in, `files`: the decoded file behind --config. `lacking`: rights that
-    are missing; `problems`: other trouble."""
+    """By replica: `pods` with their variables and scripts filled in, `files`: the decoded file
+    behind --config. `lacking`: rights that are missing; `problems`: other trouble.
+    """
 
     pods: dict[str, Object] = field(default_factory=dict)
     files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -34,24 +37,42 @@ class FromConfigMaps:
     async def read(self, cluster: Cluster, wanted: Iterable[tuple[str, str]]) -> None:
         """Those ConfigMaps are read, (namespace, name) each, or it is noted why not."""
         places = sorted(set(wanted) - set(self._read))
-        answers = await asyncio.gather(*(cluster.get(CONFIG_MAPS, name, namespace) for namespace, name in places))
+        answers = await asyncio.gather(
+            *(cluster.get(CONFIG_MAPS, name, namespace) for namespace, name in places)
+        )
         for place, found in zip(places, answers, strict=True):
             self._read[place] = {} if isinstance(found, RequestFailed) else found
-            if isinstance(found, RequestFailed) and found.kind != "not-found":  # one that is not there is optional, or its pod says so
-                (self.lacking if found.kind == "forbidden" else self.problems).append(found.right or found.why)
+            if (
+                isinstance(found, RequestFailed) and found.kind != "not-found"
+            ):  # one that is not there is optional, or its pod says so
+                (self.lacking if found.kind == "forbidden" else self.problems).append(
+                    found.right or found.why
+                )
 
     def of(self, namespace: str) -> dict[str, Object]:
         """Those of a namespace that were read, by name."""
-        return {name: found for (place, name), found in self._read.items() if place == namespace and found}
+        return {
+            name: found
+            for (place, name), found in self._read.items()
+            if place == namespace and found
+        }
 
 
 async def from_config_maps(cluster: Cluster, pods: Mapping[str, Object]) -> FromConfigMaps:
     """What the engines of these pods take out of ConfigMaps. Only what they name is read."""
     made = FromConfigMaps()
-    await made.read(cluster, ((_namespace(pod), name) for pod in pods.values() for name in _named(pod)))
+    await made.read(
+        cluster, ((_namespace(pod), name) for pod in pods.values() for name in _named(pod))
+    )
     made.pods = {name: _filled(pod, made.of(_namespace(pod))) for name, pod in pods.items()}
-    wanted = {name: found for name, pod in made.pods.items() if (found := _behind_config(pod, pods[name])) is not None}
-    await made.read(cluster, ((_namespace(pods[name]), found.config_map) for name, found in wanted.items()))
+    wanted = {
+        name: found
+        for name, pod in made.pods.items()
+        if (found := _behind_config(pod, pods[name])) is not None
+    }
+    await made.read(
+        cluster, ((_namespace(pods[name]), found.config_map) for name, found in wanted.items())
+    )
     for name, found in wanted.items():
         namespace = _namespace(pods[name])
         held = made.of(namespace).get(found.config_map)
@@ -80,11 +101,16 @@ def _named(pod: Object) -> set[str]:
     if container is None:
         return set()
     script = script_of(pod, container.name)
-    return {*referred_config_maps(pod, container.name), *([script.config_map] if script is not None else [])}
+    return {
+        *referred_config_maps(pod, container.name),
+        *([script.config_map] if script is not None else []),
+    }
 
 
 def _filled(pod: Object, config_maps: Mapping[str, Object]) -> Object:
-    """The pod with its variables, and the command that its script comes to in the place of the script, where that can be read."""
+    """The pod with its variables, and the command that its script comes to in the place of the
+    script, where that can be read.
+    """
     filled = with_references(pod, config_maps)
     container = engine_container(filled)
     command = None if container is None else script_command(filled, container.name, config_maps)
@@ -92,7 +118,10 @@ def _filled(pod: Object, config_maps: Mapping[str, Object]) -> Object:
     if container is None or line is None:
         return dict(filled)
     told = {"command": as_command(line, environment(line.env)), "args": []}
-    listed = [{**item, **told} if text(item, "name") == container.name else item for item in objects(filled, "spec", "containers")]
+    listed = [
+        {**item, **told} if text(item, "name") == container.name else item
+        for item in objects(filled, "spec", "containers")
+    ]
     return {**filled, "spec": {**mapping(filled, "spec"), "containers": listed}}
 
 

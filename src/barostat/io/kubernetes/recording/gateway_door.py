@@ -1,6 +1,8 @@
-"""The admin page of a gateway: what it holds, and limits put there for a while. By its URL, or by the pods of its Deployment.
+"""The admin page of a gateway: what it holds, and limits put there for a while. By its URL, or by
+the pods of its Deployment.
 
-To a pod it goes through the API server's pod proxy, which keeps the header Authorization for itself: the token goes in one of its own.
+To a pod it goes through the API server's pod proxy, which keeps the header Authorization for
+itself: the token goes in one of its own.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ class Said:
 
 @dataclass(slots=True)
 class GatewayDoors:
-    """Every gateway before one Deployment. `url`: of an admin page that was named; else the pods that say so count. `token`: to write."""
+    """Every gateway before one Deployment. `url`: of an admin page that was named; else the pods
+    that say so count. `token`: to write.
+    """
 
     cluster: Cluster
     namespace: str
@@ -77,15 +81,21 @@ class GatewayDoors:
             await self._session.aclose()
             self._session = None
 
-    async def find(self, everywhere: Sequence[Mapping[str, Any]] | None = None) -> dict[GatewayRef, list[Mapping[str, Any]]]:
-        """The gateways that there are now, each with its ready pods. `everywhere`: the pods of all namespaces, where they are known.
+    async def find(
+        self, everywhere: Sequence[Mapping[str, Any]] | None = None
+    ) -> dict[GatewayRef, list[Mapping[str, Any]]]:
+        """The gateways that there are now, each with its ready pods. `everywhere`: the pods of all
+        namespaces, where they are known.
 
         Errors: OutsideError where the pods cannot be listed.
         """
         if self.url:
             return {GatewayRef("URL", self.url): []}
         pods = everywhere if everywhere is not None else await self._pods(self.namespace)
-        return {ref: ready(found) for ref, found in fronting(pods, self.namespace, self.deployment).items()}
+        return {
+            ref: ready(found)
+            for ref, found in fronting(pods, self.namespace, self.deployment).items()
+        }
 
     async def _pods(self, namespace: str) -> Sequence[Mapping[str, Any]]:
         listed = await self.cluster.list(PODS, namespace)
@@ -94,7 +104,9 @@ class GatewayDoors:
         return listed.items
 
     async def places(self, refs: Sequence[GatewayRef]) -> list[tuple[GatewayRef, str]]:
-        """Each process of these gateways as it is there now: the pod's name, or empty for a URL. Errors: OutsideError."""
+        """Each process of these gateways as it is there now: the pod's name, or empty for a URL.
+        Errors: OutsideError.
+        """
         found: list[tuple[GatewayRef, str]] = []
         for namespace in sorted({ref.namespace for ref in refs if ref.kind == "Deployment"}):
             own = fronting(await self._pods(namespace), self.namespace, self.deployment)
@@ -103,7 +115,9 @@ class GatewayDoors:
         return found + [(ref, "") for ref in refs if ref.kind == "URL"]
 
     async def look(self, everywhere: Sequence[Mapping[str, Any]] | None) -> tuple[SeenGateway, ...]:
-        """Each gateway with what its processes hold, and why no limit can be set there, if so. Errors: OutsideError."""
+        """Each gateway with what its processes hold, and why no limit can be set there, if so.
+        Errors: OutsideError.
+        """
         found = await self.find(everywhere)
         return tuple(await asyncio.gather(*(self._seen(ref, pods) for ref, pods in found.items())))
 
@@ -123,10 +137,25 @@ class GatewayDoors:
     async def pages(self, refs: Sequence[GatewayRef], at: float) -> tuple[GatewayPage, ...]:
         """The metrics of every process that answers, as of that instant."""
         places = await self.places(refs)
-        said = await asyncio.gather(*(self.ask(ref, name, "GET", "/metrics") for ref, name in places))
-        return tuple(GatewayPage(at, one.body.decode("utf-8", "replace"), one.where) for one in said if one.status == 200)
+        said = await asyncio.gather(
+            *(self.ask(ref, name, "GET", "/metrics") for ref, name in places)
+        )
+        return tuple(
+            GatewayPage(at, one.body.decode("utf-8", "replace"), one.where)
+            for one in said
+            if one.status == 200
+        )
 
-    async def ask(self, ref: GatewayRef, pod: str, method: str, path: str, body: Any = None, *, within_s: float = ASK_S) -> Said:
+    async def ask(
+        self,
+        ref: GatewayRef,
+        pod: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        within_s: float = ASK_S,
+    ) -> Said:
         """One request to one process, and what came of it. Nothing is repeated."""
         content = None if body is None else json.dumps(body).encode()
         headers = {TOKEN_HEADER: self.token} if method != "GET" and self.token else {}
@@ -137,24 +166,54 @@ class GatewayDoors:
         params = dict(part.split("=", 1) for part in query.split("&")) if query else None
         proxy = f"{PODS.path(ref.namespace, f'{pod}:{ref.port}', 'proxy')}{target}"
         found = await self.cluster.exchange(
-            method, proxy, within_s=within_s, content=content, headers=headers, params=params, max_bytes=_MOST_BYTES
+            method,
+            proxy,
+            within_s=within_s,
+            content=content,
+            headers=headers,
+            params=params,
+            max_bytes=_MOST_BYTES,
         )
         if not isinstance(found, Reply):
             return Said(where, 0, why=found.why)
         if found.status >= 400 and status_object(found.body) is not None:
             verb = {"GET": "get", "PUT": "update", "DELETE": "delete"}[method]
-            failed = of_answer(found.status, found.headers, found.body, f"{verb} pods/proxy in {ref.namespace}")
+            failed = of_answer(
+                found.status, found.headers, found.body, f"{verb} pods/proxy in {ref.namespace}"
+            )
             if found.status != 403:
                 return Said(where, 0, why=failed.why)
-            return Said(where, 403, json.dumps({"error": {"message": f"the right is missing: {failed.right or failed.why}"}}).encode())
-        return Said(where, found.status, found.body) if not found.cut else Said(where, 0, why=found.cut)
+            return Said(
+                where,
+                403,
+                json.dumps(
+                    {"error": {"message": f"the right is missing: {failed.right or failed.why}"}}
+                ).encode(),
+            )
+        return (
+            Said(where, found.status, found.body)
+            if not found.cut
+            else Said(where, 0, why=found.cut)
+        )
 
-    async def _by_url(self, base: str, method: str, path: str, content: bytes | None, headers: Mapping[str, str], within_s: float) -> Said:
+    async def _by_url(
+        self,
+        base: str,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        within_s: float,
+    ) -> Said:
         if self._session is None:
-            self._session = httpx.AsyncClient(trust_env=False, timeout=httpx.Timeout(None, connect=CONNECT_S))
+            self._session = httpx.AsyncClient(
+                trust_env=False, timeout=httpx.Timeout(None, connect=CONNECT_S)
+            )
         try:
             async with asyncio.timeout(within_s):
-                answer = await self._session.request(method, base + path, content=content, headers=dict(headers))
+                answer = await self._session.request(
+                    method, base + path, content=content, headers=dict(headers)
+                )
         except TimeoutError:
             return Said(base, 0, why=f"did not answer within {within_s:g} s")
         except httpx.HTTPError as error:
@@ -171,10 +230,20 @@ def admin_url(written: str) -> str:
         url = httpx.URL(written if "://" in written else f"http://{written}")
     except httpx.InvalidURL:
         url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
-        raise InputError("is no URL of a gateway's admin page; write it as http://host:8081", written)
+    if (
+        url.scheme not in ("http", "https")
+        or not url.host
+        or url.userinfo
+        or url.query
+        or url.fragment
+    ):
+        raise InputError(
+            "is no URL of a gateway's admin page; write it as http://host:8081", written
+        )
     path = url.path.rstrip("/")
-    return str(url.copy_with(path="/")).rstrip("/") + path.removesuffix("/limits").removesuffix("/metrics")
+    return str(url.copy_with(path="/")).rstrip("/") + path.removesuffix("/limits").removesuffix(
+        "/metrics"
+    )
 
 
 def limits_path(holder: str, epoch: int) -> str:
@@ -183,7 +252,9 @@ def limits_path(holder: str, epoch: int) -> str:
 
 
 async def until_answered(ask: Any, within_s: float, every_s: float = 0.25) -> Said:
-    """What a process says, asked again while it does not answer or cannot now (5xx, 429), for that long."""
+    """What a process says, asked again while it does not answer or cannot now (5xx, 429), for that
+    long.
+    """
     began = time.monotonic()
     while True:
         said: Said = await ask()

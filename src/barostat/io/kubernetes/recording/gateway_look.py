@@ -1,4 +1,6 @@
-"""Gateways looked at for as long as their engines are: their pages of metrics, at the same interval."""
+"""Gateways looked at for as long as their engines are: their pages of metrics, at the same
+interval.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from barostat.remedy.plan import GatewayRef
 
 @dataclass(slots=True)
 class GatewayLook:
-    """What the gateways before one target say from `begin` to `end`. `pages`: so far. `why`: why none could be looked for."""
+    """What the gateways before one target say from `begin` to `end`. `pages`: so far. `why`: why
+    none could be looked for.
+    """
 
     doors: GatewayDoors
     clock: Clock

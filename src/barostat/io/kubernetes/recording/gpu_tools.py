@@ -1,4 +1,6 @@
-"""The state of the cards behind pods: from a DCGM exporter on the node or, only when asked for, from the vendor's tool in the container."""
+"""The state of the cards behind pods: from a DCGM exporter on the node or, only when asked for,
+from the vendor's tool in the container.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,20 @@ _TOOLS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-async def by_exporter(cluster: Cluster, pods: list[Object], clock: Clock) -> tuple[dict[str, GpuText], list[str]]:
-    """The exporter's page by node, for the nodes of pods that have NVIDIA cards; and rights that are missing."""
+async def by_exporter(
+    cluster: Cluster, pods: list[Object], clock: Clock
+) -> tuple[dict[str, GpuText], list[str]]:
+    """The exporter's page by node, for the nodes of pods that have NVIDIA cards; and rights that
+    are missing.
+    """
     nodes = {text(pod, "spec", "nodeName") for pod in pods if _vendor(pod) == "nvidia.com"} - {""}
     if not nodes:
         return {}, []
     found: dict[str, Object] = {}
     for labels in EXPORTERS:
-        listed = await cluster.list(PODS, labels=labels, fields="status.phase=Running", within_s=5.0)
+        listed = await cluster.list(
+            PODS, labels=labels, fields="status.phase=Running", within_s=5.0
+        )
         if isinstance(listed, RequestFailed):
             return {}, [listed.right] if listed.kind == "forbidden" else []
         found |= {text(pod, "spec", "nodeName"): pod for pod in listed.items}
@@ -48,20 +56,28 @@ async def by_exporter(cluster: Cluster, pods: list[Object], clock: Clock) -> tup
 
     async def page(node: str, exporter: Object) -> tuple[str, GpuText] | None:
         namespace, name = text(exporter, "metadata", "namespace"), name_of(exporter)
-        door = PodRoute(cluster, namespace, name, name, (Endpoint(EXPORTER_PORT),), may_forward=False)
+        door = PodRoute(
+            cluster, namespace, name, name, (Endpoint(EXPORTER_PORT),), may_forward=False
+        )
         answer = await door.ask("/metrics", within_s=5.0)
         if not isinstance(answer, Answer) or answer.status != 200:
             return None
         return node, GpuText(round(clock.now(), 3), "dcgm.prom", answer.text, door.at("/metrics"))
 
-    pages = await asyncio.gather(*(page(node, exporter) for node, exporter in found.items() if node in nodes))
+    pages = await asyncio.gather(
+        *(page(node, exporter) for node, exporter in found.items() if node in nodes)
+    )
     return dict(entry for entry in pages if entry is not None), []
 
 
 async def by_tool(cluster: Cluster, pod: Object, clock: Clock) -> GpuText | RequestFailed | None:
-    """What the vendor's tool says inside the engine's container; None where it has no cards. Runs a program there: only when asked for."""
+    """What the vendor's tool says inside the engine's container; None where it has no cards. Runs a
+    program there: only when asked for.
+    """
     container = engine_container(pod)
-    tool = next(((kind, command) for vendor, kind, command in _TOOLS if vendor == _vendor(pod)), None)
+    tool = next(
+        ((kind, command) for vendor, kind, command in _TOOLS if vendor == _vendor(pod)), None
+    )
     if container is None or tool is None:
         return None
     kind, command = tool
@@ -69,10 +85,19 @@ async def by_tool(cluster: Cluster, pod: Object, clock: Clock) -> GpuText | Requ
     ran = await execute(cluster, namespace, name, container.name, command, TOOL_S)
     if not isinstance(ran, Ran):
         return ran
-    return GpuText(round(clock.now(), 3), kind, ran.out or ran.err, f"{command[0]} in pod {namespace}/{name}")
+    return GpuText(
+        round(clock.now(), 3), kind, ran.out or ran.err, f"{command[0]} in pod {namespace}/{name}"
+    )
 
 
 def _vendor(pod: Object) -> str:
     container = engine_container(pod)
     limits: Mapping[str, str] = container.limits if container is not None else {}
-    return next((vendor for vendor in ("nvidia.com", "amd.com") if any(name.startswith(f"{vendor}/") for name in limits)), "")
+    return next(
+        (
+            vendor
+            for vendor in ("nvidia.com", "amd.com")
+            if any(name.startswith(f"{vendor}/") for name in limits)
+        ),
+        "",
+    )

@@ -1,6 +1,8 @@
-"""A recording of engines in a cluster: their servers looked at for a while, then their logs and all that surrounds them.
+"""A recording of engines in a cluster: their servers looked at for a while, then their logs and all
+that surrounds them.
 
-What comes out is what a bundle of the same incident would give, so that everything that judges bundles judges this.
+What comes out is what a bundle of the same incident would give, so that everything that judges
+bundles judges this.
 """
 
 from __future__ import annotations
@@ -48,14 +50,18 @@ LOGS_S = 8.0
 LOGS_AT_ONCE = 8
 """So that logs that hang leave room for all else."""
 MANY = 40
-"""From so many pods on each is asked for less, and logs are read while the window lasts: an answer about a fleet is waited for."""
+"""From so many pods on each is asked for less, and logs are read while the window lasts: an answer
+about a fleet is waited for.
+"""
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to look. `keep_logs`: a directory to put the raw logs in, for a bundle. `gateway`: its admin page, where it is not found."""
+    """How to look. `keep_logs`: a directory to put the raw logs in, for a bundle. `gateway`: its
+    admin page, where it is not found.
+    """
 
     for_s: float = FOR_S
     interval_s: float = INTERVAL_S
@@ -65,14 +71,26 @@ class Options:
     gateway: str = ""
 
 
-def record_pods(wanted: Wanted, options: Options, clock: Clock | None = None, on_progress: Progress | None = None) -> Recorded:
-    """What the wanted pods show from now on for `for_s` seconds, and what the cluster says of them. Nothing is written to the cluster.
+def record_pods(
+    wanted: Wanted,
+    options: Options,
+    clock: Clock | None = None,
+    on_progress: Progress | None = None,
+) -> Recorded:
+    """What the wanted pods show from now on for `for_s` seconds, and what the cluster says of them.
+    Nothing is written to the cluster.
 
-    Ctrl-C ends it early with what there is. A pod that does not answer, or a right that is missing, stops nothing else.
-    Errors: InputError for a target that is not there; OutsideError where the API server cannot be had.
+    Ctrl-C ends it early with what there is. A pod that does not answer, or a right that is missing,
+    stops nothing else.
+    Errors: InputError for a target that is not there; OutsideError where the API server cannot be
+    had.
     """
     watcher = PodRecorder(
-        Cluster(find_access(wanted.kubeconfig, wanted.context)), wanted, options, clock or SteadyClock(), on_progress or (lambda _: None)
+        Cluster(find_access(wanted.kubeconfig, wanted.context)),
+        wanted,
+        options,
+        clock or SteadyClock(),
+        on_progress or (lambda _: None),
     )
     gateways = _gateways(watcher)
     with asyncio.Runner() as runner:
@@ -85,13 +103,19 @@ def record_pods(wanted: Wanted, options: Options, clock: Clock | None = None, on
         try:
             pages = runner.run(gateways.end()) if gateways is not None else ()
             recorded = runner.run(watcher.recording())
-            return recorded if not pages else Recorded(replace(recorded.recording, gateway_pages=pages), recorded.logs)
+            return (
+                recorded
+                if not pages
+                else Recorded(replace(recorded.recording, gateway_pages=pages), recorded.logs)
+            )
         finally:
             runner.run(watcher.close())
 
 
 def _gateways(watcher: PodRecorder) -> GatewayLook | None:
-    """What looks at the gateways before the one Deployment that is meant; None for other targets."""
+    """What looks at the gateways before the one Deployment that is meant; None for other
+    targets.
+    """
     wanted = watcher.wanted
     kind, _, name = wanted.targets[0].partition("/") if len(wanted.targets) == 1 else ("", "", "")
     if not kind.startswith("deploy") or wanted.selector:
@@ -109,8 +133,16 @@ async def _both(watcher: PodRecorder, gateways: GatewayLook | None) -> None:
 
 
 def follow(wanted: Wanted, options: Options, clock: Clock | None = None) -> Iterator[Recording]:
-    """A recording after every interval, over the last `for_s` seconds, until the caller stops asking; pods that come are taken in."""
-    watcher = PodRecorder(Cluster(find_access(wanted.kubeconfig, wanted.context)), wanted, options, clock or SteadyClock(), lambda _: None)
+    """A recording after every interval, over the last `for_s` seconds, until the caller stops
+    asking; pods that come are taken in.
+    """
+    watcher = PodRecorder(
+        Cluster(find_access(wanted.kubeconfig, wanted.context)),
+        wanted,
+        options,
+        clock or SteadyClock(),
+        lambda _: None,
+    )
     with asyncio.Runner() as runner:
         try:
             turn = watcher.clock.now()
@@ -148,9 +180,18 @@ class PodRecorder:
         for pod in self.selection.pods:
             name = self.name_of(pod)
             if name not in self.scrapers:
-                door = PodRoute(self.cluster, text(pod, "metadata", "namespace"), name_of(pod), name, endpoints(pod))
+                door = PodRoute(
+                    self.cluster,
+                    text(pod, "metadata", "namespace"),
+                    name_of(pod),
+                    name,
+                    endpoints(pod),
+                )
                 thrifty, known = len(self.selection.pods) >= MANY, image_version(pod) is not None
-                self.doors[name], self.scrapers[name] = door, Scraper(door, self.clock, thrifty=thrifty, version_known=known)
+                self.doors[name], self.scrapers[name] = (
+                    door,
+                    Scraper(door, self.clock, thrifty=thrifty, version_known=known),
+                )
         for gone in set(self.scrapers) - {self.name_of(pod) for pod in self.selection.pods}:
             del self.scrapers[gone], self.doors[gone]
 
@@ -163,7 +204,11 @@ class PodRecorder:
 
     def name_of(self, pod: Object) -> str:
         """The replica's name: with its namespace where pods of several are looked at."""
-        return f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}" if self.wanted.all_namespaces else name_of(pod)
+        return (
+            f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}"
+            if self.wanted.all_namespaces
+            else name_of(pod)
+        )
 
     async def window(self) -> None:
         """Looks at the pods from now on until the time has passed."""
@@ -174,7 +219,11 @@ class PodRecorder:
         first = True
         while True:
             whole_s = THRIFTY_S + 0.5 if len(self.scrapers) >= MANY else SCRAPE_S
-            await self.look(whole_s if first or turn >= end else max(0.0, min(self.options.interval_s, end - turn)))
+            await self.look(
+                whole_s
+                if first or turn >= end
+                else max(0.0, min(self.options.interval_s, end - turn))
+            )
             if first and self.options.probe:
                 self._under_way.send_tokens(self.scrapers.values())
             if first and len(self.scrapers) >= MANY:
@@ -192,7 +241,10 @@ class PodRecorder:
         await self._under_way.take(((name, self.scrapers[name]) for name in running), within_s)
         scraped = sum(len(scraper.scrapes) for scraper in self.scrapers.values())
         silent = sum(not scraper.answered for scraper in self.scrapers.values())
-        self.tell(f"{many(len(self.scrapers), 'pod')}, {many(scraped, 'scrape')}" + (f", {many(silent, 'pod')} silent" if silent else ""))
+        self.tell(
+            f"{many(len(self.scrapers), 'pod')}, {many(scraped, 'scrape')}"
+            + (f", {many(silent, 'pod')} silent" if silent else "")
+        )
 
     async def rest(self) -> None:
         """Nothing is under way any more; the cluster can be asked on."""
@@ -211,7 +263,9 @@ class PodRecorder:
     async def recording(self) -> Recorded:
         """What was seen so far, with logs and surroundings as they are now."""
         self.tell(f"{many(len(self.scrapers), 'pod')}: logs, events, nodes")
-        with suppress(InputError, OutsideError):  # the pods as they are at the end; those known before will do
+        with suppress(
+            InputError, OutsideError
+        ):  # the pods as they are at the end; those known before will do
             self.selection.pods = await self._again()
         pods = self.selection.pods
         around, logs, (exported, lacking), held = await asyncio.gather(
@@ -223,7 +277,10 @@ class PodRecorder:
         around.problems += held.problems
         tools = await self._tools(around) if self.options.exec_gpu_tools else {}
         for workload in self.selection.workloads:
-            around.documents.setdefault(f"{text(workload, 'kind').lower()}s", {"apiVersion": "v1", "kind": "List", "items": [workload]})
+            around.documents.setdefault(
+                f"{text(workload, 'kind').lower()}s",
+                {"apiVersion": "v1", "kind": "List", "items": [workload]},
+            )
         at = round(self.clock.now(), 3)
         lacking += [
             *self.selection.lacking,
@@ -232,7 +289,12 @@ class PodRecorder:
             *logs.lacking,
             *(right for door in self.doors.values() for right in door.lacking),
         ]
-        problems = [*self.selection.problems, *around.problems, *logs.trouble(), self.clock.problem()]
+        problems = [
+            *self.selection.problems,
+            *around.problems,
+            *logs.trouble(),
+            self.clock.problem(),
+        ]
         problems += [problem for scraper in self.scrapers.values() for problem in scraper.problems]
         replicas = [
             replace(self._replica(pod, logs, exported, tools), config_file=held.files.get(name))
@@ -240,7 +302,10 @@ class PodRecorder:
             if name in self.scrapers
         ]
         recording = Recording(
-            target=f"{self.wanted.spelled(self.wanted.namespace or self.cluster.access.namespace)} ({self.cluster.access.context})",
+            target=(
+                f"{self.wanted.spelled(self.wanted.namespace or self.cluster.access.namespace)} "
+                f"({self.cluster.access.context})"
+            ),
             at=at,
             replicas=tuple(replicas),
             kubernetes=around.documents,
@@ -250,19 +315,33 @@ class PodRecorder:
         return Recorded(recording, Logs(current=logs.current, previous=logs.previous))
 
     async def _again(self) -> list[Object]:
-        """The selected pods as they are now: those that came in the meantime are left to the next look."""
+        """The selected pods as they are now: those that came in the meantime are left to the next
+        look.
+        """
         known = {self.name_of(pod): pod for pod in self.selection.pods}
         found = (await select(self.cluster, self.wanted, self.clock.now())).pods
         return (
             [*known.values()]
             if not found
-            else list((known | {self.name_of(pod): pod for pod in found if self.name_of(pod) in known}).values())
+            else list(
+                (
+                    known | {self.name_of(pod): pod for pod in found if self.name_of(pod) in known}
+                ).values()
+            )
         )
 
     async def _tools(self, around: Surroundings) -> dict[str, GpuText]:
         found: dict[str, GpuText] = {}
-        answers = await asyncio.gather(*(gpu_tools.by_tool(self.cluster, pod, self.clock) for pod in self.selection.pods if _runs(pod)))
-        for pod, answer in zip([pod for pod in self.selection.pods if _runs(pod)], answers, strict=True):
+        answers = await asyncio.gather(
+            *(
+                gpu_tools.by_tool(self.cluster, pod, self.clock)
+                for pod in self.selection.pods
+                if _runs(pod)
+            )
+        )
+        for pod, answer in zip(
+            [pod for pod in self.selection.pods if _runs(pod)], answers, strict=True
+        ):
             if isinstance(answer, RequestFailed):
                 around.trouble(answer)
             elif answer is not None:
@@ -270,7 +349,9 @@ class PodRecorder:
         return found
 
     async def _logs(self) -> _Logs:
-        """The logs of every pod, current and (of a container that restarted) previous, within a budget: the sick ones first and longest."""
+        """The logs of every pod, current and (of a container that restarted) previous, within a
+        budget: the sick ones first and longest.
+        """
         logs = _Logs(self.options.keep_logs)
         share = max(LEAST_LOG_BYTES, LOG_BUDGET_BYTES // max(1, len(self.selection.pods)))
         seats = asyncio.Semaphore(LOGS_AT_ONCE)
@@ -287,11 +368,21 @@ class PodRecorder:
             for previous in (False, True) if restarts > 0 else (False,):
                 async with seats:
                     found = await read_log(
-                        self.cluster, namespace, name_of(pod), container.name, previous=previous, most_bytes=most, within_s=within_s
+                        self.cluster,
+                        namespace,
+                        name_of(pod),
+                        container.name,
+                        previous=previous,
+                        most_bytes=most,
+                        within_s=within_s,
                     )
                 logs.take(name, found, previous=previous)
 
-        reading = [asyncio.create_task(one(pod)) for pod in self.selection.pods if self.name_of(pod) in self.scrapers]
+        reading = [
+            asyncio.create_task(one(pod))
+            for pod in self.selection.pods
+            if self.name_of(pod) in self.scrapers
+        ]
         if reading:
             done, late = await asyncio.wait(reading, timeout=LOGS_S)
             for task in late:
@@ -299,12 +390,21 @@ class PodRecorder:
             for task in done:
                 task.result()
             if late:
-                logs.problems.append(f"the logs of {len(late)} pods were not read: not all of it came within {LOGS_S:g} s")
+                logs.problems.append(
+                    f"the logs of {len(late)} pods were not read: not all of it came "
+                    f"within {LOGS_S:g} s"
+                )
         return logs
 
-    def _replica(self, pod: Object, logs: _Logs, exported: dict[str, GpuText], tools: dict[str, GpuText]) -> ReplicaRecording:
+    def _replica(
+        self, pod: Object, logs: _Logs, exported: dict[str, GpuText], tools: dict[str, GpuText]
+    ) -> ReplicaRecording:
         name = self.name_of(pod)
-        scraper, container, node = self.scrapers[name], engine_container(pod), text(pod, "spec", "nodeName")
+        scraper, container, node = (
+            self.scrapers[name],
+            engine_container(pod),
+            text(pod, "spec", "nodeName"),
+        )
         texts = [found for found in (exported.get(node), tools.get(name)) if found is not None]
         return ReplicaRecording(
             name=name,
@@ -336,7 +436,11 @@ class _Logs:
     def trouble(self) -> list[str]:
         """What was wrong, a sentence each: many pods with one reason are one sentence."""
         told = [
-            f"the log of {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''} was not read: {why}"
+            (
+                "the log of "
+                f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''} was not "
+                f"read: {why}"
+            )
             for why, names in self.unread.items()
         ]
         return [*self.problems, *told]
@@ -352,7 +456,10 @@ class _Logs:
                 self.unread.setdefault(found.why, []).append(name)
             return
         try:
-            digest = vllm_logs.digest(lines(io.BytesIO(found)), source=f"{'previous ' if previous else ''}log of pod {name}")
+            digest = vllm_logs.digest(
+                lines(io.BytesIO(found)),
+                source=f"{'previous ' if previous else ''}log of pod {name}",
+            )
         except NotText as error:
             self.problems.append(f"the log of {name} was left out: it is {error.what}")
             return
@@ -373,9 +480,16 @@ def _runs(pod: Object) -> bool:
 
 
 def _ready(pod: Object) -> bool:
-    return any(found.get("type") == "Ready" and found.get("status") == "True" for found in objects(pod, "status", "conditions"))
+    return any(
+        found.get("type") == "Ready" and found.get("status") == "True"
+        for found in objects(pod, "status", "conditions")
+    )
 
 
 def _restarts(pod: Object, container: str) -> int:
-    found = [count(status, "restartCount") for status in objects(pod, "status", "containerStatuses") if text(status, "name") == container]
+    found = [
+        count(status, "restartCount")
+        for status in objects(pod, "status", "containerStatuses")
+        if text(status, "name") == container
+    ]
     return found[0] or 0 if found else 0

@@ -1,4 +1,6 @@
-"""A container's log through the API server: its beginning, which tells the settings, and its end, which tells what happens."""
+"""A container's log through the API server: its beginning, which tells the settings, and its end,
+which tells what happens.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,25 @@ async def read_log(
     most_bytes: int = MOST_BYTES,
     within_s: float = LOG_S,
 ) -> bytes | RequestFailed | None:
-    """The log, each line behind its time: whole, or where it is long its first and last parts. None where the container has none yet."""
+    """The log, each line behind its time: whole, or where it is long its first and last parts. None
+    where the container has none yet.
+    """
     deadline = time.monotonic() + within_s
     head_bytes = most_bytes // 2
     path, what = PODS.path(namespace, pod, "log"), f"get pods/log in {namespace}"
     params: dict[str, Any] = (
-        {"timestamps": "true"} | ({"container": container} if container else {}) | ({"previous": "true"} if previous else {})
+        {"timestamps": "true"}
+        | ({"container": container} if container else {})
+        | ({"previous": "true"} if previous else {})
     )
-    head = await cluster.request("GET", path, what, within_s=within_s, params={**params, "limitBytes": head_bytes}, max_bytes=head_bytes)
+    head = await cluster.request(
+        "GET",
+        path,
+        what,
+        within_s=within_s,
+        params={**params, "limitBytes": head_bytes},
+        max_bytes=head_bytes,
+    )
     if isinstance(head, RequestFailed):
         return None if head.kind in ("invalid", "not-found") else head
     if len(head.body) < head_bytes:
@@ -43,13 +56,19 @@ async def read_log(
     lines = (most_bytes - head_bytes) // LINE_BYTES
     while True:
         tail = await cluster.request(
-            "GET", path, what, within_s=max(1.0, deadline - time.monotonic()), max_bytes=most_bytes, params={**params, "tailLines": lines}
+            "GET",
+            path,
+            what,
+            within_s=max(1.0, deadline - time.monotonic()),
+            max_bytes=most_bytes,
+            params={**params, "tailLines": lines},
         )
         if isinstance(tail, RequestFailed):
             return begun + b"\n"
         if len(tail.body) < most_bytes or lines == 1:
             break
-        # Lines as long as these are fewer: the end of the log is what is wanted, and it was cut off.
+        # Lines as long as these are fewer: the end of the log is what is wanted, and it was cut
+        # off.
         lines = max(1, min(lines // 2, tail.body.count(b"\n") // 2))
     return begun + b"\n" + _behind(tail.body, _last_stamp(begun))
 
@@ -62,7 +81,9 @@ def _last_stamp(text: bytes) -> bytes:
 
 
 def _behind(text: bytes, stamp: bytes) -> bytes:
-    """The lines that are younger than the stamp: the two parts may overlap. Stamps of one log have one form and sort as text."""
+    """The lines that are younger than the stamp: the two parts may overlap. Stamps of one log have
+    one form and sort as text.
+    """
     lines = text.split(b"\n")
     for index, line in enumerate(lines):
         found = _STAMP.match(line)

@@ -1,4 +1,6 @@
-"""The way to an engine in a pod: through the API server's pod proxy, or through a port-forward where that way is closed."""
+"""The way to an engine in a pod: through the API server's pod proxy, or through a port-forward
+where that way is closed.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,20 @@ from typing import Any
 
 from barostat.io.engine_http.http import MAX_BODY_BYTES, Answer, Failure
 from barostat.io.kubernetes.client.cluster import FIRST_WAIT_S, Cluster, Reply
-from barostat.io.kubernetes.client.failures import RequestFailed, of_answer, of_failure, status_object
+from barostat.io.kubernetes.client.failures import (
+    RequestFailed,
+    of_answer,
+    of_failure,
+    status_object,
+)
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.kubernetes.client.sockets import through_port
 from barostat.judge.evidence.endpoint import Endpoint
 
 MOST_ENDPOINTS = 3
-_UNREACHED = re.compile(r"error trying to reach service|error dialing|no endpoints|dial tcp|tls:|malformed HTTP")
+_UNREACHED = re.compile(
+    r"error trying to reach service|error dialing|no endpoints|dial tcp|tls:|malformed HTTP"
+)
 
 
 @dataclass(slots=True)
@@ -36,7 +45,9 @@ class PodRoute:
     _forward: bool = False
     _first: Answer | None = None
     _is_engine: bool = False
-    """The place chosen has shown metrics of vLLM, or is the only one there is; else the engine may open its port yet (it loads)."""
+    """The place chosen has shown metrics of vLLM, or is the only one there is; else the engine may
+    open its port yet (it loads).
+    """
     _tried_forward: bool = False
     _settling: asyncio.Task[Failure | None] | None = None
 
@@ -54,8 +65,12 @@ class PodRoute:
         if self._settling is not None:
             self._settling.cancel()
 
-    async def ask(self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES) -> Answer | Failure:
-        """The engine's answer. A failure of the kind `between` says nothing of the engine: the API server failed, or forbids it."""
+    async def ask(
+        self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
+    ) -> Answer | Failure:
+        """The engine's answer. A failure of the kind `between` says nothing of the engine: the API
+        server failed, or forbids it.
+        """
         if self._chosen is None or (
             path == "/metrics" and not self._is_engine and self._first is None
         ):  # all who ask before it is known where wait for the same search
@@ -79,7 +94,9 @@ class PodRoute:
         answered: tuple[Endpoint, Answer] | None = None
         closed: Failure | None = None
         for endpoint in self.candidates[:MOST_ENDPOINTS]:
-            found = await self._by_proxy(endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES)
+            found = await self._by_proxy(
+                endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES
+            )
             if isinstance(found, Answer):
                 if _of_engine(found):
                     self._choose(endpoint, found)
@@ -95,17 +112,25 @@ class PodRoute:
         if answered is not None:
             self._choose(*answered)
             return None
-        if self.may_forward and (self.lacking or (failures and (self._forward or not self._tried_forward))):
+        if self.may_forward and (
+            self.lacking or (failures and (self._forward or not self._tried_forward))
+        ):
             self._tried_forward = True
             for endpoint in self.candidates[:MOST_ENDPOINTS]:
-                found = await self._by_forward(endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES)
+                found = await self._by_forward(
+                    endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES
+                )
                 if isinstance(found, Answer):
-                    answered = (endpoint, found) if answered is None or _of_engine(found) else answered
+                    answered = (
+                        (endpoint, found) if answered is None or _of_engine(found) else answered
+                    )
                     if _of_engine(found):
                         break
                     continue
                 if isinstance(found, RequestFailed):
-                    if not failures:  # else the proxy has told already what is wrong, and no right is missed
+                    if (
+                        not failures
+                    ):  # else the proxy has told already what is wrong, and no right is missed
                         closed = self._closed(found)
                     break
                 failures.append(found)
@@ -122,7 +147,11 @@ class PodRoute:
     async def _by_proxy(
         self, endpoint: Endpoint, path: str, within_s: float, post: Any, max_bytes: int
     ) -> Answer | Failure | RequestFailed:
-        place = f"{self.pod}:{endpoint.port}" if endpoint.scheme == "http" else f"{endpoint.scheme}:{self.pod}:{endpoint.port}"
+        place = (
+            f"{self.pod}:{endpoint.port}"
+            if endpoint.scheme == "http"
+            else f"{endpoint.scheme}:{self.pod}:{endpoint.port}"
+        )
         url = f"{PODS.path(self.namespace, place, 'proxy')}{path}"
         what = f"{'get' if post is None else 'create'} pods/proxy in {self.namespace}"
         content = None if post is None else json.dumps(post).encode()
@@ -130,23 +159,37 @@ class PodRoute:
         tries = 0
         while True:
             found = await self.cluster.exchange(
-                "GET" if post is None else "POST", url, within_s=_left(deadline), content=content, max_bytes=max_bytes
+                "GET" if post is None else "POST",
+                url,
+                within_s=_left(deadline),
+                content=content,
+                max_bytes=max_bytes,
             )
             if isinstance(found, Reply):
                 said = status_object(found.body) if found.status >= 400 else None
                 if said is None:
-                    return Answer(found.status, found.headers.get("content-type", ""), found.body, found.cut)
-                if (unreached := _unreached(found.status, str(said.get("message") or ""))) is not None:
+                    return Answer(
+                        found.status, found.headers.get("content-type", ""), found.body, found.cut
+                    )
+                if (
+                    unreached := _unreached(found.status, str(said.get("message") or ""))
+                ) is not None:
                     return unreached
                 failed = of_answer(found.status, found.headers, found.body, what)
             elif found.kind == "time-out":
                 return found
             else:
                 failed = of_failure(found, self.cluster.access, what, sent=True)
-            # What the API server refuses, or a connection to it that breaks, says nothing of the pod: asked again while there is time.
+            # What the API server refuses, or a connection to it that breaks, says nothing of the
+            # pod: asked again while there is time.
             tries += 1
             wait_s = max(failed.retry_after_s or 0.0, FIRST_WAIT_S * 2**tries)
-            if post is not None or not failed.may_pass or tries > 3 or time.monotonic() + wait_s >= deadline:
+            if (
+                post is not None
+                or not failed.may_pass
+                or tries > 3
+                or time.monotonic() + wait_s >= deadline
+            ):
                 return failed
             await asyncio.sleep(wait_s)
 
@@ -154,7 +197,14 @@ class PodRoute:
         self, endpoint: Endpoint, path: str, within_s: float, post: Any, max_bytes: int
     ) -> Answer | Failure | RequestFailed:
         return await through_port(
-            self.cluster, self.namespace, self.pod, endpoint.port, path, within_s=within_s, post=post, max_bytes=max_bytes
+            self.cluster,
+            self.namespace,
+            self.pod,
+            endpoint.port,
+            path,
+            within_s=within_s,
+            post=post,
+            max_bytes=max_bytes,
         )
 
     def _told(self, found: Answer | Failure | RequestFailed) -> Answer | Failure:
@@ -178,17 +228,31 @@ def _left(deadline: float) -> float:
 
 
 def _unreached(status: int, message: str) -> Failure | None:
-    """The API server's own words for a pod that it could not reach, as if we had asked it; None for any other trouble."""
-    if "not allowed" in message or "does not have a host assigned" in message or ("address" in message and status == 400):
+    """The API server's own words for a pod that it could not reach, as if we had asked it; None for
+    any other trouble.
+    """
+    if (
+        "not allowed" in message
+        or "does not have a host assigned" in message
+        or ("address" in message and status == 400)
+    ):
         return Failure("unreachable", "has no address yet")
     if status < 500 or not _UNREACHED.search(message):
         return None
     if "connection refused" in message:
-        return Failure("refused", "refuses the connection: nothing listens on that port (still starting, ended, or another port?)")
+        return Failure(
+            "refused",
+            "refuses the connection: nothing listens on that port (still starting, ended, "
+            "or another port?)",
+        )
     if "i/o timeout" in message or "deadline exceeded" in message or "Client.Timeout" in message:
         return Failure("time-out", "did not answer the API server in time")
     if "EOF" in message or "reset by peer" in message or "broken pipe" in message:
-        return Failure("reset", "closed the connection without an answer (is it https, or does a mesh want mutual TLS?)")
+        return Failure(
+            "reset",
+            "closed the connection without an answer (is it https, or does a mesh want "
+            "mutual TLS?)",
+        )
     if "malformed HTTP" in message or "tls:" in message:
         return Failure("no-http", "answers, but not in the scheme that was tried (http or https)")
     return Failure("unreachable", f"cannot be reached from the API server ({message[-120:]})")

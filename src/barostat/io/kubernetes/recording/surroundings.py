@@ -1,4 +1,6 @@
-"""What surrounds an engine in its cluster, as `kubectl get -o json` would print it: events, nodes, ReplicaSets, workloads, autoscalers."""
+"""What surrounds an engine in its cluster, as `kubectl get -o json` would print it: events, nodes,
+ReplicaSets, workloads, autoscalers.
+"""
 
 from __future__ import annotations
 
@@ -39,26 +41,40 @@ TELLS: tuple[tuple[str, str], ...] = (
     ("statefulsets.apps", "how many replicas are wanted"),
     ("leaderworkersets", "how many replicas are wanted"),
     ("horizontalpodautoscalers", "whether the autoscaler is at its maximum"),
-    ("configmaps", "the settings that come from a ConfigMap: variables, an entrypoint script, the file behind --config"),
+    (
+        "configmaps",
+        (
+            "the settings that come from a ConfigMap: variables, an entrypoint script, the "
+            "file behind --config"
+        ),
+    ),
     ("pods", "the state of the pods, and the cards' exporters"),
 )
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """Documents by kind, as a bundle holds them; rights that are missing, as `verb resource in namespace`; other trouble."""
+    """Documents by kind, as a bundle holds them; rights that are missing, as `verb resource in
+    namespace`; other trouble.
+    """
 
     documents: dict[str, Any] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def take(self, kind: str, found: Listed | RequestFailed, wanted: Iterable[Object] | None = None) -> None:
-        """Keeps the objects of a list (or those of them that are `wanted`), or notes why there are none."""
+    def take(
+        self, kind: str, found: Listed | RequestFailed, wanted: Iterable[Object] | None = None
+    ) -> None:
+        """Keeps the objects of a list (or those of them that are `wanted`), or notes why there are
+        none.
+        """
         if isinstance(found, RequestFailed):
             self.trouble(found)
             return
         kept = list(found.items if wanted is None else wanted)
-        self.documents.setdefault(kind, {"apiVersion": "v1", "kind": "List", "items": []})["items"] += kept
+        self.documents.setdefault(kind, {"apiVersion": "v1", "kind": "List", "items": []})[
+            "items"
+        ] += kept
 
     def trouble(self, failed: RequestFailed) -> None:
         """Notes a failure: a missing right by itself, anything else as a problem."""
@@ -71,34 +87,51 @@ class Surroundings:
 def missing(lacking: Iterable[str]) -> tuple[str, ...]:
     """Each missing right once, with what it would have told."""
     return tuple(
-        f"cannot {right}: that would have told {next((tells for part, tells in TELLS if part in right.split(' in ')[0]), 'more')}"
+        (
+            f"cannot {right}: that would have told "
+            f"{next((tells for part, tells in TELLS if part in right.split(' in ')[0]), 'more')}"
+        )
         for right in dict.fromkeys(lacking)
     )
 
 
 async def surroundings(cluster: Cluster, pods: list[Object]) -> Surroundings:
-    """Everything around these pods, read in parallel; what cannot be read is told and stops nothing."""
+    """Everything around these pods, read in parallel; what cannot be read is told and stops
+    nothing.
+    """
     around = Surroundings()
     around.documents["pods"] = {"apiVersion": "v1", "kind": "List", "items": list(pods)}
     namespaces = sorted({text(pod, "metadata", "namespace") for pod in pods})
-    await asyncio.gather(*(_namespace(cluster, namespace, pods, around) for namespace in namespaces), _nodes(cluster, pods, around))
+    await asyncio.gather(
+        *(_namespace(cluster, namespace, pods, around) for namespace in namespaces),
+        _nodes(cluster, pods, around),
+    )
     return around
 
 
-async def _namespace(cluster: Cluster, namespace: str, pods: list[Object], around: Surroundings) -> None:
+async def _namespace(
+    cluster: Cluster, namespace: str, pods: list[Object], around: Surroundings
+) -> None:
     own = [pod for pod in pods if text(pod, "metadata", "namespace") == namespace]
-    kinds = {text(owner, "kind") for pod in own for owner in objects(pod, "metadata", "ownerReferences")}
+    kinds = {
+        text(owner, "kind") for pod in own for owner in objects(pod, "metadata", "ownerReferences")
+    }
     events, sets, deployments, hpas = await asyncio.gather(
         cluster.list(EVENTS, namespace),
         cluster.list(REPLICA_SETS, namespace),
         cluster.list(DEPLOYMENTS, namespace),
         cluster.list(AUTOSCALERS, namespace),
     )
-    owners = {text(owner, "name") for pod in own for owner in objects(pod, "metadata", "ownerReferences")}
+    owners = {
+        text(owner, "name") for pod in own for owner in objects(pod, "metadata", "ownerReferences")
+    }
     names = {name_of(pod) for pod in own} | owners
     if not isinstance(sets, RequestFailed):
         above = {
-            text(owner, "name") for item in sets.items if name_of(item) in owners for owner in objects(item, "metadata", "ownerReferences")
+            text(owner, "name")
+            for item in sets.items
+            if name_of(item) in owners
+            for owner in objects(item, "metadata", "ownerReferences")
         }
         names |= above
         kept = [item for item in sets.items if name_of(item) in owners or _owned_by(item, above)]
@@ -110,7 +143,9 @@ async def _namespace(cluster: Cluster, namespace: str, pods: list[Object], aroun
     around.take(
         "deployments",
         deployments,
-        None if isinstance(deployments, RequestFailed) else [one for one in deployments.items if name_of(one) in names],
+        None
+        if isinstance(deployments, RequestFailed)
+        else [one for one in deployments.items if name_of(one) in names],
     )
     for kind, resource in (("StatefulSet", STATEFUL_SETS), ("LeaderWorkerSet", LEADER_WORKER_SETS)):
         if kind in kinds or (kind == "LeaderWorkerSet" and any(_in_lws(pod) for pod in own)):
@@ -118,24 +153,42 @@ async def _namespace(cluster: Cluster, namespace: str, pods: list[Object], aroun
     if isinstance(hpas, RequestFailed):
         around.take("hpas", hpas)
     else:
-        scaling = [item for item in hpas.items if text(mapping(item, "spec", "scaleTargetRef"), "name") in names]
+        scaling = [
+            item
+            for item in hpas.items
+            if text(mapping(item, "spec", "scaleTargetRef"), "name") in names
+        ]
         names |= {name_of(item) for item in scaling}
         around.take("hpas", hpas, scaling)
     around.take(
-        "events", events, None if isinstance(events, RequestFailed) else [event for event in events.items if _about(event) in names]
+        "events",
+        events,
+        None
+        if isinstance(events, RequestFailed)
+        else [event for event in events.items if _about(event) in names],
     )
 
 
-async def _workloads(cluster: Cluster, resource: Resource, namespace: str, names: set[str], around: Surroundings) -> None:
+async def _workloads(
+    cluster: Cluster, resource: Resource, namespace: str, names: set[str], around: Surroundings
+) -> None:
     found = await cluster.list(resource, namespace)
-    around.take(resource.plural, found, None if isinstance(found, RequestFailed) else [one for one in found.items if name_of(one) in names])
+    around.take(
+        resource.plural,
+        found,
+        None
+        if isinstance(found, RequestFailed)
+        else [one for one in found.items if name_of(one) in names],
+    )
 
 
 async def _nodes(cluster: Cluster, pods: list[Object], around: Surroundings) -> None:
     names = sorted({text(pod, "spec", "nodeName") for pod in pods} - {""})
     if not names:
         return
-    fields = "involvedObject.kind=Node" + (f",involvedObject.name={names[0]}" if len(names) == 1 else "")
+    fields = "involvedObject.kind=Node" + (
+        f",involvedObject.name={names[0]}" if len(names) == 1 else ""
+    )
     events = asyncio.create_task(cluster.list(EVENTS, NODE_EVENTS, fields=fields))
     if len(names) <= MOST_NODES:
         for found in await asyncio.gather(*(cluster.get(NODES, name) for name in names)):
@@ -143,10 +196,20 @@ async def _nodes(cluster: Cluster, pods: list[Object], around: Surroundings) -> 
     else:
         listed = await cluster.list(NODES)
         around.take(
-            "nodes", listed, None if isinstance(listed, RequestFailed) else [node for node in listed.items if name_of(node) in names]
+            "nodes",
+            listed,
+            None
+            if isinstance(listed, RequestFailed)
+            else [node for node in listed.items if name_of(node) in names],
         )
     told = await events
-    around.take("events", told, None if isinstance(told, RequestFailed) else [event for event in told.items if _about(event) in names])
+    around.take(
+        "events",
+        told,
+        None
+        if isinstance(told, RequestFailed)
+        else [event for event in told.items if _about(event) in names],
+    )
 
 
 def _about(event: Object) -> str:
@@ -154,7 +217,9 @@ def _about(event: Object) -> str:
 
 
 def _owned_by(item: Object, owners: set[str]) -> bool:
-    return any(text(owner, "name") in owners for owner in objects(item, "metadata", "ownerReferences"))
+    return any(
+        text(owner, "name") in owners for owner in objects(item, "metadata", "ownerReferences")
+    )
 
 
 def _in_lws(pod: Object) -> bool:

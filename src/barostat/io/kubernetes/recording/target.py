@@ -1,4 +1,6 @@
-"""What a person means by a target in a cluster, and the pods that it is: vLLM's, known by command line, image or metrics."""
+"""What a person means by a target in a cluster, and the pods that it is: vLLM's, known by command
+line, image or metrics.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from barostat.core.errors import InputError
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, LEADER_WORKER_SETS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from barostat.io.kubernetes.client.resources import (
+    DEPLOYMENTS,
+    LEADER_WORKER_SETS,
+    NAMESPACES,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Resource,
+)
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
 from barostat.platform.label_selector import as_query
@@ -36,7 +46,9 @@ _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for. Without `targets` and `selector`: every vLLM of the namespace, or of all."""
+    """What was asked for. Without `targets` and `selector`: every vLLM of the namespace, or of
+    all.
+    """
 
     targets: tuple[str, ...] = ()
     selector: str = ""
@@ -53,7 +65,9 @@ class Wanted:
 
 @dataclass(slots=True)
 class Selection:
-    """The pods to look at, and the workloads that they were found by. `lacking`: rights that are missing."""
+    """The pods to look at, and the workloads that they were found by. `lacking`: rights that are
+    missing.
+    """
 
     pods: list[Object] = field(default_factory=list)
     workloads: list[Object] = field(default_factory=list)
@@ -82,12 +96,18 @@ def parsed(target: str) -> tuple[Resource, str]:
     """
     kind, _, name = target.partition("/")
     if not is_workload(target) or not _NAME.match(name):
-        raise InputError("is no target in a cluster; write deploy/NAME, sts/NAME, lws/NAME, pod/NAME, -l app=vllm or -A", target)
+        raise InputError(
+            "is no target in a cluster; write deploy/NAME, sts/NAME, lws/NAME, pod/NAME, "
+            "-l app=vllm or -A",
+            target,
+        )
     return KINDS[kind.lower()], name
 
 
 async def require_namespace(cluster: Cluster, namespace: str) -> None:
-    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError where it does not exist."""
+    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError
+    where it does not exist.
+    """
     found = await cluster.get(NAMESPACES, namespace)
     if isinstance(found, RequestFailed) and found.kind == "not-found":
         raise InputError("there is no such namespace in this cluster", f"namespace {namespace}")
@@ -96,7 +116,8 @@ async def require_namespace(cluster: Cluster, namespace: str) -> None:
 async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
     """The pods meant.
 
-    Errors: InputError for what is not there or runs no vLLM; OutsideError where pods cannot be read at all.
+    Errors: InputError for what is not there or runs no vLLM; OutsideError where pods cannot be read
+    at all.
     """
     namespace = wanted.namespace or cluster.access.namespace
     found = Selection()
@@ -108,15 +129,31 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
         if isinstance(listed, RequestFailed):
             raise InputError(listed.why, "-l") if listed.kind == "invalid" else listed.error()
         sure = [pod for pod in listed.items if looks_like_vllm(pod)]
-        rest = [pod for pod in listed.items if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))]
+        rest = [
+            pod
+            for pod in listed.items
+            if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))
+        ]
         found.pods += sure + await _by_metrics(cluster, rest)
         if not found.pods:
             if not wanted.all_namespaces and not listed.items:
                 await require_namespace(cluster, namespace)
             where = "in all namespaces" if wanted.all_namespaces else f"in namespace {namespace}"
-            seen = f"{len(listed.items)} pods {f'match {wanted.selector}' if wanted.selector else 'are there'}, none runs vLLM"
-            raise InputError(f"no vLLM pod {where}: {seen if listed.items else 'no pod ' + ('matches' if wanted.selector else 'is there')}")
-    found.pods = _standing(list({text(pod, "metadata", "uid") or id(pod): pod for pod in found.pods}.values()), found, wanted, now)
+            seen = (
+                f"{len(listed.items)} pods "
+                f"{f'match {wanted.selector}' if wanted.selector else 'are there'}, none runs "
+                "vLLM"
+            )
+            raise InputError(
+                f"no vLLM pod {where}: "
+                f"{seen if listed.items else 'no pod ' + ('matches' if wanted.selector else 'is there')}"
+            )
+    found.pods = _standing(
+        list({text(pod, "metadata", "uid") or id(pod): pod for pod in found.pods}.values()),
+        found,
+        wanted,
+        now,
+    )
     return found
 
 
@@ -125,7 +162,11 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
     item = await cluster.get(resource, name, namespace)
     if isinstance(item, RequestFailed) and item.kind == "not-found":
         await require_namespace(cluster, namespace)
-        raise InputError(f"there is no such {resource.kind} in namespace {namespace}{await _others(cluster, resource, namespace)}", target)
+        raise InputError(
+            f"there is no such {resource.kind} in namespace "
+            f"{namespace}{await _others(cluster, resource, namespace)}",
+            target,
+        )
     if resource is PODS:
         if isinstance(item, RequestFailed):
             raise item.error()
@@ -151,19 +192,26 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
     for pod in listed.items:
         owner = workload_of(documents, pod)
         direct = any(
-            text(entry, "kind") == resource.kind and text(entry, "name") == name for entry in objects(pod, "metadata", "ownerReferences")
+            text(entry, "kind") == resource.kind and text(entry, "name") == name
+            for entry in objects(pod, "metadata", "ownerReferences")
         )
         if direct or (owner is not None and (owner.kind, owner.name) == (resource.kind, name)):
             found.pods.append(pod)
 
 
 async def _leaders(cluster: Cluster, name: str, namespace: str, found: Selection) -> None:
-    """The pods of the set that answer for their group: its leaders, and workers that have metrics of their own."""
+    """The pods of the set that answer for their group: its leaders, and workers that have metrics
+    of their own.
+    """
     listed = await cluster.list(PODS, namespace, labels=f"{IN_SET}={name}")
     if isinstance(listed, RequestFailed):
         raise listed.error()
-    leads = [pod for pod in listed.items if text(pod, "metadata", "labels", PLACE_IN_GROUP) in ("", "0")]
-    found.pods += leads + await _by_metrics(cluster, [pod for pod in listed.items if pod not in leads])
+    leads = [
+        pod for pod in listed.items if text(pod, "metadata", "labels", PLACE_IN_GROUP) in ("", "0")
+    ]
+    found.pods += leads + await _by_metrics(
+        cluster, [pod for pod in listed.items if pod not in leads]
+    )
 
 
 async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
@@ -176,11 +224,15 @@ async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
 
 
 def _might_serve(pod: Object) -> bool:
-    """True for a pod that could be an engine under a name of its own: it has a card, or vLLM's port, or metrics to be scraped."""
+    """True for a pod that could be an engine under a name of its own: it has a card, or vLLM's
+    port, or metrics to be scraped.
+    """
     container = engine_container(pod)
     annotated = text(pod, "metadata", "annotations", "prometheus.io/scrape") == "true"
     return (
-        text(pod, "status", "phase") == "Running" and container is not None and (container.gpus > 0 or 8000 in container.ports or annotated)
+        text(pod, "status", "phase") == "Running"
+        and container is not None
+        and (container.gpus > 0 or 8000 in container.ports or annotated)
     )
 
 
@@ -188,7 +240,14 @@ async def _by_metrics(cluster: Cluster, pods: Iterable[Object]) -> list[Object]:
     """Those of the pods whose metrics are vLLM's."""
 
     async def is_vllm(pod: Object) -> bool:
-        door = PodRoute(cluster, text(pod, "metadata", "namespace"), name_of(pod), name_of(pod), endpoints(pod), may_forward=False)
+        door = PodRoute(
+            cluster,
+            text(pod, "metadata", "namespace"),
+            name_of(pod),
+            name_of(pod),
+            endpoints(pod),
+            may_forward=False,
+        )
         answer = await door.ask("/metrics", within_s=GUESS_S)
         return isinstance(answer, Answer) and answer.status == 200 and b"vllm:" in answer.body
 
@@ -198,7 +257,9 @@ async def _by_metrics(cluster: Cluster, pods: Iterable[Object]) -> list[Object]:
 
 
 def _standing(pods: list[Object], found: Selection, wanted: Wanted, now: float) -> list[Object]:
-    """Without pods that are done: deleted, succeeded, failed a while ago; and without workers whose head serves for them."""
+    """Without pods that are done: deleted, succeeded, failed a while ago; and without workers whose
+    head serves for them.
+    """
     if wanted.targets and all(target.lower().startswith("po") for target in wanted.targets):
         return pods
     kept = []
@@ -207,19 +268,28 @@ def _standing(pods: list[Object], found: Selection, wanted: Wanted, now: float) 
         phase = text(pod, "status", "phase")
         if not serves(pod):
             workers += 1
-        elif phase == "Succeeded" or text(pod, "metadata", "deletionTimestamp") or (phase == "Failed" and now - _ended_at(pod) > RECENT_S):
+        elif (
+            phase == "Succeeded"
+            or text(pod, "metadata", "deletionTimestamp")
+            or (phase == "Failed" and now - _ended_at(pod) > RECENT_S)
+        ):
             ended += 1
         else:
             kept.append(pod)
     if workers:
-        found.problems.append(f"{workers} pods are workers of an engine whose head serves for them: not asked")
+        found.problems.append(
+            f"{workers} pods are workers of an engine whose head serves for them: not asked"
+        )
     if ended:
         found.problems.append(f"{ended} pods that have ended or are being deleted were left out")
     return kept or pods
 
 
 def _ended_at(pod: Object) -> float:
-    ends = [instant(status, "state", "terminated", "finishedAt") for status in objects(pod, "status", "containerStatuses")]
+    ends = [
+        instant(status, "state", "terminated", "finishedAt")
+        for status in objects(pod, "status", "containerStatuses")
+    ]
     known = [end for end in ends if end is not None] or [
         instant(pod, "status", "startTime") or instant(pod, "metadata", "creationTimestamp") or 0.0
     ]

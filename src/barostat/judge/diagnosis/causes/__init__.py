@@ -1,4 +1,6 @@
-"""One file per cause of the closed list: symptoms -> Claim, Cleared or Open. The page that `explain` prints is the module's docstring."""
+"""One file per cause of the closed list: symptoms -> Claim, Cleared or Open. The page that
+`explain` prints is the module's docstring.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +10,8 @@ from barostat.judge.diagnosis.case import Cause
 
 def causes() -> tuple[Cause, ...]:
     """Every cause, by rank."""
-    return tuple(sorted(exported(__name__, __path__, "CAUSE", Cause), key=lambda cause: (cause.rank, cause.name)))
+    return tuple(
+        sorted(
+            exported(__name__, __path__, "CAUSE", Cause), key=lambda cause: (cause.rank, cause.name)
+        )
+    )

@@ -1,4 +1,6 @@
-"""Preemptions so rare, for the requests that finish, that they are not the harm: shared by the two causes that a full pool can have."""
+"""Preemptions so rare, for the requests that finish, that they are not the harm: shared by the two
+causes that a full pool can have.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,18 @@ from barostat.symptoms.preemption_heavy import RARE_PER_FINISHED
 
 
 def rare_preemptions(case: Case) -> str:
-    """A sentence where hardly one in a hundred requests that finish was preempted and none waits again; empty elsewhere."""
+    """A sentence where hardly one in a hundred requests that finish was preempted and none waits
+    again; empty elsewhere.
+    """
     seen = preemptions(case.window)
-    if seen is None or seen.per_finished is None or seen.per_finished >= RARE_PER_FINISHED or sent_back(case.window) is not None:
+    if (
+        seen is None
+        or seen.per_finished is None
+        or seen.per_finished >= RARE_PER_FINISHED
+        or sent_back(case.window) is not None
+    ):
         return ""
-    return f"preemptions are too few to matter: {figure(seen.per_finished, 2)} for each request that finished"
+    return (
+        f"preemptions are too few to matter: {figure(seen.per_finished, 2)} for each request "
+        "that finished"
+    )

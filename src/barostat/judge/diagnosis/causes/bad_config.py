@@ -1,17 +1,21 @@
-"""A setting stops the engine, or makes every step slow: an argument, the model's path, /dev/shm, a probe, or the pod itself.
+"""A setting stops the engine, or makes every step slow: an argument, the model's path, /dev/shm, a
+probe, or the pod itself.
 
-Meaning: the process is told something that it cannot do, or its pod is; or something that costs a multiple of what its card needs. Nothing
-about load.
+Meaning: the process is told something that it cannot do, or its pod is; or something that costs a
+multiple of what its card needs. Nothing about load.
 
-Impact: the pod never becomes Ready, or is killed by its own probe again and again. Slow: queues at a load that the deployment should carry.
+Impact: the pod never becomes Ready, or is killed by its own probe again and again. Slow: queues at
+a load that the deployment should carry.
 
-Evidence: the argument parser's error, a refused value, a model that cannot be had, a /dev/shm that is too small, probe failures that
-end in kills, an image that cannot be pulled or does not fit the node's driver, a directory that is full or not permitted. Slow: steps
-far below what card, model and load should give, and a setting that explains as much: layers divided between nodes or over PCIe, eager
-mode, synchronous debugging, weights in the host's memory, attention or weights without kernels for the card.
+Evidence: the argument parser's error, a refused value, a model that cannot be had, a /dev/shm that
+is too small, probe failures that end in kills, an image that cannot be pulled or does not fit the
+node's driver, a directory that is full or not permitted. Slow: steps far below what card, model and
+load should give, and a setting that explains as much: layers divided between nodes or over PCIe,
+eager mode, synchronous debugging, weights in the host's memory, attention or weights without
+kernels for the card.
 
-Not evidence: an error in a log that a later start has outlived; warnings. Eager mode and its like where steps are as fast as they should
-be, or slower than it makes them.
+Not evidence: an error in a log that a later start has outlived; warnings. Eager mode and its like
+where steps are as fast as they should be, or slower than it makes them.
 
 Mitigation: mend that one line; if a rollout brought it, undo the rollout first.
 
@@ -48,7 +52,9 @@ SAYS_MORE = (
     "preemption-heavy", "kv-capacity-waiting", "engine-died", "endpoint-silent", "gpu-throttled", "tokens-stalled", "probe-unanswered",
     "core-stopped", "collective-hang", "gpu-program-error", "cpu-throttled", "host-cpu-saturated", "foreign-gpu-memory",
 )  # fmt: skip
-"""Beside these a setting that makes steps slow makes it worse, and is not what is to be mended first."""
+"""Beside these a setting that makes steps slow makes it worse, and is not what is to be mended
+first.
+"""
 
 
 def _slow(case: Case) -> Claim | None:
@@ -62,7 +68,10 @@ def _slow(case: Case) -> Claim | None:
         confidence=case.confidence("slower-than-card") * 0.9,
         severity="warning",
         summary=f"A setting makes every step slow: {case.because('slower-than-card')}.",
-        rests_on=("slower-than-card", *case.present("requests-waiting", "tail-latency-up", "slow-decode", "recent-rollout")),
+        rests_on=(
+            "slower-than-card",
+            *case.present("requests-waiting", "tail-latency-up", "slow-decode", "recent-rollout"),
+        ),
         variant="slow",
         only_contributes=bool(case.present(*SAYS_MORE) or host_is_short(case.window)),
     )

@@ -1,13 +1,14 @@
 """The engine works, and nobody is harmed, however full its cache is.
 
-Meaning: requests run and finish, none waits for capacity, preemptions are none or rare. High KV usage is what the cache is for.
+Meaning: requests run and finish, none waits for capacity, preemptions are none or rare. High KV
+usage is what the cache is for.
 
 Impact: none.
 
 Evidence: running requests and flowing tokens with an empty queue over the window.
 
-Not evidence: GPU memory or KV usage by themselves, in either direction. A server that answers /health with an error, however its figures
-look.
+Not evidence: GPU memory or KV usage by themselves, in either direction. A server that answers
+/health with an error, however its figures look.
 
 Mitigation: nothing to do. If a forecast stands beside it, there is time to cap demand before harm.
 
@@ -43,7 +44,9 @@ FULL_RATIO, TOO_FEW_READINGS = 0.95, 3
 
 
 def _queue_begins(case: Case) -> bool:
-    """True if the last of very few readings shows a full pool and somebody waiting: the next one may show harm."""
+    """True if the last of very few readings shows a full pool and somebody waiting: the next one
+    may show harm.
+    """
     usage, waiting = case.window.fresh("kv_usage_ratio"), case.window.fresh("waiting_requests")
     if usage is None or waiting is None or len(usage.points) >= TOO_FEW_READINGS:
         return False
@@ -51,22 +54,36 @@ def _queue_begins(case: Case) -> bool:
 
 
 def _of_another(case: Case) -> bool:
-    """True if what clients get is seen at the gateway alone, and another replica behind it explains that."""
+    """True if what clients get is seen at the gateway alone, and another replica behind it explains
+    that.
+    """
     return bool(case.elsewhere) and own_error_ratio(case.window) <= 0
 
 
 def judge(case: Case) -> Judgement:
     """Claim where work flows and no harm is Present."""
     if case.present("engine-busy"):
-        if harm := [name for name in case.present(*HARM) if not (name == "timeouts-and-5xx" and _of_another(case))]:
+        if harm := [
+            name
+            for name in case.present(*HARM)
+            if not (name == "timeouts-and-5xx" and _of_another(case))
+        ]:
             return Cleared(case.because(harm[0]))
         if case.window.fresh("waiting_requests") is None:
             return Open("requests run, but the queue was not measured", ("waiting_requests",))
-        if case.window.fresh("generation_tokens_per_s") is None and case.window.fresh("prompt_tokens_per_s") is None:
-            return Open("requests run, but whether tokens flow was not measured", ("generation_tokens_per_s",))
+        if (
+            case.window.fresh("generation_tokens_per_s") is None
+            and case.window.fresh("prompt_tokens_per_s") is None
+        ):
+            return Open(
+                "requests run, but whether tokens flow was not measured",
+                ("generation_tokens_per_s",),
+            )
         if _queue_begins(case):
             return Open(
-                "the pool is full and somebody waits in the last reading: too few readings to call it healthy", ("waiting_requests",)
+                "the pool is full and somebody waits in the last reading: too few readings "
+                "to call it healthy",
+                ("waiting_requests",),
             )
         return Claim(
             confidence=case.confidence("engine-busy") * 0.9,

@@ -1,14 +1,17 @@
 """The engine has nothing to do.
 
-Meaning: nothing runs, waits or arrives over the window. GPU memory is near its setting all the same: the pool is allocated at start.
+Meaning: nothing runs, waits or arrives over the window. GPU memory is near its setting all the
+same: the pool is allocated at start.
 
 Impact: none.
 
 Evidence: running and waiting at zero over the window.
 
-Not evidence: low GPU utilisation (a starved or hung engine shows the same). A server that answers /health with an error.
+Not evidence: low GPU utilisation (a starved or hung engine shows the same). A server that answers
+/health with an error.
 
-Mitigation: nothing to do. If clients say otherwise, the requests do not reach this engine: look at the gateway, or probe it.
+Mitigation: nothing to do. If clients say otherwise, the requests do not reach this engine: look at
+the gateway, or probe it.
 
 Source: vLLM 0.32.0 PrometheusStatLogger.
 """

@@ -1,17 +1,18 @@
 """The host's memory ran out: the container's cgroup limit, or the node.
 
-Meaning: the kernel (or ray's monitor, or the kubelet's eviction) killed a process for *host* memory. Exit code 137 and OOMKilled say
-nothing about the GPU.
+Meaning: the kernel (or ray's monitor, or the kubelet's eviction) killed a process for *host*
+memory. Exit code 137 and OOMKilled say nothing about the GPU.
 
 Impact: the pod restarts with a cold cache; with the same limit it happens again.
 
-Evidence: OOMKilled in the pod's last state, an OOM-killer line of the kernel, ray's memory monitor, an eviction for memory.
+Evidence: OOMKilled in the pod's last state, an OOM-killer line of the kernel, ray's memory monitor,
+an eviction for memory.
 
-Not evidence: exit 137 by itself (a failed probe or a delete sends the same signal); `CUDA out of memory`; the end of another process on
-the node.
+Not evidence: exit 137 by itself (a failed probe or a delete sends the same signal); `CUDA out of
+memory`; the end of another process on the node.
 
-Mitigation: a memory limit that fits what loading and offloading need; less KV or weight offloading; more /dev/shm only if that is what
-fills. No GPU flag helps.
+Mitigation: a memory limit that fits what loading and offloading need; less KV or weight offloading;
+more /dev/shm only if that is what fills. No GPU flag helps.
 
 Source: Kubernetes 1.34 container status; vLLM issues 53042, 10981, 16916.
 """
@@ -29,9 +30,16 @@ def judge(case: Case) -> Judgement:
     """Claim where something was killed for host memory."""
     if case.present("oom-killed"):
         kill = case.window.fresh("kernel_oom_kill")
-        short = kill is not None and kill.last > 0 and node_ran_short(kill.detail) and not other_victims(kill.detail)
+        short = (
+            kill is not None
+            and kill.last > 0
+            and node_ran_short(kill.detail)
+            and not other_victims(kill.detail)
+        )
         told = case.window.fresh("log_host_oom")
-        pressed = told is not None and told.last > 0 and any(word in told.detail for word in PRESSED)
+        pressed = (
+            told is not None and told.last > 0 and any(word in told.detail for word in PRESSED)
+        )
         evicted = short or pressed or bool(case.present("evicted"))
         return Claim(
             confidence=case.confidence("oom-killed") * 0.97,

@@ -1,16 +1,20 @@
-"""The engine refuses to start: the KV pool that is left cannot hold even one request of the model's length.
+"""The engine refuses to start: the KV pool that is left cannot hold even one request of the model's
+length.
 
-Meaning: after weights, activations and graphs too little memory is left: none at all (no-blocks), less than one sequence of
-max_model_len needs (length), or fewer state blocks than max_num_seqs (states, hybrid models).
+Meaning: after weights, activations and graphs too little memory is left: none at all (no-blocks),
+less than one sequence of max_model_len needs (length), or fewer state blocks than max_num_seqs
+(states, hybrid models).
 
 Impact: the pod never becomes Ready.
 
-Evidence: the engine's own error, with the length it needs, the memory it has, and often the length that would fit.
+Evidence: the engine's own error, with the length it needs, the memory it has, and often the length
+that would fit.
 
-Not evidence: a launch that succeeded with a warning; GPU out of memory (another error, another remedy).
+Not evidence: a launch that succeeded with a warning; GPU out of memory (another error, another
+remedy).
 
-Mitigation: the length that fits (the log names it), more memory for the pool (utilisation, fp8 KV cache, more cards), a smaller or
-quantised model; for states fewer sequences.
+Mitigation: the length that fits (the log names it), more memory for the pool (utilisation, fp8 KV
+cache, more cards), a smaller or quantised model; for states fewer sequences.
 
 Source: vLLM 0.32.0 kv_cache_utils.check_enough_kv_cache_memory; the V0 wording up to 0.10.2.
 """
@@ -19,7 +23,11 @@ from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 
-KINDS = (("states-exceeded", "states"), ("model-too-long", "length"), ("no-cache-blocks", "no-blocks"))
+KINDS = (
+    ("states-exceeded", "states"),
+    ("model-too-long", "length"),
+    ("no-cache-blocks", "no-blocks"),
+)
 
 
 def judge(case: Case) -> Judgement:
@@ -30,7 +38,10 @@ def judge(case: Case) -> Judgement:
                 confidence=case.confidence(name) * 0.98,
                 severity="critical",
                 summary=f"The KV pool is too small to start: {case.because(name)}.",
-                rests_on=(name, *case.present("engine-died", "foreign-gpu-memory", "crash-looping")),
+                rests_on=(
+                    name,
+                    *case.present("engine-died", "foreign-gpu-memory", "crash-looping"),
+                ),
                 variant=variant,
             )
     if case.absent("model-too-long", "no-cache-blocks"):

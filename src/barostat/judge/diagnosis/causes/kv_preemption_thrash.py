@@ -1,21 +1,27 @@
 """Requests need more KV blocks than the pool has, and the scheduler keeps taking them away again.
 
-Meaning: running requests grow by one token a step. When the next block is not there, the scheduler preempts the request that came
-last: all its blocks are freed and its tokens are computed again later. Under steady pressure the same work is done over and over.
+Meaning: running requests grow by one token a step. When the next block is not there, the scheduler
+preempts the request that came last: all its blocks are freed and its tokens are computed again
+later. Under steady pressure the same work is done over and over.
 
-Impact: long pauses within a stream (p99 inter-token latency), recomputed prefill instead of new tokens, goodput falls while every
-utilisation figure looks busy. Nothing crashes: KV exhaustion alone never kills a V1 engine.
+Impact: long pauses within a stream (p99 inter-token latency), recomputed prefill instead of new
+tokens, goodput falls while every utilisation figure looks busy. Nothing crashes: KV exhaustion
+alone never kills a V1 engine.
 
-Evidence: preemptions at a rate that matters, with the pool at its ceiling. Requests wait for capacity although slots are free.
+Evidence: preemptions at a rate that matters, with the pool at its ceiling. Requests wait for
+capacity although slots are free.
 
-Not evidence: GPU memory near 90 % (the pool is allocated at start), usage near 1 with nobody waiting, one preemption an hour, or one
-for a hundred requests that finish: a tail of latency beside so few has another reason. The engine's counter lags: a victim is counted
-when it emits again, not when it is thrown out.
+Not evidence: GPU memory near 90 % (the pool is allocated at start), usage near 1 with nobody
+waiting, one preemption an hour, or one for a hundred requests that finish: a tail of latency beside
+so few has another reason. The engine's counter lags: a victim is counted when it emits again, not
+when it is thrown out.
 
-Mitigation: shrink demand first, live and at the edge (input and output caps, an admission budget), then fewer active sequences below
-the number that is *achieved*, or a watermark; then grow supply. Never less memory utilisation: it shrinks the pool.
+Mitigation: shrink demand first, live and at the edge (input and output caps, an admission budget),
+then fewer active sequences below the number that is *achieved*, or a watermark; then grow supply.
+Never less memory utilisation: it shrinks the pool.
 
-Source: vLLM 0.32.0 Scheduler.schedule, Scheduler._preempt_request; facts on preemption counters from PrometheusStatLogger.
+Source: vLLM 0.32.0 Scheduler.schedule, Scheduler._preempt_request; facts on preemption counters
+from PrometheusStatLogger.
 """
 
 from __future__ import annotations
@@ -25,7 +31,9 @@ from barostat.judge.diagnosis.causes._rare_preemptions import rare_preemptions
 
 PRESSURE = ("kv-usage-pinned", "kv-capacity-waiting")
 HARM = ("tail-latency-up", "recompute-churn", "throughput-falling", "batch-collapsed")
-"""What preemption does to people: where all of it was measured and none is there, it is a warning and no page."""
+"""What preemption does to people: where all of it was measured and none is there, it is a warning
+and no page.
+"""
 
 
 def judge(case: Case) -> Judgement:
@@ -34,7 +42,10 @@ def judge(case: Case) -> Judgement:
         return Claim(
             confidence=case.confidence("swap-space-exhausted") * 0.95,
             severity="critical",
-            summary=f"The KV pool is too small for what is running, and so is what it swaps to: {case.because('swap-space-exhausted')}.",
+            summary=(
+                "The KV pool is too small for what is running, and so is what it swaps to: "
+                f"{case.because('swap-space-exhausted')}."
+            ),
             rests_on=("swap-space-exhausted", *case.present("preemptions", *PRESSURE)),
             kills=True,
         )
@@ -47,7 +58,9 @@ def judge(case: Case) -> Judgement:
         return Claim(
             confidence=min(0.99, confidence + 0.02 * len(confirmed)),
             severity="warning" if case.absent(*HARM) else "critical",
-            summary=f"The KV pool is too small for what is running: {case.because('preemption-heavy')}.",
+            summary=(
+                f"The KV pool is too small for what is running: {case.because('preemption-heavy')}."
+            ),
             rests_on=("preemption-heavy", *full, *confirmed),
         )
     if case.absent("preemptions"):
@@ -56,7 +69,15 @@ def judge(case: Case) -> Judgement:
         return Cleared(f"preemptions are too few to matter: {case.because('preemptions')}")
     if case.absent("kv-usage-pinned"):
         return Cleared(case.because("kv-usage-pinned"))
-    return Open("preemptions were not measured; two scrapes of /metrics would count them", case.missing("preemptions", "kv-usage-pinned"))
+    return Open(
+        "preemptions were not measured; two scrapes of /metrics would count them",
+        case.missing("preemptions", "kv-usage-pinned"),
+    )
 
 
-CAUSE = Cause("kv-preemption-thrash", "KV pool too small for the running set: preempting and recomputing", 30, judge)
+CAUSE = Cause(
+    "kv-preemption-thrash",
+    "KV pool too small for the running set: preempting and recomputing",
+    30,
+    judge,
+)

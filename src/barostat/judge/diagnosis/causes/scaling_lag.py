@@ -1,17 +1,18 @@
 """Capacity that was asked for is not there yet: pods wait for a card, or load their model.
 
-Meaning: the autoscaler or a person wants more replicas than are Ready. A pending pod waits for a node; a starting one loads weights for
-minutes.
+Meaning: the autoscaler or a person wants more replicas than are Ready. A pending pod waits for a
+node; a starting one loads weights for minutes.
 
 Impact: the replicas that serve carry the load of those that do not yet.
 
-Evidence: Pending with the scheduler's reason; a container that runs and is not Ready, its log still before `Application startup
-complete`; wanted above Ready in the autoscaler's status.
+Evidence: Pending with the scheduler's reason; a container that runs and is not Ready, its log still
+before `Application startup complete`; wanted above Ready in the autoscaler's status.
 
-Not evidence: a pod that is not Ready because it crashed (that has its own cause) or because a probe is too strict.
+Not evidence: a pod that is not Ready because it crashed (that has its own cause) or because a probe
+is too strict.
 
-Mitigation: wait, with the edge capped so that the serving replicas survive it; free or add a GPU; raise the autoscaler's minimum before
-the peak; keep the model on a fast volume.
+Mitigation: wait, with the edge capped so that the serving replicas survive it; free or add a GPU;
+raise the autoscaler's minimum before the peak; keep the model on a fast volume.
 
 Source: Kubernetes 1.34 pod conditions, HorizontalPodAutoscaler v2 status.
 """

@@ -1,16 +1,19 @@
-"""Every scheduler slot is taken: max_num_seqs (or max_num_active_seqs) is the limit, the KV pool is not.
+"""Every scheduler slot is taken: max_num_seqs (or max_num_active_seqs) is the limit, the KV pool is
+not.
 
 Meaning: the scheduler admits no more than that many requests, however much KV is free.
 
 Impact: requests wait while memory and perhaps compute have room: time to first token grows.
 
-Evidence: running stands at the limit for most of the window, requests wait for capacity, KV usage has room.
+Evidence: running stands at the limit for most of the window, requests wait for capacity, KV usage
+has room.
 
-Not evidence: waiting alone; running at the limit with an empty queue; usage at its ceiling (that is the pool, whatever the slots say).
-Steps that take several times what the card should need for them: that is then why slots stay taken.
+Not evidence: waiting alone; running at the limit with an empty queue; usage at its ceiling (that is
+the pool, whatever the slots say). Steps that take several times what the card should need for them:
+that is then why slots stay taken.
 
-Mitigation: raise max_num_seqs towards what the pool holds (usable tokens over the p90 of prompt plus output), or add replicas. Check
-first that compute has room: more sequences slow every stream.
+Mitigation: raise max_num_seqs towards what the pool holds (usable tokens over the p90 of prompt
+plus output), or add replicas. Check first that compute has room: more sequences slow every stream.
 
 Source: vLLM 0.32.0 Scheduler.schedule (the waiting loop stops at max_num_running_reqs).
 """
@@ -24,13 +27,21 @@ def judge(case: Case) -> Judgement:
     """Claim where the slots are full and the pool is not."""
     if case.present("slots-full"):
         if case.present("preemption-heavy"):
-            return Cleared(f"slots are full, but the pool preempts what fills them: {case.because('preemption-heavy')}")
+            return Cleared(
+                "slots are full, but the pool preempts what fills them: "
+                f"{case.because('preemption-heavy')}"
+            )
         if case.present("slower-than-card"):
-            return Cleared(f"slots are full, and not for want of more: {case.because('slower-than-card')}")
+            return Cleared(
+                f"slots are full, and not for want of more: {case.because('slower-than-card')}"
+            )
         return Claim(
             confidence=case.confidence("slots-full") * 0.95,
             severity="warning",
-            summary=f"All scheduler slots are taken while the KV pool has room: {case.because('slots-full')}.",
+            summary=(
+                "All scheduler slots are taken while the KV pool has room: "
+                f"{case.because('slots-full')}."
+            ),
             rests_on=("slots-full", *case.present("tail-latency-up", "batch-collapsed")),
         )
     if case.absent("slots-full"):

@@ -1,15 +1,17 @@
 """The evidence does not carry a cause.
 
-Meaning: what was measured fits none of the causes well enough, or the signals that would tell are missing or stale. This is an answer,
-not a failure: nothing may be changed on the strength of it.
+Meaning: what was measured fits none of the causes well enough, or the signals that would tell are
+missing or stale. This is an answer, not a failure: nothing may be changed on the strength of it.
 
 Impact: none by itself.
 
-Evidence: the report lists what was looked at, which causes stay open, and what would help most to decide.
+Evidence: the report lists what was looked at, which causes stay open, and what would help most to
+decide.
 
 Not evidence: silence. A signal that is missing never counts as good news.
 
-Mitigation: give it what it asks for: a longer window, the log, per-process CPU, the card's state, the pod's status.
+Mitigation: give it what it asks for: a longer window, the log, per-process CPU, the card's state,
+the pod's status.
 
 Source: DESIGN.md, laws.
 """

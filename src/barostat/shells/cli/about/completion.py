@@ -1,4 +1,6 @@
-"""`barostat completion SHELL`: a script that completes verbs, flags, their values, and targets from the cluster."""
+"""`barostat completion SHELL`: a script that completes verbs, flags, their values, and targets from
+the cluster.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,21 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "completion",
         help="a script for bash, zsh or fish that completes verbs, flags and targets",
-        description="Print the script with which a shell completes barostat's verbs, flags, values, and targets from the cluster.",
+        description=(
+            "Print the script with which a shell completes barostat's verbs, flags, values, "
+            "and targets from the cluster."
+        ),
         epilog=EPILOG,
     )
-    parser.add_argument("shell", metavar="SHELL", choices=(*SHELLS, "names"), help="bash, zsh or fish")
-    parser.add_argument("kind", nargs="?", choices=("targets", "namespaces", "cards", "models", "pages"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "shell", metavar="SHELL", choices=(*SHELLS, "names"), help="bash, zsh or fish"
+    )
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        choices=("targets", "namespaces", "cards", "models", "pages"),
+        help=argparse.SUPPRESS,
+    )
     parser.add_argument("-n", "--namespace", help=argparse.SUPPRESS)
     parser.add_argument("--context", help=argparse.SUPPRESS)
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
@@ -35,7 +47,9 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the script; as `completion names KIND`, which the scripts call, the names of a kind, or nothing where they cannot be had."""
+    """Print the script; as `completion names KIND`, which the scripts call, the names of a kind, or
+    nothing where they cannot be had.
+    """
     if arguments.shell == "names":
         for name in names(arguments.kind or "", arguments):
             print(name)
@@ -47,7 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def names(kind: str, arguments: argparse.Namespace) -> list[str]:
-    """The names of that kind: of the catalogue, of the pages, or of the cluster; none where it does not answer in time."""
+    """The names of that kind: of the catalogue, of the pages, or of the cluster; none where it does
+    not answer in time.
+    """
     if kind == "cards":
         from barostat.catalog.cards import CARDS
 
@@ -63,5 +79,7 @@ def names(kind: str, arguments: argparse.Namespace) -> list[str]:
     if kind in ("targets", "namespaces"):
         from barostat.io.kubernetes.recording.completion import cluster_names
 
-        return cluster_names(kind == "namespaces", arguments.namespace, arguments.context, arguments.kubeconfig)
+        return cluster_names(
+            kind == "namespaces", arguments.namespace, arguments.context, arguments.kubeconfig
+        )
     return []

@@ -1,4 +1,6 @@
-"""The completion scripts, made from the parser itself: what a verb takes there, a shell offers here."""
+"""The completion scripts, made from the parser itself: what a verb takes there, a shell offers
+here.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _ASKED = "targets|namespaces|cards|models|pages"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `takes`: a kind of name, `words A B`, `value`, or nothing where it is a switch."""
+    """One option. `takes`: a kind of name, `words A B`, `value`, or nothing where it is a
+    switch.
+    """
 
     names: tuple[str, ...]
     told: str
@@ -28,7 +32,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A verb, or one within it. `takes`: what its other words are; `path` is empty for barostat itself."""
+    """A verb, or one within it. `takes`: what its other words are; `path` is empty for barostat
+    itself.
+    """
 
     path: str
     told: str
@@ -47,11 +53,20 @@ def _levels(of: argparse.ArgumentParser, path: str, told: str) -> Iterator[Level
         if isinstance(action, argparse._SubParsersAction):
             takes = "words " + " ".join(action.choices)
             said = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            inner = [(f"{path} {name}".strip(), said.get(name, ""), sub) for name, sub in action.choices.items()]
+            inner = [
+                (f"{path} {name}".strip(), said.get(name, ""), sub)
+                for name, sub in action.choices.items()
+            ]
         elif not action.option_strings:
             takes = _takes(action, path)
         elif action.help != argparse.SUPPRESS:
-            options.append(Option(tuple(action.option_strings), _one_line(action.help), "" if action.nargs == 0 else _takes(action, path)))
+            options.append(
+                Option(
+                    tuple(action.option_strings),
+                    _one_line(action.help),
+                    "" if action.nargs == 0 else _takes(action, path),
+                )
+            )
     yield Level(path, _one_line(told), tuple(options), takes)
     for name, said_of, sub in inner:
         yield from _levels(sub, name, said_of)
@@ -85,15 +100,32 @@ def script(shell: str) -> str:
 
 
 def _cases(found: list[Level]) -> tuple[str, str, str, str]:
-    """Arms of `case`: of paths, of what an option takes, of a level's options, of what its words are."""
-    paths = "|".join(f'"{parent} {name}"' for level in found if level.path for parent, _, name in [level.path.rpartition(" ")])
+    """Arms of `case`: of paths, of what an option takes, of a level's options, of what its words
+    are.
+    """
+    paths = "|".join(
+        f'"{parent} {name}"'
+        for level in found
+        if level.path
+        for parent, _, name in [level.path.rpartition(" ")]
+    )
     options = [
-        f'    {"|".join(f"{chr(34)}{level.path}|{name}{chr(34)}" for name in option.names)}) takes="{option.takes}" ;;'
+        (
+            "    "
+            f"{'|'.join(f'{chr(34)}{level.path}|{name}{chr(34)}' for name in option.names)}) "
+            f'takes="{option.takes}" ;;'
+        )
         for level in found
         for option in level.options
         if option.takes
     ]
-    flags = [f'    "{level.path}") flags="{" ".join(name for option in level.options for name in option.names)}" ;;' for level in found]
+    flags = [
+        (
+            f'    "{level.path}") '
+            f'flags="{" ".join(name for option in level.options for name in option.names)}" ;;'
+        )
+        for level in found
+    ]
     takes = [f'    "{level.path}") takes="{level.takes}" ;;' for level in found]
     return paths, "\n".join(options), "\n".join(flags), "\n".join(takes)
 
@@ -193,12 +225,18 @@ def _fish(found: list[Level]) -> str:
         at = f"complete -c barostat -n {_quoted(f'__barostat_level {level.path}'.strip())}"
         if level.takes.startswith("words "):
             words = level.takes.split()[1:]
-            lines += [f"{at} -a {word} -d {_quoted(told.get(f'{level.path} {word}'.strip(), ''))}" for word in words]
+            lines += [
+                f"{at} -a {word} -d {_quoted(told.get(f'{level.path} {word}'.strip(), ''))}"
+                for word in words
+            ]
         elif level.takes != "value":
             lines.append(f"{at} {_fish_values(level.takes)}")
         for option in level.options:
             names = " ".join(
-                f"-l {name[2:]}" if name.startswith("--") else f"-{'s' if len(name) == 2 else 'o'} {name[1:]}" for name in option.names
+                f"-l {name[2:]}"
+                if name.startswith("--")
+                else f"-{'s' if len(name) == 2 else 'o'} {name[1:]}"
+                for name in option.names
             )
             needs = f" -r {_fish_values(option.takes)}" if option.takes else ""
             lines.append(f"{at} {names}{needs} -d {_quoted(option.told)}")
@@ -210,7 +248,11 @@ def _fish_values(takes: str) -> str:
         return "-f"
     if takes.startswith("words "):
         return f"-f -a {_quoted(takes.removeprefix('words '))}"
-    return "-F" if takes == "files" else f"{'-F' if takes == 'targets' else '-f'} -a '(__barostat_names {takes})'"
+    return (
+        "-F"
+        if takes == "files"
+        else f"{'-F' if takes == 'targets' else '-f'} -a '(__barostat_names {takes})'"
+    )
 
 
 def _quoted(text: str) -> str:

@@ -30,9 +30,15 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     inner = parser.add_subparsers(dest="action", metavar="show", required=True)
-    show = inner.add_parser("show", help="what is configured", description="Every flag that is configured, its value, and its source.")
+    show = inner.add_parser(
+        "show",
+        help="what is configured",
+        description="Every flag that is configured, its value, and its source.",
+    )
     show.add_argument("about", nargs="?", metavar="VERB", help="only what holds for this verb")
-    show.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    show.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
+    )
     show.set_defaults(run=run)
 
 
@@ -44,18 +50,29 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.about is not None and arguments.about not in VERBS:
         raise InputError(f"no verb is called {arguments.about!r}", "config show")
-    asked = [arguments.about] if arguments.about is not None else [verb for verb in VERBS if verb not in ("help", "config")]
+    asked = (
+        [arguments.about]
+        if arguments.about is not None
+        else [verb for verb in VERBS if verb not in ("help", "config")]
+    )
     found = {verb: listed for verb in asked if (listed := settings(verb, parser(verb)))}
     vain = unread({verb: parser(verb) for verb in VERBS})
     if arguments.output == "json":
         import json
 
         values = [
-            {"verb": verb, "flag": one.flag, "value": one.value, "source": one.source} for verb, listed in found.items() for one in listed
+            {"verb": verb, "flag": one.flag, "value": one.value, "source": one.source}
+            for verb, listed in found.items()
+            for one in listed
         ]
         print(
             json.dumps(
-                {"files": [{"path": str(path), "found": path.is_file()} for path in files()], "settings": values, "unread": vain}, indent=2
+                {
+                    "files": [{"path": str(path), "found": path.is_file()} for path in files()],
+                    "settings": values,
+                    "unread": vain,
+                },
+                indent=2,
             )
         )
         return 0
@@ -63,8 +80,16 @@ def run(arguments: argparse.Namespace) -> int:
 
     for path in files():
         print(f"{path}{'' if path.is_file() else ' (not there)'}")
-    rows = [(verb, one.flag, str(one.value), one.source) for verb, listed in found.items() for one in listed]
-    print("\n".join(["", *aligned([("verb", "flag", "value", "from"), *rows])]) if rows else "nothing is configured")
+    rows = [
+        (verb, one.flag, str(one.value), one.source)
+        for verb, listed in found.items()
+        for one in listed
+    ]
+    print(
+        "\n".join(["", *aligned([("verb", "flag", "value", "from"), *rows])])
+        if rows
+        else "nothing is configured"
+    )
     if vain:
         print("\n".join(["", "not read:", *(f"  {one}" for one in vain)]))
     return 0

@@ -1,4 +1,6 @@
-"""`barostat example`: small samples to try every command on, without an engine, a GPU or a cluster."""
+"""`barostat example`: small samples to try every command on, without an engine, a GPU or a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,23 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "example",
         help="sample files to try everything on: a trace, a bundle, a manifest, limits, a log",
-        description="Write a small sample: " + "; ".join(f"{kind}: {told}" for kind, (_, told, _) in SAMPLES.items()) + ".",
+        description="Write a small sample: "
+        + "; ".join(f"{kind}: {told}" for kind, (_, told, _) in SAMPLES.items())
+        + ".",
         epilog=EPILOG,
     )
-    parser.add_argument("kind", choices=(*SAMPLES, "all"), metavar="KIND", help=f"{', '.join(SAMPLES)}; all: every one, as files")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output; of all: this folder)")
+    parser.add_argument(
+        "kind",
+        choices=(*SAMPLES, "all"),
+        metavar="KIND",
+        help=f"{', '.join(SAMPLES)}; all: every one, as files",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to (default: standard output; of all: this folder)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,7 +55,13 @@ def trace() -> bytes:
 
     rows = make(parse_spec(_WORKLOAD), _SEED)
     lines = (
-        json.dumps({"arrival_s": round(row.arrival_s, 3), "input_tokens": row.input_tokens, "output_tokens": row.output_tokens})
+        json.dumps(
+            {
+                "arrival_s": round(row.arrival_s, 3),
+                "input_tokens": row.input_tokens,
+                "output_tokens": row.output_tokens,
+            }
+        )
         for row in rows
     )
     return ("\n".join(lines) + "\n").encode()
@@ -55,10 +75,27 @@ def limits() -> bytes:
 
     from barostat.shells.cli.main import main
 
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as written:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()) as written,
+    ):
         rows = Path(folder) / "requests.jsonl"
         rows.write_bytes(trace())
-        main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "L40S", "--max-model-len", "32768", "--trace", str(rows), "-o", "limits"])
+        main(
+            [
+                "plan",
+                "--model",
+                "Qwen/Qwen3-8B",
+                "--gpu",
+                "L40S",
+                "--max-model-len",
+                "32768",
+                "--trace",
+                str(rows),
+                "-o",
+                "limits",
+            ]
+        )
     return written.getvalue().encode()
 
 
@@ -80,7 +117,11 @@ def _packaged(name: str) -> Callable[[], bytes]:
 
 SAMPLES: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "trace": ("requests.jsonl", "five minutes of bursty requests", trace),
-    "bundle": ("incident.tar.gz", "a recording of a vLLM that preempts", _packaged("incident.tar.gz")),
+    "bundle": (
+        "incident.tar.gz",
+        "a recording of a vLLM that preempts",
+        _packaged("incident.tar.gz"),
+    ),
     "manifest": ("vllm.yaml", "a Deployment that starts and has no limits", _packaged("vllm.yaml")),
     "limits": ("limits.yaml", "the limits that the trace asks for", limits),
     "log": ("vllm.log", "the log of a vLLM that never came up", _packaged("vllm.log")),
@@ -104,7 +145,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif sys.stdout.isatty() and name.endswith(".gz"):
         from barostat.core.errors import InputError
 
-        raise InputError(f"is no text for a terminal: barostat example {arguments.kind} -o {name}", f"example {arguments.kind}")
+        raise InputError(
+            f"is no text for a terminal: barostat example {arguments.kind} -o {name}",
+            f"example {arguments.kind}",
+        )
     else:
         _printed(content())
     return 0
@@ -125,7 +169,10 @@ def _all(folder: Path) -> int:
 
     Errors: InputError where the folder cannot be written.
     """
-    for name, told, content in (*SAMPLES.values(), *((name, *sample) for name, sample in BESIDE.items())):
+    for name, told, content in (
+        *SAMPLES.values(),
+        *((name, *sample) for name, sample in BESIDE.items()),
+    ):
         path = folder / name
         if path.exists():
             print(f"barostat: {path} is there already, and is left as it is", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""`barostat version`: this version, the versions of vLLM that it knows, and what becomes of others."""
+"""`barostat version`: this version, the versions of vLLM that it knows, and what becomes of
+others.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,15 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "version",
         help="this version, and the versions of vLLM that it knows",
-        description="Print the version, the versions of vLLM that are known, and what happens on one that is not.",
+        description=(
+            "Print the version, the versions of vLLM that are known, and what happens on one "
+            "that is not."
+        ),
         epilog="example: barostat version -o json",
     )
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -35,7 +42,9 @@ def known() -> dict[str, str]:
         "vllmRead": f"{OLDEST_READ} to {newest}",
         "vllmSimulated": f"{OLDEST} to {NEWEST}",
         "vllmAssumed": DEFAULT_VERSION,
-        "gateway": "compiled" if gate and gate.origin and not gate.origin.endswith(".py") else "pure Python",
+        "gateway": "compiled"
+        if gate and gate.origin and not gate.origin.endswith(".py")
+        else "pure Python",
     }
 
 
@@ -48,10 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_text({"apiVersion": API_VERSION, "kind": "Version", **versions}))
         return 0
     print(f"barostat {versions['barostat']}")
-    print(f"vLLM read (metrics, log, flags): {versions['vllmRead']}; simulated: {versions['vllmSimulated']}")
-    print(f"assumed where nothing says which (plan, simulate, what-if, tune, twin): {versions['vllmAssumed']}")
     print(
-        "A newer vLLM is read as the newest known, and the report says so; what it renamed is missing, and what is missing proves nothing."
+        f"vLLM read (metrics, log, flags): {versions['vllmRead']}; simulated: "
+        f"{versions['vllmSimulated']}"
+    )
+    print(
+        "assumed where nothing says which (plan, simulate, what-if, tune, twin): "
+        f"{versions['vllmAssumed']}"
+    )
+    print(
+        "A newer vLLM is read as the newest known, and the report says so; what it renamed "
+        "is missing, and what is missing proves nothing."
     )
     print(f"gateway: {versions['gateway']}")
     print("Nothing is sent anywhere: there is no telemetry, and no check for updates.")

@@ -1,4 +1,6 @@
-"""`barostat limits show|diff|validate`: read a limits file, compare two in the words of a review, check one."""
+"""`barostat limits show|diff|validate`: read a limits file, compare two in the words of a review,
+check one.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,22 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, files, text in (("show", 1, "show the limits"), ("validate", 1, "check the file"), ("diff", 2, "compare two files")):
+    for name, files, text in (
+        ("show", 1, "show the limits"),
+        ("validate", 1, "check the file"),
+        ("diff", 2, "compare two files"),
+    ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("files", nargs=files, metavar="FILE", type=Path, help="a limits file; - is what is piped in")
-        action.add_argument("-o", "--output", choices=("table", "json", "yaml", "md"), default="table")
+        action.add_argument(
+            "files",
+            nargs=files,
+            metavar="FILE",
+            type=Path,
+            help="a limits file; - is what is piped in",
+        )
+        action.add_argument(
+            "-o", "--output", choices=("table", "json", "yaml", "md"), default="table"
+        )
         action.add_argument("--exit-zero", action="store_true", help="exit 0 also when they differ")
         action.set_defaults(run=run)
     schema = actions.add_parser("schema", help="print the JSON Schema or the CRD")
@@ -48,10 +62,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.action == "schema":
         return _schema(crd=arguments.crd)
-    found = [limits_file.read(piped_in(), NAME) if path == _PIPED else limits_file.load(path) for path in arguments.files]
+    found = [
+        limits_file.read(piped_in(), NAME) if path == _PIPED else limits_file.load(path)
+        for path in arguments.files
+    ]
     if arguments.action == "validate":
         file = NAME if arguments.files[0] == _PIPED else str(arguments.files[0])
-        print(f"{file}: valid" if arguments.output == "table" else json_text({"valid": True, "file": file}, None))
+        print(
+            f"{file}: valid"
+            if arguments.output == "table"
+            else json_text({"valid": True, "file": file}, None)
+        )
         return 0
     if arguments.action == "show":
         document = limits_file.as_document(found[0])
@@ -71,13 +92,28 @@ def run(arguments: argparse.Namespace) -> int:
             json_text(
                 {
                     "kind": "LimitsDiff",
-                    "changes": [{"path": c.path, "from": c.before, "to": c.after, "says": c.says, "looser": c.looser} for c in changes],
+                    "changes": [
+                        {
+                            "path": c.path,
+                            "from": c.before,
+                            "to": c.after,
+                            "says": c.says,
+                            "looser": c.looser,
+                        }
+                        for c in changes
+                    ],
                 }
             )
         )
     else:
         lead = "* " if arguments.output == "md" else ""
-        print("\n".join(f"{lead}{change.path}: {change.before} -> {change.after}: {change.says}" for change in changes) or "no difference")
+        print(
+            "\n".join(
+                f"{lead}{change.path}: {change.before} -> {change.after}: {change.says}"
+                for change in changes
+            )
+            or "no difference"
+        )
     return 0 if not changes or arguments.exit_zero else 1
 
 
@@ -103,6 +139,9 @@ def _shown(document: dict[str, Any]) -> str:
         if not isinstance(values, dict):
             lines.append(f"{section}: {values}")
             continue
-        rows = ((f"{section}.{name}", str(value), because.get(f"{section}.{name}", "")) for name, value in values.items())
+        rows = (
+            (f"{section}.{name}", str(value), because.get(f"{section}.{name}", ""))
+            for name, value in values.items()
+        )
         lines += reasons(rows, terminal_width())
     return "\n".join(lines)

@@ -35,17 +35,30 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "plan",
         help="how much fits on a GPU, and which limits follow",
-        description="From a model, a card and vLLM's flags: KV memory, blocks, tokens, requests, whether it starts, what limits follow.",
+        description=(
+            "From a model, a card and vLLM's flags: KV memory, blocks, tokens, requests, "
+            "whether it starts, what limits follow."
+        ),
         epilog=EPILOG,
     )
     add_arguments(parser)
-    parser.add_argument("command", nargs="*", metavar="MODEL | -- vllm serve ...", help="a model, or vLLM's own command line")
+    parser.add_argument(
+        "command",
+        nargs="*",
+        metavar="MODEL | -- vllm serve ...",
+        help="a model, or vLLM's own command line",
+    )
     parser.set_defaults(run=run)
 
 
 def _take_model(arguments: argparse.Namespace) -> None:
     """A model may stand by itself: `barostat plan Qwen/Qwen3-8B --gpu H100`."""
-    if len(arguments.command) == 1 and arguments.command[0] != "vllm" and arguments.model is None and arguments.model_config is None:
+    if (
+        len(arguments.command) == 1
+        and arguments.command[0] != "vllm"
+        and arguments.model is None
+        and arguments.model_config is None
+    ):
         arguments.model, arguments.command = arguments.command[0], []
 
 
@@ -55,7 +68,11 @@ def known_names(*, cards: bool) -> list[str]:
     from barostat.catalog.models import model_names
     from barostat.core.units import gib
 
-    return [f"{card.name:32} {gib(card.memory_bytes[0])}" for card in CARDS] if cards else sorted(model_names())
+    return (
+        [f"{card.name:32} {gib(card.memory_bytes[0])}" for card in CARDS]
+        if cards
+        else sorted(model_names())
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,7 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.price and not arguments.compare:
         raise InputError("belongs to --for, which says how much load there is", "--price")
     if arguments.slo and (arguments.compare or arguments.output != "limits"):
-        raise InputError("belongs to --for, which says how much load there is, or to -o limits, which keeps it as slo", "--slo")
+        raise InputError(
+            "belongs to --for, which says how much load there is, or to -o limits, which "
+            "keeps it as slo",
+            "--slo",
+        )
     if arguments.compare:
         return plan_compare.run(arguments)
     asked = plan_inputs.asked(arguments)

@@ -29,11 +29,15 @@ class _Words(argparse.ArgumentParser):
 def run(arguments: argparse.Namespace) -> int:
     """Plan every alternative; 0 if at least one fits, 1 if none does."""
     if arguments.output not in ("table", "json", "md", "html"):
-        raise InputError(f"a comparison comes as table, json, md or html, not as {arguments.output}", "--compare")
+        raise InputError(
+            f"a comparison comes as table, json, md or html, not as {arguments.output}", "--compare"
+        )
     prices = prices_of(arguments.price)
     rows: list[tuple[str, dict[str, Any] | None, str]] = []
     answers: list[tuple[str, CapacityAnswer | None, str]] = []
-    alternatives = [part.strip() for text in arguments.compare for part in parts_of(text) if part.strip()]
+    alternatives = [
+        part.strip() for text in arguments.compare for part in parts_of(text) if part.strip()
+    ]
     if arguments.gpu:
         alternatives.insert(0, arguments.gpu)
     if not alternatives:
@@ -57,7 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(_table(rows, prices, markdown=arguments.output == "md"))
     if all(made is None for _, made, _ in rows):
         return 2
-    return 0 if arguments.exit_zero or any(made is not None and made["fits"] for _, made, _ in rows) else 1
+    return (
+        0
+        if arguments.exit_zero or any(made is not None and made["fits"] for _, made, _ in rows)
+        else 1
+    )
 
 
 def parts_of(text: str) -> list[str]:
@@ -75,26 +83,48 @@ def alternative(arguments: argparse.Namespace, text: str) -> argparse.Namespace:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise InputError(f"{text[:100]!r} is no command line ({str(error).lower()})", "--compare") from None
+        raise InputError(
+            f"{text[:100]!r} is no command line ({str(error).lower()})", "--compare"
+        ) from None
     if words and not words[0].startswith("-"):
         card = []
         while words and not words[0].startswith("-"):
             card.append(words.pop(0))
         words = ["--gpu", " ".join(card), *words]
-    base = {name: value for name, value in vars(arguments).items() if name not in ("compare", "run", "verb")}
+    base = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in ("compare", "run", "verb")
+    }
     changed = parser.parse_args(words)
     untouched = parser.parse_args([])
-    base |= {name: value for name, value in vars(changed).items() if value != getattr(untouched, name)}
+    base |= {
+        name: value for name, value in vars(changed).items() if value != getattr(untouched, name)
+    }
     return argparse.Namespace(**{**base, "compare": None})
 
 
 def _model(answers: list[tuple[str, CapacityAnswer | None, str]]) -> str:
-    return next((answer.plan.request.model_name for _, answer, _ in answers if answer is not None), "the model")
+    return next(
+        (answer.plan.request.model_name for _, answer, _ in answers if answer is not None),
+        "the model",
+    )
 
 
-def _cells(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float]) -> list[tuple[str, ...]]:
+def _cells(
+    rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float]
+) -> list[tuple[str, ...]]:
     """The table as cells, the heading first; with the cost of an hour where prices are known."""
-    head = ("alternative", "GPUs", "weights GiB/GPU", "KV GiB/GPU", "tokens", "concurrency", "starts", "max seqs")
+    head = (
+        "alternative",
+        "GPUs",
+        "weights GiB/GPU",
+        "KV GiB/GPU",
+        "tokens",
+        "concurrency",
+        "starts",
+        "max seqs",
+    )
     body: list[tuple[str, ...]] = []
     for text, made, why in rows:
         if made is None:
@@ -107,8 +137,16 @@ def _cells(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str,
         ))  # fmt: skip
     if not prices:
         return [head, *body]
-    costs = [f"{made['gpus'] * price:,.2f}" if made is not None and (price := prices.get(made["gpu"])) else "-" for _, made, _ in rows]
-    return [(*row[:2], cost, *row[2:]) for row, cost in zip((head, *body), ("per hour", *costs), strict=True)]
+    costs = [
+        f"{made['gpus'] * price:,.2f}"
+        if made is not None and (price := prices.get(made["gpu"]))
+        else "-"
+        for _, made, _ in rows
+    ]
+    return [
+        (*row[:2], cost, *row[2:])
+        for row, cost in zip((head, *body), ("per hour", *costs), strict=True)
+    ]
 
 
 def _kv(size_bytes: int) -> str:
@@ -116,7 +154,9 @@ def _kv(size_bytes: int) -> str:
     return f"{size_bytes / GIB:.1f}" if size_bytes >= 0 else f"{-size_bytes / GIB:.1f} short"
 
 
-def _table(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float], *, markdown: bool) -> str:
+def _table(
+    rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float], *, markdown: bool
+) -> str:
     head, *body = _cells(rows, prices)
     if markdown:
         return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body))

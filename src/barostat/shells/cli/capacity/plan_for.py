@@ -1,4 +1,6 @@
-"""`barostat plan MODEL --for '10/s input=2000 output=300'`: which cards, how many, at what cost, with the twin's forecast for each."""
+"""`barostat plan MODEL --for '10/s input=2000 output=300'`: which cards, how many, at what cost,
+with the twin's forecast for each.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,31 @@ _FORMS = ("table", "json", "md", "html")
 def run(arguments: argparse.Namespace) -> int:
     """Try every card, print them ranked; 0 if one meets the need, 1 if none does."""
     if arguments.output not in _FORMS:
-        raise InputError(f"the answer comes as {', '.join(_FORMS)}, not as {arguments.output}", f"--for -o {arguments.output}")
+        raise InputError(
+            f"the answer comes as {', '.join(_FORMS)}, not as {arguments.output}",
+            f"--for -o {arguments.output}",
+        )
     need = parse_need(arguments.need, arguments.slo)
     prices = prices_of(arguments.price)
-    named = [part.strip() for text in arguments.compare or () for part in parts_of(text) if part.strip()]
-    named = ([part.strip() for part in arguments.gpu.split(",") if part.strip()] if arguments.gpu else []) + named
+    named = [
+        part.strip() for text in arguments.compare or () for part in parts_of(text) if part.strip()
+    ]
+    named = (
+        [part.strip() for part in arguments.gpu.split(",") if part.strip()] if arguments.gpu else []
+    ) + named
     if not named:
-        print(f"barostat: no card is named, so those that clouds rent out are weighed: {', '.join(USUAL_CARDS)} (--gpu)", file=sys.stderr)
+        print(
+            "barostat: no card is named, so those that clouds rent out are weighed: "
+            f"{', '.join(USUAL_CARDS)} (--gpu)",
+            file=sys.stderr,
+        )
     found: list[Offer] = []
     for text in dict.fromkeys(named or USUAL_CARDS):
         found += _offers(arguments, text, need, prices, alone=len(named) == 1)
-    model = next((one.plan.request.model_name for one in found if one.plan is not None), arguments.model or "the model")
+    model = next(
+        (one.plan.request.model_name for one in found if one.plan is not None),
+        arguments.model or "the model",
+    )
     version = next((str(one.plan.request.version) for one in found if one.plan is not None), "")
     answer = shown.Answer(model, version, need, choose(found))
     match arguments.output:
@@ -52,8 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if answer.choice.chosen is not None or arguments.exit_zero else 1
 
 
-def _offers(arguments: argparse.Namespace, text: str, need: Need, prices: dict[str, float], *, alone: bool) -> Iterator[Offer]:
-    """The offers of one card: one for each way of spreading the model that starts, or why there is none."""
+def _offers(
+    arguments: argparse.Namespace, text: str, need: Need, prices: dict[str, float], *, alone: bool
+) -> Iterator[Offer]:
+    """The offers of one card: one for each way of spreading the model that starts, or why there is
+    none.
+    """
     refused: list[Offer] = []
     some = False
     for name, made, machine in _plans(arguments, text, need, alone=alone):
@@ -71,8 +91,12 @@ def _offers(arguments: argparse.Namespace, text: str, need: Need, prices: dict[s
         yield from refused[-1:]
 
 
-def _plans(arguments: argparse.Namespace, text: str, need: Need, *, alone: bool) -> Iterator[tuple[str, CapacityPlan | str, int]]:
-    """Name, plan and cards of a machine for each way of spreading the model over this card; a sentence where the engine refuses it."""
+def _plans(
+    arguments: argparse.Namespace, text: str, need: Need, *, alone: bool
+) -> Iterator[tuple[str, CapacityPlan | str, int]]:
+    """Name, plan and cards of a machine for each way of spreading the model over this card; a
+    sentence where the engine refuses it.
+    """
     changed = alternative(arguments, text)
     cards = asked_cards(changed.gpu or "")
     machine = 1 if cards is None or cards.count is None else cards.count
@@ -81,7 +105,9 @@ def _plans(arguments: argparse.Namespace, text: str, need: Need, *, alone: bool)
         plain = text.replace(changed.gpu, cards.card.name)
         changed.gpu = cards.card.name
     given = (
-        changed.tp is not None or changed.pp is not None or plan_inputs.states(changed, "tensor_parallel_size", "pipeline_parallel_size")
+        changed.tp is not None
+        or changed.pp is not None
+        or plan_inputs.states(changed, "tensor_parallel_size", "pipeline_parallel_size")
     )
     length_given = changed.max_model_len is not None or plan_inputs.states(changed, "max_model_len")
     for size in (None,) if given else [size for size in _TP if machine == 1 or size <= machine]:
@@ -90,8 +116,13 @@ def _plans(arguments: argparse.Namespace, text: str, need: Need, *, alone: bool)
         try:
             made = plan(plan_inputs.asked(changed).request)
             if made.available.value > 0 and not made.fits and not length_given:
-                shorter = argparse.Namespace(**{**vars(changed), "max_model_len": str(need.longest_tokens)})
-                name, made = f"{name} --max-model-len {need.longest_tokens}", plan(plan_inputs.asked(shorter).request)
+                shorter = argparse.Namespace(
+                    **{**vars(changed), "max_model_len": str(need.longest_tokens)}
+                )
+                name, made = (
+                    f"{name} --max-model-len {need.longest_tokens}",
+                    plan(plan_inputs.asked(shorter).request),
+                )
             yield name, made, machine
         except InputError as error:
             if alone and size in (None, 1):

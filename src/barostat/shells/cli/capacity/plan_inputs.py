@@ -44,7 +44,9 @@ _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_si
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for. `notes`: sentences for a person, to stderr. `refused`: what vLLM's parser would not take, a sentence each."""
+    """What was asked for. `notes`: sentences for a person, to stderr. `refused`: what vLLM's parser
+    would not take, a sentence each.
+    """
 
     request: PlanRequest
     traffic: Traffic | None
@@ -61,21 +63,50 @@ def asked(arguments: argparse.Namespace) -> Asked:
     line = command_line.parse(arguments.command, {}) if arguments.command else None
     window, replica = _window(arguments) if arguments.source else (None, None)
     seen_card = replica.gpu if replica is not None else None
-    named = arguments.model_config or arguments.model or (line.model if line is not None else None) or _model_of(window)
+    named = (
+        arguments.model_config
+        or arguments.model
+        or (line.model if line is not None else None)
+        or _model_of(window)
+    )
     served = _served(replica) if replica is not None and named is None else None
     if served is not None and find_model(served) is not None:
         named = served
     if named is None:
-        which = f" {served!r}, as which it is served, is not in the catalogue:" if served is not None else ""
-        raise InputError(f"which model?{which} give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
+        which = (
+            f" {served!r}, as which it is served, is not in the catalogue:"
+            if served is not None
+            else ""
+        )
+        raise InputError(
+            f"which model?{which} give --model NAME, --model-config FILE, or vLLM's "
+            "command line after --",
+            "plan",
+        )
     found = open_model(named)
     version, assumed = _version(arguments, window)
-    is_cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None or "+cpu" in str(version)
+    is_cpu = (
+        (arguments.gpu or "").lower() == "cpu"
+        or arguments.cpu_kvcache_space_gib is not None
+        or "+cpu" in str(version)
+    )
     _bytes(arguments.cpu_kvcache_space_gib, "--cpu-kvcache-space-gib")
-    environment = {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
+    environment = (
+        {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
+    )
     given = _joined(arguments.command or ["vllm", "serve"], _flags(arguments))
-    cards = None if is_cpu or not arguments.gpu else _cards(arguments.gpu, _parallel(given, environment))
-    card = find_card(seen_card or "") if cards is None and not is_cpu else cards.card if cards is not None else None
+    cards = (
+        None
+        if is_cpu or not arguments.gpu
+        else _cards(arguments.gpu, _parallel(given, environment))
+    )
+    card = (
+        find_card(seen_card or "")
+        if cards is None and not is_cpu
+        else cards.card
+        if cards is not None
+        else None
+    )
     if cards is not None and cards.count is not None and _parallel(given, environment) is None:
         given = _joined(given, ["--tensor-parallel-size", str(cards.count)])
     memory = arguments.gpu_memory_gib
@@ -95,7 +126,8 @@ def asked(arguments: argparse.Namespace) -> Asked:
         memory_bytes=_bytes(memory, "--gpu-memory-gib"),
         available_kv_bytes=_bytes(arguments.available_kv_gib, "--available-kv-gib")
         or _bytes(arguments.cpu_kvcache_space_gib, "--cpu-kvcache-space-gib"),
-        weights_bytes=_bytes(arguments.weights_gib, "--weights-gib") or _weights(found, model, config),
+        weights_bytes=_bytes(arguments.weights_gib, "--weights-gib")
+        or _weights(found, model, config),
         is_cpu=is_cpu,
         measured=measured_of(window) if window is not None else None,
         version_assumed=assumed,
@@ -103,10 +135,18 @@ def asked(arguments: argparse.Namespace) -> Asked:
     )
     traffic, notes = _traffic(arguments, window)
     if named == served:
-        notes.append(f"the model is taken to be {served}, as which it is served; --model says another")
+        notes.append(
+            f"the model is taken to be {served}, as which it is served; --model says another"
+        )
     if window is not None and request.measured is None:
-        notes.append("the engine reports no pool (before 0.8, or no log of its start): reckoned instead")
-    wrong = [found for found in refused_arguments(line, version) if found.sure] if line is not None else []
+        notes.append(
+            "the engine reports no pool (before 0.8, or no log of its start): reckoned instead"
+        )
+    wrong = (
+        [found for found in refused_arguments(line, version) if found.sure]
+        if line is not None
+        else []
+    )
     for one in wrong:
         if one.value:
             raise InputError(f"{one.value} is no value for it", FLAGS[one.name].option)
@@ -123,20 +163,31 @@ def answer(question: Asked) -> CapacityAnswer:
 
 
 def promising(found: CapacityAnswer, level: str) -> CapacityAnswer:
-    """The answer with a service level in its limits: what is alerted on and load-tested against is said by who promises it.
+    """The answer with a service level in its limits: what is alerted on and load-tested against is
+    said by who promises it.
 
     Errors: InputError for what is no service level.
     """
     asked_for = parse_level(level)
     limits = found.derived.limits
     kept = {"slo.ttftP99Seconds": asked_for.ttft_s, "slo.itlP99Seconds": asked_for.itl_s}
-    reasons = {name: "what was promised (--slo): `validate` proves it, `rules` alerts on it" for name, value in kept.items() if value}
+    reasons = {
+        name: "what was promised (--slo): `validate` proves it, `rules` alerts on it"
+        for name, value in kept.items()
+        if value
+    }
     spec = replace(limits.spec, slo=ServiceLevel(asked_for.ttft_s, asked_for.itl_s))
-    return replace(found, derived=replace(found.derived, limits=replace(limits, spec=spec, because={**limits.because, **reasons})))
+    return replace(
+        found,
+        derived=replace(
+            found.derived, limits=replace(limits, spec=spec, because={**limits.because, **reasons})
+        ),
+    )
 
 
 def about(found: CapacityAnswer, source: str | None) -> CapacityAnswer:
-    """The answer with the workload that was asked about as what its limits are for; pods and ReplicaSets are none, they come and go.
+    """The answer with the workload that was asked about as what its limits are for; pods and
+    ReplicaSets are none, they come and go.
 
     Errors: InputError for what is no name.
     """
@@ -154,14 +205,22 @@ def about(found: CapacityAnswer, source: str | None) -> CapacityAnswer:
 
 
 def _drafter(given: str | None, named: str) -> Architecture | None:
-    """The drafter's architecture: of the file that was given, or of the model that --speculative-config names where it is at hand."""
+    """The drafter's architecture: of the file that was given, or of the model that
+    --speculative-config names where it is at hand.
+    """
     try:
         found = open_model(given or named) if given or named else None
     except InputError:
         if given:
             raise
         return None
-    return None if found is None else read_architecture(found.config.get("transformer_layer_config", found.config), found.source)
+    return (
+        None
+        if found is None
+        else read_architecture(
+            found.config.get("transformer_layer_config", found.config), found.source
+        )
+    )
 
 
 def _flags(arguments: argparse.Namespace) -> list[str]:
@@ -172,22 +231,41 @@ def _flags(arguments: argparse.Namespace) -> list[str]:
     for ours, theirs in PASSED.items():
         value = getattr(arguments, ours)
         if value is not None and read_value(theirs.replace("-", "_"), str(value)) is None:
-            shown = str(value) if len(str(value)) <= MOST_SHOWN else f"{str(value)[:MOST_SHOWN]}… ({len(str(value)):,} characters)"
-            raise InputError(f"{shown} is no number that an engine can have", f"--{ours.replace('_', '-')}")
+            shown = (
+                str(value)
+                if len(str(value)) <= MOST_SHOWN
+                else f"{str(value)[:MOST_SHOWN]}… ({len(str(value)):,} characters)"
+            )
+            raise InputError(
+                f"{shown} is no number that an engine can have", f"--{ours.replace('_', '-')}"
+            )
     words = [
-        word for ours, theirs in PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (f"--{theirs}", str(value))
+        word
+        for ours, theirs in PASSED.items()
+        if (value := getattr(arguments, ours)) is not None
+        for word in (f"--{theirs}", str(value))
     ]
     if arguments.enforce_eager:
         words.append("--enforce-eager")
     if arguments.disable_hybrid_kv_cache_manager:
         words.append("--disable-hybrid-kv-cache-manager")
-    switches = ((name, getattr(arguments, name)) for name in ("async_scheduling", "enable_prefix_caching"))
-    return words + [f"--{'' if value else 'no-'}{name.replace('_', '-')}" for name, value in switches if value is not None]
+    switches = (
+        (name, getattr(arguments, name)) for name in ("async_scheduling", "enable_prefix_caching")
+    )
+    return words + [
+        f"--{'' if value else 'no-'}{name.replace('_', '-')}"
+        for name, value in switches
+        if value is not None
+    ]
 
 
 def _over(own: EngineConfig, seen: EngineConfig) -> EngineConfig:
     """The engine's settings, with what was given here on top."""
-    given = {name: value for name, value in own.values.items() if value.provenance in ("flag", "environment")}
+    given = {
+        name: value
+        for name, value in own.values.items()
+        if value.provenance in ("flag", "environment")
+    }
     defaults = {name: value for name, value in own.values.items() if name not in given}
     return EngineConfig({**defaults, **seen.values, **given}, (*seen.problems, *own.problems))
 
@@ -202,21 +280,30 @@ def _joined(command: list[str], flags: list[str]) -> list[str]:
 
 def states(arguments: argparse.Namespace, *names: str) -> bool:
     """True where the engine's own command line behind `--` has one of these arguments."""
-    return bool(arguments.command) and any(name in command_line.parse(arguments.command, {}).settings for name in names)
+    return bool(arguments.command) and any(
+        name in command_line.parse(arguments.command, {}).settings for name in names
+    )
 
 
 def _cards(name: str, parallel: int | None) -> AskedCards:
     """The card, and how many of them one engine takes.
 
-    Errors: InputError for a name that is no card's, and for a count that contradicts the parallel sizes.
+    Errors: InputError for a name that is no card's, and for a count that contradicts the parallel
+    sizes.
     """
     found = asked_cards(name)
     if found is None:
         nearest = nearest_cards(name)
         hint = f"did you mean {' or '.join(nearest)}" if nearest else "`--gpu list` shows all"
-        raise InputError(f"no card of the catalogue goes by this name; {hint}; or give --gpu-memory-gib", f"--gpu {name}")
+        raise InputError(
+            f"no card of the catalogue goes by this name; {hint}; or give --gpu-memory-gib",
+            f"--gpu {name}",
+        )
     if found.count is not None and parallel is not None and found.count != parallel:
-        raise InputError(f"{found.count} cards, and the parallel sizes make {parallel}: say one of the two", f"--gpu {name}")
+        raise InputError(
+            f"{found.count} cards, and the parallel sizes make {parallel}: say one of the two",
+            f"--gpu {name}",
+        )
     return found
 
 
@@ -224,7 +311,11 @@ def _parallel(words: list[str], environment: Mapping[str, str]) -> int | None:
     """How many cards the parallel sizes make; None where none is given."""
     settings = command_line.parse(words, environment).settings
     sizes = [settings[name].text for name in _PARALLEL if name in settings]
-    return math.prod(found for text in sizes if (found := whole_number(text or "")) is not None) if sizes else None
+    return (
+        math.prod(found for text in sizes if (found := whole_number(text or "")) is not None)
+        if sizes
+        else None
+    )
 
 
 def _version(arguments: argparse.Namespace, window: Window | None) -> tuple[EngineVersion, bool]:
@@ -233,7 +324,9 @@ def _version(arguments: argparse.Namespace, window: Window | None) -> tuple[Engi
         return window.version, False
     found = parse_version(text or DEFAULT_VERSION)
     if found is None:
-        raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {text}")
+        raise InputError(
+            "is no version; three numbers such as 0.32.0 were expected", f"--engine-version {text}"
+        )
     return found, text is None
 
 
@@ -246,12 +339,19 @@ def _bytes(gib: float | None, name: str) -> int | None:
 
 
 def _weights(found: FoundModel, model: Architecture, config: EngineConfig) -> int | None:
-    """The checkpoint's own size divided over the GPUs, where its files are there and all of it is divided alike."""
+    """The checkpoint's own size divided over the GPUs, where its files are there and all of it is
+    divided alike.
+    """
     spread = (config.number("data_parallel_size") or 1) > 1 and model.fields.has_experts
     if found.weights_bytes is None or spread:
         return None
     return int(
-        found.weights_bytes / max(1.0, (config.number("tensor_parallel_size") or 1) * (config.number("pipeline_parallel_size") or 1))
+        found.weights_bytes
+        / max(
+            1.0,
+            (config.number("tensor_parallel_size") or 1)
+            * (config.number("pipeline_parallel_size") or 1),
+        )
     )
 
 
@@ -261,8 +361,12 @@ def _headroom(ratio: float) -> float:
     return ratio
 
 
-def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traffic | None, list[str]]:
-    quantiles = [getattr(arguments, name) for name in ("input_p50", "input_p99", "output_p50", "output_p99")]
+def _traffic(
+    arguments: argparse.Namespace, window: Window | None
+) -> tuple[Traffic | None, list[str]]:
+    quantiles = [
+        getattr(arguments, name) for name in ("input_p50", "input_p99", "output_p50", "output_p99")
+    ]
     if arguments.trace:
         from barostat.io.input_files.traces import read_trace
 
@@ -270,14 +374,22 @@ def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traf
         return traffic_of(arrivals, Path(arguments.trace).name), problems
     if any(value is not None for value in quantiles):
         if any(value is None or not 0 <= value <= _MOST_TOKENS for value in quantiles):
-            raise InputError("all four of --input-p50 --input-p99 --output-p50 --output-p99 are needed, from 0 to 1e9", "plan")
+            raise InputError(
+                "all four of --input-p50 --input-p99 --output-p50 --output-p99 are needed, "
+                "from 0 to 1e9",
+                "plan",
+            )
         p50_in, p99_in, p50_out, p99_out = quantiles
-        return traffic_from_quantiles((p50_in, p99_in), (p50_out, p99_out), "the given quantiles"), []
+        return traffic_from_quantiles(
+            (p50_in, p99_in), (p50_out, p99_out), "the given quantiles"
+        ), []
     return (traffic_of_window(window) if window is not None else None), []
 
 
 def _window(arguments: argparse.Namespace) -> tuple[Window, ReplicaRecording]:
-    """The engine behind a URL, in a cluster or of a bundle, at this instant, and what was recorded of it."""
+    """The engine behind a URL, in a cluster or of a bundle, at this instant, and what was recorded
+    of it.
+    """
     from barostat.judge.evidence.assemble import windows
     from barostat.shells.cli.cluster_flags import wanted
 
@@ -309,6 +421,8 @@ def _model_of(window: Window | None) -> str | None:
 
 
 def _served(replica: ReplicaRecording) -> str | None:
-    """The one name that the engine's metrics have for its model, which is the model's own unless somebody gave it another."""
+    """The one name that the engine's metrics have for its model, which is the model's own unless
+    somebody gave it another.
+    """
     names = model_names(replica.scrapes[-1].exposition) if replica.scrapes else ()
     return names[0] if len(names) == 1 else None

@@ -1,4 +1,6 @@
-"""`barostat check LIMITS --admission-policy`: the limits as a policy that the API server itself enforces."""
+"""`barostat check LIMITS --admission-policy`: the limits as a policy that the API server itself
+enforces.
+"""
 
 from __future__ import annotations
 
@@ -10,5 +12,7 @@ from barostat.io.manifests.admission_policy import policy_text
 
 
 def policies(paths: Sequence[str]) -> str:
-    """A policy and its binding for each limits file. Errors: InputError for what is no valid limits file, or limits nothing."""
+    """A policy and its binding for each limits file. Errors: InputError for what is no valid limits
+    file, or limits nothing.
+    """
     return "---\n".join(policy_text(limits_file.load(Path(path)), path) for path in paths)

@@ -1,4 +1,6 @@
-"""`barostat check`: manifests before they are merged: what would not start, what breaks under load, what the limits do not say."""
+"""`barostat check`: manifests before they are merged: what would not start, what breaks under load,
+what the limits do not say.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,33 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "check",
         help="check manifests, charts and command lines before they are merged",
-        description="Reads manifests (Kubernetes, KServe, Ray, compose, systemd, shell, values of charts) and says what would break.",
+        description=(
+            "Reads manifests (Kubernetes, KServe, Ray, compose, systemd, shell, values of "
+            "charts) and says what would break."
+        ),
         epilog=EPILOG,
     )
-    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", help="files, folders, or - for stdin")
     parser.add_argument(
-        "--live", metavar="TARGET", help="what is declared against what runs: http://host:8000, deploy/NAME, or a bundle (read only)"
+        "paths", nargs="*", metavar="FILE|DIR|-", help="files, folders, or - for stdin"
     )
-    parser.add_argument("-n", "--namespace", metavar="NS", help="namespace of the workload that --live names")
+    parser.add_argument(
+        "--live",
+        metavar="TARGET",
+        help=(
+            "what is declared against what runs: http://host:8000, deploy/NAME, or a bundle "
+            "(read only)"
+        ),
+    )
+    parser.add_argument(
+        "-n", "--namespace", metavar="NS", help="namespace of the workload that --live names"
+    )
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one")
-    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="form (default table)")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
+    )
+    parser.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="form (default table)"
+    )
     parser.add_argument(
         "--persona",
         choices=("ordinary", "pedant"),
@@ -47,20 +65,44 @@ def add_parser(verbs: Any) -> None:
         help="ordinary: what breaks or hurts; pedant: also what a careful team asks for",
     )
     parser.add_argument(
-        "--gpu", metavar="NAME", help="the pool's card, where the manifests do not say it (L4, H100, 'NVIDIA A100-SXM4-80GB')"
+        "--gpu",
+        metavar="NAME",
+        help=(
+            "the pool's card, where the manifests do not say it (L4, H100, 'NVIDIA A100-SXM4-80GB')"
+        ),
     )
-    parser.add_argument("--engine-version", metavar="X.Y.Z", help="vLLM's version, where the image does not say it")
-    parser.add_argument("--since", metavar="REF", help="only what a change since this revision brings: in its lines, or not found before")
+    parser.add_argument(
+        "--engine-version", metavar="X.Y.Z", help="vLLM's version, where the image does not say it"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="REF",
+        help="only what a change since this revision brings: in its lines, or not found before",
+    )
     parser.add_argument("--no-render", action="store_true", help="run neither helm nor kustomize")
     parser.add_argument(
-        "--lenient", action="store_true", help="pass over named files that cannot be read and are not about vLLM (for hooks)"
+        "--lenient",
+        action="store_true",
+        help="pass over named files that cannot be read and are not about vLLM (for hooks)",
     )
     fixing = parser.add_argument_group("mending")
-    fixing.add_argument("--fix", action="store_true", help="mend what is certain; shows the diff, keeps comments and formatting")
+    fixing.add_argument(
+        "--fix",
+        action="store_true",
+        help="mend what is certain; shows the diff, keeps comments and formatting",
+    )
     fixing.add_argument("--unsafe", action="store_true", help="with --fix: also what is likely")
-    fixing.add_argument("--dry-run", action="store_true", help="with --fix: show the diff, write nothing")
-    parser.add_argument("--admission-policy", action="store_true", help="print a ValidatingAdmissionPolicy made from the limits file")
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also when something was found")
+    fixing.add_argument(
+        "--dry-run", action="store_true", help="with --fix: show the diff, write nothing"
+    )
+    parser.add_argument(
+        "--admission-policy",
+        action="store_true",
+        help="print a ValidatingAdmissionPolicy made from the limits file",
+    )
+    parser.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 also when something was found"
+    )
     parser.set_defaults(run=run)
 
 

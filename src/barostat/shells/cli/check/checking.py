@@ -1,4 +1,6 @@
-"""The arguments of a check -> its report: gathered, judged, traced back to what a person edits, cut to what a change brings."""
+"""The arguments of a check -> its report: gathered, judged, traced back to what a person edits, cut
+to what a change brings.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,15 @@ def refusals(arguments: argparse.Namespace) -> str:
     if arguments.paths.count("-") > 1:
         return "stdin (-) can be read once"
     if arguments.gpu and find_card(arguments.gpu) is None:
-        return f"--gpu {arguments.gpu}: no card of the catalogue goes by this name; known: {', '.join(card_names())}"
+        return (
+            f"--gpu {arguments.gpu}: no card of the catalogue goes by this name; known: "
+            f"{', '.join(card_names())}"
+        )
     if arguments.engine_version and parse_version(arguments.engine_version) is None:
-        return f"--engine-version {arguments.engine_version}: is no version; three numbers such as 0.32.0 were expected"
+        return (
+            f"--engine-version {arguments.engine_version}: is no version; three numbers such "
+            "as 0.32.0 were expected"
+        )
     return ""
 
 
@@ -56,7 +64,9 @@ def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
     return gathered, _checked(arguments, gathered)
 
 
-def _checked(arguments: argparse.Namespace, gathered: Gathered, documents: Sequence[Document] | None = None) -> Checked:
+def _checked(
+    arguments: argparse.Namespace, gathered: Gathered, documents: Sequence[Document] | None = None
+) -> Checked:
     """What the rules say of what was gathered, or of these documents in its place."""
     return check(
         gathered.documents if documents is None else documents,
@@ -71,20 +81,39 @@ def _checked(arguments: argparse.Namespace, gathered: Gathered, documents: Seque
 
 
 def asked(arguments: argparse.Namespace) -> CheckReport:
-    """The report that these arguments ask for. Errors: InputError for a path that is not there or no revision."""
-    gathered, checked, drifted, alone = (*judged(arguments), [], []) if not arguments.live else _beside_live(arguments)
-    found = _as_edited([*checked.findings, *drifted], [one for one, _ in checked.suppressed], gathered)
+    """The report that these arguments ask for. Errors: InputError for a path that is not there or
+    no revision.
+    """
+    gathered, checked, drifted, alone = (
+        (*judged(arguments), [], []) if not arguments.live else _beside_live(arguments)
+    )
+    found = _as_edited(
+        [*checked.findings, *drifted], [one for one, _ in checked.suppressed], gathered
+    )
     notes = [*gathered.notes, *alone]
     if arguments.since:
         found, left_out = _since(found, arguments, gathered)
         if left_out:
-            notes.append(f"{left_out} finding{'s' if left_out > 1 else ''} that {arguments.since} has too not shown")
+            notes.append(
+                f"{left_out} finding{'s' if left_out > 1 else ''} that {arguments.since} "
+                "has too not shown"
+            )
     suppressed = [(_traced(one, gathered), reason) for one, reason in checked.suppressed]
-    unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
-    order = sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
+    unique = {
+        (one.rule, one.place.file, one.place.line, one.place.column, one.message): one
+        for one in found
+    }
+    order = sorted(
+        unique.values(),
+        key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule),
+    )
     return CheckReport(
         tuple(order),
-        tuple({(at.rule, at.place.file, at.place.line): (at, reason) for at, reason in suppressed}.values()),
+        tuple(
+            {
+                (at.rule, at.place.file, at.place.line): (at, reason) for at, reason in suppressed
+            }.values()
+        ),
         gathered.files,
         len(checked.scene.engines),
         checked.hidden,
@@ -94,8 +123,12 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
     )
 
 
-def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list[Finding], list[str]]:
-    """The files (with the live workloads where they declare no engine), judged, and where what runs differs from them."""
+def _beside_live(
+    arguments: argparse.Namespace,
+) -> tuple[Gathered, Checked, list[Finding], list[str]]:
+    """The files (with the live workloads where they declare no engine), judged, and where what runs
+    differs from them.
+    """
     from barostat.judge.manifest_check.drift import drift
     from barostat.shells.cli.check.live import live
 
@@ -108,20 +141,43 @@ def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list
         gathered.files += len(running.documents)
         checked = _checked(arguments, gathered)
         if arguments.paths and checked.scene.engines:
-            notes.append("no engine is declared in the files: what they say is held against the workloads as the cluster has them")
+            notes.append(
+                "no engine is declared in the files: what they say is held against the "
+                "workloads as the cluster has them"
+            )
     if not checked.scene.engines:
-        return gathered, checked, [], ["nothing of an engine is declared here that could be held against what runs: name its manifests"]
+        return (
+            gathered,
+            checked,
+            [],
+            [
+                (
+                    "nothing of an engine is declared here that could be held against what "
+                    "runs: name its manifests"
+                )
+            ],
+        )
     drifted, alone = drift(checked.scene, running.running)
     return gathered, checked, drifted, [*notes, *alone]
 
 
 def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered) -> list[Finding]:
-    """Each finding where a person edits, once: what a chart's values show by themselves is not told again of what they render to."""
-    told = Counter((one.place.file, one.rule, one.message) for one in [*found, *allowed] if one.place.file not in gathered.origins)
+    """Each finding where a person edits, once: what a chart's values show by themselves is not told
+    again of what they render to.
+    """
+    told = Counter(
+        (one.place.file, one.rule, one.message)
+        for one in [*found, *allowed]
+        if one.place.file not in gathered.origins
+    )
     left = []
     for one in found:
         origin = gathered.origins.get(one.place.file)
-        known = (str(origin.folder / "values.yaml"), one.rule, one.message) if origin is not None else None
+        known = (
+            (str(origin.folder / "values.yaml"), one.rule, one.message)
+            if origin is not None
+            else None
+        )
         if known is not None and told[known]:
             told[known] -= 1
         else:
@@ -129,8 +185,11 @@ def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered)
     return left
 
 
-def _traced(finding: Finding, gathered: Gathered, then: Mapping[str, Rendered] = MappingProxyType({})) -> Finding:
-    """The finding where a person edits: of a rendered document the place in its sources, with no edits; said where that is only near.
+def _traced(
+    finding: Finding, gathered: Gathered, then: Mapping[str, Rendered] = MappingProxyType({})
+) -> Finding:
+    """The finding where a person edits: of a rendered document the place in its sources, with no
+    edits; said where that is only near.
 
     `then`: what was rendered of another revision.
     """
@@ -142,8 +201,12 @@ def _traced(finding: Finding, gathered: Gathered, then: Mapping[str, Rendered] =
     return replace(finding, place=traced.place, message=finding.message + near, edits=())
 
 
-def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gathered) -> tuple[list[Finding], int]:
-    """Those that a change brings: in lines that it touches, or that were not found before, wherever; and how many are left out."""
+def _since(
+    found: list[Finding], arguments: argparse.Namespace, gathered: Gathered
+) -> tuple[list[Finding], int]:
+    """Those that a change brings: in lines that it touches, or that were not found before,
+    wherever; and how many are left out.
+    """
     from barostat.io.manifests.changed_lines import changed_lines, texts_before
     from barostat.io.manifests.rendered_before import rendered_before
 
@@ -152,7 +215,9 @@ def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gather
         raise InputError("needs files of a repository, not stdin", "--since")
     folder = named[0] if named[0].is_dir() else named[0].parent
     lines = changed_lines(arguments.since, folder)
-    before = texts_before(arguments.since, folder, [file for file, touched in lines.items() if touched])
+    before = texts_before(
+        arguments.since, folder, [file for file, touched in lines.items() if touched]
+    )
     with rendered_before(arguments.since, folder, gathered.origins, lines) as rendered:
         known = _found_before(arguments, gathered, before, set(lines) - set(before), rendered)
     kept = []
@@ -163,27 +228,51 @@ def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gather
             kept.append(finding)
         elif known[_same(finding)]:
             known[_same(finding)] -= 1
-        elif touched is None or file in before:  # not of a file that was renamed: what it said before is not known
+        elif (
+            touched is None or file in before
+        ):  # not of a file that was renamed: what it said before is not known
             kept.append(finding)
     return kept, len(found) - len(kept)
 
 
 def _found_before(
-    arguments: argparse.Namespace, gathered: Gathered, before: dict[Path, str], new: set[Path], rendered: Before
+    arguments: argparse.Namespace,
+    gathered: Gathered,
+    before: dict[Path, str],
+    new: set[Path],
+    rendered: Before,
 ) -> Counter[tuple[str, Path, str]]:
-    """What would have been found while the changed files said what they said before, and what is rendered of them was what it was."""
+    """What would have been found while the changed files said what they said before, and what is
+    rendered of them was what it was.
+    """
     from barostat.io.manifests.read import document_of
 
-    documents = [(document, Path(document.file).resolve()) for document in gathered.documents if document.file not in rendered.origins]
-    then = [document_of(before[file], document.file) if file in before else document for document, file in documents if file not in new]
-    old = _checked(arguments, gathered, [*then, *(one.document for one in rendered.origins.values())])
+    documents = [
+        (document, Path(document.file).resolve())
+        for document in gathered.documents
+        if document.file not in rendered.origins
+    ]
+    then = [
+        document_of(before[file], document.file) if file in before else document
+        for document, file in documents
+        if file not in new
+    ]
+    old = _checked(
+        arguments, gathered, [*then, *(one.document for one in rendered.origins.values())]
+    )
     found: Counter[tuple[str, Path, str]] = Counter()
     for one in old.findings:
         rule, file, message = _same(_traced(one, gathered, rendered.origins))
-        found[rule, rendered.edited_at(one.place) if one.place.file in rendered.origins else file, message] += 1
+        found[
+            rule,
+            rendered.edited_at(one.place) if one.place.file in rendered.origins else file,
+            message,
+        ] += 1
     return found
 
 
 def _same(finding: Finding) -> tuple[str, Path, str]:
-    """What makes two findings of two revisions one: not its line, and not which version it names."""
+    """What makes two findings of two revisions one: not its line, and not which version it
+    names.
+    """
     return finding.rule, Path(finding.place.file).resolve(), _VERSION.sub("", finding.message)

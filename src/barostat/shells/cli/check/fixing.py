@@ -1,6 +1,8 @@
-"""`barostat check --fix`: the edits of the findings made in their files, the diff shown before anything is written.
+"""`barostat check --fix`: the edits of the findings made in their files, the diff shown before
+anything is written.
 
-A file is written only if what it became can still be read and no rule finds an error in it that was not there before.
+A file is written only if what it became can still be read and no rule finds an error in it that was
+not there before.
 """
 
 from __future__ import annotations
@@ -40,15 +42,27 @@ def mend(arguments: argparse.Namespace) -> None:
         if why := _worse(before, after, arguments):
             print(f"barostat: {file} is left as it is: {why}", file=sys.stderr)
             continue
-        diff = difflib.unified_diff(before.text.splitlines(keepends=True), after.splitlines(keepends=True), file, f"{file} (mended)")
-        print("".join(line if line.endswith("\n") else line + "\n" for line in diff), end="", file=sys.stderr)
+        diff = difflib.unified_diff(
+            before.text.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            file,
+            f"{file} (mended)",
+        )
+        print(
+            "".join(line if line.endswith("\n") else line + "\n" for line in diff),
+            end="",
+            file=sys.stderr,
+        )
         if not arguments.dry_run:
             _written(Path(file), after)
     if likely:
         more = "one more fix is" if likely == 1 else f"{likely} more fixes are"
         print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
     elif not by_file:
-        print("barostat: no file is changed: no finding has a fix that can be made in its place", file=sys.stderr)
+        print(
+            "barostat: no file is changed: no finding has a fix that can be made in its place",
+            file=sys.stderr,
+        )
 
 
 def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
@@ -57,11 +71,20 @@ def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
     if after.problem:
         return after.problem
     old, new = (_errors(document, arguments) for document in (before, after))
-    return "" if new.total() <= old.total() else f"the edits would bring {', '.join((new - old).keys())}"
+    return (
+        ""
+        if new.total() <= old.total()
+        else f"the edits would bring {', '.join((new - old).keys())}"
+    )
 
 
 def _errors(document: Document, arguments: argparse.Namespace) -> Counter[str]:
-    found = check([document], gpu=arguments.gpu, engine_version=arguments.engine_version, complaints=limits_complaints).findings
+    found = check(
+        [document],
+        gpu=arguments.gpu,
+        engine_version=arguments.engine_version,
+        complaints=limits_complaints,
+    ).findings
     return Counter(one.rule for one in found if one.severity == "error")
 
 

@@ -1,4 +1,6 @@
-"""`barostat check --live TARGET`: the engines that run, read only: what they resolved, and the workloads that declare them."""
+"""`barostat check --live TARGET`: the engines that run, read only: what they resolved, and the
+workloads that declare them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _WORKLOADS = ("deployments", "statefulsets", "leaderworkersets")
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """`running`: by replica, its settings and version. `documents`: the workloads as the cluster has them, of a target in a cluster."""
+    """`running`: by replica, its settings and version. `documents`: the workloads as the cluster
+    has them, of a target in a cluster.
+    """
 
     running: tuple[tuple[str, EngineConfig, EngineVersion | None], ...]
     documents: tuple[Document, ...]
@@ -47,7 +51,8 @@ def live(arguments: argparse.Namespace) -> Live:
 
 
 def recording_of(arguments: argparse.Namespace, target: str) -> Recording:
-    """One look at the target: a URL, a workload of a cluster (by the flags that name one), or a recorded bundle.
+    """One look at the target: a URL, a workload of a cluster (by the flags that name one), or a
+    recorded bundle.
 
     Errors: InputError for no such target; OutsideError where it does not answer.
     """
@@ -72,10 +77,14 @@ def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
     from barostat.platform.objects import items, name_of
 
     class Quoting(yaml.SafeDumper):
-        """Writes text that begins as a number does in quotes: `1e3` is text here, and would be read as a number again."""
+        """Writes text that begins as a number does in quotes: `1e3` is text here, and would be read
+        as a number again.
+        """
 
         def represent_text(self, text: str) -> yaml.Node:
-            return self.represent_scalar("tag:yaml.org,2002:str", text, style="'" if re.match(r"[-+.]?\d", text) else None)
+            return self.represent_scalar(
+                "tag:yaml.org,2002:str", text, style="'" if re.match(r"[-+.]?\d", text) else None
+            )
 
     Quoting.add_representer(str, Quoting.represent_text)
     found = []

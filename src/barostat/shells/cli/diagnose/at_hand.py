@@ -1,4 +1,6 @@
-"""What there is to look at where nobody names it: an engine on this machine, else the vLLM pods of the current namespace."""
+"""What there is to look at where nobody names it: an engine on this machine, else the vLLM pods of
+the current namespace.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,13 @@ def fill_in(arguments: argparse.Namespace) -> None:
         namespace = find_access().namespace
     except (InputError, OutsideError):
         raise InputError(
-            f"nothing to look at: no vLLM answers at {LOCAL} and there is no kubeconfig; give a URL such as http://localhost:8000, "
+            f"nothing to look at: no vLLM answers at {LOCAL} and there is no kubeconfig; "
+            "give a URL such as http://localhost:8000, "
             "deploy/NAME -n NAMESPACE, a --log FILE or a --bundle PATH"
         ) from None
     arguments.namespace = namespace
-    print(f"barostat: no vLLM answers at {LOCAL}; looking in namespace {namespace} of the current context", file=sys.stderr)
+    print(
+        f"barostat: no vLLM answers at {LOCAL}; looking in namespace {namespace} of the "
+        "current context",
+        file=sys.stderr,
+    )

@@ -30,17 +30,38 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "collect",
         help="record a bundle, redacted, to be diagnosed elsewhere or later",
-        description="Look at running vLLM engines for a while and write what they show as a bundle, without secrets and prompts.",
+        description=(
+            "Look at running vLLM engines for a while and write what they show as a bundle, "
+            "without secrets and prompts."
+        ),
         epilog=EPILOG,
     )
     add_targets(parser)
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
     add_interval(parser)
-    parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")
-    parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
-    parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        help="log of a local engine, also of one that never came up; - or a pipe: what comes in",
+    )
+    parser.add_argument(
+        "--pid",
+        type=int,
+        metavar="N",
+        help="process of a local engine: reads CPU per process, memory and limits",
+    )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="may send one request of one token, to tell a hung engine from an idle one",
+    )
     add_cluster_flags(parser)
-    parser.add_argument("--out", required=True, metavar="PATH", help="where to write it: NAME.tar.gz, or a directory")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="where to write it: NAME.tar.gz, or a directory",
+    )
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.set_defaults(run=run)
 
@@ -62,7 +83,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     in_cluster = arguments.selector or arguments.all_namespaces or arguments.namespace
     if not arguments.target and arguments.log is None and arguments.pid is None and not in_cluster:
-        raise InputError("nothing to look at: give a URL such as http://localhost:8000, deploy/NAME -n NAMESPACE, or a --log FILE")
+        raise InputError(
+            "nothing to look at: give a URL such as http://localhost:8000, deploy/NAME -n "
+            "NAMESPACE, or a --log FILE"
+        )
     if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):
         raise InputError("--log and --pid belong to one engine: give one URL with them")
     if arguments.for_s is None:
@@ -77,8 +101,16 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"note: {problem}", file=sys.stderr)
     for right in recording.missing:
         print(f"note: {right}", file=sys.stderr)
-    held = ", ".join(f"{count} {kind.removesuffix('s') if count == 1 else kind}" for kind, count in counts.items() if kind != "bundle.yaml")
+    held = ", ".join(
+        f"{count} {kind.removesuffix('s') if count == 1 else kind}"
+        for kind, count in counts.items()
+        if kind != "bundle.yaml"
+    )
     print(f"wrote {out}: {held or 'no readings'}", file=sys.stderr)
-    print("left out: prompts and answers, credentials, variables that are not known to be harmless, callers", file=sys.stderr)
+    print(
+        "left out: prompts and answers, credentials, variables that are not known to be "
+        "harmless, callers",
+        file=sys.stderr,
+    )
     print(f"next: barostat diagnose --bundle {out}", file=sys.stderr)
     return 0

@@ -1,4 +1,6 @@
-"""`barostat diagnose`: what is wrong with a vLLM, from its address, in its cluster, or from a recorded bundle."""
+"""`barostat diagnose`: what is wrong with a vLLM, from its address, in its cluster, or from a
+recorded bundle.
+"""
 
 from __future__ import annotations
 
@@ -49,27 +51,68 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "diagnose",
         help="name what is wrong, with the evidence for it and against the others",
-        description="Look at running vLLM engines, at an address or in a cluster, or at a recorded bundle, and name what is wrong.",
+        description=(
+            "Look at running vLLM engines, at an address or in a cluster, or at a recorded "
+            "bundle, and name what is wrong."
+        ),
         epilog=EPILOG,
     )
-    add_targets(parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log")
-    parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
+    add_targets(
+        parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log"
+    )
+    parser.add_argument(
+        "--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz"
+    )
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
     add_interval(parser)
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="go on until interrupted: a report after every interval, over the last --for (a table: a line, all of it when it changes)",
+        help=(
+            "go on until interrupted: a report after every interval, over the last --for (a "
+            "table: a line, all of it when it changes)"
+        ),
     )
-    parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")
-    parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
-    parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
-    parser.add_argument("--no-trials", action="store_true", help="leave the next steps in their usual order: no trials of them on the twin")
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        help="log of a local engine, also of one that never came up; - or a pipe: what comes in",
+    )
+    parser.add_argument(
+        "--pid",
+        type=int,
+        metavar="N",
+        help="process of a local engine: reads CPU per process, memory and limits",
+    )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="may send one request of one token, to tell a hung engine from an idle one",
+    )
+    parser.add_argument(
+        "--no-trials",
+        action="store_true",
+        help="leave the next steps in their usual order: no trials of them on the twin",
+    )
     add_cluster_flags(parser)
     add_prometheus_flags(parser, selector=False)
-    parser.add_argument("--at", metavar="TIME", help="with --prometheus: the instant to judge at, such as 02:10 or 90m ago (default now)")
-    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="form of the report (default table)")
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also when a cause was named (other codes stay)")
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="with --prometheus: the instant to judge at, such as 02:10 or 90m ago (default now)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=FORMATS,
+        default="table",
+        help="form of the report (default table)",
+    )
+    parser.add_argument(
+        "--exit-zero",
+        action="store_true",
+        help="exit 0 also when a cause was named (other codes stay)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -110,7 +153,10 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             for turn, recording in enumerate(gather_forever(arguments)):
                 if turn == 0 and _is_first_look(recording):
-                    print("one scrape is there; what is wrong is said from the second one on", file=sys.stderr)
+                    print(
+                        "one scrape is there; what is wrong is said from the second one on",
+                        file=sys.stderr,
+                    )
                     continue
                 found = examine(recording)
                 show(found)
@@ -139,7 +185,9 @@ def _examined(recording: Recording, arguments: argparse.Namespace) -> Examinatio
 
 
 def _is_first_look(recording: Recording) -> bool:
-    """True if servers answered, each at most once: what grows or stands still cannot be told yet."""
+    """True if servers answered, each at most once: what grows or stands still cannot be told
+    yet.
+    """
     looks = [len(replica.scrapes) for replica in recording.replicas]
     return any(looks) and max(looks) < 2
 
@@ -150,7 +198,9 @@ def default_for_s(arguments: argparse.Namespace) -> float:
 
 
 def exit_code(report: Report) -> int:
-    """0 healthy, 1 any other cause or a forecast of harm, 3 unknown, 4 unreachable; of several the first that occurs of 1, 4, 3, 0."""
+    """0 healthy, 1 any other cause or a forecast of harm, 3 unknown, 4 unreachable; of several the
+    first that occurs of 1, 4, 3, 0.
+    """
     codes = {_replica_code(replica) for replica in report.replicas}
     return next((code for code in (1, 4, 3, 0) if code in codes), 3)
 
@@ -175,10 +225,20 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError("is an instant of the past: it goes with --prometheus URL", "--at")
     if arguments.for_s is None:
         arguments.for_s = default_for_s(arguments)
-    cluster = bool(arguments.selector or arguments.all_namespaces or arguments.namespace or arguments.context or arguments.kubeconfig)
-    live = bool(arguments.target) or arguments.log is not None or arguments.pid is not None or cluster
+    cluster = bool(
+        arguments.selector
+        or arguments.all_namespaces
+        or arguments.namespace
+        or arguments.context
+        or arguments.kubeconfig
+    )
+    live = (
+        bool(arguments.target) or arguments.log is not None or arguments.pid is not None or cluster
+    )
     if arguments.bundle is not None and (live or arguments.watch or arguments.probe):
-        raise InputError("--bundle is a recording: it goes with no target, --log, --pid, --probe or --watch")
+        raise InputError(
+            "--bundle is a recording: it goes with no target, --log, --pid, --probe or --watch"
+        )
     if arguments.bundle is None and not live:
         from barostat.shells.cli.diagnose.at_hand import fill_in
 
@@ -219,7 +279,11 @@ def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None
 
         start = "---\n" if arguments.watch else ""
         return lambda report: print(
-            start + yaml.safe_dump(finite(report_json(report)), sort_keys=False, allow_unicode=True, width=120), end=""
+            start
+            + yaml.safe_dump(
+                finite(report_json(report)), sort_keys=False, allow_unicode=True, width=120
+            ),
+            end="",
         )
     if output == "md":
         from barostat.shells.reports.diagnosis.markdown import report_markdown
@@ -232,7 +296,9 @@ def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None
 
 
 def _console() -> Console:
-    """What is written as a person reads it; without padding where it is no terminal, and plain text with NO_COLOR."""
+    """What is written as a person reads it; without padding where it is no terminal, and plain text
+    with NO_COLOR.
+    """
     from rich.console import Console
 
     from barostat.shells.cli.gated_streams import own

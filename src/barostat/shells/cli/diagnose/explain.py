@@ -1,4 +1,6 @@
-"""`barostat explain NAME`: the page of a cause, a symptom, a lever, an alert or a rule of `barostat check`."""
+"""`barostat explain NAME`: the page of a cause, a symptom, a lever, an alert or a rule of `barostat
+check`.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,20 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "explain",
         help="what a cause, a symptom or a lever means, what proves it, what does not, what to do",
-        description="Print the page of a cause, a symptom, a lever (what a diagnosis proposes), an alert of `barostat rules` or a rule of "
+        description="Print the page of a cause, a symptom, a lever (what a diagnosis proposes), an "
+        "alert of `barostat rules` or a rule of "
         "`barostat check`.",
         epilog="example: barostat explain kv-preemption-thrash",
     )
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a cause, a symptom, a lever, an alert or a rule; without it, the list of all"
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="a cause, a symptom, a lever, an alert or a rule; without it, the list of all",
     )
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="form (default text)")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="form (default text)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -42,7 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     known = pages()
     if arguments.name is None and arguments.output == "json":
-        _print_json("RulePages", pages=[{"name": page.name, "kind": page.kind, "title": page.title} for page in known.values()])
+        _print_json(
+            "RulePages",
+            pages=[
+                {"name": page.name, "kind": page.kind, "title": page.title}
+                for page in known.values()
+            ],
+        )
         return 0
     if arguments.name is None:
         for kind in _KINDS:
@@ -60,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
             hint = f"did you mean {' or '.join(close)}?"
         elif speak:
             hint = f"it is spoken of in {', '.join(speak[:_MOST_PAGES])}"
-        raise InputError(f"no cause, symptom, lever, alert or rule is named {arguments.name!r}; {hint}")
+        raise InputError(
+            f"no cause, symptom, lever, alert or rule is named {arguments.name!r}; {hint}"
+        )
     page = known[name]
     if arguments.output == "json":
         _print_json("RulePage", name=page.name, rule=page.kind, title=page.title, text=page.text)
@@ -76,23 +92,38 @@ def _speak_of(word: str, known: Iterable[Page]) -> list[str]:
     if len(word) < _LEAST_WORD:
         return []
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    return [page.name for page in sorted(known, key=lambda page: _KINDS.index(page.kind)) if whole.search(page.text.lower())]
+    return [
+        page.name
+        for page in sorted(known, key=lambda page: _KINDS.index(page.kind))
+        if whole.search(page.text.lower())
+    ]
 
 
 def _filled(text: str, width: int) -> str:
-    """Prose as wide as the terminal: a line goes on in the next unless that names a section, is set in, or is empty."""
+    """Prose as wide as the terminal: a line goes on in the next unless that names a section, is set
+    in, or is empty.
+    """
     import textwrap
 
     paragraphs: list[str] = []
     for line in text.splitlines():
-        apart = not line or line.startswith(" ") or _SECTION.match(line) or not paragraphs or not paragraphs[-1]
+        apart = (
+            not line
+            or line.startswith(" ")
+            or _SECTION.match(line)
+            or not paragraphs
+            or not paragraphs[-1]
+        )
         if apart or paragraphs[-1].startswith(" "):
             paragraphs.append(line)
         else:
             paragraphs[-1] += f" {line}"
     as_it_is = ("", " ")
     return "\n".join(
-        one if one[:1] in as_it_is else textwrap.fill(one, width, break_long_words=False, break_on_hyphens=False) for one in paragraphs
+        one
+        if one[:1] in as_it_is
+        else textwrap.fill(one, width, break_long_words=False, break_on_hyphens=False)
+        for one in paragraphs
     )
 
 

@@ -1,4 +1,6 @@
-"""A recording of what the arguments name: servers, pods, a log, a process. What every verb that looks at engines begins with."""
+"""A recording of what the arguments name: servers, pods, a log, a process. What every verb that
+looks at engines begins with.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,28 @@ if TYPE_CHECKING:
 
 
 def gather(arguments: argparse.Namespace, keep_logs: Path | None = None) -> Recorded:
-    """What the targets, the log and the process show within `--for`, with progress on stderr: in place on a terminal, else as lines.
+    """What the targets, the log and the process show within `--for`, with progress on stderr: in
+    place on a terminal, else as lines.
 
     `keep_logs`: where the logs of pods are kept as files, for a bundle.
     """
     cluster = _cluster(arguments)
     looks, terminal = bool(arguments.target or cluster) and arguments.for_s > 0, sys.stderr.isatty()
     if looks and terminal:
-        print(f"looking for {brief(arguments.for_s)}, every {brief(arguments.interval_s)} (Ctrl-C ends it early)", file=sys.stderr)
+        print(
+            f"looking for {brief(arguments.for_s)}, every {brief(arguments.interval_s)} "
+            "(Ctrl-C ends it early)",
+            file=sys.stderr,
+        )
     told = ""
 
     def tell(progress: str) -> None:
         nonlocal told
         if looks and not terminal and not told:
-            print(f"looking for {brief(arguments.for_s)}, every {brief(arguments.interval_s)}", file=sys.stderr)
+            print(
+                f"looking for {brief(arguments.for_s)}, every {brief(arguments.interval_s)}",
+                file=sys.stderr,
+            )
         told = progress
         if terminal:
             print(f"\r\x1b[K{one_line(progress)}", end="", file=own(sys.stderr), flush=True)
@@ -48,8 +58,14 @@ def gather(arguments: argparse.Namespace, keep_logs: Path | None = None) -> Reco
         from barostat.io.bundles.bundle_writer import Logs, Recorded
         from barostat.io.local_host.recording import record_engines
 
-        recording = record_engines(_sources(arguments), arguments.for_s, arguments.interval_s, on_progress=tell)
-        logs = Logs(current={recording.replicas[0].name: Path(arguments.log)} if arguments.log is not None else {})
+        recording = record_engines(
+            _sources(arguments), arguments.for_s, arguments.interval_s, on_progress=tell
+        )
+        logs = Logs(
+            current={recording.replicas[0].name: Path(arguments.log)}
+            if arguments.log is not None
+            else {}
+        )
         return Recorded(recording, logs)
     finally:
         if terminal:
@@ -79,7 +95,10 @@ def _cluster(arguments: argparse.Namespace) -> Wanted | None:
 
     found = wanted(arguments, arguments.target)
     if found is not None and (arguments.log is not None or arguments.pid is not None):
-        raise InputError("--log and --pid belong to an engine on this machine; the logs of pods are read by themselves")
+        raise InputError(
+            "--log and --pid belong to an engine on this machine; the logs of pods are "
+            "read by themselves"
+        )
     return found
 
 
@@ -87,7 +106,11 @@ def _options(arguments: argparse.Namespace, keep_logs: Path | None) -> Any:
     from barostat.io.kubernetes.recording.live import Options
 
     return Options(
-        arguments.for_s, arguments.interval_s, getattr(arguments, "probe", False), getattr(arguments, "exec_gpu_tools", False), keep_logs
+        arguments.for_s,
+        arguments.interval_s,
+        getattr(arguments, "probe", False),
+        getattr(arguments, "exec_gpu_tools", False),
+        keep_logs,
     )
 
 
@@ -95,7 +118,13 @@ def _sources(arguments: argparse.Namespace) -> Sources:
     from barostat.io.local_host.recording import Sources
 
     log = Path(arguments.log) if arguments.log is not None else None
-    return Sources(tuple(arguments.target), log, arguments.pid, getattr(arguments, "probe", False), getattr(arguments, "log_name", ""))
+    return Sources(
+        tuple(arguments.target),
+        log,
+        arguments.pid,
+        getattr(arguments, "probe", False),
+        getattr(arguments, "log_name", ""),
+    )
 
 
 @contextmanager

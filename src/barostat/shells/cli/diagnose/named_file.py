@@ -1,4 +1,6 @@
-"""A recording that is named as a target, as a hand types it: `barostat diagnose incident.tar.gz`, `./vllm.log`, a folder."""
+"""A recording that is named as a target, as a hand types it: `barostat diagnose incident.tar.gz`,
+`./vllm.log`, a folder.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,16 @@ def ends_as_recording(word: str) -> bool:
 
 
 def take_named_file(arguments: argparse.Namespace) -> None:
-    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log or `-`, `--log`; all else is left as it is.
+    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log or `-`,
+    `--log`; all else is left as it is.
 
     Errors: InputError for a file that another verb reads.
     """
     given = arguments.target
-    if len(given) != 1 or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4:
+    if (
+        len(given) != 1
+        or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4
+    ):
         return
     word = given[0]
     if word == STDIN:
@@ -43,7 +49,8 @@ def take_named_file(arguments: argparse.Namespace) -> None:
 
 
 def take_printed_log(arguments: argparse.Namespace) -> None:
-    """A `--log` that is no log but what kubectl or nvidia-smi printed becomes `--bundle`, where nothing stands beside it.
+    """A `--log` that is no log but what kubectl or nvidia-smi printed becomes `--bundle`, where
+    nothing stands beside it.
 
     Errors: InputError for the table of kubectl get.
     """
@@ -63,18 +70,24 @@ def take_printed_log(arguments: argparse.Namespace) -> None:
 
 
 def _is_there(word: str) -> bool:
-    """True for a file or folder of that name which could not be meant as an address or a workload: nobody calls a Deployment vllm.yaml."""
+    """True for a file or folder of that name which could not be meant as an address or a workload:
+    nobody calls a Deployment vllm.yaml.
+    """
     from barostat.io.kubernetes.recording.target import is_workload
 
     try:
-        could_be_meant = "://" not in word and (not is_workload(word) or word.lower().endswith(_IN_BUNDLES))
+        could_be_meant = "://" not in word and (
+            not is_workload(word) or word.lower().endswith(_IN_BUNDLES)
+        )
         return could_be_meant and not word.removeprefix(":").isdecimal() and Path(word).exists()
     except OSError:
         return False
 
 
 def _is_bundle(path: Path) -> bool:
-    """True for a folder, an archive, a loose file of a bundle that is no log, and for what is not there, unless its name says log."""
+    """True for a folder, an archive, a loose file of a bundle that is no log, and for what is not
+    there, unless its name says log.
+    """
     from barostat.io.bundles.archive import Truncated, is_archive
 
     if path.name.lower().endswith(_IN_BUNDLES) or path.is_dir():

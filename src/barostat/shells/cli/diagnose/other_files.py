@@ -1,4 +1,6 @@
-"""A file that is no recording, and the verb that reads it: what a hand names that goes from file to file."""
+"""A file that is no recording, and the verb that reads it: what a hand names that goes from file to
+file.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,18 @@ _OURS = "barostat.dev/"
 
 
 def other_verb(path: Path) -> str:
-    """What the file is and who reads it, as the end of a sentence; empty where it may be a log, or is not there."""
+    """What the file is and who reads it, as the end of a sentence; empty where it may be a log, or
+    is not there.
+    """
     from barostat.io.bundles.printed import HEAD_BYTES, printed
 
     try:
         if not path.is_file():
             return ""
         with path.open("rb") as opened:
-            text = opened.read(HEAD_BYTES).decode("utf-8", "strict" if path.stat().st_size <= HEAD_BYTES else "replace")
+            text = opened.read(HEAD_BYTES).decode(
+                "utf-8", "strict" if path.stat().st_size <= HEAD_BYTES else "replace"
+            )
     except (OSError, UnicodeDecodeError):
         return ""
     if printed(text, str(path)):  # objects with their status: no manifest, but what was seen
@@ -23,12 +29,18 @@ def other_verb(path: Path) -> str:
     ending = path.suffix.lower()
     if ending in (".yaml", ".yml"):
         if "kind: ServingLimits" in text:
-            return f"holds limits: barostat limits validate {path}; barostat check holds manifests to them"
+            return (
+                f"holds limits: barostat limits validate {path}; barostat check holds "
+                "manifests to them"
+            )
         return f"is YAML, no recording of an engine: barostat check {path} reads manifests"
     if ending == ".json" and (found := _of_json(text, path)):
         return found
     if ending in (".jsonl", ".csv", ".json") and _is_trace(path):
-        return f"is a trace of requests, no recording of an engine: barostat simulate, what-if, plan and load read it with --trace {path}"
+        return (
+            "is a trace of requests, no recording of an engine: barostat simulate, what-if, "
+            f"plan and load read it with --trace {path}"
+        )
     return ""
 
 

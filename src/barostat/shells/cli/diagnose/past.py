@@ -18,18 +18,44 @@ if TYPE_CHECKING:
     from barostat.judge.evidence.recording import Recording
 
 FOR_S = 600.0
-"""How long before the instant is looked at where nobody says: what rests on rates wants more scrapes than a live look's half a minute."""
+"""How long before the instant is looked at where nobody says: what rests on rates wants more
+scrapes than a live look's half a minute.
+"""
 
 
 def add_prometheus_flags(parser: argparse.ArgumentParser, *, selector: bool = True) -> None:
     """Add them. `selector`: not where the verb has a flag of that name already."""
-    group = parser.add_argument_group("Prometheus' memory (also Thanos, Mimir, VictoriaMetrics; read only)")
-    group.add_argument("--prometheus", metavar="URL", help="address of its HTTP API, with a prefix if it has one")
-    group.add_argument("--prometheus-auth", type=Path, metavar="FILE", help="one line: user:password, or a bearer token")
-    group.add_argument("--prometheus-ca", type=Path, metavar="FILE", help="authorities that its certificate is checked against")
-    group.add_argument("--prometheus-tenant", default="", metavar="ID", help="tenant of Mimir (X-Scope-OrgID) or Thanos")
+    group = parser.add_argument_group(
+        "Prometheus' memory (also Thanos, Mimir, VictoriaMetrics; read only)"
+    )
+    group.add_argument(
+        "--prometheus", metavar="URL", help="address of its HTTP API, with a prefix if it has one"
+    )
+    group.add_argument(
+        "--prometheus-auth",
+        type=Path,
+        metavar="FILE",
+        help="one line: user:password, or a bearer token",
+    )
+    group.add_argument(
+        "--prometheus-ca",
+        type=Path,
+        metavar="FILE",
+        help="authorities that its certificate is checked against",
+    )
+    group.add_argument(
+        "--prometheus-tenant",
+        default="",
+        metavar="ID",
+        help="tenant of Mimir (X-Scope-OrgID) or Thanos",
+    )
     if selector:
-        group.add_argument("-l", "--selector", metavar="MATCHERS", help='which series: namespace="x",pod=~"vllm-.*"')
+        group.add_argument(
+            "-l",
+            "--selector",
+            metavar="MATCHERS",
+            help='which series: namespace="x",pod=~"vllm-.*"',
+        )
 
 
 def server_of(arguments: argparse.Namespace) -> Access:
@@ -39,11 +65,17 @@ def server_of(arguments: argparse.Namespace) -> Access:
     """
     from barostat.io.prometheus.access import access
 
-    return access(arguments.prometheus, arguments.prometheus_auth, arguments.prometheus_ca, arguments.prometheus_tenant)
+    return access(
+        arguments.prometheus,
+        arguments.prometheus_auth,
+        arguments.prometheus_ca,
+        arguments.prometheus_tenant,
+    )
 
 
 def past(arguments: argparse.Namespace) -> Recording:
-    """What Prometheus remembers of the time up to `--at`, with progress on stderr where that is a terminal.
+    """What Prometheus remembers of the time up to `--at`, with progress on stderr where that is a
+    terminal.
 
     Errors: InputError for flags that do not go with it; OutsideError as the server's.
     """
@@ -53,9 +85,22 @@ def past(arguments: argparse.Namespace) -> Recording:
     from barostat.io.prometheus.selector import matchers
     from barostat.shells.cli.instants import parse_instant
 
-    live = ("bundle", "log", "pid", "probe", "watch", "all_namespaces", "context", "kubeconfig", "exec_gpu_tools")
+    live = (
+        "bundle",
+        "log",
+        "pid",
+        "probe",
+        "watch",
+        "all_namespaces",
+        "context",
+        "kubeconfig",
+        "exec_gpu_tools",
+    )
     if odd := [name for name in live if getattr(arguments, name, None)]:
-        raise InputError("looks at the present; it does not go with --prometheus", f"--{odd[0].replace('_', '-')}")
+        raise InputError(
+            "looks at the present; it does not go with --prometheus",
+            f"--{odd[0].replace('_', '-')}",
+        )
     now = time.time()
     try:
         at = parse_instant(arguments.at, now) if arguments.at is not None else now
@@ -63,7 +108,9 @@ def past(arguments: argparse.Namespace) -> Recording:
         raise InputError(str(error), "--at") from None
     for_s = arguments.for_s if arguments.for_s is not None else FOR_S
     if for_s < 1:
-        raise InputError("one look at a time that is over shows nothing: give --for 10m or so", "--for")
+        raise InputError(
+            "one look at a time that is over shows nothing: give --for 10m or so", "--for"
+        )
     chosen = matchers(arguments.selector or "", arguments.namespace or "", arguments.target)
     server = Prometheus(server_of(arguments))
 
@@ -86,6 +133,8 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield lambda _: None
         return
     try:
-        yield lambda words: print(f"\r\x1b[K{one_line(words)}", end="", file=own(sys.stderr), flush=True)
+        yield lambda words: print(
+            f"\r\x1b[K{one_line(words)}", end="", file=own(sys.stderr), flush=True
+        )
     finally:
         print("\r\x1b[K", end="", file=own(sys.stderr), flush=True)

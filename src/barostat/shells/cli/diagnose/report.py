@@ -1,4 +1,6 @@
-"""`barostat report`: the capacity review of weeks, and the post-mortem of a range of hours, from what Prometheus remembers."""
+"""`barostat report`: the capacity review of weeks, and the post-mortem of a range of hours, from
+what Prometheus remembers.
+"""
 
 from __future__ import annotations
 
@@ -33,20 +35,50 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "report",
-        help="what Prometheus remembers: the capacity review of weeks, or the post-mortem of some hours",
-        description="From Prometheus' memory: what the fleet has and traffic asks, and when it will not fit; or, with --from and --to, "
+        help=(
+            "what Prometheus remembers: the capacity review of weeks, or the post-mortem of "
+            "some hours"
+        ),
+        description="From Prometheus' memory: what the fleet has and traffic asks, and when it will "
+        "not fit; or, with --from and --to, "
         "what happened in that time, cause by cause.",
         epilog=EPILOG,
     )
     add_targets(parser, "deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
     parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
-    parser.add_argument("--since", dest="since_s", type=past_span, metavar="TIME", help="review: how far back (default 30d)")
-    parser.add_argument("--from", dest="from_at", metavar="TIME", help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z")
-    parser.add_argument("--to", dest="to_at", metavar="TIME", help="post-mortem: its end (default now)")
-    parser.add_argument("--cards-per-replica", type=float, metavar="N", help="review: cards that a replica takes, where nothing tells it")
+    parser.add_argument(
+        "--since",
+        dest="since_s",
+        type=past_span,
+        metavar="TIME",
+        help="review: how far back (default 30d)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="from_at",
+        metavar="TIME",
+        help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z",
+    )
+    parser.add_argument(
+        "--to", dest="to_at", metavar="TIME", help="post-mortem: its end (default now)"
+    )
+    parser.add_argument(
+        "--cards-per-replica",
+        type=float,
+        metavar="N",
+        help="review: cards that a replica takes, where nothing tells it",
+    )
     add_prometheus_flags(parser)
-    parser.add_argument("-o", "--output", choices=("md", "html", "json"), default="md", help="form of the report (default md)")
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also where 1 would be said")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("md", "html", "json"),
+        default="md",
+        help="form of the report (default md)",
+    )
+    parser.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 also where 1 would be said"
+    )
     parser.set_defaults(run=run)
 
 

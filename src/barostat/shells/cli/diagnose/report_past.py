@@ -1,4 +1,6 @@
-"""The post-mortem of a range: one look after another at what Prometheus remembers of it, each judged as a live one is."""
+"""The post-mortem of a range: one look after another at what Prometheus remembers of it, each
+judged as a live one is.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from barostat.shells.reports.review.past import Past, past_json, past_told
 from barostat.shells.reports.review.words import Told
 
 MOST_LOOKS, MOST_STEPS = 480, 48
-"""Replicas times steps: a page of metrics takes milliseconds to read, and there are a dozen in each look at each replica."""
+"""Replicas times steps: a page of metrics takes milliseconds to read, and there are a dozen in each
+look at each replica.
+"""
 LEAST_SCRAPES = 10
 """What one look rests on at least: a step of fewer is looked at with some of what was before it."""
 LONGEST_RANGE_S = 3 * 86_400.0
@@ -42,23 +46,30 @@ def span_of(arguments: argparse.Namespace, now: float) -> tuple[float, float]:
         raise InputError(str(error), "--from, --to") from None
     if end - start < 60:
         raise InputError(
-            "ends before it begins, or within a minute of it; write --from 02:00 --to 04:00, or both with their dates", "--from, --to"
+            "ends before it begins, or within a minute of it; write --from 02:00 --to "
+            "04:00, or both with their dates",
+            "--from, --to",
         )
     if end - start > LONGEST_RANGE_S:
         raise InputError(
-            "is longer than three days: barostat report --since 7d reviews weeks; a post-mortem takes the hours around the incident",
+            "is longer than three days: barostat report --since 7d reviews weeks; a "
+            "post-mortem takes the hours around the incident",
             "--from, --to",
         )
     return start, end
 
 
-def past_of(arguments: argparse.Namespace, matchers: str, start: float, end: float) -> tuple[Told, dict[str, Any]]:
+def past_of(
+    arguments: argparse.Namespace, matchers: str, start: float, end: float
+) -> tuple[Told, dict[str, Any]]:
     """The report in its parts, and as data.
 
     Errors: InputError, OutsideError.
     """
     with progress() as tell:
-        steps, problems, target = asyncio.run(_steps(Prometheus(server_of(arguments)), matchers, start, end, tell))
+        steps, problems, target = asyncio.run(
+            _steps(Prometheus(server_of(arguments)), matchers, start, end, tell)
+        )
     past = Past(target, start, end, steps, story_of(steps), problems)
     return past_told(past), past_json(past)
 
@@ -74,10 +85,14 @@ async def _steps(
         replicas, interval_s = await _size(server, matchers, start, end)
         step_s = _step_for(end - start, replicas)
         edges = [start + step_s * place for place in range(int((end - start) / step_s) + 1)]
-        edges = [*edges[:-1], end] if end - edges[-1] < step_s / 2 and len(edges) > 1 else [*edges, end]
+        edges = (
+            [*edges[:-1], end] if end - edges[-1] < step_s / 2 and len(edges) > 1 else [*edges, end]
+        )
         for place, (left, right) in enumerate(pairwise(edges), 1):
             tell(f"{place} of {len(edges) - 1} steps judged")
-            recording = await remembered_if_any(server, Moment(right, max(LEAST_SCRAPES * interval_s, right - left), matchers))
+            recording = await remembered_if_any(
+                server, Moment(right, max(LEAST_SCRAPES * interval_s, right - left), matchers)
+            )
             if isinstance(recording, str):
                 lost += right - left
                 continue
@@ -88,7 +103,8 @@ async def _steps(
         await server.close()
     if not steps:
         raise OutsideError(
-            f"Prometheus at {server.access.base} keeps no series of vLLM{f' {{{matchers}}}' if matchers else ''} in that time",
+            f"Prometheus at {server.access.base} keeps no series of "
+            f"vLLM{f' {{{matchers}}}' if matchers else ''} in that time",
             retryable=False,
         )
     if lost:
@@ -106,7 +122,9 @@ async def _size(server: Prometheus, matchers: str, start: float, end: float) -> 
             break
     scraped = await server.at(f"max(count_over_time({running}[{range_s:.0f}s]))", end)
     scrapes = max((point.value for one in scraped for point in one.points), default=0.0)
-    return max((int(point.value) for one in counted for point in one.points), default=1), range_s / scrapes if scrapes else 60.0
+    return max(
+        (int(point.value) for one in counted for point in one.points), default=1
+    ), range_s / scrapes if scrapes else 60.0
 
 
 def _step_for(range_s: float, replicas: int) -> float:

@@ -1,4 +1,6 @@
-"""The capacity review: weeks of sums over the fleet, and one diagnosis, of the instant that was the worst."""
+"""The capacity review: weeks of sums over the fleet, and one diagnosis, of the instant that was the
+worst.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from barostat.shells.reports.review.words import Told, when
 WINDOW_S = 600.0
 
 
-def reviewed(arguments: argparse.Namespace, matchers: str, since_s: float, now: float) -> tuple[Told, dict[str, Any]]:
+def reviewed(
+    arguments: argparse.Namespace, matchers: str, since_s: float, now: float
+) -> tuple[Told, dict[str, Any]]:
     """The report in its parts, and as data.
 
     Errors: InputError, OutsideError.
@@ -32,12 +36,16 @@ def reviewed(arguments: argparse.Namespace, matchers: str, since_s: float, now: 
     server = Prometheus(server_of(arguments))
     with progress() as tell:
         tell("asking for the history")
-        found, fleet = asyncio.run(_asked(server, matchers, since_s, now, arguments.cards_per_replica))
+        found, fleet = asyncio.run(
+            _asked(server, matchers, since_s, now, arguments.cards_per_replica)
+        )
     target = matchers or server.access.base
     return capacity_told(found, fleet, target), capacity_json(found, fleet, target)
 
 
-async def _asked(server: Prometheus, matchers: str, since_s: float, now: float, cards: float | None) -> tuple[Review, Fleet]:
+async def _asked(
+    server: Prometheus, matchers: str, since_s: float, now: float, cards: float | None
+) -> tuple[Review, Fleet]:
     try:
         found = review(await kept(server, matchers, since_s, now))
         worst_at = found.harm.worst_at
@@ -48,20 +56,32 @@ async def _asked(server: Prometheus, matchers: str, since_s: float, now: float, 
         )
         try:
             recording = await remembered_if_any(server, Moment(at, WINDOW_S, matchers))
-        except (OutsideError, InputError) as error:  # the sums are there: what is missing of the engines themselves is said beside them
+        except (
+            OutsideError,
+            InputError,
+            # the sums are there: what is missing of the engines themselves is said beside them
+        ) as error:
             recording = str(error)
         if isinstance(recording, str):
             told = f"nothing is told of the engines themselves at {when(at)}: {recording}"
-            return replace(found, kept=replace(found.kept, problems=(*found.kept.problems, told))), Fleet(cards_per_replica=cards)
+            return replace(
+                found, kept=replace(found.kept, problems=(*found.kept.problems, told))
+            ), Fleet(cards_per_replica=cards)
         return found, _fleet(recording, examine(recording), worst_at is not None, at, cards)
     finally:
         await server.close()
 
 
-def _fleet(recording: Recording, seen: Examination, harmful: bool, at: float, cards: float | None) -> Fleet:
+def _fleet(
+    recording: Recording, seen: Examination, harmful: bool, at: float, cards: float | None
+) -> Fleet:
     """What the engines tell of themselves at that instant."""
     windows = [window for by_engine in seen.windows.values() for window in by_engine.values()]
-    pools = [signal.last for window in windows if (signal := window.signals.get("kv_pool_tokens")) is not None]
+    pools = [
+        signal.last
+        for window in windows
+        if (signal := window.signals.get("kv_pool_tokens")) is not None
+    ]
     models = {
         sample.labels["model_name"]
         for replica in recording.replicas
@@ -83,7 +103,8 @@ def _fleet(recording: Recording, seen: Examination, harmful: bool, at: float, ca
 
 
 def _cards_of_one(recording: Recording, ranks: Mapping[str, int]) -> float | None:
-    """The cards of one engine: a pod's, shared out among the data-parallel ranks in it, as each of these is counted with its own pool.
+    """The cards of one engine: a pod's, shared out among the data-parallel ranks in it, as each of
+    these is counted with its own pool.
 
     No rank has less than one: those above that run in other pods.
     """

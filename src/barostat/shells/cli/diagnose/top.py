@@ -1,4 +1,6 @@
-"""`barostat top`: the fleet live in the terminal, a row for each replica with what it holds, does, waits for, and what is wrong."""
+"""`barostat top`: the fleet live in the terminal, a row for each replica with what it holds, does,
+waits for, and what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -37,25 +39,48 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "top",
-        help="the fleet live in the terminal: KV, queue, preemptions, latency and verdict of each replica",
-        description="Show running vLLM engines live, one row each, with what is wrong with it and since when.",
+        help=(
+            "the fleet live in the terminal: KV, queue, preemptions, latency and verdict of "
+            "each replica"
+        ),
+        description=(
+            "Show running vLLM engines live, one row each, with what is wrong with it and "
+            "since when."
+        ),
         epilog=EPILOG,
     )
     add_targets(parser)
     parser.add_argument(
-        "--interval", dest="interval_s", type=interval, metavar="TIME", help=f"time between two looks (default {INTERVAL_S:g}s)"
+        "--interval",
+        dest="interval_s",
+        type=interval,
+        metavar="TIME",
+        help=f"time between two looks (default {INTERVAL_S:g}s)",
     )
     parser.add_argument(
-        "--for", dest="for_s", type=parse_duration, default=FOR_S, metavar="TIME", help=f"how far back a verdict looks (default {FOR_S:g}s)"
+        "--for",
+        dest="for_s",
+        type=parse_duration,
+        default=FOR_S,
+        metavar="TIME",
+        help=f"how far back a verdict looks (default {FOR_S:g}s)",
     )
-    parser.add_argument("--once", action="store_true", help="two looks, one frame as plain lines, and out")
+    parser.add_argument(
+        "--once", action="store_true", help="two looks, one frame as plain lines, and out"
+    )
     add_cluster_flags(parser)
     parser.set_defaults(run=run, log=None, pid=None, bundle=None)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show until told to leave; answer the exit code."""
-    if not (arguments.target or arguments.selector or arguments.all_namespaces or arguments.namespace or arguments.context):
+    if not (
+        arguments.target
+        or arguments.selector
+        or arguments.all_namespaces
+        or arguments.namespace
+        or arguments.context
+    ):
         from barostat.shells.cli.diagnose.at_hand import fill_in
 
         fill_in(arguments)

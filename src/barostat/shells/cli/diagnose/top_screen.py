@@ -1,4 +1,6 @@
-"""The loop of the live view: looks come from a thread of their own, so that keys are heard while a fleet is asked and judged."""
+"""The loop of the live view: looks come from a thread of their own, so that keys are heard while a
+fleet is asked and judged.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from barostat.shells.reports.live.view import View, in_sight, keys_of, pressed
 REDRAW_S = 1.0
 """Ages on the screen go on between two looks."""
 ESCAPE_S = 0.05
-"""A lone Esc is one once nothing has followed it for so long: over ssh a sequence may come in two parts."""
+"""A lone Esc is one once nothing has followed it for so long: over ssh a sequence may come in two
+parts.
+"""
 
 
 @dataclass(slots=True)
@@ -44,15 +48,26 @@ class _Looks:
 
 
 def show(arguments: argparse.Namespace, fleets: Iterator[Fleet]) -> int:
-    """Draw until a key, a signal or a failure ends it; answer the exit code, with the terminal as it was.
+    """Draw until a key, a signal or a failure ends it; answer the exit code, with the terminal as
+    it was.
 
     Errors: what the looks raise.
     """
-    keys = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else os.open("/dev/tty", os.O_RDWR)
+    keys = (
+        sys.stdin.fileno()
+        if sys.stdin is not None and sys.stdin.isatty()
+        else os.open("/dev/tty", os.O_RDWR)
+    )
     terminal, looks = Terminal(keys, sys.stdout.fileno()), _Looks()
     with terminal.entered():
-        threading.Thread(target=looks.follow, args=(fleets, terminal), daemon=True, name="looks").start()
-        _loop(terminal, looks, Fleet(" ".join(arguments.target), (), time.time(), time.time(), arguments.interval_s))
+        threading.Thread(
+            target=looks.follow, args=(fleets, terminal), daemon=True, name="looks"
+        ).start()
+        _loop(
+            terminal,
+            looks,
+            Fleet(" ".join(arguments.target), (), time.time(), time.time(), arguments.interval_s),
+        )
     if looks.failed is not None:
         raise looks.failed
     return 0 if terminal.ended_by in (0, signal.SIGINT) else 128 + terminal.ended_by
@@ -68,7 +83,16 @@ def _loop(terminal: Terminal, looks: _Looks, empty: Fleet) -> None:
         width, height = terminal.size()
         room = max(1, height - ABOVE - BELOW)
         view = in_sight(view, held.rows, room)
-        terminal.draw(write(frame(replace(held, now=max(held.now, time.time() if not view.paused else held.now)), view, width, height)))
+        terminal.draw(
+            write(
+                frame(
+                    replace(held, now=max(held.now, time.time() if not view.paused else held.now)),
+                    view,
+                    width,
+                    height,
+                )
+            )
+        )
         typed = unread + terminal.wait(ESCAPE_S if unread else REDRAW_S)
         if typed.endswith(("\x1b", "\x1b[", "\x1bO")) and typed != unread:
             unread = typed
@@ -80,7 +104,12 @@ def _loop(terminal: Terminal, looks: _Looks, empty: Fleet) -> None:
 
 def _writer() -> _Writer:
     file = StringIO()
-    return _Writer(Console(file=file, force_terminal=True, width=1000, highlight=False, markup=False, emoji=False), file)
+    return _Writer(
+        Console(
+            file=file, force_terminal=True, width=1000, highlight=False, markup=False, emoji=False
+        ),
+        file,
+    )
 
 
 @dataclass(frozen=True, slots=True)

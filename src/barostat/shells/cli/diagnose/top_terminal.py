@@ -1,4 +1,5 @@
-"""The terminal that a live view is drawn on: its own screen, keys as they come, and everything as it was afterwards, whatever happens.
+"""The terminal that a live view is drawn on: its own screen, keys as they come, and everything as
+it was afterwards, whatever happens.
 
 enter   alternate screen, no cursor, keys without Enter and without echo
 leave   by q, Ctrl-C, SIGTERM, SIGHUP, a crash: screen, cursor and line mode are back
@@ -20,7 +21,9 @@ from typing import Any
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[2J", "\x1b[?25h\x1b[?1049l"
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
-"""Terminals that know this show nothing of a frame before all of it is there; the others pass it over."""
+"""Terminals that know this show nothing of a frame before all of it is there; the others pass it
+over.
+"""
 
 
 @dataclass(slots=True)
@@ -40,7 +43,14 @@ class Terminal:
         self._wake = os.pipe()
         for end in self._wake:
             os.set_blocking(end, False)
-        handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
+        handled = (
+            signal.SIGINT,
+            signal.SIGTERM,
+            signal.SIGHUP,
+            signal.SIGWINCH,
+            signal.SIGTSTP,
+            signal.SIGCONT,
+        )
         kept = {number: signal.getsignal(number) for number in handled}
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -66,12 +76,16 @@ class Terminal:
         return (found.columns, found.lines) if found.columns > 0 and found.lines > 0 else (80, 24)
 
     def draw(self, lines: Sequence[str]) -> None:
-        """The frame is on the screen, sent in one piece: each line over the one that was there, the rest blank."""
+        """The frame is on the screen, sent in one piece: each line over the one that was there, the
+        rest blank.
+        """
         body = "\r\n".join(f"{line}\x1b[0m\x1b[K" for line in lines)
         self._write(f"{_BEGIN}\x1b[H{body}\x1b[J{_END}")
 
     def wait(self, within_s: float) -> str:
-        """What was typed, as soon as something was; empty after a wake-up or when the time is over."""
+        """What was typed, as soon as something was; empty after a wake-up or when the time is
+        over.
+        """
         ready, _, _ = select.select([self.keys, self._wake[0]], [], [], max(0.0, within_s))
         if self._wake[0] in ready:
             with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,6 @@
-"""What the verbs that change a cluster have in common: the target, the cluster, how they talk, what their ends mean."""
+"""What the verbs that change a cluster have in common: the target, the cluster, how they talk, what
+their ends mean.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,33 @@ Result = TypeVar("Result")
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """The flags that name a cluster."""
     group = parser.add_argument_group("the cluster (as kubectl has them)")
-    group.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target (default: that of the context)")
+    group.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        help="namespace of the target (default: that of the context)",
+    )
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
+    group.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)",
+    )
 
 
 def add_gateway(parser: argparse.ArgumentParser) -> None:
     """How a gateway before the target is reached."""
     group = parser.add_argument_group("the gateway before it")
-    group.add_argument("--gateway", metavar="URL", help="its admin page, http://host:8081 (default: the pods that say so are found)")
-    group.add_argument("--gateway-token-file", metavar="FILE", help="its --admin-token-file: with it limits are held there at once")
+    group.add_argument(
+        "--gateway",
+        metavar="URL",
+        help="its admin page, http://host:8081 (default: the pods that say so are found)",
+    )
+    group.add_argument(
+        "--gateway-token-file",
+        metavar="FILE",
+        help="its --admin-token-file: with it limits are held there at once",
+    )
 
 
 def _gateway(arguments: argparse.Namespace) -> GatewayAccess:
@@ -63,7 +82,13 @@ def add_look(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """The form of the result."""
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="form of the result (default text)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="form of the result (default text)",
+    )
 
 
 def deployment(target: str) -> str:
@@ -80,17 +105,27 @@ def deployment(target: str) -> str:
     except InputError:
         raise InputError("is no Deployment's name; write deploy/NAME", target) from None
     if resource is not DEPLOYMENTS:
-        raise InputError("only Deployments are changed by us; `barostat diagnose` tells what to change in other workloads", target)
+        raise InputError(
+            "only Deployments are changed by us; `barostat diagnose` tells what to change "
+            "in other workloads",
+            target,
+        )
     return name
 
 
 def name_in(wanted: str) -> str:
-    """The Deployment's name in deploy/NAME; empty for an incident's id. Errors: InputError for what is neither."""
+    """The Deployment's name in deploy/NAME; empty for an incident's id. Errors: InputError for what
+    is neither.
+    """
     return deployment(wanted) if "/" in wanted else ""
 
 
-def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], Awaitable[Result]]) -> Result:
-    """What the work gives, on that Deployment of the cluster (an empty name: only its namespace is needed)."""
+def within(
+    arguments: argparse.Namespace, name: str, work: Callable[[Campaign], Awaitable[Result]]
+) -> Result:
+    """What the work gives, on that Deployment of the cluster (an empty name: only its namespace is
+    needed).
+    """
     import asyncio
 
     from barostat.core.errors import InputError
@@ -104,7 +139,11 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
 
     for_s, interval_s = getattr(arguments, "for_s", None), getattr(arguments, "interval_s", 0.0)
     if for_s is not None and for_s < interval_s:
-        raise InputError(f"takes at least one interval of {interval_s:g} s: what happens is seen between two looks", "--for")
+        raise InputError(
+            f"takes at least one interval of {interval_s:g} s: what happens is seen "
+            "between two looks",
+            "--for",
+        )
     access, gateway = find_access(arguments.kubeconfig, arguments.context), _gateway(arguments)
     given = getattr(arguments, "limits", None)
     limits = None
@@ -115,11 +154,24 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
 
     async def go() -> Result:
         cluster = Cluster(access)
-        options = Options(getattr(arguments, "for_s", FOR_S), getattr(arguments, "interval_s", INTERVAL_S))
+        options = Options(
+            getattr(arguments, "for_s", FOR_S), getattr(arguments, "interval_s", INTERVAL_S)
+        )
         try:
             await require_namespace(cluster, arguments.namespace or access.namespace)
             namespace = arguments.namespace or access.namespace
-            return await work(Campaign(cluster, namespace, name, options, SteadyClock(), print_progress, limits, gateway=gateway))
+            return await work(
+                Campaign(
+                    cluster,
+                    namespace,
+                    name,
+                    options,
+                    SteadyClock(),
+                    print_progress,
+                    limits,
+                    gateway=gateway,
+                )
+            )
         finally:
             await cluster.close()
 
@@ -150,7 +202,9 @@ def print_owners(back: HandedBack) -> None:
 
 
 def end_code(ended: Ended) -> int:
-    """0 verified, 1 rolled back, 3 inconclusive or handed over, 4 verified but an owner could not be handed back, 5 refused."""
+    """0 verified, 1 rolled back, 3 inconclusive or handed over, 4 verified but an owner could not
+    be handed back, 5 refused.
+    """
     state = ended.state
     if ended.stopped:
         return STOPPED
@@ -173,13 +227,27 @@ def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
         return f"{state.plan.id}: stopped before anything was begun"
     if stopped:
         verb = f"{state.plan.id} -n {namespace}"
-        return f"{state.plan.id}: stopped in {state.phase}. On: barostat incident resume {verb}; back: barostat incident abort {verb}"
+        return (
+            f"{state.plan.id}: stopped in {state.phase}. On: barostat incident resume {verb}; "
+            f"back: barostat incident abort {verb}"
+        )
     if state.superseded:
         return f"{state.plan.id}: another run goes on with it: {state.why}"
-    words = {"Done": "done", "RolledBack": "taken back", "Refused": "refused", "HandedOff": "handed over to a person"}
+    words = {
+        "Done": "done",
+        "RolledBack": "taken back",
+        "Refused": "refused",
+        "HandedOff": "handed over to a person",
+    }
     told = f"{state.plan.id}: {words.get(state.phase, state.phase)}: {state.why}"
     if state.phase != "HandedOff":
         return told
     forward, back = ", ".join(left_to_do(state)), ", ".join(left_to_undo(state))
-    left = f"every replica has proved the change already; left to do: {forward}" if forward else f"left to undo: {back}"
-    return f"{told}; {left}; tried again by: barostat incident resume {state.plan.id} -n {namespace}"
+    left = (
+        f"every replica has proved the change already; left to do: {forward}"
+        if forward
+        else f"left to undo: {back}"
+    )
+    return (
+        f"{told}; {left}; tried again by: barostat incident resume {state.plan.id} -n {namespace}"
+    )

@@ -1,4 +1,6 @@
-"""`barostat incident`: what was changed and why, from the record in the cluster; and what was left unfinished, resumed or taken back."""
+"""`barostat incident`: what was changed and why, from the record in the cluster; and what was left
+unfinished, resumed or taken back.
+"""
 
 from __future__ import annotations
 
@@ -38,19 +40,31 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "incident",
         help="list, show, resume or abort what `mitigate` began",
-        description="Incidents are kept in the cluster, a ConfigMap each, so that any machine can go on with one.",
+        description=(
+            "Incidents are kept in the cluster, a ConfigMap each, so that any machine can go "
+            "on with one."
+        ),
         epilog=EPILOG,
     )
     kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
-    listed.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    listed.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
+    )
     add_cluster(listed)
-    shown = kinds.add_parser("show", help="one incident: what was planned, measured and done, how it ended")
+    shown = kinds.add_parser(
+        "show", help="one incident: what was planned, measured and done, how it ended"
+    )
     shown.add_argument("id", metavar="ID")
-    shown.add_argument("-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)")
+    shown.add_argument(
+        "-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)"
+    )
     add_cluster(shown)
     for kind, text in (
-        ("resume", "go on where it stopped, forward or back; of one that ended: hand a paused owner back"),
+        (
+            "resume",
+            "go on where it stopped, forward or back; of one that ended: hand a paused owner back",
+        ),
         ("abort", "take back what was begun"),
     ):
         one = kinds.add_parser(kind, help=text)
@@ -67,7 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         case "list":
             return within(arguments, "", lambda campaign: _list(campaign, arguments.output))
         case "show":
-            return within(arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output))
+            return within(
+                arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output)
+            )
         case _:
             abort = "a person ended it" if arguments.kind == "abort" else ""
             return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
@@ -90,7 +106,9 @@ async def _list(campaign: Campaign, output: str) -> int:
 
 
 async def show(campaign: Campaign, incident: str, output: str) -> int:
-    """Prints the incident with what was measured, as md, json or html, or says why that is missing. Errors: InputError, OutsideError."""
+    """Prints the incident with what was measured, as md, json or html, or says why that is missing.
+    Errors: InputError, OutsideError.
+    """
     from barostat.remedy.history import taken_back_by
     from barostat.shells.reports.incident.post_mortem import as_html, as_json, as_markdown
 
@@ -102,12 +120,17 @@ async def show(campaign: Campaign, incident: str, output: str) -> int:
         print(as_json(state, looks))
         return OK
     states, _ = await store.every(state.plan.target.name)
-    print({"md": as_markdown, "html": as_html}[output](state, looks, unseen, taken_back_by(states, incident)))
+    print(
+        {"md": as_markdown, "html": as_html}[output](
+            state, looks, unseen, taken_back_by(states, incident)
+        )
+    )
     return OK
 
 
 async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
-    """The exit code of the incident once it has ended, or was stopped. `abort`: why it is taken back; empty to go on.
+    """The exit code of the incident once it has ended, or was stopped. `abort`: why it is taken
+    back; empty to go on.
 
     Errors: InputError where there is none; OutsideError.
     """
@@ -117,7 +140,9 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
     try:
         state, limits = await campaign.store.read(incident)
     except InputError as error:
-        told = await campaign.owners_back_without_record(incident) if error.where == incident else None
+        told = (
+            await campaign.owners_back_without_record(incident) if error.where == incident else None
+        )
         if told is None:
             raise
         print_owners(told)
@@ -125,11 +150,15 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
         return OUTSIDE if told.failed else OK
     if abort and is_open(state) and state.committed:
         print_progress(
-            "every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`"
+            "every replica has proved the change already: it goes on to its end, and can "
+            "then be taken back with `barostat rollback`"
         )
     over = not is_open(state)
     code = print_end(await campaign.go_on(state, limits, abort=abort), campaign.namespace)
     if abort and over and state.phase == "Done":
-        print_result(f"nothing is left to abort; what takes it back: barostat rollback {incident} -n {campaign.namespace}")
+        print_result(
+            f"nothing is left to abort; what takes it back: barostat rollback {incident} "
+            f"-n {campaign.namespace}"
+        )
         return REFUSED
     return code

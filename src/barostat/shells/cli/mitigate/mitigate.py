@@ -1,4 +1,6 @@
-"""`barostat mitigate`: end KV-cache pressure in a cluster: one change, proved on one replica before the others get it, or taken back."""
+"""`barostat mitigate`: end KV-cache pressure in a cluster: one change, proved on one replica before
+the others get it, or taken back.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,13 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "mitigate",
-        help="end the pressure on a workload: one change, proved on one replica first, or taken back",
-        description="Diagnose a Deployment, plan one change, check, carry it out one replica at a time, verify, or take it back.",
+        help=(
+            "end the pressure on a workload: one change, proved on one replica first, or taken back"
+        ),
+        description=(
+            "Diagnose a Deployment, plan one change, check, carry it out one replica at a "
+            "time, verify, or take it back."
+        ),
         epilog=EPILOG,
     )
     parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
@@ -62,19 +69,36 @@ def add_parser(verbs: Any) -> None:
         metavar="X[=V]",
         help="this change instead: a flag with its value, or a lever of the diagnosis",
     )
-    parser.add_argument("--limits", metavar="FILE", help="limits to keep to (default: those that the cluster holds for the target)")
     parser.add_argument(
-        "--dry-run", action="store_true", help="show the plan, the checks and what the server would make of it; write nothing"
+        "--limits",
+        metavar="FILE",
+        help="limits to keep to (default: those that the cluster holds for the target)",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the plan, the checks and what the server would make of it; write nothing",
     )
     parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
     add_output(parser)
-    parser.add_argument("--autonomy", choices=("observe", "recommend", "act"), help="default: that of the limits, else recommend")
+    parser.add_argument(
+        "--autonomy",
+        choices=("observe", "recommend", "act"),
+        help="default: that of the limits, else recommend",
+    )
     parser.add_argument(
         "--pause-owner",
         action="store_true",
-        help="suspend Argo CD, Flux, KEDA or an HPA for the incident; one that would revert the change stays so until `incident resume`",
+        help=(
+            "suspend Argo CD, Flux, KEDA or an HPA for the incident; one that would revert the "
+            "change stays so until `incident resume`"
+        ),
     )
-    parser.add_argument("--in-place", action="store_true", help="without a spare: one replica at a time goes before its successor comes")
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="without a spare: one replica at a time goes before its successor comes",
+    )
     parser.add_argument(
         "--sustained",
         dest="sustained_s",
@@ -105,9 +129,16 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
 
     if arguments.yes and (arguments.dry_run or arguments.autonomy == "observe"):
-        raise InputError("it answers for a plan that is carried out, which --dry-run and --autonomy observe do not", "--yes")
+        raise InputError(
+            "it answers for a plan that is carried out, which --dry-run and --autonomy "
+            "observe do not",
+            "--yes",
+        )
     if arguments.output == "json" and not arguments.dry_run:
-        raise InputError("goes with --dry-run; what was carried out: barostat incident show ID -o json", "-o json")
+        raise InputError(
+            "goes with --dry-run; what was carried out: barostat incident show ID -o json",
+            "-o json",
+        )
     from barostat.judge.mitigation.requested_lever import asked_lever
 
     name = deployment(arguments.target)
@@ -125,11 +156,20 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
 
     held = await campaign.held_limits()
     _same_target(held, campaign.name, arguments)
-    autonomy = arguments.autonomy or (held.spec.remedy.autonomy if held is not None else None) or "recommend"
+    autonomy = (
+        arguments.autonomy
+        or (held.spec.remedy.autonomy if held is not None else None)
+        or "recommend"
+    )
     if arguments.yes and autonomy == "observe":
-        print_result("refused: the limits say autonomy observe, which carries nothing out; --autonomy recommend with --yes does")
+        print_result(
+            "refused: the limits say autonomy observe, which carries nothing out; "
+            "--autonomy recommend with --yes does"
+        )
         return REFUSED
-    print_progress(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
+    print_progress(
+        f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s"
+    )
     wish = Wish(
         new_id(campaign.name),
         arguments.lever,
@@ -146,7 +186,9 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         return {"healthy": OK, "cannot-tell": CANNOT_TELL, "refused": REFUSED}[found.standing]
     only_shown = arguments.dry_run or autonomy == "observe"
     ask = None if autonomy == "act" or arguments.yes else asked
-    if not (found.in_the_way or found.wrong) and (only_shown or (ask is not None and not found.against)):
+    if not (found.in_the_way or found.wrong) and (
+        only_shown or (ask is not None and not found.against)
+    ):
         found = await campaign.with_writes(found)
     if arguments.output == "json":
         print_result(preview_json(found))
@@ -159,7 +201,8 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         return REFUSED if found.against else OK
     if found.plan.edge is not None:
         print_progress(
-            "this holds the limit until the load has gone: let it run; Ctrl-C leaves it to run out, `barostat incident abort` ends it"
+            "this holds the limit until the load has gone: let it run; Ctrl-C leaves it to "
+            "run out, `barostat incident abort` ends it"
         )
     ended = await campaign.carry_out(found, ask)
     code = print_end(ended, campaign.namespace)
@@ -169,7 +212,9 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
 
 
 def _shown(found: Prepared, *, pause_owner: bool) -> bool:
-    """The plan, its checks and what would be written, for a person; False where there is nothing to say yes to."""
+    """The plan, its checks and what would be written, for a person; False where there is nothing to
+    say yes to.
+    """
     from barostat.shells.reports.incident.plan_text import checks_text, plan_text, source_text
 
     if found.in_the_way:
@@ -181,7 +226,10 @@ def _shown(found: Prepared, *, pause_owner: bool) -> bool:
     assert found.replica is not None
     print_result(plan_text(found.plan, found.replica))
     if found.plan.owners:
-        print_result(f"paused for it: {', '.join(f'{one} ({one.note})' if one.note else str(one) for one in found.plan.owners)}")
+        print_result(
+            "paused for it: "
+            f"{', '.join(f'{one} ({one.note})' if one.note else str(one) for one in found.plan.owners)}"
+        )
     print_result(checks_text(found.facts, found.plan))
     if found.wrong:
         print_result(f"refused: {'; '.join(found.wrong)}")
@@ -198,9 +246,14 @@ def _same_target(held: ServingLimits | None, name: str, arguments: argparse.Name
     from barostat.core.errors import InputError
 
     target = held.spec.target_ref if held is not None and arguments.limits else None
-    if target is not None and (target.kind or "Deployment", target.name or name) != ("Deployment", name):
+    if target is not None and (target.kind or "Deployment", target.name or name) != (
+        "Deployment",
+        name,
+    ):
         raise InputError(
-            f"its spec.targetRef is {target.kind or 'Deployment'} {target.name}, and deploy/{name} is to be changed", arguments.limits
+            f"its spec.targetRef is {target.kind or 'Deployment'} {target.name}, and "
+            f"deploy/{name} is to be changed",
+            arguments.limits,
         )
 
 
@@ -211,8 +264,14 @@ def _until_it_is_in_the_source(found: Prepared, namespace: str) -> None:
     plan = found.plan
     stays = {(one.kind, one.namespace, one.name) for one in plan.owners if plan.stays_paused(one)}
     for owner in found.seen.writers() if stays else ():
-        if owner.switch is not None and (owner.switch.kind, owner.switch.namespace, owner.switch.name) in stays:
-            print_result(f"{owner.kind} {owner.name} stays paused: it would take the change back. Into its source:")
+        if (
+            owner.switch is not None
+            and (owner.switch.kind, owner.switch.namespace, owner.switch.name) in stays
+        ):
+            print_result(
+                f"{owner.kind} {owner.name} stays paused: it would take the change back. "
+                "Into its source:"
+            )
             print_result(patch_text(found.seen, plan, owner))
     if stays:
         print_result(f"hand it back then: barostat incident resume {plan.id} -n {namespace}")

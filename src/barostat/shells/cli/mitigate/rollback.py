@@ -1,4 +1,6 @@
-"""`barostat rollback`: the change of an incident is taken back: begun ones backwards, those in force by a plan of their own."""
+"""`barostat rollback`: the change of an incident is taken back: begun ones backwards, those in
+force by a plan of their own.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from barostat.judge.mitigation.prepared import Prepared
 
 TAKEN_BACK = "a person took it back"
-FORWARD_FIRST = "every replica has proved the change already, so it goes on to its end, and is taken back then"
+FORWARD_FIRST = (
+    "every replica has proved the change already, so it goes on to its end, and is taken back then"
+)
 
 EPILOG = """\
 examples:
@@ -51,16 +55,27 @@ def add_parser(verbs: Any) -> None:
         description="Take back what `mitigate` changed.",
         epilog=EPILOG,
     )
-    parser.add_argument("target", metavar="ID|TARGET", help="an incident, or deploy/NAME for its change in force")
     parser.add_argument(
-        "--dry-run", action="store_true", help="show the plan, the checks and what the server would make of it; write nothing"
+        "target", metavar="ID|TARGET", help="an incident, or deploy/NAME for its change in force"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the plan, the checks and what the server would make of it; write nothing",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--in-place", action="store_true", help="without a spare")
-    parser.add_argument("--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA meanwhile")
+    parser.add_argument(
+        "--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA meanwhile"
+    )
     add_output(parser)
     parser.add_argument(
-        "--sustained", dest="sustained_s", type=parse_duration, default=60.0, metavar="TIME", help="how long it is watched (default 1m)"
+        "--sustained",
+        dest="sustained_s",
+        type=parse_duration,
+        default=60.0,
+        metavar="TIME",
+        help="how long it is watched (default 1m)",
     )
     add_look(parser)
     add_gateway(parser)
@@ -74,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
-    """The exit code once what was meant is taken back, or where nothing is in force. Errors: InputError, OutsideError."""
+    """The exit code once what was meant is taken back, or where nothing is in force. Errors:
+    InputError, OutsideError.
+    """
     from barostat.io.mitigation.campaign import new_id
     from barostat.judge.mitigation.planning import Wish
     from barostat.judge.mitigation.prepared import NothingPrepared
@@ -85,13 +102,22 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
     state, states = await campaign.change_in_force(arguments.target, name_in(arguments.target))
     if state is None:
         ended = how_it_ended(states[0], campaign.namespace, stopped=False)
-        return _nothing(f"no change of ours is in force on {arguments.target}: {ended}", json_form=json_form)
+        return _nothing(
+            f"no change of ours is in force on {arguments.target}: {ended}", json_form=json_form
+        )
     campaign.name = state.plan.target.name
     if is_open(state):
         what = FORWARD_FIRST if state.committed else "what it has begun is taken back"
-        print_progress(f"{state.plan.id} is not over ({state.phase}): {what}; a run of it that is alive somewhere gives way")
+        print_progress(
+            f"{state.plan.id} is not over ({state.phase}): {what}; a run of it that is "
+            "alive somewhere gives way"
+        )
         if arguments.dry_run:
-            return _nothing(f"{state.plan.id} is not over ({state.phase}): {what}", json_form=True) if json_form else OK
+            return (
+                _nothing(f"{state.plan.id} is not over ({state.phase}): {what}", json_form=True)
+                if json_form
+                else OK
+            )
         if not arguments.yes and not await asked():
             return REFUSED
         run = await campaign.go_on(*await campaign.store.read(state.plan.id), abort=TAKEN_BACK)
@@ -101,16 +127,34 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
             return OK if state.phase == "RolledBack" or nothing_begun else code
     if state.phase != "Done":
         standing = latest(states)
-        other = f"; in force is {standing.plan.id} ({standing.plan.change})" if standing is not None else ""
-        return _nothing(f"{state.plan.id} changed nothing that is still there ({state.phase}){other}", json_form=json_form)
+        other = (
+            f"; in force is {standing.plan.id} ({standing.plan.change})"
+            if standing is not None
+            else ""
+        )
+        return _nothing(
+            f"{state.plan.id} changed nothing that is still there ({state.phase}){other}",
+            json_form=json_form,
+        )
     if not state.plan.lasts:
-        return _nothing(f"{state.plan.id} changed nothing that is still there: {state.plan.done_sentence}", json_form=json_form)
+        return _nothing(
+            f"{state.plan.id} changed nothing that is still there: {state.plan.done_sentence}",
+            json_form=json_form,
+        )
     if (after := taken_back_by(states, state.plan.id)) is not None:
-        return _nothing(f"{state.plan.id} was taken back already, by {after.plan.id}", json_form=json_form)
-    print_progress(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
+        return _nothing(
+            f"{state.plan.id} was taken back already, by {after.plan.id}", json_form=json_form
+        )
+    print_progress(
+        f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s"
+    )
     wish = Wish(new_id(campaign.name), "", "recommend", arguments.in_place, arguments.sustained_s)
     found = await campaign.prepare_rollback(state.plan, wish, pause_owners=arguments.pause_owner)
-    if not isinstance(found, NothingPrepared) and not found.wrong and (arguments.dry_run or not (arguments.yes or found.against)):
+    if (
+        not isinstance(found, NothingPrepared)
+        and not found.wrong
+        and (arguments.dry_run or not (arguments.yes or found.against))
+    ):
         found = await campaign.with_writes(found)
     if json_form and (arguments.dry_run or isinstance(found, NothingPrepared)):
         print_result(preview_json(found))
@@ -124,7 +168,11 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
         return REFUSED
     if arguments.dry_run:
         return REFUSED if found.against else OK
-    return _ended(await campaign.carry_out(found, None if arguments.yes else asked), campaign, json_form=json_form)
+    return _ended(
+        await campaign.carry_out(found, None if arguments.yes else asked),
+        campaign,
+        json_form=json_form,
+    )
 
 
 def _show(found: Prepared) -> None:

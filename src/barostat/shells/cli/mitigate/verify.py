@@ -1,4 +1,6 @@
-"""`barostat verify`: whether the last change of a workload does now what was expected of it. Reads only."""
+"""`barostat verify`: whether the last change of a workload does now what was expected of it. Reads
+only.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "verify",
         help="hold a workload against what its last change promised",
-        description="Watch every replica and hold it against the expectation and the figures that the last incident recorded.",
+        description=(
+            "Watch every replica and hold it against the expectation and the figures that the "
+            "last incident recorded."
+        ),
         epilog=EPILOG,
     )
     parser.add_argument("target", metavar="TARGET", help="deploy/NAME, or an incident")
@@ -61,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int:
-    """The exit code: whether every replica does what the change in force promised. Errors: InputError, OutsideError."""
+    """The exit code: whether every replica does what the change in force promised. Errors:
+    InputError, OutsideError.
+    """
     from dataclasses import replace
 
     from barostat.core.errors import InputError
@@ -71,30 +78,54 @@ async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int
     from barostat.remedy.verify import verify
     from barostat.shells.reports.incident.plan_json import verification_json
 
-    state, states = await campaign.change_in_force(arguments.target, name_in(arguments.target), rollbacks=True)
+    state, states = await campaign.change_in_force(
+        arguments.target, name_in(arguments.target), rollbacks=True
+    )
     if state is None:
         raise InputError(
-            f"no change of ours is in force on it: the last incident, {states[0].plan.id}, ended {states[0].phase}", arguments.target
+            f"no change of ours is in force on it: the last incident, {states[0].plan.id}, "
+            f"ended {states[0].phase}",
+            arguments.target,
         )
     plan, verb = state.plan, f"{state.plan.id} -n {campaign.namespace}"
     held = state.phase == "Holding"  # in force for as long as another run holds it
     if is_open(state) and not held:
-        raise InputError(f"is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}", plan.id)
+        raise InputError(
+            f"is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}",
+            plan.id,
+        )
     if not held and (state.phase != "Done" or not plan.lasts):
-        raise InputError(f"ended {state.phase}: nothing of it is in force that could be verified", plan.id)
+        raise InputError(
+            f"ended {state.phase}: nothing of it is in force that could be verified", plan.id
+        )
     if (after := taken_back_by(states, plan.id)) is not None:
-        raise InputError(f"was taken back by {after.plan.id}: nothing of it is in force that could be verified", plan.id)
+        raise InputError(
+            f"was taken back by {after.plan.id}: nothing of it is in force that could be verified",
+            plan.id,
+        )
     for_s = arguments.for_s if arguments.for_s is not None else plan.expectation.sustained_s
     expectation = replace(plan.expectation, sustained_s=min(for_s, plan.expectation.sustained_s))
-    # A rate is known from the second look on: one interval more, so that it is seen for all of the time.
-    campaign.name, campaign.options = plan.target.name, Options(for_s + arguments.interval_s, arguments.interval_s)
-    print_progress(f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, {state.phase})")
+    # A rate is known from the second look on: one interval more, so that it is seen for all of the
+    # time.
+    campaign.name, campaign.options = (
+        plan.target.name,
+        Options(for_s + arguments.interval_s, arguments.interval_s),
+    )
+    print_progress(
+        f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, "
+        f"{state.phase})"
+    )
     seen = await campaign.look()
     if plan.change.kind != "revision" and (since := made_else(seen, plan)):
         raise InputError(f"{since}, so nothing of it is in force that could be verified", plan.id)
-    found = {name: verify(expectation, dict(plan.baseline), window, 0.0) for name, window in sorted(seen.windows().items())}
+    found = {
+        name: verify(expectation, dict(plan.baseline), window, 0.0)
+        for name, window in sorted(seen.windows().items())
+    }
     outcomes = {judged.outcome for judged in found.values()}
-    outcome = "worse" if "worse" in outcomes else "better" if outcomes == {"better"} else "inconclusive"
+    outcome = (
+        "worse" if "worse" in outcomes else "better" if outcomes == {"better"} else "inconclusive"
+    )
     if arguments.output == "json":
         print_result(verification_json(plan, found, outcome))
     else:

@@ -30,59 +30,169 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "gateway",
-        help="admit requests by what they will hold in the KV cache, in front of one or more engines",
-        description="Enforce a limits file where requests come in: admitted, queued, capped or refused by what each will hold.",
+        help=(
+            "admit requests by what they will hold in the KV cache, in front of one or more engines"
+        ),
+        description=(
+            "Enforce a limits file where requests come in: admitted, queued, capped or refused "
+            "by what each will hold."
+        ),
         epilog=EPILOG,
     )
-    parser.add_argument("--limits", required=True, type=Path, metavar="FILE", help="the limits file")
-    parser.add_argument("target", nargs="?", metavar="deploy/NAME", help="the engines are its pods: ready ones join, those that go drain")
-    parser.add_argument("--upstream", action="append", default=[], metavar="URL", help="an engine instead; may be repeated")
-    parser.add_argument("--shadow", action="store_true", help="refuse, queue and change nothing; count what would be")
+    parser.add_argument(
+        "--limits", required=True, type=Path, metavar="FILE", help="the limits file"
+    )
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="deploy/NAME",
+        help="the engines are its pods: ready ones join, those that go drain",
+    )
+    parser.add_argument(
+        "--upstream",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="an engine instead; may be repeated",
+    )
+    parser.add_argument(
+        "--shadow",
+        action="store_true",
+        help="refuse, queue and change nothing; count what would be",
+    )
     listening = parser.add_argument_group("listening")
-    listening.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1: this machine only")
+    listening.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="default 127.0.0.1: this machine only",
+    )
     listening.add_argument("--port", type=int, default=8080, metavar="N", help="default 8080")
-    listening.add_argument("--admin-host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1")
-    listening.add_argument("--admin-port", type=int, default=8081, metavar="N", help="metrics, probes, limits in force (default 8081)")
-    listening.add_argument("--admin-token-file", type=Path, metavar="FILE", help="who has this token may set limits for a while")
-    listening.add_argument("--ext-proc", metavar="HOST:PORT", help="decide for an Envoy as well: its external processor listens here")
-    listening.add_argument("--tls-cert", type=Path, metavar="FILE", help="serve TLS with this certificate chain")
+    listening.add_argument(
+        "--admin-host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1"
+    )
+    listening.add_argument(
+        "--admin-port",
+        type=int,
+        default=8081,
+        metavar="N",
+        help="metrics, probes, limits in force (default 8081)",
+    )
+    listening.add_argument(
+        "--admin-token-file",
+        type=Path,
+        metavar="FILE",
+        help="who has this token may set limits for a while",
+    )
+    listening.add_argument(
+        "--ext-proc",
+        metavar="HOST:PORT",
+        help="decide for an Envoy as well: its external processor listens here",
+    )
+    listening.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="serve TLS with this certificate chain"
+    )
     listening.add_argument("--tls-key", type=Path, metavar="FILE", help="and this key")
     shared = parser.add_argument_group("several gateways")
-    shared.add_argument("--shared-budget", metavar="URL", help="the Redis in which they share the engines' budgets: redis://host:6379/0")
-    shared.add_argument("--shared-budget-name", default="barostat", metavar="NAME", help="the same for all that share (default barostat)")
+    shared.add_argument(
+        "--shared-budget",
+        metavar="URL",
+        help="the Redis in which they share the engines' budgets: redis://host:6379/0",
+    )
+    shared.add_argument(
+        "--shared-budget-name",
+        default="barostat",
+        metavar="NAME",
+        help="the same for all that share (default barostat)",
+    )
     keys = parser.add_argument_group("keys")
-    keys.add_argument("--keys", type=Path, metavar="FILE", help="`tenant: key` lines; without it nobody is asked for a key")
-    keys.add_argument("--engine-key-file", type=Path, metavar="FILE", help="the engines' own key, sent in place of the client's")
-    keys.add_argument("--upstream-ca", type=Path, metavar="FILE", help="authorities for https engines (default: the system's)")
+    keys.add_argument(
+        "--keys",
+        type=Path,
+        metavar="FILE",
+        help="`tenant: key` lines; without it nobody is asked for a key",
+    )
+    keys.add_argument(
+        "--engine-key-file",
+        type=Path,
+        metavar="FILE",
+        help="the engines' own key, sent in place of the client's",
+    )
+    keys.add_argument(
+        "--upstream-ca",
+        type=Path,
+        metavar="FILE",
+        help="authorities for https engines (default: the system's)",
+    )
     cluster = parser.add_argument_group("the cluster (as kubectl has them)")
-    cluster.add_argument("-n", "--namespace", metavar="NS", default="", help="namespace of deploy/NAME (default: that of the context)")
+    cluster.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        default="",
+        help="namespace of deploy/NAME (default: that of the context)",
+    )
     cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    cluster.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
+    cluster.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)",
+    )
     bounds = parser.add_argument_group("bounds")
-    bounds.add_argument("--max-body-mib", type=float, default=32.0, metavar="N", help="of one request (default 32)")
-    bounds.add_argument("--drain-timeout", type=seconds, default=30.0, metavar="S", help="after SIGTERM (default 30)")
-    bounds.add_argument("--engine-timeout", type=seconds, default=900.0, metavar="S", help="of silence from an engine (default 900)")
-    parser.add_argument("--access-log", metavar="FILE", help="a JSON line per request, without prompts and keys; - for standard error")
+    bounds.add_argument(
+        "--max-body-mib", type=float, default=32.0, metavar="N", help="of one request (default 32)"
+    )
+    bounds.add_argument(
+        "--drain-timeout",
+        type=seconds,
+        default=30.0,
+        metavar="S",
+        help="after SIGTERM (default 30)",
+    )
+    bounds.add_argument(
+        "--engine-timeout",
+        type=seconds,
+        default=900.0,
+        metavar="S",
+        help="of silence from an engine (default 900)",
+    )
+    parser.add_argument(
+        "--access-log",
+        metavar="FILE",
+        help="a JSON line per request, without prompts and keys; - for standard error",
+    )
     parser.set_defaults(run=run)
 
 
 def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
-    """The Deployment whose pods are the engines; None where engines are named. Errors: InputError for both, neither, or no Deployment."""
+    """The Deployment whose pods are the engines; None where engines are named. Errors: InputError
+    for both, neither, or no Deployment.
+    """
     from barostat.core.errors import InputError
     from barostat.gateway.settings import FollowedWorkload
     from barostat.shells.cli.mitigate.common_arguments import deployment
 
     if arguments.target is None:
         if not arguments.upstream:
-            raise InputError("which engines? --upstream URL for each, or deploy/NAME for the pods of a Deployment", "gateway")
+            raise InputError(
+                "which engines? --upstream URL for each, or deploy/NAME for the pods of a "
+                "Deployment",
+                "gateway",
+            )
         return None
     if "://" in arguments.target:
         raise InputError(f"an engine is named with --upstream {arguments.target}", arguments.target)
     if arguments.upstream:
-        raise InputError("the engines are its pods: leave --upstream out, or the target", arguments.target)
+        raise InputError(
+            "the engines are its pods: leave --upstream out, or the target", arguments.target
+        )
     if arguments.ext_proc:
-        raise InputError("goes with --upstream: where Envoy picks the engine, name each", "--ext-proc")
-    return FollowedWorkload(deployment(arguments.target), arguments.namespace, arguments.context, arguments.kubeconfig)
+        raise InputError(
+            "goes with --upstream: where Envoy picks the engine, name each", "--ext-proc"
+        )
+    return FollowedWorkload(
+        deployment(arguments.target), arguments.namespace, arguments.context, arguments.kubeconfig
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,18 +206,30 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("port", "admin_port"):
         if not 0 < getattr(arguments, name) < 65536:
             raise InputError("is no port", f"--{name.replace('_', '-')} {getattr(arguments, name)}")
-    if arguments.port == arguments.admin_port and (arguments.host == arguments.admin_host or _ANY & {arguments.host, arguments.admin_host}):
-        raise InputError("is that of --port too: one of the two would not be heard", f"--admin-port {arguments.admin_port}")
+    if arguments.port == arguments.admin_port and (
+        arguments.host == arguments.admin_host or _ANY & {arguments.host, arguments.admin_host}
+    ):
+        raise InputError(
+            "is that of --port too: one of the two would not be heard",
+            f"--admin-port {arguments.admin_port}",
+        )
     for name in ("max_body_mib", "drain_timeout", "engine_timeout"):
         if not 0 < getattr(arguments, name) < 1e6:
-            raise InputError("must be above 0, and below a million", f"--{name.replace('_', '-')} {getattr(arguments, name):g}")
+            raise InputError(
+                "must be above 0, and below a million",
+                f"--{name.replace('_', '-')} {getattr(arguments, name):g}",
+            )
     follow = _followed(arguments)
     upstreams = tuple(upstream_address(url) for url in arguments.upstream)
     names = [address.name for address in upstreams]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"names the same engine twice: {name}", "--upstream")
-    bounds = Bounds(body_bytes=int(arguments.max_body_mib * (1 << 20)), drain_s=arguments.drain_timeout, silent_s=arguments.engine_timeout)
+    bounds = Bounds(
+        body_bytes=int(arguments.max_body_mib * (1 << 20)),
+        drain_s=arguments.drain_timeout,
+        silent_s=arguments.engine_timeout,
+    )
     return serve(
         GatewaySettings(
             limits_file=arguments.limits,

@@ -1,4 +1,6 @@
-"""`barostat load`: requests for any OpenAI-compatible engine, from a workload, a trace or what a limits file allows."""
+"""`barostat load`: requests for any OpenAI-compatible engine, from a workload, a trace or what a
+limits file allows.
+"""
 
 from __future__ import annotations
 
@@ -29,40 +31,115 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "load",
         help="send an engine requests and measure its streams: TTFT, ITL, throughput, refusals",
-        description="Send any OpenAI-compatible engine requests, in open or closed loop, and measure every stream.",
+        description=(
+            "Send any OpenAI-compatible engine requests, in open or closed loop, and measure "
+            "every stream."
+        ),
         epilog=EPILOG,
     )
     add_target_arguments(parser)
     what = parser.add_argument_group("traffic (one of)").add_mutually_exclusive_group(required=True)
-    what.add_argument("--workload", metavar="SPEC", help="poisson, bursty, long-prompts, sessions or closed, then :name=number,...")
-    what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
-    what.add_argument("--limits", type=Path, metavar="FILE", help="as many of the longest requests at once as these limits allow")
+    what.add_argument(
+        "--workload",
+        metavar="SPEC",
+        help="poisson, bursty, long-prompts, sessions or closed, then :name=number,...",
+    )
+    what.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="rows of ours (JSONL, CSV) or a published trace; gzipped or not",
+    )
+    what.add_argument(
+        "--limits",
+        type=Path,
+        metavar="FILE",
+        help="as many of the longest requests at once as these limits allow",
+    )
     how = parser.add_argument_group("how much")
     loop = how.add_mutually_exclusive_group()
-    loop.add_argument("--rate", type=float, metavar="R", help="open loop at R requests per second on average, in the rhythm of the rows")
-    loop.add_argument("--concurrency", type=int, metavar="C", help="closed loop: C clients, each with one request at a time")
-    loop.add_argument("--scale-rate", type=float, metavar="X", help="open loop, X times as dense as the rows are")
-    how.add_argument("--for", dest="for_s", type=some_time, metavar="D", help="send no longer than this (60s, 5m)")
-    how.add_argument("--drain", type=parse_duration, default=60.0, metavar="D", help="for what is under way when all is sent (default 60s)")
-    how.add_argument(
-        "--silence", type=some_time, default=300.0, metavar="D", help="end the run where nothing comes for so long (default 5m)"
+    loop.add_argument(
+        "--rate",
+        type=float,
+        metavar="R",
+        help="open loop at R requests per second on average, in the rhythm of the rows",
     )
-    how.add_argument("--seed", type=int, default=0, metavar="N", help="of the workload's random streams (default 0)")
+    loop.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="C",
+        help="closed loop: C clients, each with one request at a time",
+    )
+    loop.add_argument(
+        "--scale-rate", type=float, metavar="X", help="open loop, X times as dense as the rows are"
+    )
+    how.add_argument(
+        "--for",
+        dest="for_s",
+        type=some_time,
+        metavar="D",
+        help="send no longer than this (60s, 5m)",
+    )
+    how.add_argument(
+        "--drain",
+        type=parse_duration,
+        default=60.0,
+        metavar="D",
+        help="for what is under way when all is sent (default 60s)",
+    )
+    how.add_argument(
+        "--silence",
+        type=some_time,
+        default=300.0,
+        metavar="D",
+        help="end the run where nothing comes for so long (default 5m)",
+    )
+    how.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of the workload's random streams (default 0)",
+    )
     told = parser.add_argument_group("what is good")
-    told.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
-    told.add_argument("--slo-itl", type=seconds, metavar="S", help="and at most S seconds between tokens, on average")
-    parser.add_argument("-o", "--output", choices=("table", "json", "html"), default="table", help="form (default table)")
+    told.add_argument(
+        "--slo-ttft",
+        type=seconds,
+        metavar="S",
+        help="a good request has its first token within S seconds",
+    )
+    told.add_argument(
+        "--slo-itl",
+        type=seconds,
+        metavar="S",
+        help="and at most S seconds between tokens, on average",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", "json", "html"),
+        default="table",
+        help="form (default table)",
+    )
     parser.set_defaults(run=run)
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what is aimed at."""
     parser.add_argument("target", metavar="URL", help="the engine: http://host:8000")
-    parser.add_argument("--model", metavar="NAME", help="which one, where it serves several (default the first)")
-    parser.add_argument("--api", choices=("completions", "chat"), help="default completions with token ids, chat where there are none")
+    parser.add_argument(
+        "--model", metavar="NAME", help="which one, where it serves several (default the first)"
+    )
+    parser.add_argument(
+        "--api",
+        choices=("completions", "chat"),
+        help="default completions with token ids, chat where there are none",
+    )
     parser.add_argument("--key-file", type=Path, metavar="FILE", help="the server's key")
     parser.add_argument(
-        "--even-though-it-serves", action="store_true", help="aim at it although it serves somebody already: they will feel it"
+        "--even-though-it-serves",
+        action="store_true",
+        help="aim at it although it serves somebody already: they will feel it",
     )
 
 
@@ -85,13 +162,19 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"barostat: {note}", file=sys.stderr)
     print(f"barostat: {target.named}: {traffic.told}", file=sys.stderr)
     with said_on_the_way() as progress:
-        kept = carried_out(target, traffic, Bounds(arguments.for_s, arguments.drain, arguments.silence), progress)
+        kept = carried_out(
+            target, traffic, Bounds(arguments.for_s, arguments.drain, arguments.silence), progress
+        )
     asked = Slo(arguments.slo_ttft or slo.ttft_s, arguments.slo_itl or slo.itl_s)
     found = figures(kept, asked)
     if arguments.output == "json":
         import json
 
-        json.dump(load_json(target.named, traffic.told, found, asked, (*notes, *target.notes)), sys.stdout, indent=2)
+        json.dump(
+            load_json(target.named, traffic.told, found, asked, (*notes, *target.notes)),
+            sys.stdout,
+            indent=2,
+        )
         sys.stdout.write("\n")
     elif arguments.output == "html":
         sys.stdout.write(load_html(target.named, traffic.told, found, asked))

@@ -11,7 +11,15 @@ from pathlib import Path
 
 from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.core.errors import InputError
-from barostat.judge.load_test.traffic import Traffic, allowed, at_rate, faster, first_at_once, with_clients, worst_mix
+from barostat.judge.load_test.traffic import (
+    Traffic,
+    allowed,
+    at_rate,
+    faster,
+    first_at_once,
+    with_clients,
+    worst_mix,
+)
 from barostat.load.process import looked_at
 from barostat.load.target import Target
 from barostat.shells.cli.gated_streams import own
@@ -38,7 +46,11 @@ def traffic_of(arguments: argparse.Namespace) -> tuple[Traffic, Slo, tuple[str, 
         slo = Slo(limits.spec.slo.ttft_p99_seconds, limits.spec.slo.itl_p99_seconds)
         traffic = worst_mix(allowed(limits, str(arguments.limits)))
         if arguments.rate is not None or arguments.scale_rate is not None:
-            raise InputError("the worst mix of a limits file is a closed loop; give --concurrency, or a --workload", "--limits")
+            raise InputError(
+                "the worst mix of a limits file is a closed loop; give --concurrency, or a "
+                "--workload",
+                "--limits",
+            )
     else:
         rows, notes = rows_of(arguments.workload, arguments.trace, arguments.seed, arguments.for_s)
         traffic = first_at_once(Traffic(tuple(rows), 0, arguments.workload or arguments.trace.name))
@@ -54,11 +66,19 @@ def _paced(traffic: Traffic, arguments: argparse.Namespace) -> Traffic:
     elif arguments.scale_rate is not None:
         traffic = faster(traffic, arguments.scale_rate)
     rate = traffic.rate_per_s
-    return replace(traffic, told=f"{traffic.told}, {rate:.4g} requests/s on average") if rate is not None else traffic
+    return (
+        replace(traffic, told=f"{traffic.told}, {rate:.4g} requests/s on average")
+        if rate is not None
+        else traffic
+    )
 
 
-def rows_of(workload: str | None, trace: Path | None, seed: int, for_s: float | None) -> tuple[list[Row], tuple[str, ...]]:
-    """The rows of a workload or a trace. A workload that says nothing of minutes is as long as the load. Errors: InputError."""
+def rows_of(
+    workload: str | None, trace: Path | None, seed: int, for_s: float | None
+) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows of a workload or a trace. A workload that says nothing of minutes is as long as the
+    load. Errors: InputError.
+    """
     if workload is not None:
         from barostat.twin.workload.made import make, parse_spec
 
@@ -67,7 +87,9 @@ def rows_of(workload: str | None, trace: Path | None, seed: int, for_s: float | 
             spec = replace(spec, minutes=for_s / 60)
         rows = make(spec, seed)
         if not rows:
-            raise InputError("holds no request: make it longer, or its rate higher", f"--workload {workload}")
+            raise InputError(
+                "holds no request: make it longer, or its rate higher", f"--workload {workload}"
+            )
         return rows, ()
     from barostat.io.input_files.requests_file import read_requests
 
@@ -77,12 +99,21 @@ def rows_of(workload: str | None, trace: Path | None, seed: int, for_s: float | 
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for name, least, most in (("rate", 1e-4, 1e5), ("scale_rate", 1e-3, 1e3), ("slo_ttft", 1e-4, 1e5), ("slo_itl", 1e-5, 1e4)):
+    for name, least, most in (
+        ("rate", 1e-4, 1e5),
+        ("scale_rate", 1e-3, 1e3),
+        ("slo_ttft", 1e-4, 1e5),
+        ("slo_itl", 1e-5, 1e4),
+    ):
         value = getattr(arguments, name)
         if value is not None and not least <= value <= most:
-            raise InputError(f"must be {least:g} to {most:g}, not {value:g}", f"--{name.replace('_', '-')}")
+            raise InputError(
+                f"must be {least:g} to {most:g}, not {value:g}", f"--{name.replace('_', '-')}"
+            )
     if arguments.concurrency is not None and not 1 <= arguments.concurrency <= _MOST_CLIENTS:
-        raise InputError(f"must be 1 to {_MOST_CLIENTS:,}, not {arguments.concurrency}", "--concurrency")
+        raise InputError(
+            f"must be 1 to {_MOST_CLIENTS:,}, not {arguments.concurrency}", "--concurrency"
+        )
     if arguments.limits is not None and arguments.for_s is None:
         arguments.for_s = 60.0
     if arguments.for_s is not None and arguments.for_s <= 0:
@@ -98,16 +129,27 @@ def aimed(arguments: argparse.Namespace) -> Target:
         try:
             key = arguments.key_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(getattr(error, "strerror", None) or "is no text", str(arguments.key_file)) from None
+            raise InputError(
+                getattr(error, "strerror", None) or "is no text", str(arguments.key_file)
+            ) from None
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise InputError("holds no key: one line without blanks is expected", str(arguments.key_file))
-    return looked_at(address(arguments.target), api=arguments.api, model=arguments.model, key=key, aside=arguments.even_though_it_serves)
+            raise InputError(
+                "holds no key: one line without blanks is expected", str(arguments.key_file)
+            )
+    return looked_at(
+        address(arguments.target),
+        api=arguments.api,
+        model=arguments.model,
+        key=key,
+        aside=arguments.even_though_it_serves,
+    )
 
 
 def refused(target: Target) -> int:
     """Says why it is not aimed at; the exit code."""
     print(
-        f"barostat: {target.where.base} serves somebody: {target.serving}. A load test would push their requests out of the cache. "
+        f"barostat: {target.where.base} serves somebody: {target.serving}. A load test "
+        "would push their requests out of the cache. "
         "Aim at a replica of its own, or say --even-though-it-serves",
         file=sys.stderr,
     )
@@ -122,7 +164,12 @@ def said_on_the_way(what: str = "") -> Iterator[Progress | None]:
         return
 
     def progress(sent: int, ended: int, under_way: int) -> None:
-        print(f"\r\x1b[K{what}{sent:,} sent, {ended:,} ended, {under_way:,} under way", end="", file=own(sys.stderr), flush=True)
+        print(
+            f"\r\x1b[K{what}{sent:,} sent, {ended:,} ended, {under_way:,} under way",
+            end="",
+            file=own(sys.stderr),
+            flush=True,
+        )
 
     try:
         yield progress

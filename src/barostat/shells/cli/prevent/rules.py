@@ -1,4 +1,6 @@
-"""`barostat rules`: Prometheus rules made from the limits and from what runs, that fire on harm and not on heat."""
+"""`barostat rules`: Prometheus rules made from the limits and from what runs, that fire on harm and
+not on heat.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,38 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "rules",
         help="Prometheus recording and alert rules from the limits or a running workload",
-        description="Rules that fire on harm (waiting, preemption, stalled tokens, a burning budget), never on high memory alone.",
+        description=(
+            "Rules that fire on harm (waiting, preemption, stalled tokens, a burning budget), "
+            "never on high memory alone."
+        ),
         epilog=EPILOG,
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="http://host:8000, deploy/NAME, or a recorded bundle (read only)")
-    parser.add_argument("--limits", type=Path, metavar="FILE", help="the limits file: what is promised, and what it was derived from")
-    parser.add_argument("-o", "--output", choices=FORMATS, default="file", help="form (default file: a rule file of Prometheus)")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="http://host:8000, deploy/NAME, or a recorded bundle (read only)",
+    )
+    parser.add_argument(
+        "--limits",
+        type=Path,
+        metavar="FILE",
+        help="the limits file: what is promised, and what it was derived from",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=FORMATS,
+        default="file",
+        help="form (default file: a rule file of Prometheus)",
+    )
     promised = parser.add_argument_group("what is promised, where no limits file says it")
-    promised.add_argument("--ttft-p99", type=seconds, metavar="S", help="seconds to the first token, 99 times of 100")
-    promised.add_argument("--itl-p99", type=seconds, metavar="S", help="seconds between two tokens, 99 times of 100")
+    promised.add_argument(
+        "--ttft-p99", type=seconds, metavar="S", help="seconds to the first token, 99 times of 100"
+    )
+    promised.add_argument(
+        "--itl-p99", type=seconds, metavar="S", help="seconds between two tokens, 99 times of 100"
+    )
     watched = parser.add_argument_group("which series")
     watched.add_argument(
         "--label",
@@ -45,14 +70,32 @@ def add_parser(verbs: Any) -> None:
         metavar="NAME=VALUE",
         help="as Prometheus has it; VALUE ~x is an expression; may be repeated",
     )
-    watched.add_argument("--engine-version", metavar="X.Y.Z", help="only the names of this version (default: 0.6 to 0.33 side by side)")
-    watched.add_argument("--without", action="append", default=[], choices=("engine", "slo", "gateway", "pod", "card"), help="leave out")
-    parser.add_argument("--name", metavar="NAME", help="the workload, in labels and names of groups (default: of the limits or the target)")
-    parser.add_argument("--docs-url", metavar="URL", help="where the page of alerts is published, for runbook_url")
+    watched.add_argument(
+        "--engine-version",
+        metavar="X.Y.Z",
+        help="only the names of this version (default: 0.6 to 0.33 side by side)",
+    )
+    watched.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=("engine", "slo", "gateway", "pod", "card"),
+        help="leave out",
+    )
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        help="the workload, in labels and names of groups (default: of the limits or the target)",
+    )
+    parser.add_argument(
+        "--docs-url", metavar="URL", help="where the page of alerts is published, for runbook_url"
+    )
     cluster = parser.add_argument_group("a cluster (read only; as kubectl has them)")
     cluster.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target")
     cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    cluster.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one")
+    cluster.add_argument(
+        "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
+    )
     parser.set_defaults(run=run)
 
 
@@ -71,5 +114,9 @@ def run(arguments: argparse.Namespace) -> int:
         for name, why in found.left_out.items():
             print(f"barostat: {name} is left out: {why}", file=sys.stderr)
         if not arguments.docs_url:
-            print(f"barostat: runbook_url is a path of this repository ({terms.runbooks}); --docs-url makes it an address", file=sys.stderr)
+            print(
+                f"barostat: runbook_url is a path of this repository ({terms.runbooks}); "
+                "--docs-url makes it an address",
+                file=sys.stderr,
+            )
     return 0

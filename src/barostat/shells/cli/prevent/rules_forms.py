@@ -1,4 +1,6 @@
-"""The rules as text: a rule file, the operator's object, Thanos, Mimir, and Alertmanager's inhibitions."""
+"""The rules as text: a rule file, the operator's object, Thanos, Mimir, and Alertmanager's
+inhibitions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ def rendered(rules: Rules, among: Sequence[Alert], form: str, workload: str) -> 
     return head + left + _yaml(_document(rules, form, workload))
 
 
-_HOW_TO_INHIBIT = "# Into alertmanager.yml: within a workload of a cluster the cause pages, and its consequences do not.\n"
+_HOW_TO_INHIBIT = (
+    "# Into alertmanager.yml: within a workload of a cluster the cause pages, and its "
+    "consequences do not.\n"
+)
 
 
 def _document(rules: Rules, form: str, workload: str) -> Mapping[str, Any]:
@@ -36,10 +41,15 @@ def _document(rules: Rules, form: str, workload: str) -> Mapping[str, Any]:
                 "apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule",
                 "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "barostat"}}, "spec": {"groups": groups},
             }  # fmt: skip
-        case "thanos":  # an answer that is partly missing must not look like engines that are missing
+        case (
+            "thanos"
+        ):  # an answer that is partly missing must not look like engines that are missing
             return {"groups": [{**group, "partial_response_strategy": "abort"} for group in groups]}
         case "mimir":
-            return {"namespace": "barostat" + (f"-{_kubernetes_name(workload)}" if workload else ""), "groups": groups}
+            return {
+                "namespace": "barostat" + (f"-{_kubernetes_name(workload)}" if workload else ""),
+                "groups": groups,
+            }
         case _:
             return {"groups": groups}
 

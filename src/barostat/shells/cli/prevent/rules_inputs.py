@@ -1,4 +1,6 @@
-"""The arguments of `barostat rules` -> the terms that the rules are made from: limits file, running workload, and, stronger, flags."""
+"""The arguments of `barostat rules` -> the terms that the rules are made from: limits file, running
+workload, and, stronger, flags.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,41 @@ from barostat.core.errors import InputError
 from barostat.core.version import parse_version
 
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
-_PODS = {"deploy": "-[a-z0-9]+-[a-z0-9]{5}", "sts": "-[0-9]+", "rs": "-[a-z0-9]{5}", "lws": "-[0-9]+(-[0-9]+)?", "po": ""}
-"""What the pods of a kind have behind its name: five characters of a ReplicaSet's, so that `vllm-router-0` is none of `vllm`."""
+_PODS = {
+    "deploy": "-[a-z0-9]+-[a-z0-9]{5}",
+    "sts": "-[0-9]+",
+    "rs": "-[a-z0-9]{5}",
+    "lws": "-[0-9]+(-[0-9]+)?",
+    "po": "",
+}
+"""What the pods of a kind have behind its name: five characters of a ReplicaSet's, so that
+`vllm-router-0` is none of `vllm`.
+"""
 
 
 def terms_asked(arguments: argparse.Namespace) -> Terms:
-    """The terms. Errors: InputError for what makes no sense; OutsideError where the target does not answer."""
+    """The terms. Errors: InputError for what makes no sense; OutsideError where the target does not
+    answer.
+    """
     terms = Terms()
     if arguments.limits is not None:
         from barostat.io.input_files.limits_file import load
 
-        terms = replace(terms_of(load(arguments.limits)), version=None, limits_file=str(arguments.limits))
+        terms = replace(
+            terms_of(load(arguments.limits)), version=None, limits_file=str(arguments.limits)
+        )
     if arguments.target is not None:
         terms = _running(arguments, terms)
     elif arguments.namespace or arguments.context or arguments.kubeconfig:
-        raise InputError("-n, --context and --kubeconfig go with a target; --label namespace=NS selects series", "rules")
-    terms = replace(terms, labels={**terms.labels, **_labels(arguments.label)}, promised=_promised(arguments, terms))
+        raise InputError(
+            "-n, --context and --kubeconfig go with a target; --label namespace=NS selects series",
+            "rules",
+        )
+    terms = replace(
+        terms,
+        labels={**terms.labels, **_labels(arguments.label)},
+        promised=_promised(arguments, terms),
+    )
     if arguments.name:
         terms = replace(terms, workload=arguments.name)
     if arguments.docs_url:
@@ -37,9 +58,15 @@ def terms_asked(arguments: argparse.Namespace) -> Terms:
     if arguments.engine_version:
         version = parse_version(arguments.engine_version)
         if version is None:
-            raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {arguments.engine_version}")
+            raise InputError(
+                "is no version; three numbers such as 0.32.0 were expected",
+                f"--engine-version {arguments.engine_version}",
+            )
         if version.before("0.6.0"):
-            raise InputError("is older than what these rules speak of: 0.6 to 0.33", f"--engine-version {arguments.engine_version}")
+            raise InputError(
+                "is older than what these rules speak of: 0.6 to 0.33",
+                f"--engine-version {arguments.engine_version}",
+            )
         terms = replace(terms, version=version)
     return terms
 
@@ -49,7 +76,9 @@ def _promised(arguments: argparse.Namespace, terms: Terms) -> Promised:
     for name, value in given.items():
         if value is not None and not (math.isfinite(value) and value > 0):
             raise InputError("must be above 0", f"--{name.removesuffix('_s')}-p99 {value:g}")
-    return replace(terms.promised, **{name: value for name, value in given.items() if value is not None})
+    return replace(
+        terms.promised, **{name: value for name, value in given.items() if value is not None}
+    )
 
 
 def _labels(given: list[str]) -> dict[str, str]:
@@ -57,7 +86,10 @@ def _labels(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not _LABEL.match(name) or name.startswith("__"):
-            raise InputError("a label is NAME=VALUE, such as namespace=inference or pod=~vllm-.*", f"--label {text}")
+            raise InputError(
+                "a label is NAME=VALUE, such as namespace=inference or pod=~vllm-.*",
+                f"--label {text}",
+            )
         if value.startswith("~"):
             try:
                 re.compile(value[1:])
@@ -69,24 +101,43 @@ def _labels(given: list[str]) -> dict[str, str]:
 
 def _address(text: str) -> str:
     if not re.match(r"https?://[^\s/]+", text):
-        raise InputError("an address was expected, such as https://docs.example.org/alerts", f"--docs-url {text}")
+        raise InputError(
+            "an address was expected, such as https://docs.example.org/alerts", f"--docs-url {text}"
+        )
     return text.rstrip("/#")
 
 
 def _running(arguments: argparse.Namespace, terms: Terms) -> Terms:
-    """What one look at the target adds: the name that the model is served under, and where it is."""
+    """What one look at the target adds: the name that the model is served under, and where it
+    is.
+    """
     from barostat.engines.vllm.metrics.settings import model_names
     from barostat.shells.cli.check.live import recording_of
 
     if arguments.target.endswith((".yaml", ".yml")):
         raise InputError("no engine; a limits file is given as --limits FILE", arguments.target)
     recording = recording_of(arguments, arguments.target)
-    served = sorted({name for replica in recording.replicas for scrape in replica.scrapes[-1:] for name in model_names(scrape.exposition)})
+    served = sorted(
+        {
+            name
+            for replica in recording.replicas
+            for scrape in replica.scrapes[-1:]
+            for name in model_names(scrape.exposition)
+        }
+    )
     if not served:
-        raise InputError("shows no metrics of vLLM: rules made for it would watch nothing", arguments.target)
-    labels = {"model_name": served[0] if len(served) == 1 else "~" + "|".join(re.escape(name) for name in served)}
+        raise InputError(
+            "shows no metrics of vLLM: rules made for it would watch nothing", arguments.target
+        )
+    labels = {
+        "model_name": served[0]
+        if len(served) == 1
+        else "~" + "|".join(re.escape(name) for name in served)
+    }
     target, named = "", served[0]
-    if "://" not in arguments.target and (place := labels_of(arguments.target, recording.kubernetes)):
+    if "://" not in arguments.target and (
+        place := labels_of(arguments.target, recording.kubernetes)
+    ):
         labels |= place
         target = f"{arguments.target} -n {place['namespace']}"
         named = arguments.target.partition("/")[2]
@@ -94,7 +145,8 @@ def _running(arguments: argparse.Namespace, terms: Terms) -> Terms:
 
 
 def labels_of(target: str, kubernetes: Mapping[str, Any]) -> dict[str, str]:
-    """Namespace and pods of a workload, as labels of Prometheus; empty where the target names none, or pods of several namespaces.
+    """Namespace and pods of a workload, as labels of Prometheus; empty where the target names none,
+    or pods of several namespaces.
 
     `kubernetes`: the recording's documents by kind.
     """
@@ -104,7 +156,12 @@ def labels_of(target: str, kubernetes: Mapping[str, Any]) -> dict[str, str]:
     ending = next((ending for short, ending in _PODS.items() if kind.startswith(short)), None)
     if kind.startswith(("statefulset", "leaderworkerset")):
         ending = _PODS["sts" if kind.startswith("s") else "lws"]
-    namespaces = sorted({str(mapping(pod.get("metadata")).get("namespace")) for pod in items(kubernetes.get("pods"))})
+    namespaces = sorted(
+        {
+            str(mapping(pod.get("metadata")).get("namespace"))
+            for pod in items(kubernetes.get("pods"))
+        }
+    )
     if not slash or ending is None or len(namespaces) != 1:
         return {}
     return {"namespace": namespaces[0], "pod": f"~{re.escape(name)}{ending}" if ending else name}

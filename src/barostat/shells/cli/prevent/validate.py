@@ -28,29 +28,86 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "validate",
-        help="prove a limits file under load: long prompts, bursts, the worst mix, where the knee is",
-        description="A load test that decides: does this engine keep its service level at all that the limits allow?",
+        help=(
+            "prove a limits file under load: long prompts, bursts, the worst mix, where the knee is"
+        ),
+        description=(
+            "A load test that decides: does this engine keep its service level at all that the "
+            "limits allow?"
+        ),
         epilog=EPILOG,
     )
     add_target_arguments(parser)
-    parser.add_argument("--limits", required=True, type=Path, metavar="FILE", help="the limits file that is to be proved")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--trace", type=Path, metavar="FILE", help="the traffic of the third phase and of the knee")
-    what.add_argument("--workload", metavar="SPEC", help="the same, made here (see barostat load)")
-    parser.add_argument("--phase", type=parse_duration, default=30.0, metavar="D", help="length of a phase (default 30s)")
     parser.add_argument(
-        "--drain", type=parse_duration, default=120.0, metavar="D", help="for what is under way when all is sent (default 2m)"
+        "--limits",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="the limits file that is to be proved",
     )
-    parser.add_argument("--at", type=float, default=0.6, metavar="RATIO", help="rate of the third phase (default 0.6 of capacity)")
-    knee = parser.add_argument_group("the knee")
-    knee.add_argument("--knee", action="store_true", help="find the highest load within the service level")
-    knee.add_argument("--knee-from", type=float, metavar="R", help="the first rate to try (default what the worst mix showed)")
-    knee.add_argument("--trials", type=int, default=10, metavar="N", help="at most (default 10)")
-    knee.add_argument("--within", type=float, default=0.04, metavar="RATIO", help="width of the interval that is enough (default 0.04)")
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="write what was proved to this file; `check` asks for it")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a workload's random streams (default 0)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--trace", type=Path, metavar="FILE", help="the traffic of the third phase and of the knee"
+    )
+    what.add_argument("--workload", metavar="SPEC", help="the same, made here (see barostat load)")
     parser.add_argument(
-        "-o", "--output", choices=("table", "json", "junit", "html", "certificate"), default="table", help="form (default table)"
+        "--phase",
+        type=parse_duration,
+        default=30.0,
+        metavar="D",
+        help="length of a phase (default 30s)",
+    )
+    parser.add_argument(
+        "--drain",
+        type=parse_duration,
+        default=120.0,
+        metavar="D",
+        help="for what is under way when all is sent (default 2m)",
+    )
+    parser.add_argument(
+        "--at",
+        type=float,
+        default=0.6,
+        metavar="RATIO",
+        help="rate of the third phase (default 0.6 of capacity)",
+    )
+    knee = parser.add_argument_group("the knee")
+    knee.add_argument(
+        "--knee", action="store_true", help="find the highest load within the service level"
+    )
+    knee.add_argument(
+        "--knee-from",
+        type=float,
+        metavar="R",
+        help="the first rate to try (default what the worst mix showed)",
+    )
+    knee.add_argument("--trials", type=int, default=10, metavar="N", help="at most (default 10)")
+    knee.add_argument(
+        "--within",
+        type=float,
+        default=0.04,
+        metavar="RATIO",
+        help="width of the interval that is enough (default 0.04)",
+    )
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="write what was proved to this file; `check` asks for it",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of a workload's random streams (default 0)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", "json", "junit", "html", "certificate"),
+        default="table",
+        help="form (default table)",
     )
     parser.set_defaults(run=run)
 
@@ -63,9 +120,16 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.load.forms import rendered
     from barostat.shells.reports.load.validation import certificate_text
 
-    for name, least, most in (("at", 0.01, 10.0), ("within", 0.005, 1.0), ("trials", 2, 40), ("phase", 1.0, 86_400.0)):
+    for name, least, most in (
+        ("at", 0.01, 10.0),
+        ("within", 0.005, 1.0),
+        ("trials", 2, 40),
+        ("phase", 1.0, 86_400.0),
+    ):
         if not least <= getattr(arguments, name) <= most:
-            raise InputError(f"must be {least:g} to {most:g}, not {getattr(arguments, name):g}", f"--{name}")
+            raise InputError(
+                f"must be {least:g} to {most:g}, not {getattr(arguments, name):g}", f"--{name}"
+            )
     validation = Validation.of(arguments)
     target = aimed(arguments)
     if target.serving:
@@ -77,7 +141,11 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.certificate.write_text(certificate_text(found), encoding="utf-8")
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.certificate)) from None
-        print(f"barostat: the certificate is in {arguments.certificate}: keep it beside {arguments.limits}", file=sys.stderr)
+        print(
+            f"barostat: the certificate is in {arguments.certificate}: keep it beside "
+            f"{arguments.limits}",
+            file=sys.stderr,
+        )
     if found.interrupted:
         return 130
     return {"pass": 0, "fail": 1, "unknown": 3}[found.proof.verdict]

@@ -1,4 +1,6 @@
-"""The arguments of verbs that look at a running engine. Apart from what reads them, so that --help loads nothing."""
+"""The arguments of verbs that look at a running engine. Apart from what reads them, so that --help
+loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
             help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
         )  # fmt: skip
     group.add_argument(
-        "--for", dest="for_s", type=parse_duration, default=FOR_S, metavar="TIME", help=f"how long to look (default {FOR_S:g}s)"
+        "--for",
+        dest="for_s",
+        type=parse_duration,
+        default=FOR_S,
+        metavar="TIME",
+        help=f"how long to look (default {FOR_S:g}s)",
     )
     add_interval(group)
     group.add_argument(
@@ -31,5 +38,10 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
         "--arrivals", choices=("auto", "open", "closed"), default="auto",
         help="whether clients wait for their answers before they ask again (closed) or not (open); auto: by evidence, else open",
     )  # fmt: skip
-    group.add_argument("--clients", type=int, metavar="N", help="so many clients wait for their answers (as --arrivals closed)")
+    group.add_argument(
+        "--clients",
+        type=int,
+        metavar="N",
+        help="so many clients wait for their answers (as --arrivals closed)",
+    )
     add_cluster_flags(parser, of_one=True)

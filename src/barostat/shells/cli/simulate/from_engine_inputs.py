@@ -1,4 +1,6 @@
-"""`--from URL|deploy/NAME|BUNDLE`: what was seen of an engine, in place of the arguments that were not given."""
+"""`--from URL|deploy/NAME|BUNDLE`: what was seen of an engine, in place of the arguments that were
+not given.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from barostat.judge.experiments.pool_change import Sizing, sizing_of
 from barostat.judge.experiments.trials import LikeSeen, fitting_duration_s
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
 from barostat.judge.observed.settings import observed_settings
-from barostat.judge.observed.traffic import NotObserved, ObservedTraffic, bucket_of, observed_traffic
+from barostat.judge.observed.traffic import (
+    NotObserved,
+    ObservedTraffic,
+    bucket_of,
+    observed_traffic,
+)
 from barostat.shells.cli.simulate.simulate_inputs import engine_of
 
 if TYPE_CHECKING:
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An engine as it was seen. `pace` and `traffic` are None where the arguments give them. `measured`: its own numbers, by name, `within`
-    the buckets that its quantiles lie in.
+    """An engine as it was seen. `pace` and `traffic` are None where the arguments give them.
+    `measured`: its own numbers, by name, `within` the buckets that its quantiles lie in.
 
     `arguments`: those given, and what was not given as the engine has it.
     """
@@ -59,9 +66,17 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
     recording = _recording(arguments, source)
     seen = observed_engine(recording)
     given = [name for name, value in vars(arguments).items() if value is not None]
-    resolved = observed_settings(seen.window, model_known=arguments.model_config is not None, given=given)
-    lacking = [why for name, why in resolved.missing.items() if getattr(arguments, name) is None and arguments.model_config is None]
-    filled = {name: value for name, value in resolved.values.items() if getattr(arguments, name) is None}
+    resolved = observed_settings(
+        seen.window, model_known=arguments.model_config is not None, given=given
+    )
+    lacking = [
+        why
+        for name, why in resolved.missing.items()
+        if getattr(arguments, name) is None and arguments.model_config is None
+    ]
+    filled = {
+        name: value for name, value in resolved.values.items() if getattr(arguments, name) is None
+    }
     arguments = argparse.Namespace(**{**vars(arguments), **filled})
     notes = [*seen.notes, *resolved.notes]
     found = _traffic(arguments, seen)
@@ -69,10 +84,13 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
     pace = None
     if arguments.step_time is None and arguments.latency is None:
         settings = None if lacking else engine_of(arguments).settings
-        pace = preferred_step_times(seen, settings, traffic, _card_pace(arguments, seen), arguments.max_num_batched_tokens)
+        pace = preferred_step_times(
+            seen, settings, traffic, _card_pace(arguments, seen), arguments.max_num_batched_tokens
+        )
         if pace is None:
             lacking.append(
-                f"how long a step takes was not seen ({_why_no_pace(seen)}): say --latency MODEL or --step-time S, "
+                f"how long a step takes was not seen ({_why_no_pace(seen)}): say --latency "
+                "MODEL or --step-time S, "
                 "or --model-config and --gpu"
             )
     if not needs_traffic:
@@ -84,15 +102,31 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
     if lacking:
         raise InputError("; ".join(lacking), source)
     sizing, within = _sizing(arguments, seen), _within(seen)
-    return Looked(source, arguments, pace, traffic, _measured(seen), tuple(notes), sizing, seen.replicas, within)
+    return Looked(
+        source,
+        arguments,
+        pace,
+        traffic,
+        _measured(seen),
+        tuple(notes),
+        sizing,
+        seen.replicas,
+        within,
+    )
 
 
 def paces_of(looked: Looked) -> tuple[LinearPace, ...]:
-    """The calibrated pace, then all others that it may be: those that the samples do not rule out, and the ends of its error."""
+    """The calibrated pace, then all others that it may be: those that the samples do not rule out,
+    and the ends of its error.
+    """
     if looked.pace is None:
         return ()
     pace = looked.pace.pace
-    ends = (pace.scaled(max(0.05, 1 - pace.error_ratio)), pace.scaled(1 + pace.error_ratio)) if pace.error_ratio else ()
+    ends = (
+        (pace.scaled(max(0.05, 1 - pace.error_ratio)), pace.scaled(1 + pace.error_ratio))
+        if pace.error_ratio
+        else ()
+    )
     return (pace, *looked.pace.others, *ends)
 
 
@@ -101,7 +135,9 @@ def rows_seen(looked: Looked, settings: Settings, seed: int) -> list[Row]:
     if looked.traffic is None:
         return []
     duration_s = fitting_duration_s(looked.traffic)
-    return LikeSeen(looked.traffic, duration_s, settings.hash_tokens, settings.max_model_len, seed).rows(0)
+    return LikeSeen(
+        looked.traffic, duration_s, settings.hash_tokens, settings.max_model_len, seed
+    ).rows(0)
 
 
 def _recording(arguments: argparse.Namespace, source: str) -> Recording:
@@ -121,13 +157,17 @@ def _recording(arguments: argparse.Namespace, source: str) -> Recording:
     wanted(arguments, [source])  # a bundle is in no namespace
     if arguments.log is not None:
         raise InputError(
-            "a bundle brings its own logs; the steps of another log are taken with --latency from=FILE", f"--log {arguments.log}"
+            "a bundle brings its own logs; the steps of another log are taken with "
+            "--latency from=FILE",
+            f"--log {arguments.log}",
         )
     return bundle.read(Path(source))
 
 
 def _sizing(arguments: argparse.Namespace, seen: ObservedEngine) -> Sizing:
-    """What its pool is reckoned from: the model and the card that are given, else those that it names itself."""
+    """What its pool is reckoned from: the model and the card that are given, else those that it
+    names itself.
+    """
     from barostat.io.input_files.model_files import open_model
     from barostat.kv.read_architecture import read_architecture
 
@@ -150,7 +190,13 @@ def _card_pace(arguments: argparse.Namespace, seen: ObservedEngine) -> LinearPac
     if model is None or card is None:
         return None
     asked = copy.copy(arguments)
-    asked.model_config, asked.gpu, asked.limits, asked.step_time, asked.latency = model, card, None, None, None
+    asked.model_config, asked.gpu, asked.limits, asked.step_time, asked.latency = (
+        model,
+        card,
+        None,
+        None,
+        None,
+    )
     try:
         pace = engine_of(asked).pace
     except InputError:
@@ -178,7 +224,11 @@ def _traffic(arguments: argparse.Namespace, seen: ObservedEngine) -> ObservedTra
 def _why_no_pace(seen: ObservedEngine) -> str:
     if seen.scrapes is None:
         return "no metrics"
-    return "one scrape tells no rates" if len(seen.scrapes.scrapes) < 2 else "hardly a step in the time looked at"
+    return (
+        "one scrape tells no rates"
+        if len(seen.scrapes.scrapes) < 2
+        else "hardly a step in the time looked at"
+    )
 
 
 def _value(seen: ObservedEngine, name: str) -> str | None:
@@ -186,7 +236,8 @@ def _value(seen: ObservedEngine, name: str) -> str | None:
     return str(found.value) if found is not None else None
 
 
-# Name in the comparison -> the signal, and whether the mean over the window or the window's own value is meant.
+# Name in the comparison -> the signal, and whether the mean over the window or the window's own
+# value is meant.
 _MEASURED = {
     "requests_per_s": ("finished_per_s", True),
     "output_tokens_per_s": ("generation_tokens_per_s", True),
@@ -219,7 +270,9 @@ def _measured(seen: ObservedEngine) -> dict[str, float]:
 
 
 def _within(seen: ObservedEngine) -> dict[str, tuple[float, float]]:
-    """The bucket of each quantile: a histogram tells no more of it than that, whatever lies between is drawn as a line."""
+    """The bucket of each quantile: a histogram tells no more of it than that, whatever lies between
+    is drawn as a line.
+    """
     found = {}
     for name, (family, q) in _QUANTILES.items():
         observed = None if seen.scrapes is None else seen.scrapes.observed(family)

@@ -1,4 +1,6 @@
-"""`barostat simulate --gateway LIMITS`: the same traffic through several engines behind the gateway's decision, routing included."""
+"""`barostat simulate --gateway LIMITS`: the same traffic through several engines behind the
+gateway's decision, routing included.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ FINDINGS, CANNOT_TELL = 1, 3
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulate, print; 0 where no more are preempted than the limits allow, 1 where more are, 3 where too few ran to tell.
+    """Simulate, print; 0 where no more are preempted than the limits allow, 1 where more are, 3
+    where too few ran to tell.
 
     Errors: InputError naming the argument.
     """
@@ -39,9 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
     ttft_s = loaded.arguments.slo_ttft or loaded.engine.slo_ttft_s or stated.ttft_p99_seconds
     slo = Slo(ttft_s, loaded.arguments.slo_itl or loaded.engine.slo_itl_s or stated.itl_p99_seconds)
     fleet = Fleet(arguments.replicas, loaded.engine.settings, loaded.pace)
-    found = run_gated(fleet, rules_of(limits), Traffic(loaded.rows, limits.spec.request.max_output_tokens), slo)
+    found = run_gated(
+        fleet, rules_of(limits), Traffic(loaded.rows, limits.spec.request.max_output_tokens), slo
+    )
     if arguments.output == "json":
         print(json_text(gated_json(found, arguments.replicas, slo)))
     else:
         sys.stdout.write(gated_table(found, arguments.replicas, slo))
-    return FINDINGS if isinstance(found.harm, Present) else CANNOT_TELL if isinstance(found.harm, Unknown) else 0
+    return (
+        FINDINGS
+        if isinstance(found.harm, Present)
+        else CANNOT_TELL
+        if isinstance(found.harm, Unknown)
+        else 0
+    )

@@ -33,8 +33,14 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "simulate",
-        help="what a configuration does with a workload: goodput, latencies, KV usage, preemptions, rejections",
-        description="Take a workload through the scheduler and block pool of vLLM, decision for decision, without an engine.",
+        help=(
+            "what a configuration does with a workload: goodput, latencies, KV usage, "
+            "preemptions, rejections"
+        ),
+        description=(
+            "Take a workload through the scheduler and block pool of vLLM, decision for "
+            "decision, without an engine."
+        ),
         epilog=EPILOG,
     )
     add_workload_arguments(parser, may_be_live=True)
@@ -42,22 +48,61 @@ def add_parser(verbs: Any) -> None:
     add_seen_arguments(parser, source=False)
     add_engine_arguments(parser)
     fleet = parser.add_argument_group("behind a gateway")
-    fleet.add_argument("--gateway", type=Path, metavar="LIMITS", help="admission and routing by these limits, in front of the replicas")
-    fleet.add_argument("--replicas", type=int, default=1, metavar="N", help="engines like the one described (default 1)")
+    fleet.add_argument(
+        "--gateway",
+        type=Path,
+        metavar="LIMITS",
+        help="admission and routing by these limits, in front of the replicas",
+    )
+    fleet.add_argument(
+        "--replicas",
+        type=int,
+        default=1,
+        metavar="N",
+        help="engines like the one described (default 1)",
+    )
     out = parser.add_argument_group("output")
-    out.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
-    out.add_argument("--slo-itl", type=seconds, metavar="S", help="a good request has at most S seconds between tokens, on average")
-    out.add_argument("--steps-out", type=Path, metavar="FILE", help="one JSON line per step in which something was scheduled")
-    out.add_argument("--steps-detail", action="store_true", help="with the ids of the free blocks in their order")
-    out.add_argument("--html", type=Path, metavar="FILE", help="the page of -o html beside what is printed")
+    out.add_argument(
+        "--slo-ttft",
+        type=seconds,
+        metavar="S",
+        help="a good request has its first token within S seconds",
+    )
+    out.add_argument(
+        "--slo-itl",
+        type=seconds,
+        metavar="S",
+        help="a good request has at most S seconds between tokens, on average",
+    )
+    out.add_argument(
+        "--steps-out",
+        type=Path,
+        metavar="FILE",
+        help="one JSON line per step in which something was scheduled",
+    )
+    out.add_argument(
+        "--steps-detail", action="store_true", help="with the ids of the free blocks in their order"
+    )
+    out.add_argument(
+        "--html", type=Path, metavar="FILE", help="the page of -o html beside what is printed"
+    )
     out.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
     parser.set_defaults(run=run)
 
 
 def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool = False) -> None:
-    """Add what is run, and how long a step takes. `may_be_live`: --workload names an engine too; else the verb has an option for that."""
-    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=may_be_live)
-    what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
+    """Add what is run, and how long a step takes. `may_be_live`: --workload names an engine too;
+    else the verb has an option for that.
+    """
+    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(
+        required=may_be_live
+    )
+    what.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="rows of ours (JSONL, CSV) or a published trace; gzipped or not",
+    )
     what.add_argument(
         "--workload",
         metavar="SPEC",
@@ -69,66 +114,146 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool
 
 def add_rate_argument(parser: argparse.ArgumentParser) -> None:
     """Add how much denser the same requests come."""
-    parser.add_argument("--scale-rate", type=float, default=1.0, metavar="X", help="the same requests at X times their rate (default 1)")
     parser.add_argument(
-        "--until-it-breaks", action="store_true", help="find the load at which the SLO is lost (without one: at which it falls behind)"
+        "--scale-rate",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the same requests at X times their rate (default 1)",
+    )
+    parser.add_argument(
+        "--until-it-breaks",
+        action="store_true",
+        help="find the load at which the SLO is lost (without one: at which it falls behind)",
     )
 
 
 def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how long a step takes, and the seed."""
     pace = parser.add_argument_group("how long a step takes")
-    pace.add_argument("--step-time", type=seconds, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
+    pace.add_argument(
+        "--step-time",
+        type=seconds,
+        metavar="S",
+        help="every step takes S seconds, and starts at a multiple of it",
+    )
     pace.add_argument(
         "--latency",
         metavar="MODEL",
-        help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, request, cached token, pair of prompt tokens, "
+        help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, "
+        "request, cached token, pair of prompt tokens, "
         "and on the way; or from=LOG of an engine with --enable-logging-iteration-details",
     )
     pace.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the engine is configured with, named as vLLM names it. What is not given is as the version resolves it."""
+    """Add what the engine is configured with, named as vLLM names it. What is not given is as the
+    version resolves it.
+    """
     yes_no = argparse.BooleanOptionalAction
     engine = parser.add_argument_group("engine")
-    engine.add_argument("--engine-version", default=None, metavar="V", help="vLLM version (default 0.32.0)")
-    engine.add_argument("--kv-blocks", type=int, metavar="N", help="blocks of the pool, the null block included (num_gpu_blocks)")
     engine.add_argument(
-        "--model-config", metavar="FILE", help="config.json, its folder or a known name: the pool as the engine would size it"
+        "--engine-version", default=None, metavar="V", help="vLLM version (default 0.32.0)"
     )
-    engine.add_argument("--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes")
-    engine.add_argument("--tensor-parallel-size", "-tp", type=_at_least_one, default=None, metavar="N")
-    engine.add_argument("--gpu-memory-utilization", type=float, default=None, metavar="RATIO", help="with --model-config: sizes the pool")
-    engine.add_argument("--kv-cache-dtype", default=None, metavar="TYPE", help="with --model-config: sizes the pool")
-    engine.add_argument("--kv-cache-memory-bytes", type=int, default=None, metavar="N", help="with --model-config: the pool of each card")
-    engine.add_argument("--enforce-eager", action=yes_no, default=None, help="with --model-config: no graphs beside the pool")
-    engine.add_argument("--max-cudagraph-capture-size", type=int, default=None, metavar="N", help="with --model-config: smaller graphs")
-    engine.add_argument("--limits", type=Path, metavar="FILE", help="a limits file: what is not given here is as it says")
+    engine.add_argument(
+        "--kv-blocks",
+        type=int,
+        metavar="N",
+        help="blocks of the pool, the null block included (num_gpu_blocks)",
+    )
+    engine.add_argument(
+        "--model-config",
+        metavar="FILE",
+        help="config.json, its folder or a known name: the pool as the engine would size it",
+    )
+    engine.add_argument(
+        "--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes"
+    )
+    engine.add_argument(
+        "--tensor-parallel-size", "-tp", type=_at_least_one, default=None, metavar="N"
+    )
+    engine.add_argument(
+        "--gpu-memory-utilization",
+        type=float,
+        default=None,
+        metavar="RATIO",
+        help="with --model-config: sizes the pool",
+    )
+    engine.add_argument(
+        "--kv-cache-dtype", default=None, metavar="TYPE", help="with --model-config: sizes the pool"
+    )
+    engine.add_argument(
+        "--kv-cache-memory-bytes",
+        type=int,
+        default=None,
+        metavar="N",
+        help="with --model-config: the pool of each card",
+    )
+    engine.add_argument(
+        "--enforce-eager",
+        action=yes_no,
+        default=None,
+        help="with --model-config: no graphs beside the pool",
+    )
+    engine.add_argument(
+        "--max-cudagraph-capture-size",
+        type=int,
+        default=None,
+        metavar="N",
+        help="with --model-config: smaller graphs",
+    )
+    engine.add_argument(
+        "--limits",
+        type=Path,
+        metavar="FILE",
+        help="a limits file: what is not given here is as it says",
+    )
     engine.add_argument("--block-size", type=int, default=None, metavar="N", help="default 16")
     engine.add_argument(
-        "--sliding-window", type=int, action="append", default=[], metavar="N", help="one more group of layers with a window of N tokens"
+        "--sliding-window",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="one more group of layers with a window of N tokens",
     )
     engine.add_argument("--max-num-seqs", type=int, default=None, metavar="N")
     engine.add_argument("--max-num-batched-tokens", type=int, default=None, metavar="N")
     engine.add_argument("--max-model-len", type=int, default=None, metavar="N")
     engine.add_argument("--watermark", type=float, default=None, metavar="RATIO")
-    engine.add_argument("--policy", "--scheduling-policy", choices=("fcfs", "priority"), default=None)
+    engine.add_argument(
+        "--policy", "--scheduling-policy", choices=("fcfs", "priority"), default=None
+    )
     engine.add_argument("--long-prefill-token-threshold", type=int, default=None, metavar="N")
     engine.add_argument("--max-num-active-seqs", type=int, default=None, metavar="N")
-    engine.add_argument("--max-queued-requests", "--max-num-queued-reqs", type=int, default=None, metavar="N")
-    engine.add_argument("--max-queued-tokens", "--max-num-queued-tokens", type=int, default=None, metavar="N")
-    engine.add_argument("--reserve-full-isl", "--scheduler-reserve-full-isl", action=yes_no, default=None)
+    engine.add_argument(
+        "--max-queued-requests", "--max-num-queued-reqs", type=int, default=None, metavar="N"
+    )
+    engine.add_argument(
+        "--max-queued-tokens", "--max-num-queued-tokens", type=int, default=None, metavar="N"
+    )
+    engine.add_argument(
+        "--reserve-full-isl", "--scheduler-reserve-full-isl", action=yes_no, default=None
+    )
     engine.add_argument("--enable-prefix-caching", action=yes_no, default=None)
     engine.add_argument("--enable-chunked-prefill", action=yes_no, default=None)
     engine.add_argument("--async-scheduling", action=yes_no, default=None)
-    engine.add_argument("--hash-block-size", type=int, default=None, metavar="N", help="tokens that one of a row's hash_ids stands for")
+    engine.add_argument(
+        "--hash-block-size",
+        type=int,
+        default=None,
+        metavar="N",
+        help="tokens that one of a row's hash_ids stands for",
+    )
 
 
 def _at_least_one(text: str) -> int:
     found = whole_number(text)
     if found is None or not 1 <= found <= 1024:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of GPUs; 1 to 1024 was expected")
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is no number of GPUs; 1 to 1024 was expected"
+        )
     return found
 
 
@@ -138,7 +263,11 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.judge.experiments.service_level import carries
     from barostat.shells.cli.simulate.simulated_run import simulated
     from barostat.shells.reports.simulation.closing import closing
-    from barostat.shells.reports.simulation.text import engine_line, simulation_json, simulation_table
+    from barostat.shells.reports.simulation.text import (
+        engine_line,
+        simulation_json,
+        simulation_table,
+    )
     from barostat.twin.keeping_up import keeping_up
     from barostat.twin.settings import would_not_start
 
@@ -153,7 +282,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.until_it_breaks:
         return _until_it_breaks(arguments)
     if arguments.replicas != 1:
-        raise InputError("several replicas are what a gateway chooses among: give --gateway LIMITS", f"--replicas {arguments.replicas}")
+        raise InputError(
+            "several replicas are what a gateway chooses among: give --gateway LIMITS",
+            f"--replicas {arguments.replicas}",
+        )
     found = simulated(arguments)
     draws = arguments.html is not None or arguments.output == "html"
     if draws:
@@ -161,23 +293,37 @@ def run(arguments: argparse.Namespace) -> int:
     for note in found.notes:
         print(f"barostat: {note}", file=sys.stderr)
     verdict = closing(found.settings, found.outcome, found.summary, found.slo)
-    page = simulation_html(found.title, found.settings, found.outcome, found.summary, found.slo) if draws else ""
+    page = (
+        simulation_html(found.title, found.settings, found.outcome, found.summary, found.slo)
+        if draws
+        else ""
+    )
     if arguments.output == "html":
         sys.stdout.write(page)
     elif arguments.output == "json":
         document = simulation_json(found.settings, found.outcome, found.summary, found.ends)
-        document |= {"wouldStart": not would_not_start(found.settings), "keepsUp": keeping_up(found.outcome).answer, "verdict": verdict}
+        document |= {
+            "wouldStart": not would_not_start(found.settings),
+            "keepsUp": keeping_up(found.outcome).answer,
+            "verdict": verdict,
+        }
         print(json_text(document))
     else:
         print(engine_line(found.settings, found.version))
-        sys.stdout.write(simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo))
+        sys.stdout.write(
+            simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo)
+        )
         sys.stdout.write(f"\n{verdict}\n")
     if arguments.html is not None:
         try:
             arguments.html.write_text(page, encoding="utf-8")
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.html)) from None
-    return 0 if carries(found.outcome, found.summary, found.slo) and not would_not_start(found.settings) else 1
+    return (
+        0
+        if carries(found.outcome, found.summary, found.slo) and not would_not_start(found.settings)
+        else 1
+    )
 
 
 def _until_it_breaks(arguments: argparse.Namespace) -> int:
@@ -190,7 +336,9 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
 
     for name in ("steps_out", "html"):
         if getattr(arguments, name) is not None:
-            raise InputError("is of one run: it goes without --until-it-breaks", f"--{name.replace('_', '-')}")
+            raise InputError(
+                "is of one run: it goes without --until-it-breaks", f"--{name.replace('_', '-')}"
+            )
     if arguments.output == "html":
         raise InputError("is of one run: it goes without --until-it-breaks", "-o html")
     loaded = load(arguments)
@@ -198,4 +346,9 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
         print(f"barostat: {note}", file=sys.stderr)
     engine, pace = loaded.engine, loaded.pace
     slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-    return find_and_print([("", engine.settings, loaded.rows, (pace, *interval_of(pace)))], slo, arguments.output, engine.version)
+    return find_and_print(
+        [("", engine.settings, loaded.rows, (pace, *interval_of(pace)))],
+        slo,
+        arguments.output,
+        engine.version,
+    )

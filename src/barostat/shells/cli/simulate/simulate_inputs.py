@@ -16,7 +16,15 @@ from barostat.twin.linear_pace import LinearPace, parse_pace
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.settings import KvGroup, Policy, Settings, check, for_version, newer_than_read, would_not_start
+from barostat.twin.settings import (
+    KvGroup,
+    Policy,
+    Settings,
+    check,
+    for_version,
+    newer_than_read,
+    would_not_start,
+)
 
 if TYPE_CHECKING:
     from barostat.catalog.cards import Card
@@ -46,7 +54,9 @@ _PASSED = {
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What is simulated. `pace`: where the card says how long a step takes. `notes`: sentences for a person."""
+    """What is simulated. `pace`: where the card says how long a step takes. `notes`: sentences for
+    a person.
+    """
 
     settings: Settings
     pace: ModelledPace | None = None
@@ -57,7 +67,8 @@ class Engine:
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
-    """The engine that the arguments name: sized from a model and a card, or by its blocks; a limits file fills what was not given.
+    """The engine that the arguments name: sized from a model and a card, or by its blocks; a limits
+    file fills what was not given.
 
     Errors: InputError naming the argument.
     """
@@ -81,10 +92,14 @@ def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
     Errors: InputError where nothing says.
     """
     if arguments.step_time is not None and arguments.latency is not None:
-        raise InputError("--step-time and --latency both say how long a step takes; keep one", "simulate")
+        raise InputError(
+            "--step-time and --latency both say how long a step takes; keep one", "simulate"
+        )
     if arguments.step_time is not None:
         if not 1e-9 <= arguments.step_time <= 1e9:
-            raise InputError(f"{arguments.step_time:g} is no duration of a step in seconds", "--step-time")
+            raise InputError(
+                f"{arguments.step_time:g} is no duration of a step in seconds", "--step-time"
+            )
         return EverySteps(round(arguments.step_time * 1e9))
     if arguments.latency is not None and arguments.latency.startswith(_FROM):
         return _pace_of_log(Path(arguments.latency.removeprefix(_FROM)), engine.settings)
@@ -92,11 +107,16 @@ def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
         return parse_pace(arguments.latency)
     if engine.pace is not None:
         return engine.pace
-    raise InputError("say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu", "--step-time")
+    raise InputError(
+        "say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu",
+        "--step-time",
+    )
 
 
 def _pace_of_log(path: Path, settings: Settings) -> LinearPace:
-    """The pace of an engine with these settings whose log tells of its steps; of the engine with most of them, where there are several."""
+    """The pace of an engine with these settings whose log tells of its steps; of the engine with
+    most of them, where there are several.
+    """
     from barostat.engines.vllm.logs.steps import logged_steps
     from barostat.io.input_files.lines import lines
     from barostat.judge.calibration.logged_step_times import pace_of_steps
@@ -126,7 +146,8 @@ def interval_of(pace: Pace) -> list[Pace]:
 def denser(rows: list[Row], times: float) -> list[Row]:
     """The same requests at so many times their rate.
 
-    Errors: InputError for what is no factor, and where clients wait for their answers: what they send has no rate of its own.
+    Errors: InputError for what is no factor, and where clients wait for their answers: what they
+    send has no rate of its own.
     """
     if times == 1.0:
         return rows
@@ -134,13 +155,18 @@ def denser(rows: list[Row], times: float) -> list[Row]:
         raise InputError(f"must be 0.001 to 1000, not {times:g}", "--scale-rate")
     if any(row.after_id is not None for row in rows):
         raise InputError(
-            "these clients wait for their answers, so the load is their number: give more of them (closed:, sessions:)", "--scale-rate"
+            "these clients wait for their answers, so the load is their number: give more "
+            "of them (closed:, sessions:)",
+            "--scale-rate",
         )
     return [row._replace(arrival_s=row.arrival_s / times) for row in rows]
 
 
-def load_of(arguments: argparse.Namespace, settings: Settings, times: float = 1.0) -> tuple[Load, list[str]]:
-    """The traffic that the arguments name, so many times as much of it as they say, and what to know of it.
+def load_of(
+    arguments: argparse.Namespace, settings: Settings, times: float = 1.0
+) -> tuple[Load, list[str]]:
+    """The traffic that the arguments name, so many times as much of it as they say, and what to
+    know of it.
 
     Errors: InputError.
     """
@@ -162,30 +188,43 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
     from barostat.twin.forms import uncollected
 
     if arguments.hash_block_size is not None and arguments.hash_block_size < 1:
-        raise InputError(f"must be at least 1, not {arguments.hash_block_size}", "--hash-block-size")
+        raise InputError(
+            f"must be at least 1, not {arguments.hash_block_size}", "--hash-block-size"
+        )
     with uncollected():
         if arguments.workload is not None:
             from barostat.twin.workload.made import make, parse_spec
 
             rows = make(parse_spec(arguments.workload), arguments.seed)
             if not rows:
-                raise InputError("holds no request: make it longer, or its rate higher", f"--workload {arguments.workload}")
+                raise InputError(
+                    "holds no request: make it longer, or its rate higher",
+                    f"--workload {arguments.workload}",
+                )
             return rows, []
         from barostat.io.input_files.requests_file import read_requests
 
-        return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
+        return read_requests(
+            arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size
+        )
 
 
 def _direct(arguments: argparse.Namespace) -> Settings:
     if arguments.kv_blocks is None:
         raise InputError(
-            "say how many blocks the pool has (num_gpu_blocks in the engine's log), or --model-config and --gpu", "--kv-blocks"
+            "say how many blocks the pool has (num_gpu_blocks in the engine's log), or "
+            "--model-config and --gpu",
+            "--kv-blocks",
         )
     block = USUAL_BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
     if block < 1 or any(window < 2 for window in arguments.sliding_window):
         raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
     groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
-    length = arguments.max_model_len if arguments.max_model_len is not None else max(1, (arguments.kv_blocks - 1) * block)
+    length = (
+        arguments.max_model_len
+        if arguments.max_model_len is not None
+        else max(1, (arguments.kv_blocks - 1) * block)
+    )
     chunked = arguments.enable_chunked_prefill is not False
     budget = arguments.max_num_batched_tokens
     if budget is None:
@@ -195,7 +234,9 @@ def _direct(arguments: argparse.Namespace) -> Settings:
         kv_blocks=arguments.kv_blocks,
         groups=groups,
         max_model_len=length,
-        max_num_seqs=arguments.max_num_seqs if arguments.max_num_seqs is not None else min(USUAL_SEQS, budget),
+        max_num_seqs=arguments.max_num_seqs
+        if arguments.max_num_seqs is not None
+        else min(USUAL_SEQS, budget),
         max_num_batched_tokens=budget,
         max_num_active_seqs=arguments.max_num_active_seqs,
         long_prefill_token_threshold=arguments.long_prefill_token_threshold or 0,
@@ -212,14 +253,18 @@ def _policy(arguments: argparse.Namespace) -> Policy:
 
 
 def _switched(settings: Settings, arguments: argparse.Namespace, version: str) -> Settings:
-    """On unless switched off; asynchronous scheduling from the version on that has it by default."""
+    """On unless switched off; asynchronous scheduling from the version on that has it by
+    default.
+    """
     known = parse_version(version)
     by_default = known is not None and known.at_least("0.14.0")
     return replace(
         settings,
         prefix_caching=arguments.enable_prefix_caching is not False,
         chunked_prefill=arguments.enable_chunked_prefill is not False,
-        async_scheduling=by_default if arguments.async_scheduling is None else arguments.async_scheduling,
+        async_scheduling=by_default
+        if arguments.async_scheduling is None
+        else arguments.async_scheduling,
         reserve_full_isl=arguments.reserve_full_isl is not False,
     )
 
@@ -236,15 +281,28 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     version_text = arguments.engine_version or DEFAULT_VERSION
     version = parse_version(version_text)
     if version is None:
-        raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {version_text}")
+        raise InputError(
+            "is no version; three numbers such as 0.32.0 were expected",
+            f"--engine-version {version_text}",
+        )
     card = card_of(arguments.gpu) if arguments.gpu else None
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
     words = words_of(arguments)
     memory = card.memory_bytes[0] / GIB if card is not None else None
-    config = resolve(args=["vllm", "serve", *words], env={}, version=version, gpu=card.name if card else None, gpu_memory_gib=memory)
+    config = resolve(
+        args=["vllm", "serve", *words],
+        env={},
+        version=version,
+        gpu=card.name if card else None,
+        gpu_memory_gib=memory,
+    )
     found = open_model(arguments.model_config)
-    measured = Measured("--kv-blocks", blocks=arguments.kv_blocks) if arguments.kv_blocks is not None else None
+    measured = (
+        Measured("--kv-blocks", blocks=arguments.kv_blocks)
+        if arguments.kv_blocks is not None
+        else None
+    )
     made = plan(PlanRequest(
         model=read_architecture(found.config, found.source), model_name=found.name, version=version, config=config, card=card,
         memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu=False, measured=measured,
@@ -258,16 +316,30 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     )
     if not settings.chunked_prefill:
         check(settings)
-    pace = pace_of_plan(made) if card is not None and arguments.step_time is None and arguments.latency is None else None
+    pace = (
+        pace_of_plan(made)
+        if card is not None and arguments.step_time is None and arguments.latency is None
+        else None
+    )
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes
 
 
 def words_of(arguments: argparse.Namespace, besides: Collection[str] = ()) -> list[str]:
     """The arguments that are given as vLLM's own, without those that are told besides."""
-    given = {name: value for name in (*_PASSED, *_SWITCHES) if name not in besides and (value := getattr(arguments, name)) is not None}
-    words = [word for name, flag in _PASSED.items() if name in given for word in (flag, str(given[name]))]
-    return words + [f"--{'' if given[name] else 'no-'}{name.replace('_', '-')}" for name in _SWITCHES if name in given]
+    given = {
+        name: value
+        for name in (*_PASSED, *_SWITCHES)
+        if name not in besides and (value := getattr(arguments, name)) is not None
+    }
+    words = [
+        word for name, flag in _PASSED.items() if name in given for word in (flag, str(given[name]))
+    ]
+    return words + [
+        f"--{'' if given[name] else 'no-'}{name.replace('_', '-')}"
+        for name in _SWITCHES
+        if name in given
+    ]
 
 
 def card_of(name: str) -> Card:
@@ -279,12 +351,17 @@ def card_of(name: str) -> Card:
 
     card = find_card(name)
     if card is None:
-        raise InputError(f"no card of the catalogue goes by this name; known: {', '.join(card_names())}", f"--gpu {name}")
+        raise InputError(
+            f"no card of the catalogue goes by this name; known: {', '.join(card_names())}",
+            f"--gpu {name}",
+        )
     return card
 
 
 def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
-    """Arguments that were not given are as the limits file says; the answer is its service level (TTFT, ITL)."""
+    """Arguments that were not given are as the limits file says; the answer is its service level
+    (TTFT, ITL).
+    """
     if arguments.limits is None:
         return None, None
     from barostat.io.input_files.limits_file import load
@@ -305,6 +382,12 @@ def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float
     for name, value in given.items():
         if value is not None and getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    if arguments.kv_blocks is None and arguments.gpu is None and capacity.kv_cache_tokens is not None:
-        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or USUAL_BLOCK_TOKENS) + 1
+    if (
+        arguments.kv_blocks is None
+        and arguments.gpu is None
+        and capacity.kv_cache_tokens is not None
+    ):
+        arguments.kv_blocks = (
+            capacity.kv_cache_tokens // (arguments.block_size or USUAL_BLOCK_TOKENS) + 1
+        )
     return spec.slo.ttft_p99_seconds, spec.slo.itl_p99_seconds

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from barostat.core.errors import InputError
 from barostat.shells.cli.simulate.from_engine_arguments import LIVE
-from barostat.shells.cli.simulate.simulate_inputs import Engine, denser, engine_of, front_of, interval_of, pace_of, rows_of
+from barostat.shells.cli.simulate.simulate_inputs import (
+    Engine,
+    denser,
+    engine_of,
+    front_of,
+    interval_of,
+    pace_of,
+    rows_of,
+)
 from barostat.twin.forms import simulate
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A run of the twin: the settings, what came of it, and the same where steps are as short or as long as they may be (`ends`)."""
+    """A run of the twin: the settings, what came of it, and the same where steps are as short or as
+    long as they may be (`ends`).
+    """
 
     title: str
     settings: Settings
@@ -37,7 +47,9 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a run is made of. `arguments`: those given, and what was not given as a running engine has it."""
+    """What a run is made of. `arguments`: those given, and what was not given as a running engine
+    has it.
+    """
 
     arguments: argparse.Namespace
     engine: Engine
@@ -51,7 +63,11 @@ def load(arguments: argparse.Namespace) -> Loaded:
 
     Errors: InputError naming the argument that is missing, wrong or without effect.
     """
-    source = arguments.workload.removeprefix(LIVE) if (arguments.workload or "").startswith(LIVE) else None
+    source = (
+        arguments.workload.removeprefix(LIVE)
+        if (arguments.workload or "").startswith(LIVE)
+        else None
+    )
     _check(arguments, source)
     live = None
     if source is not None:
@@ -67,7 +83,9 @@ def load(arguments: argparse.Namespace) -> Loaded:
     else:
         pace = live.pace.pace if live.pace is not None else pace_of(arguments, engine)
         rows, notes = rows_seen(live, settings, arguments.seed), live.told()
-    return Loaded(arguments, engine, pace, list(denser(rows, arguments.scale_rate)), (*engine.notes, *notes))
+    return Loaded(
+        arguments, engine, pace, list(denser(rows, arguments.scale_rate)), (*engine.notes, *notes)
+    )
 
 
 def simulated(arguments: argparse.Namespace) -> Simulated:
@@ -88,17 +106,25 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
             raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
     slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
     summary = summarise(outcome, settings.usable_blocks, slo, front_of(pace))
-    ends = tuple(summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end)) for end in interval_of(pace))
+    ends = tuple(
+        summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end))
+        for end in interval_of(pace)
+    )
     title = arguments.workload or arguments.trace.name
     return Simulated(title, settings, outcome, summary, ends, loaded.notes, slo, engine.version)
 
 
 def _check(arguments: argparse.Namespace, source: str | None) -> None:
-    """Nothing, where all options can act, what comes out can be written and what counts as good is clear: said before a run, not after it.
+    """Nothing, where all options can act, what comes out can be written and what counts as good is
+    clear: said before a run, not after it.
 
     Errors: InputError naming the argument.
     """
-    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_no_time, refuse_overwriting
+    from barostat.shells.cli.simulate.unused_options import (
+        refuse_idle,
+        refuse_no_time,
+        refuse_overwriting,
+    )
 
     refuse_idle(arguments, source, f"--workload {LIVE}URL")
     refuse_overwriting(arguments)
@@ -119,7 +145,9 @@ def _try_to_open(path: Path, name: str) -> None:
         if not there:
             path.unlink()
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", f"{name} {path}") from None
+        raise InputError(
+            f"cannot be written: {error.strerror or error}", f"{name} {path}"
+        ) from None
 
 
 def _writer(file: Any, detail: bool) -> Watch:

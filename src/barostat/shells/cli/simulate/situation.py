@@ -1,4 +1,6 @@
-"""What is tried and tuned: today's settings, the load, the paces that a step may have, from arguments or from a running engine."""
+"""What is tried and tuned: today's settings, the load, the paces that a step may have, from
+arguments or from a running engine.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from barostat.twin.workload.made import parse_spec
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """`paces`: the expected one, then the others that it may be. `measured`: the engine's own numbers, `within`: the
-    buckets of its quantiles. `notes`: for a person.
+    """`paces`: the expected one, then the others that it may be. `measured`: the engine's own
+    numbers, `within`: the buckets of its quantiles. `notes`: for a person.
 
     `arguments`: those given, with what the engine showed in place of what was not.
     """
@@ -47,8 +49,15 @@ def situation(arguments: argparse.Namespace, slo: Slo, *, whole_trace: bool = Tr
     """
     given = arguments.trace is not None or arguments.workload is not None
     if arguments.source is None and not given:
-        raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", str(arguments.verb))
-    looked = None if arguments.source is None else look(arguments, arguments.source, needs_traffic=not given)
+        raise InputError(
+            "say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC",
+            str(arguments.verb),
+        )
+    looked = (
+        None
+        if arguments.source is None
+        else look(arguments, arguments.source, needs_traffic=not given)
+    )
     arguments = arguments if looked is None else looked.arguments
     engine = engine_of(arguments)
     paces: tuple[Pace, ...] = () if looked is None else paces_of(looked)
@@ -60,15 +69,29 @@ def situation(arguments: argparse.Namespace, slo: Slo, *, whole_trace: bool = Tr
     load: Load
     if traffic is not None:
         duration_s = arguments.duration or fitting_duration_s(traffic)
-        load = LikeSeen(traffic, duration_s, engine.settings.hash_tokens, engine.settings.max_model_len, arguments.seed)
+        load = LikeSeen(
+            traffic,
+            duration_s,
+            engine.settings.hash_tokens,
+            engine.settings.max_model_len,
+            arguments.seed,
+        )
     elif arguments.trace is not None:
         rows, said = rows_of(arguments, engine.settings)
         notes += said
         load = PartsOf(tuple(rows), whole=whole_trace)
     else:
         load = Made(parse_spec(arguments.workload), arguments.seed)
-    asked = replace(slo, ttft_s=slo.ttft_s or engine.slo_ttft_s, itl_s=slo.itl_s or engine.slo_itl_s)
+    asked = replace(
+        slo, ttft_s=slo.ttft_s or engine.slo_ttft_s, itl_s=slo.itl_s or engine.slo_itl_s
+    )
     found = Situation(arguments, engine.settings, load, asked, paces, traffic, notes=tuple(notes))
     if looked is None:
         return found
-    return replace(found, measured=looked.measured, within=looked.within, sizing=looked.sizing, replicas=looked.replicas)
+    return replace(
+        found,
+        measured=looked.measured,
+        within=looked.within,
+        sizing=looked.sizing,
+        replicas=looked.replicas,
+    )

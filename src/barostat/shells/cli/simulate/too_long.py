@@ -1,4 +1,6 @@
-"""How many requests of a load are longer than an engine takes: no setting that is tried, and no lesser load, lets them in."""
+"""How many requests of a load are longer than an engine takes: no setting that is tried, and no
+lesser load, lets them in.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ def too_long(settings: Settings, rows: Sequence[Row]) -> TooLong | None:
     share = f"{ratio:.1%}" if ratio >= 0.001 else "less than 0.1%"
     return TooLong(
         ratio,
-        f"{count:,} of {many(len(rows), 'request')} ({share}) are longer than max_model_len {settings.max_model_len:,}, and refused "
+        f"{count:,} of {many(len(rows), 'request')} ({share}) are longer than "
+        f"max_model_len {settings.max_model_len:,}, and refused "
         "however little comes",
     )

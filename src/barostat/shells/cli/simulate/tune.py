@@ -1,4 +1,6 @@
-"""`barostat tune`: the settings with the best goodput under given service levels, searched on the twin, on all cores."""
+"""`barostat tune`: the settings with the best goodput under given service levels, searched on the
+twin, on all cores.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ several, 4 where the pace is an estimate; or fewer. The limit that is shown coun
 Ctrl-C answers with the best so far. The answer does not depend on the number of cores.
 exit codes: 0 answered, 2 usage or something needed was not seen, 3 nothing holds the service level, 4 unreachable or not vLLM
 """
-_NO_ARGUMENTS = "{}: the engine would not start, no arguments are given (a smaller --max-model-len, or a larger pool)"
+_NO_ARGUMENTS = (
+    "{}: the engine would not start, no arguments are given (a smaller --max-model-len, or a "
+    "larger pool)"
+)
 
 
 def add_parser(verbs: Any) -> None:
@@ -40,18 +45,40 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "tune",
         help="the engine settings with the best goodput under given service levels",
-        description="Search vLLM's levers on the twin for the most requests per second that keep the service levels.",
+        description=(
+            "Search vLLM's levers on the twin for the most requests per second that keep the "
+            "service levels."
+        ),
         epilog=EPILOG,
     )
-    wanted = parser.add_argument_group("service levels (at least one, or a --limits file that has one)")
-    wanted.add_argument("--slo-ttft-p99", type=seconds, metavar="S", help="99 in 100 requests have their first token within S seconds")
-    wanted.add_argument("--slo-itl-p99", type=seconds, metavar="S", help="99 in 100 tokens come within S seconds after the one before")
+    wanted = parser.add_argument_group(
+        "service levels (at least one, or a --limits file that has one)"
+    )
+    wanted.add_argument(
+        "--slo-ttft-p99",
+        type=seconds,
+        metavar="S",
+        help="99 in 100 requests have their first token within S seconds",
+    )
+    wanted.add_argument(
+        "--slo-itl-p99",
+        type=seconds,
+        metavar="S",
+        help="99 in 100 tokens come within S seconds after the one before",
+    )
     wanted.add_argument(
         "--max-refused", type=float, default=0.01, metavar="RATIO",
         help="of the requests, how many may be refused at most (default 0.01); a refused one is not good",
     )  # fmt: skip
     how = parser.add_argument_group("search")
-    how.add_argument("--lever", action="append", default=[], metavar="NAME", dest="levers", help="only these levers; repeat for more")
+    how.add_argument(
+        "--lever",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="levers",
+        help="only these levers; repeat for more",
+    )
     how.add_argument(
         "--budget",
         type=int,
@@ -61,12 +88,17 @@ def add_parser(verbs: Any) -> None:
     )
     how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
     how.add_argument(
-        "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"
+        "--duration",
+        type=parse_duration,
+        metavar="TIME",
+        help="with --from: how long each run is (default: some 500 requests)",
     )
     add_seen_arguments(parser)
     add_workload_arguments(parser)
     add_engine_arguments(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "args", "md", "html"), default="table")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "args", "md", "html"), default="table"
+    )
     parser.set_defaults(run=run)
 
 
@@ -81,23 +113,44 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.cli.simulate.too_long import too_long
     from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_live
-    from barostat.shells.reports.tuning.tuned import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
+    from barostat.shells.reports.tuning.tuned import (
+        Tuned,
+        beside_args,
+        tune_args,
+        tune_json,
+        tune_markdown,
+        tune_table,
+    )
     from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
 
     for name in ("slo_ttft_p99", "slo_itl_p99"):
         value = getattr(arguments, name)
         if value is not None and not value > 0:
-            raise InputError(f"{value:g} is no time; it must be above 0", f"--{name.replace('_', '-')}")
+            raise InputError(
+                f"{value:g} is no time; it must be above 0", f"--{name.replace('_', '-')}"
+            )
     if not 0 <= arguments.max_refused <= 1:
-        raise InputError(f"{arguments.max_refused:g} is no share; 0 to 1 was expected", "--max-refused")
-    if not 10 <= arguments.budget <= 100_000 or (arguments.cores is not None and not 1 <= arguments.cores <= 1024):
+        raise InputError(
+            f"{arguments.max_refused:g} is no share; 0 to 1 was expected", "--max-refused"
+        )
+    if not 10 <= arguments.budget <= 100_000 or (
+        arguments.cores is not None and not 1 <= arguments.cores <= 1024
+    ):
         raise InputError("--budget must be 10 to 100000, --cores 1 to 1024", "tune")
     refuse_live(arguments)
     refuse_idle(arguments, arguments.source, "--from")
-    now = situation(arguments, Slo(arguments.slo_ttft_p99, arguments.slo_itl_p99, arguments.max_refused), whole_trace=False)
+    now = situation(
+        arguments,
+        Slo(arguments.slo_ttft_p99, arguments.slo_itl_p99, arguments.max_refused),
+        whole_trace=False,
+    )
     if now.slo.ttft_s is None and now.slo.itl_s is None:
-        raise InputError("say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with a service level", "tune")
+        raise InputError(
+            "say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with "
+            "a service level",
+            "tune",
+        )
     for note in now.notes:
         print(f"barostat: {note}", file=sys.stderr)
     if arguments.output == "args" and (refused := would_not_start(now.settings)):
@@ -107,10 +160,22 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("the load has no request", "tune")
     if told := too_long(now.settings, now.load.trace if isinstance(now.load, PartsOf) else sample):
         beyond = told.ratio > arguments.max_refused
-        never = f": more than --max-refused {arguments.max_refused:g}, so no setting holds the service level" if beyond else ""
+        never = (
+            (
+                f": more than --max-refused {arguments.max_refused:g}, so no setting holds the "
+                "service level"
+            )
+            if beyond
+            else ""
+        )
         print(f"barostat: {told.words}{never}", file=sys.stderr)
     levers = tuple(dict.fromkeys(arguments.levers)) or usual(now.settings)
-    space = space_of(now.settings, levers, [row.input_tokens for row in sample], [row.output_tokens for row in sample])
+    space = space_of(
+        now.settings,
+        levers,
+        [row.input_tokens for row in sample],
+        [row.output_tokens for row in sample],
+    )
     shown = _Progress(arguments.budget + most_runs(space, now.paces))
     cores = Cores(now.load, now.slo, arguments.cores, shown.trial)
     results = Results(space, now.slo, now.paces[0], cores.run, shown.batch, arguments.budget)
@@ -123,9 +188,15 @@ def run(arguments: argparse.Namespace) -> int:
         if not results.runs and results.stopped:
             raise KeyboardInterrupt
         shown.say(
-            "stopped: this is the best so far" if results.stopped else "confirming the winner on requests that the search has not seen"
+            "stopped: this is the best so far"
+            if results.stopped
+            else "confirming the winner on requests that the search has not seen"
         )
-        proof = None if results.stopped else prove(space, best, now.slo, now.paces, cores.run, _held_out(now))
+        proof = (
+            None
+            if results.stopped
+            else prove(space, best, now.slo, now.paces, cores.run, _held_out(now))
+        )
         results.stopped = results.stopped or cores.stopped
     finally:
         cores.close()
@@ -136,18 +207,24 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.output == "html":
         from barostat.shells.reports.tuning.page import tune_html
 
-        sys.stdout.write(tune_html(arguments.source or arguments.workload or arguments.trace.name, tuned))
+        sys.stdout.write(
+            tune_html(arguments.source or arguments.workload or arguments.trace.name, tuned)
+        )
     else:
         if arguments.output == "args":
             _refuse_to_start(now, tuned)
             if said := beside_args(tuned):
                 shown.say(said)
-        sys.stdout.write({"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned))
+        sys.stdout.write(
+            {"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned)
+        )
     return 3 if tuned.holds is False else 0
 
 
 def _held_out(now: Situation) -> int:
-    """How many versions of the load there are for the proof: of a short trace fewer than it takes."""
+    """How many versions of the load there are for the proof: of a short trace fewer than it
+    takes.
+    """
     from barostat.judge.experiments.trials import PartsOf
     from barostat.judge.experiments.tuning_proof import VERSIONS
 
@@ -173,7 +250,9 @@ def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
         settings = engine_of(with_values(kept, values, "the arguments found")).settings
     except InputError as error:
         raise InputError(
-            f"an engine with the settings found would not start ({error.what}): no arguments are given", "tune -o args"
+            f"an engine with the settings found would not start ({error.what}): no "
+            "arguments are given",
+            "tune -o args",
         ) from None
     if refused := would_not_start(settings):
         raise InputError(_NO_ARGUMENTS.format(refused), "tune -o args")
@@ -192,7 +271,12 @@ class _Progress:
     def trial(self, done: int, _of: int) -> None:
         """One more trial is done."""
         if self._live:
-            print(f"\r\x1b[K{self._before + done} of at most {self._limit} runs{self._best}", end="", file=own(sys.stderr), flush=True)
+            print(
+                f"\r\x1b[K{self._before + done} of at most {self._limit} runs{self._best}",
+                end="",
+                file=own(sys.stderr),
+                flush=True,
+            )
 
     def batch(self, results: Results) -> None:
         """A batch is done: the best so far is shown."""
@@ -205,11 +289,19 @@ class _Progress:
             good = sum(run.good_per_s for run in runs) / len(runs)
             if not results.score(best).holds:
                 self._best = self._best or "; nothing yet that holds the service level"
-            elif good > self._good:  # with more runs of it an estimate may fall: what is shown only rises
+            elif (
+                good > self._good
+            ):  # with more runs of it an estimate may fall: what is shown only rises
                 self._good = good
-                self._best = f"; best so far {good:.3g} good/s with {summary_of(results.space.changed(best))}"
+                self._best = (
+                    f"; best so far {good:.3g} good/s with "
+                    f"{summary_of(results.space.changed(best))}"
+                )
         if not self._live:
-            print(f"barostat: {results.spent} of at most {self._limit} runs{self._best}", file=sys.stderr)
+            print(
+                f"barostat: {results.spent} of at most {self._limit} runs{self._best}",
+                file=sys.stderr,
+            )
 
     def say(self, text: str) -> None:
         """A sentence on a line of its own."""

@@ -25,8 +25,14 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "twin",
-        help="vLLM's HTTP API, metrics and log in front of the twin: for demos, tests and drills without a GPU",
-        description="Serve as vLLM would with this configuration, step for step and in real time: API, metrics, log lines, errors.",
+        help=(
+            "vLLM's HTTP API, metrics and log in front of the twin: for demos, tests and "
+            "drills without a GPU"
+        ),
+        description=(
+            "Serve as vLLM would with this configuration, step for step and in real time: API, "
+            "metrics, log lines, errors."
+        ),
         epilog=EPILOG,
     )
     add_pace_arguments(parser)
@@ -34,19 +40,68 @@ def add_parser(verbs: Any) -> None:
     served = parser.add_argument_group("server")
     served.add_argument("--host", metavar="ADDRESS", help="default 127.0.0.1: this machine only")
     served.add_argument("--port", type=int, metavar="N", help="default 8000")
-    served.add_argument("--served-model-name", action="append", default=[], metavar="NAME", help="what requests call the model")
-    served.add_argument("--output-tokens", metavar="MEAN[,SIGMA]", help="answers end by themselves after about so many tokens")
-    served.add_argument("--tokenizer-speed", type=float, default=3e6, metavar="BYTES/S", help="of CPU time per text (default 3e6)")
-    served.add_argument("--fault", action="append", default=[], metavar="FAULT", help="something that goes wrong; may be repeated")
-    served.add_argument("--start-time", type=parse_duration, default=0.0, metavar="S", help="how long loading takes before it listens")
-    served.add_argument("--shutdown-timeout", type=seconds, default=0.0, metavar="S", help="at SIGTERM, let what is under way finish")
     served.add_argument(
-        "--log-stats-interval", type=parse_duration, default=10.0, metavar="S", help="between statistics lines (default 10s)"
+        "--served-model-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="what requests call the model",
     )
-    served.add_argument("--disable-log-stats", action="store_true", help="no vllm: metrics and no statistics line")
-    served.add_argument("--disable-uvicorn-access-log", action="store_true", help="no line per request")
-    served.add_argument("--cpu-kvcache-space-gib", type=float, metavar="N", help="the pool of vLLM's CPU backend (with --gpu cpu)")
-    parser.add_argument("command", nargs="*", metavar="-- vllm serve ...", help="vLLM's own command line")
+    served.add_argument(
+        "--output-tokens",
+        metavar="MEAN[,SIGMA]",
+        help="answers end by themselves after about so many tokens",
+    )
+    served.add_argument(
+        "--tokenizer-speed",
+        type=float,
+        default=3e6,
+        metavar="BYTES/S",
+        help="of CPU time per text (default 3e6)",
+    )
+    served.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="FAULT",
+        help="something that goes wrong; may be repeated",
+    )
+    served.add_argument(
+        "--start-time",
+        type=parse_duration,
+        default=0.0,
+        metavar="S",
+        help="how long loading takes before it listens",
+    )
+    served.add_argument(
+        "--shutdown-timeout",
+        type=seconds,
+        default=0.0,
+        metavar="S",
+        help="at SIGTERM, let what is under way finish",
+    )
+    served.add_argument(
+        "--log-stats-interval",
+        type=parse_duration,
+        default=10.0,
+        metavar="S",
+        help="between statistics lines (default 10s)",
+    )
+    served.add_argument(
+        "--disable-log-stats", action="store_true", help="no vllm: metrics and no statistics line"
+    )
+    served.add_argument(
+        "--disable-uvicorn-access-log", action="store_true", help="no line per request"
+    )
+    served.add_argument(
+        "--cpu-kvcache-space-gib",
+        type=float,
+        metavar="N",
+        help="the pool of vLLM's CPU backend (with --gpu cpu)",
+    )
+    parser.add_argument(
+        "command", nargs="*", metavar="-- vllm serve ...", help="vLLM's own command line"
+    )
     parser.set_defaults(run=run)
 
 

@@ -21,12 +21,25 @@ from barostat.core.whole_number import whole_number
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import CommandLine, parse
-from barostat.engines.vllm.logs.writer import StartFacts, line, no_memory, out_of_memory, start_lines, too_long, traceback
+from barostat.engines.vllm.logs.writer import (
+    StartFacts,
+    line,
+    no_memory,
+    out_of_memory,
+    start_lines,
+    too_long,
+    traceback,
+)
 from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
 from barostat.judge.sizing.planned_twin import pace_of_plan, settings_of_plan
 from barostat.shells.cli.capacity import plan_arguments, plan_inputs
 from barostat.shells.cli.durations import LONGEST_S
-from barostat.shells.cli.simulate.simulate_inputs import engine_of, fill_from_limits, pace_of, words_of
+from barostat.shells.cli.simulate.simulate_inputs import (
+    engine_of,
+    fill_from_limits,
+    pace_of,
+    words_of,
+)
 from barostat.shells.cli.simulate.unused_options import refuse_idle_engine
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.settings import Settings, newer_than_read
@@ -40,7 +53,15 @@ _TOKEN_BYTES = 128 * 1024  # of the cache, where no model says: what a model of 
 # The twin's arguments that plan has, too.
 _FOR_PLAN = ("model_config", "gpu", "engine_version", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
              "enable_prefix_caching", "async_scheduling", "cpu_kvcache_space_gib")  # fmt: skip
-_UNKNOWN_IS_FINE = ("host", "port", "uvicorn_log_level", "disable_uvicorn_access_log", "seed", "trust_remote_code", "tokenizer_mode")
+_UNKNOWN_IS_FINE = (
+    "host",
+    "port",
+    "uvicorn_log_level",
+    "disable_uvicorn_access_log",
+    "seed",
+    "trust_remote_code",
+    "tokenizer_mode",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +81,15 @@ def serving_of(arguments: argparse.Namespace) -> tuple[Serving, list[str]] | Uns
     version_text = arguments.engine_version or DEFAULT_VERSION
     version = parse_version(version_text)
     if version is None:
-        raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {version_text}")
+        raise InputError(
+            "is no version; three numbers such as 0.32.0 were expected",
+            f"--engine-version {version_text}",
+        )
     arguments.engine_version = version_text
     arguments.host = arguments.host or line_given.text("host") or "127.0.0.1"
-    arguments.port = _port(line_given.text("port") if arguments.port is None else str(arguments.port))
+    arguments.port = _port(
+        line_given.text("port") if arguments.port is None else str(arguments.port)
+    )
     _check(arguments)
     if not arguments.command:
         refuse_idle_engine(arguments)
@@ -77,11 +103,16 @@ def serving_of(arguments: argparse.Namespace) -> tuple[Serving, list[str]] | Uns
         if arguments.command and error.where == (line_given.model or ""):
             return _no_such_model(line_given, version)
         if error.where == "plan":
-            raise InputError("how large the pool is cannot be told: say --gpu NAME, --gpu cpu or --kv-blocks N", _NAME) from None
+            raise InputError(
+                "how large the pool is cannot be told: say --gpu NAME, --gpu cpu or --kv-blocks N",
+                _NAME,
+            ) from None
         raise
 
 
-def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineVersion) -> tuple[Serving, list[str]]:
+def _serving(
+    arguments: argparse.Namespace, given: CommandLine, version: EngineVersion
+) -> tuple[Serving, list[str]]:
     notes: list[str] = []
     made: CapacityPlan | None = None
     if arguments.command or arguments.model_config is not None:
@@ -89,27 +120,37 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         made = _planned(arguments)
         notes = [newer] if (newer := newer_than_read(str(version))) else []
         settings = _switched(settings_of_plan(_with_blocks(made)), made.request.config, arguments)
-        pace = _pace(arguments, made, notes) if made.pool.fits else EverySteps(1)  # what does not start takes no step
+        pace = (
+            _pace(arguments, made, notes) if made.pool.fits else EverySteps(1)
+        )  # what does not start takes no step
         config = made.request.config
     else:
         engine = engine_of(arguments)
         settings, notes = engine.settings, list(engine.notes)
         if not settings.fits(settings.max_model_len):
-            notes.append(f"without a model a token of the cache is taken to be {_TOKEN_BYTES // 1024} KiB")
+            notes.append(
+                f"without a model a token of the cache is taken to be {_TOKEN_BYTES // 1024} KiB"
+            )
         pace = pace_of(arguments, engine)
         config = resolve(args=["vllm", "serve"], env={}, version=version)
     served_text = given.text("served_model_name")
     model = given.model or arguments.model_config or _NAME
-    names = tuple(arguments.served_model_name) or (tuple(served_text.split()) if served_text else (model,))
+    names = tuple(arguments.served_model_name) or (
+        tuple(served_text.split()) if served_text else (model,)
+    )
     cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None
-    start = _start_facts(arguments, given, version, model, names[0], settings, made, "CPU" if cpu else "GPU")
+    start = _start_facts(
+        arguments, given, version, model, names[0], settings, made, "CPU" if cpu else "GPU"
+    )
     return Serving(
         settings=settings,
         pace=pace,
         version=version,
         model=model,
         names=names,
-        vocabulary=made.request.model.vocab_size if made is not None and made.request.model.vocab_size > 2 else _VOCABULARY,
+        vocabulary=made.request.model.vocab_size
+        if made is not None and made.request.model.vocab_size > 2
+        else _VOCABULARY,
         cache_labels=_labels(version, settings, config, start, made),
         start=start,
         lengths=parse_lengths(arguments.output_tokens),
@@ -124,7 +165,10 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         log_stats_every_s=arguments.log_stats_interval,
         api_key=given.text("api_key") or "",
         track_load=given.text("enable_server_load_tracking") == "true",
-        access_log=not (arguments.disable_uvicorn_access_log or given.text("disable_uvicorn_access_log") == "true"),
+        access_log=not (
+            arguments.disable_uvicorn_access_log
+            or given.text("disable_uvicorn_access_log") == "true"
+        ),
         refused=_not_started(settings, start, made),
     ), notes
 
@@ -132,16 +176,27 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
 def _check(arguments: argparse.Namespace) -> None:
     """Nothing, where what is said of the server can be."""
     if not 0 <= arguments.shutdown_timeout <= LONGEST_S:
-        raise InputError(f"must be 0 to {LONGEST_S:g} seconds, not {arguments.shutdown_timeout:g}", "--shutdown-timeout")
+        raise InputError(
+            f"must be 0 to {LONGEST_S:g} seconds, not {arguments.shutdown_timeout:g}",
+            "--shutdown-timeout",
+        )
     if not arguments.log_stats_interval > 0:
-        raise InputError("must be above 0; --disable-log-stats leaves the line out", "--log-stats-interval")
+        raise InputError(
+            "must be above 0; --disable-log-stats leaves the line out", "--log-stats-interval"
+        )
     if not all(name.strip() for name in arguments.served_model_name):
         raise InputError("is empty; requests name the model by it", "--served-model-name")
 
 
 def _with_blocks(made: CapacityPlan) -> CapacityPlan:
-    """The plan with a pool that can be described: one without a block is refused where the engine starts, in its own words."""
-    return made if made.fits or made.pool.blocks > 1 else replace(made, pool=replace(made.pool, blocks=2))
+    """The plan with a pool that can be described: one without a block is refused where the engine
+    starts, in its own words.
+    """
+    return (
+        made
+        if made.fits or made.pool.blocks > 1
+        else replace(made, pool=replace(made.pool, blocks=2))
+    )
 
 
 def _port(text: str | None) -> int:
@@ -169,7 +224,11 @@ def _planned(arguments: argparse.Namespace) -> CapacityPlan:
     asked.tp = arguments.tensor_parallel_size
     command = list(arguments.command) or ["vllm", "serve", arguments.model_config]
     asked.command = command + words_of(arguments, (*_FOR_PLAN, "tensor_parallel_size"))
-    if arguments.kv_blocks is not None and asked.gpu is None and asked.cpu_kvcache_space_gib is None:
+    if (
+        arguments.kv_blocks is not None
+        and asked.gpu is None
+        and asked.cpu_kvcache_space_gib is None
+    ):
         asked.available_kv_gib = 1.0  # the blocks are given: memory decides nothing
     request = plan_inputs.asked(asked).request
     if arguments.kv_blocks is not None:
@@ -183,7 +242,8 @@ def _switched(settings: Settings, config: EngineConfig, arguments: argparse.Name
     gate = config.get("scheduler_reserve_full_isl")
     return replace(
         settings,
-        chunked_prefill=arguments.enable_chunked_prefill is not False and (chunked is None or chunked.value is not False),
+        chunked_prefill=arguments.enable_chunked_prefill is not False
+        and (chunked is None or chunked.value is not False),
         reserve_full_isl=settings.reserve_full_isl
         and arguments.reserve_full_isl is not False
         and (gate is None or gate.value is not False),
@@ -207,7 +267,11 @@ def _start_facts(
     values = {setting.name: setting for setting in given.settings.values()}
     echoed: dict[str, object] = {"model_tag": model} if given.model else {}
     echoed |= {"host": arguments.host, "port": arguments.port, "model": model}
-    config = made.request.config if made is not None else resolve(args=["vllm", "serve"], env={}, version=version)
+    config = (
+        made.request.config
+        if made is not None
+        else resolve(args=["vllm", "serve"], env={}, version=version)
+    )
     for key in values:
         found = config.get(key)
         if found is not None and key not in ("host", "port", "model", "api_key"):
@@ -232,8 +296,12 @@ def _start_facts(
         chunked_prefill=settings.chunked_prefill,
         step_tokens=settings.max_num_batched_tokens if "max_num_batched_tokens" in echoed else None,
         weights_gib=made.weights_bytes / GIB if made is not None and device == "GPU" else None,
-        available_gib=made.available.value / GIB if made is not None and device == "GPU" and override is None else None,
-        overridden_blocks=(_profiled(made), int(override)) if made is not None and override is not None else None,
+        available_gib=made.available.value / GIB
+        if made is not None and device == "GPU" and override is None
+        else None,
+        overridden_blocks=(_profiled(made), int(override))
+        if made is not None and override is not None
+        else None,
     )
 
 
@@ -252,11 +320,20 @@ def _pool(settings: Settings, made: CapacityPlan | None) -> tuple[int, float]:
 
 
 def _labels(
-    version: EngineVersion, settings: Settings, config: EngineConfig, start: StartFacts, made: CapacityPlan | None
+    version: EngineVersion,
+    settings: Settings,
+    config: EngineConfig,
+    start: StartFacts,
+    made: CapacityPlan | None,
 ) -> dict[str, str]:
     block = str(settings.groups[0].block_tokens)
-    utilization, override = config.number("gpu_memory_utilization"), config.number("num_gpu_blocks_override")
-    window = next((group.window_tokens for group in settings.groups if group.window_tokens is not None), None)
+    utilization, override = (
+        config.number("gpu_memory_utilization"),
+        config.number("num_gpu_blocks_override"),
+    )
+    window = next(
+        (group.window_tokens for group in settings.groups if group.window_tokens is not None), None
+    )
     dtype = config.get("kv_cache_dtype")
     known = {
         "block_size": block,
@@ -285,50 +362,97 @@ def _not_started(settings: Settings, start: StartFacts, made: CapacityPlan | Non
         pool = made.pool
         if pool.available_bytes <= 0:
             return no_memory()
-        return too_long(start, pool.needed_bytes / GIB, pool.available_bytes / GIB, pool.longest_tokens)
+        return too_long(
+            start, pool.needed_bytes / GIB, pool.available_bytes / GIB, pool.longest_tokens
+        )
     if made is None and not settings.fits(settings.max_model_len):
         gib_of_block = settings.groups[0].block_tokens * _TOKEN_BYTES / GIB
-        longest = bisect_left(range(1, settings.max_model_len), True, key=lambda length: not settings.fits(length))
+        longest = bisect_left(
+            range(1, settings.max_model_len), True, key=lambda length: not settings.fits(length)
+        )
         return too_long(
-            start, settings.needed_blocks(settings.max_model_len) * gib_of_block, settings.usable_blocks * gib_of_block, longest
+            start,
+            settings.needed_blocks(settings.max_model_len) * gib_of_block,
+            settings.usable_blocks * gib_of_block,
+            longest,
         )
     return ""
 
 
 def _no_room(made: CapacityPlan, total_bytes: float) -> str:
-    """The end of an engine whose pool is set by a flag and larger than what the card has left: it is allocated layer by layer."""
+    """The end of an engine whose pool is set by a flag and larger than what the card has left: it
+    is allocated layer by layer.
+    """
     pool_bytes = made.pool.blocks * made.layout.block_bytes
     each = pool_bytes / max(1, len(made.request.model.layers) // made.flags.pp)
     room = max(0.0, pool_bytes - made.beyond.value)
     card = made.request.card
-    return out_of_memory(each / GIB, total_bytes / GIB, room % each / GIB, amd=card is not None and card.vendor == "AMD")
+    return out_of_memory(
+        each / GIB,
+        total_bytes / GIB,
+        room % each / GIB,
+        amd=card is not None and card.vendor == "AMD",
+    )
 
 
-def _refused_by_parser(given: CommandLine, command: Sequence[str], version: EngineVersion) -> Unstartable | None:
+def _refused_by_parser(
+    given: CommandLine, command: Sequence[str], version: EngineVersion
+) -> Unstartable | None:
     """The end of an engine whose command line has an argument that this version lacks."""
     if not command:
         return None
-    refused = [found for found in refused_arguments(given, version) if found.sure or found.name not in _UNKNOWN_IS_FINE]
+    refused = [
+        found
+        for found in refused_arguments(given, version)
+        if found.sure or found.name not in _UNKNOWN_IS_FINE
+    ]
     if not refused:
         return None
-    usage = "usage: vllm [-h] [-v]\n            {chat,complete,serve,launch,bench,collect-env,run-batch}\n            ..."
+    usage = (
+        "usage: vllm [-h] [-v]\n            "
+        "{chat,complete,serve,launch,bench,collect-env,run-batch}\n            ..."
+    )
     if wrong := next((one for one in refused if one.value), None):
-        return Unstartable(f"{usage}\nvllm serve: error: argument {FLAGS[wrong.name].option}: invalid value: {wrong.value}", 2)
-    return Unstartable(f"{usage}\nvllm: error: unrecognized arguments: {' '.join(one.spelled for one in refused)}", 2)
+        return Unstartable(
+            f"{usage}\nvllm serve: error: argument {FLAGS[wrong.name].option}: invalid "
+            f"value: {wrong.value}",
+            2,
+        )
+    return Unstartable(
+        f"{usage}\nvllm: error: unrecognized arguments: {' '.join(one.spelled for one in refused)}",
+        2,
+    )
 
 
 def _no_such_model(given: CommandLine, version: EngineVersion) -> Unstartable:
     """The end of an engine whose model is neither here nor a name on the hub."""
     model = given.model or ""
-    facts = StartFacts(version, model, model, (("model_tag", model), ("model", model)), "GPU", "", 0, 0, 0.0)
+    facts = StartFacts(
+        version, model, model, (("model_tag", model), ("model", model)), "GPU", "", 0, 0, 0.0
+    )
     stamp = time.strftime("%m-%d %H:%M:%S")
-    shown = [line(process, os.getpid(), level, stamp, place, text) for process, level, place, text in start_lines(facts)[:2]]
+    shown = [
+        line(process, os.getpid(), level, stamp, place, text)
+        for process, level, place, text in start_lines(facts)[:2]
+    ]
     if model.startswith(("/", ".")) or model.count("/") > 1:
         error = (
-            "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': "
+            "huggingface_hub.errors.HFValidationError: Repo id must be in the form "
+            "'repo_name' or 'namespace/repo_name': "
             f"'{model}'. Use `repo_type` argument if needed."
         )
     else:
-        error = f"OSError: {model} is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'"
-    shown.append(traceback((("engine/arg_utils.py", "create_model_config"), ("transformers_utils/repo_utils.py", "get_model_path")), error))
+        error = (
+            f"OSError: {model} is not a local folder and is not a valid model identifier "
+            "listed on 'https://huggingface.co/models'"
+        )
+    shown.append(
+        traceback(
+            (
+                ("engine/arg_utils.py", "create_model_config"),
+                ("transformers_utils/repo_utils.py", "get_model_path"),
+            ),
+            error,
+        )
+    )
     return Unstartable("\n".join(shown), 1)

@@ -1,4 +1,6 @@
-"""`--until-it-breaks` of simulate and what-if: the load at which the service level is lost, by bisection, with what it may be off by."""
+"""`--until-it-breaks` of simulate and what-if: the load at which the service level is lost, by
+bisection, with what it may be off by.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,23 @@ def find_and_print(candidates: Sequence[Candidate], slo: Slo, output: str, versi
         raise InputError(f"comes as table or json, not as {output}", _FLAG)
     for _, _, rows, _ in candidates:
         if any(row.after_id is not None for row in rows):
-            raise InputError("these clients wait for their answers, so the load is their number: try more of them (closed:)", _FLAG)
+            raise InputError(
+                "these clients wait for their answers, so the load is their number: try "
+                "more of them (closed:)",
+                _FLAG,
+            )
         if len(rows) < FEWEST:
-            raise InputError(f"{len(rows)} requests are too few to see whether an engine keeps up; {FEWEST} at least", _FLAG)
+            raise InputError(
+                f"{len(rows)} requests are too few to see whether an engine keeps up; "
+                f"{FEWEST} at least",
+                _FLAG,
+            )
         if rate_of(rows) == 0.0:
-            raise InputError(f"all {len(rows):,} requests come at one instant: what has no rate cannot come faster", _FLAG)
+            raise InputError(
+                f"all {len(rows):,} requests come at one instant: what has no rate cannot "
+                "come faster",
+                _FLAG,
+            )
     found: list[BreakingPoint] = []
     for name, settings, rows, paces in candidates:
         if told := too_long(settings, rows):

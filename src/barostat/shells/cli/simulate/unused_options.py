@@ -1,4 +1,6 @@
-"""Options that cannot act, and files that would be written over: told before a run, in a sentence, instead of being swallowed."""
+"""Options that cannot act, and files that would be written over: told before a run, in a sentence,
+instead of being swallowed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError
 from barostat.shells.cli.simulate.from_engine_arguments import LIVE
 
-# Of a running engine that is looked at: the argument, its flag, and what it is where nobody gave it.
+# Of a running engine that is looked at: the argument, its flag, and what it is where nobody gave
+# it.
 _LOOK = (("for_s", "--for", FOR_S), ("interval_s", "--interval", INTERVAL_S))
 _SEEN = (
     *_LOOK, ("log", "--log", None), ("arrivals", "--arrivals", "auto"), ("clients", "--clients", None), ("namespace", "--namespace", None),
@@ -23,20 +26,25 @@ OF_THE_POOL = (
     "tensor_parallel_size", "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "enforce_eager",
     "max_cudagraph_capture_size",
 )  # fmt: skip
-"""Arguments that act through the pool that is reckoned for a model: they change none that was given or seen."""
+"""Arguments that act through the pool that is reckoned for a model: they change none that was given
+or seen.
+"""
 
 
 def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -> None:
     """Nothing, where every option given can act.
 
-    `source`: the engine or bundle that is looked at, None where none is. `looks`: the flag that would name one.
+    `source`: the engine or bundle that is looked at, None where none is. `looks`: the flag that
+    would name one.
     Errors: InputError naming the first option that has no effect here, and what it needs.
     """
     if source is None:
         _refuse_given(arguments, _SEEN, f"belongs to a running engine; say which with {looks}")
         refuse_idle_engine(arguments)
     elif _is_file(source):
-        _refuse_given(arguments, _LOOK, f"has no effect on {source}: a bundle is as long as it was recorded")
+        _refuse_given(
+            arguments, _LOOK, f"has no effect on {source}: a bundle is as long as it was recorded"
+        )
     if source is not None or arguments.kv_blocks is not None:
         _refuse_given(
             arguments, ((name, f"--{name.replace('_', '-')}", None) for name in OF_THE_POOL[1:]),
@@ -47,9 +55,13 @@ def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -
 
         card_of(arguments.gpu)
     if arguments.clients is not None and arguments.arrivals == "open":
-        raise InputError("wait for their answers, which --arrivals open says they do not; keep one", "--clients")
+        raise InputError(
+            "wait for their answers, which --arrivals open says they do not; keep one", "--clients"
+        )
     if arguments.hash_block_size is not None and arguments.trace is None:
-        raise InputError("has no effect without --trace: only its rows have hash_ids", "--hash-block-size")
+        raise InputError(
+            "has no effect without --trace: only its rows have hash_ids", "--hash-block-size"
+        )
 
 
 def refuse_no_time(arguments: argparse.Namespace) -> None:
@@ -69,33 +81,45 @@ def refuse_idle_engine(arguments: argparse.Namespace, candidate: str = "") -> No
     Errors: InputError.
     """
     if arguments.model_config is None:
-        for name, flag in (("gpu", "--gpu"), *((one, f"--{one.replace('_', '-')}") for one in OF_THE_POOL)):
+        for name, flag in (
+            ("gpu", "--gpu"),
+            *((one, f"--{one.replace('_', '-')}") for one in OF_THE_POOL),
+        ):
             if (value := getattr(arguments, name)) is not None:
                 if name == "gpu":
                     from barostat.shells.cli.simulate.simulate_inputs import card_of
 
                     card_of(value)
-                raise InputError("has no effect without --model-config MODEL", candidate or f"{flag} {value}")
+                raise InputError(
+                    "has no effect without --model-config MODEL", candidate or f"{flag} {value}"
+                )
     elif arguments.sliding_window:
         raise InputError(
-            "has no effect beside --model-config: the model says which of its layers have a window", candidate or "--sliding-window"
+            "has no effect beside --model-config: the model says which of its layers have a window",
+            candidate or "--sliding-window",
         )
 
 
-def _refuse_given(arguments: argparse.Namespace, options: Iterable[tuple[str, str, object]], why: str) -> None:
+def _refuse_given(
+    arguments: argparse.Namespace, options: Iterable[tuple[str, str, object]], why: str
+) -> None:
     for name, flag, absent in options:
         if getattr(arguments, name) != absent:
             raise InputError(why, flag)
 
 
 def refuse_live(arguments: argparse.Namespace) -> None:
-    """Nothing, where --workload names no engine: what tries changes has an option of its own for that.
+    """Nothing, where --workload names no engine: what tries changes has an option of its own for
+    that.
 
     Errors: InputError.
     """
     workload = arguments.workload or ""
     if workload.startswith(LIVE):
-        raise InputError(f"is simulate's; here say --from {workload.removeprefix(LIVE)}", f"--workload {workload}")
+        raise InputError(
+            f"is simulate's; here say --from {workload.removeprefix(LIVE)}",
+            f"--workload {workload}",
+        )
 
 
 def _is_file(source: str) -> bool:
@@ -122,7 +146,10 @@ def refuse_overwriting(arguments: argparse.Namespace) -> None:
             continue
         for other, there in taken:
             if _same(path, there):
-                raise InputError(f"is also the file of {other}, which it would write over; name another", f"{flag} {path}")
+                raise InputError(
+                    f"is also the file of {other}, which it would write over; name another",
+                    f"{flag} {path}",
+                )
         taken.append((flag, path))
 
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import parse_duration, seconds
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
-from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_rate_argument, add_workload_arguments
+from barostat.shells.cli.simulate.simulate import (
+    add_engine_arguments,
+    add_rate_argument,
+    add_workload_arguments,
+)
 from barostat.shells.reports.json_text import json_text
 
 if TYPE_CHECKING:
@@ -39,15 +43,23 @@ exit codes: 0 compared, 1 an engine would be stuck for ever or would not start, 
 """
 
 _RUNS = 5
-_NO_CANDIDATE = "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set max-num-seqs=48"
-_COUNTS_OF_ONE = "counts (preempted, recomputed, rejected) are of one replica and the requests that came to it"
+_NO_CANDIDATE = (
+    "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set "
+    "max-num-seqs=48"
+)
+_COUNTS_OF_ONE = (
+    "counts (preempted, recomputed, rejected) are of one replica and the requests that came to it"
+)
 
 
 def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "what-if",
-        help="today's configuration beside candidates, on the same workload: latencies, goodput, preemptions",
+        help=(
+            "today's configuration beside candidates, on the same workload: latencies, "
+            "goodput, preemptions"
+        ),
         description="Try changes of the engine's settings on a workload, without an engine.",
         epilog=EPILOG,
     )
@@ -56,13 +68,36 @@ def add_parser(verbs: Any) -> None:
     add_rate_argument(parser)
     add_engine_arguments(parser)
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE[,...]", dest="candidates", help="a candidate; repeat for more"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE[,...]",
+        dest="candidates",
+        help="a candidate; repeat for more",
     )
-    parser.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
-    parser.add_argument("--slo-itl", type=seconds, metavar="S", help="a good request has at most S seconds between tokens, on average")
-    parser.add_argument("--runs", type=int, metavar="N", help="with --from: runs of each, with other dice (default 5)")
     parser.add_argument(
-        "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"
+        "--slo-ttft",
+        type=seconds,
+        metavar="S",
+        help="a good request has its first token within S seconds",
+    )
+    parser.add_argument(
+        "--slo-itl",
+        type=seconds,
+        metavar="S",
+        help="a good request has at most S seconds between tokens, on average",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        metavar="N",
+        help="with --from: runs of each, with other dice (default 5)",
+    )
+    parser.add_argument(
+        "--duration",
+        type=parse_duration,
+        metavar="TIME",
+        help="with --from: how long each run is (default: some 500 requests)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
     parser.set_defaults(run=run)
@@ -71,7 +106,11 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate every candidate and print them side by side."""
     _check(arguments)
-    some = arguments.source is not None or arguments.trace is not None or arguments.workload is not None
+    some = (
+        arguments.source is not None
+        or arguments.trace is not None
+        or arguments.workload is not None
+    )
     if some and not arguments.candidates:
         print(f"barostat: {_NO_CANDIDATE}", file=sys.stderr)
     if arguments.until_it_breaks and some:
@@ -81,47 +120,88 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace is None and arguments.workload is None:
         from barostat.core.errors import InputError
 
-        raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", "what-if")
+        raise InputError(
+            "say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC",
+            "what-if",
+        )
     from barostat.shells.reports.simulation.text import simulation_json
     from barostat.twin.settings import would_not_start
 
     shown, ends = _tried(arguments)
     if arguments.output == "json":
         candidates = [
-            {"name": name, **simulation_json(settings, outcome, summary, ends[name])} for name, settings, outcome, summary in shown
+            {"name": name, **simulation_json(settings, outcome, summary, ends[name])}
+            for name, settings, outcome, summary in shown
         ]
-        print(json_text({"apiVersion": candidates[0]["apiVersion"], "kind": "WhatIf", "candidates": candidates}))
+        print(
+            json_text(
+                {
+                    "apiVersion": candidates[0]["apiVersion"],
+                    "kind": "WhatIf",
+                    "candidates": candidates,
+                }
+            )
+        )
     elif arguments.output == "html":
         from barostat.shells.reports.simulation.candidates_table import candidate_rows, off_rows
         from barostat.shells.reports.simulation.page import runs_html
 
         title = arguments.workload or arguments.trace.name
         slo = _slo_of(arguments)
-        rows = candidate_rows([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
-        sys.stdout.write(runs_html(title, shown, rows, slo, _of_another_load(arguments), off_rows(ends)))
+        rows = candidate_rows(
+            [(name, outcome, summary) for name, _, outcome, summary in shown], slo
+        )
+        sys.stdout.write(
+            runs_html(title, shown, rows, slo, _of_another_load(arguments), off_rows(ends))
+        )
     else:
         from barostat.shells.cli.simulate.simulate_inputs import engine_of
         from barostat.shells.reports.simulation.candidates_table import candidates_table, off_lines
         from barostat.shells.reports.simulation.text import engine_line
 
         print(engine_line(shown[0][1], engine_of(arguments).version))
-        sys.stdout.write(candidates_table([(name, outcome, summary) for name, _, outcome, summary in shown], _slo_of(arguments)))
+        sys.stdout.write(
+            candidates_table(
+                [(name, outcome, summary) for name, _, outcome, summary in shown],
+                _slo_of(arguments),
+            )
+        )
         sys.stdout.writelines(f"{line}\n" for line in off_lines(ends))
-        sys.stdout.writelines(f"{name} WOULD NOT START: {why}\n" for name, one, _, _ in shown if (why := would_not_start(one)))
-    return 1 if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown) else 0
+        sys.stdout.writelines(
+            f"{name} WOULD NOT START: {why}\n"
+            for name, one, _, _ in shown
+            if (why := would_not_start(one))
+        )
+    return (
+        1
+        if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown)
+        else 0
+    )
 
 
-def _tried(arguments: argparse.Namespace) -> tuple[list[tuple[str, Settings, Outcome, Summary]], Ends]:
-    """Today and every candidate, each on the traffic that the arguments name; and each with steps as they may be."""
+def _tried(
+    arguments: argparse.Namespace,
+) -> tuple[list[tuple[str, Settings, Outcome, Summary]], Ends]:
+    """Today and every candidate, each on the traffic that the arguments name; and each with steps
+    as they may be.
+    """
     from barostat.judge.experiments.trials import outcome_of
-    from barostat.shells.cli.simulate.simulate_inputs import engine_of, front_of, interval_of, load_of, pace_of
+    from barostat.shells.cli.simulate.simulate_inputs import (
+        engine_of,
+        front_of,
+        interval_of,
+        load_of,
+        pace_of,
+    )
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of, with_changes
     from barostat.twin.summary import Slo, summarise, together
 
     shown: list[tuple[str, Settings, Outcome, Summary]] = []
     ends: Ends = {}
     said: set[str] = set()
-    given = pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None  # a log is of today's pool
+    given = (
+        pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None
+    )  # a log is of today's pool
     for name in ("today", *arguments.candidates):
         changed = arguments if name == "today" else with_changes(arguments, name)
         tried, engine = today_of(arguments) if name == "today" else candidate_of(arguments, name)
@@ -137,7 +217,15 @@ def _tried(arguments: argparse.Namespace) -> tuple[list[tuple[str, Settings, Out
         found = []
         for one in (pace, *interval_of(pace)):
             outcome = outcome_of(rows, tried.trial(0, one))
-            found.append((outcome, together(summarise(outcome, tried.settings.usable_blocks, slo, front_of(one)), tried.engines)))
+            found.append(
+                (
+                    outcome,
+                    together(
+                        summarise(outcome, tried.settings.usable_blocks, slo, front_of(one)),
+                        tried.engines,
+                    ),
+                )
+            )
         shown.append((name, tried.settings, *found[0]))
         ends[name] = tuple(summary for _, summary in found[1:])
     return shown, ends
@@ -153,10 +241,14 @@ def _slo_of(arguments: argparse.Namespace) -> Slo:
 
 
 def _of_another_load(arguments: argparse.Namespace) -> set[str]:
-    """The candidates to which more or less comes than today. (More replicas are a change that may be better.)"""
+    """The candidates to which more or less comes than today. (More replicas are a change that may
+    be better.)
+    """
     from barostat.judge.experiments.lever_words import asked_in
 
-    return {name for name in arguments.candidates if any(one.name == "load" for one in asked_in(name))}
+    return {
+        name for name in arguments.candidates if any(one.name == "load" for one in asked_in(name))
+    }
 
 
 def today_of(arguments: argparse.Namespace) -> tuple[Candidate, Engine]:
@@ -179,7 +271,9 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
     from barostat.twin.summary import Slo
 
     if arguments.scale_rate != 1.0:
-        raise InputError("is what is looked for with --until-it-breaks: leave one of them", "--scale-rate")
+        raise InputError(
+            "is what is looked for with --until-it-breaks: leave one of them", "--scale-rate"
+        )
     now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
     notes, rows = list(now.notes), now.load.rows(0)
     found = [("today", now.settings, rows, now.paces)]
@@ -187,7 +281,11 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
     for name in arguments.candidates:
         tried, engine = candidate_of(now.arguments, name, *seen)
         if tried != Candidate(tried.name, tried.settings, pool=tried.pool, told=tried.told):
-            raise InputError("with --until-it-breaks a candidate is settings of the engine alone: leave the others out", f"--set {name}")
+            raise InputError(
+                "with --until-it-breaks a candidate is settings of the engine alone: leave "
+                "the others out",
+                f"--set {name}",
+            )
         notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
         paces = tuple(tried.trial(0, pace).pace for pace in now.paces)
         if arguments.source is None and arguments.latency is None:  # a log is of today's pool
@@ -205,16 +303,29 @@ def _check(arguments: argparse.Namespace) -> None:
     Errors: InputError naming the first that cannot, and what it needs.
     """
     from barostat.core.errors import InputError
-    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine, refuse_live, refuse_no_time
+    from barostat.shells.cli.simulate.unused_options import (
+        refuse_idle,
+        refuse_idle_engine,
+        refuse_live,
+        refuse_no_time,
+    )
     from barostat.shells.cli.simulate.what_if_candidates import with_changes
 
     refuse_live(arguments)
     refuse_idle(arguments, arguments.source, "--from")
     refuse_no_time(arguments)
     if arguments.runs is not None and (arguments.source is None or arguments.trace is not None):
-        raise InputError("belongs to --from without --trace: other traffic is one and the same in every run", "--runs")
-    if arguments.duration is not None and (arguments.source is None or arguments.trace is not None or arguments.workload is not None):
-        raise InputError("belongs to --from without --trace or --workload: other traffic has its own length", "--duration")
+        raise InputError(
+            "belongs to --from without --trace: other traffic is one and the same in every run",
+            "--runs",
+        )
+    if arguments.duration is not None and (
+        arguments.source is None or arguments.trace is not None or arguments.workload is not None
+    ):
+        raise InputError(
+            "belongs to --from without --trace or --workload: other traffic has its own length",
+            "--duration",
+        )
     for candidate in arguments.candidates:  # before an engine is looked at
         changed = with_changes(arguments, candidate)
         if arguments.source is None:
@@ -236,10 +347,16 @@ def _run_from(arguments: argparse.Namespace) -> int:
     if not 1 <= runs <= 100:
         raise InputError("must be 1 to 100", f"--runs {runs}")
     if arguments.scale_rate != 1.0:
-        raise InputError("belongs to --trace or --workload without --from; with it, --set load=X is the same", "--scale-rate")
+        raise InputError(
+            "belongs to --trace or --workload without --from; with it, --set load=X is the same",
+            "--scale-rate",
+        )
     now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
     if arguments.trace is None and arguments.workload is not None and not now.load.rows(0):
-        raise InputError("holds no request: make it longer, or its rate higher", f"--workload {arguments.workload}")
+        raise InputError(
+            "holds no request: make it longer, or its rate higher",
+            f"--workload {arguments.workload}",
+        )
     versions = 1 if arguments.trace is not None else runs
     notes = list(now.notes)
     candidates = [Candidate("today", now.settings)]
@@ -252,9 +369,14 @@ def _run_from(arguments: argparse.Namespace) -> int:
     shown = [compare(one, now.load, now.slo, now.paces, versions) for one in candidates]
     off = far_off(shown[0], now.measured, now.within) if now.traffic is not None else ()
     if off:
-        notes.append(f"the twin of today's engine is far from what was measured in {', '.join(off)}: trust differences less than they look")
+        notes.append(
+            "the twin of today's engine is far from what was measured in "
+            f"{', '.join(off)}: trust differences less than they look"
+        )
     if arguments.output == "json":
-        found = what_if_json(shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes)
+        found = what_if_json(
+            shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes
+        )
         print(json_text(found))
     else:
         for note in notes:
@@ -262,7 +384,17 @@ def _run_from(arguments: argparse.Namespace) -> int:
         if arguments.output == "html":
             from barostat.shells.reports.simulation.page import compared_html
 
-            sys.stdout.write(compared_html(arguments.source, shown, now.slo, now.measured, notes, now.within, _of_another_load(arguments)))
+            sys.stdout.write(
+                compared_html(
+                    arguments.source,
+                    shown,
+                    now.slo,
+                    now.measured,
+                    notes,
+                    now.within,
+                    _of_another_load(arguments),
+                )
+            )
         else:
             from barostat.shells.cli.simulate.simulate_inputs import engine_of
             from barostat.shells.reports.simulation.text import engine_line

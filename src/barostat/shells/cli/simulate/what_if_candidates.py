@@ -1,4 +1,6 @@
-"""`--set NAME=VALUE,...`, or the words of a proposal -> a candidate, beside the engine that the arguments name."""
+"""`--set NAME=VALUE,...`, or the words of a proposal -> a candidate, beside the engine that the
+arguments name.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,38 @@ _BESIDES = (*EDGE, *FLEET, OFFLOADING)
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
 
 
-def candidate_of(arguments: argparse.Namespace, words: str, sizing: Sizing = _NOT_PLANNED, replicas: int = 1) -> tuple[Candidate, Engine]:
-    """The candidate, and the engine as the arguments alone have it with what of the words is an argument.
+def candidate_of(
+    arguments: argparse.Namespace, words: str, sizing: Sizing = _NOT_PLANNED, replicas: int = 1
+) -> tuple[Candidate, Engine]:
+    """The candidate, and the engine as the arguments alone have it with what of the words is an
+    argument.
 
-    Blocks of another size take the same memory. `sizing`, `replicas`: of an engine that was looked at.
+    Blocks of another size take the same memory. `sizing`, `replicas`: of an engine that was looked
+    at.
     Errors: InputError naming what is not known, has no such value, or cannot be reckoned.
     """
     own, besides = _divided(arguments, words)
     changed = with_values(arguments, own, words)
     names = [one.name for one in own]
     if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
-        changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or USUAL_BLOCK_TOKENS) // changed.block_size + 1
+        changed.kv_blocks = (arguments.kv_blocks - 1) * (
+            arguments.block_size or USUAL_BLOCK_TOKENS
+        ) // changed.block_size + 1
     engine = engine_of(changed)
     found = candidate(words, besides, Today(engine.settings, sizing, replicas))
-    if any(one.name == "enforce-eager" and (one.value or "").lower() in _ON for one in (*own, *besides)):
-        found = replace(found, told=(*found.told, f"--set {words}: only the pool is reckoned; without graphs small steps take longer too"))
+    if any(
+        one.name == "enforce-eager" and (one.value or "").lower() in _ON for one in (*own, *besides)
+    ):
+        found = replace(
+            found,
+            told=(
+                *found.told,
+                (
+                    f"--set {words}: only the pool is reckoned; without graphs small steps "
+                    "take longer too"
+                ),
+            ),
+        )
     return found, engine
 
 
@@ -49,7 +68,9 @@ def with_changes(arguments: argparse.Namespace, words: str) -> argparse.Namespac
     return with_values(arguments, _divided(arguments, words)[0], words)
 
 
-def with_values(arguments: argparse.Namespace, values: Sequence[Asked], words: str) -> argparse.Namespace:
+def with_values(
+    arguments: argparse.Namespace, values: Sequence[Asked], words: str
+) -> argparse.Namespace:
     """The arguments with these in place of what they say.
 
     Errors: InputError naming the words.
@@ -77,14 +98,25 @@ def with_values(arguments: argparse.Namespace, values: Sequence[Asked], words: s
 
 
 def _divided(arguments: argparse.Namespace, words: str) -> tuple[list[Asked], list[Asked]]:
-    """What is an argument of the engine that is described here, and what is beside it: the edge, the fleet, a pool that was seen."""
-    planned = arguments.model_config is not None and arguments.kv_blocks is None and getattr(arguments, "source", None) is None
+    """What is an argument of the engine that is described here, and what is beside it: the edge,
+    the fleet, a pool that was seen.
+    """
+    planned = (
+        arguments.model_config is not None
+        and arguments.kv_blocks is None
+        and getattr(arguments, "source", None) is None
+    )
     own: list[Asked] = []
     besides: list[Asked] = []
     for asked in asked_in(words):
         one = asked._replace(name=_known(asked.name, words))
         off = one.value is None and one.name not in SIZING
-        beside = one.name in _BESIDES or off or (one.name in SIZING and not planned) or _is_of_the_host(one.name)
+        beside = (
+            one.name in _BESIDES
+            or off
+            or (one.name in SIZING and not planned)
+            or _is_of_the_host(one.name)
+        )
         (besides if beside else own).append(one)
     return own, besides
 
@@ -99,7 +131,11 @@ def _known(name: str, words: str) -> str:
     if (whole := canonical_name(f"--{name}")) in FLAGS:
         return whole.replace("_", "-")
     close = get_close_matches(name, (*ENGINE, *SIZING, *_BESIDES), n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else "barostat what-if --help says which there are"
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else "barostat what-if --help says which there are"
+    )
     raise InputError(f"no setting is called {name!r}; {hint}", f"--set {words}")
 
 

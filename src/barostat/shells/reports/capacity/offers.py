@@ -1,4 +1,6 @@
-"""Which cards meet a need, in every form: the choice first and why, then all that was weighed, then what is not known."""
+"""Which cards meet a need, in every form: the choice first and why, then all that was weighed, then
+what is not known.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _span(one: Offer) -> str:
 
 
 def _with_ends(one: Offer, field: str) -> str:
-    """The time expected, and where steps are as short or as long as they may be: `330 (280-390) ms`."""
+    """The time expected, and where steps are as short or as long as they may be: `330 (280-390)
+    ms`.
+    """
     values = _times(one, field)
     if values is None:
         return "-"
@@ -86,7 +90,11 @@ def cells(choice: Choice, *, short: bool = False) -> list[tuple[str, ...]]:
 
 
 def _others(choice: Choice) -> list[tuple[str, str]]:
-    return [(one.name, one.refused or "no number of replicas holds it") for one in choice.ranked if one.replicas is None]
+    return [
+        (one.name, one.refused or "no number of replicas holds it")
+        for one in choice.ranked
+        if one.replicas is None
+    ]
 
 
 def notes(answer: Answer) -> list[str]:
@@ -94,7 +102,8 @@ def notes(answer: Answer) -> list[str]:
     ranked = [one for one in answer.choice.ranked if one.replicas is not None]
     need = answer.need
     twin = (
-        f"the twin's forecast: two runs of {need.load} spread over the replicas alike, lengths with a spread of {need.spread:g}; "
+        f"the twin's forecast: two runs of {need.load} spread over the replicas alike, "
+        f"lengths with a spread of {need.spread:g}; "
         "in brackets, where steps are as short or as long as the step model's doubt has it"
     )
     said = [
@@ -111,7 +120,10 @@ def _doubts(offers: Sequence[Offer]) -> list[str]:
     for one in offers:
         alike.setdefault((one.doubt_ratio, one.doubts), []).append(one.name)
     return [
-        f"{', '.join(names)}: steps may be off by {ratio:.0%}{''.join(f'; {why}' for why in because)}"
+        (
+            f"{', '.join(names)}: steps may be off by "
+            f"{ratio:.0%}{''.join(f'; {why}' for why in because)}"
+        )
         for (ratio, because), names in alike.items()
     ]
 
@@ -124,14 +136,19 @@ def table(answer: Answer) -> str:
     """For a terminal."""
     width = terminal_width()
     choice, chosen = answer.choice, answer.choice.chosen
-    lines = paragraph(f"{answer.model}, vLLM {answer.version}: {answer.need.told}; {answer.promised}", "", width)
+    lines = paragraph(
+        f"{answer.model}, vLLM {answer.version}: {answer.need.told}; {answer.promised}", "", width
+    )
     lines.append("")
     if chosen is None:
         lines.append("None of these meets it.")
     else:
         cards = f"{chosen.cards} {'card' if chosen.cards == 1 else 'cards'}"
         lines += paragraph(
-            f"Take {chosen.name}: {chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}, {cards}.", "", width
+            f"Take {chosen.name}: {chosen.replicas} "
+            f"{'replica' if chosen.replicas == 1 else 'replicas'}, {cards}.",
+            "",
+            width,
         )
         for because in choice.because:
             lines += paragraph(because, "  - ", width)
@@ -147,26 +164,47 @@ def table(answer: Answer) -> str:
 
 
 def _drawn(choice: Choice, width: int) -> list[str]:
-    """The table as wide as there is room: with what forecasts may be off by, without, or each name above its numbers."""
+    """The table as wide as there is room: with what forecasts may be off by, without, or each name
+    above its numbers.
+    """
     for short in (False, True):
         rows = cells(choice, short=short)
         lines = aligned(rows, right=range(1, len(rows[0])))
         if max(map(len, lines)) <= width:
             return lines
     head, *body = aligned([row[1:] for row in rows], right=range(len(rows[0])), lead="    ")
-    return [head, *(line for row, numbers in zip(rows[1:], body, strict=True) for line in (row[0], numbers))]
+    return [
+        head,
+        *(line for row, numbers in zip(rows[1:], body, strict=True) for line in (row[0], numbers)),
+    ]
 
 
 def markdown(answer: Answer) -> str:
     """For a ticket."""
     choice, chosen = answer.choice, answer.choice.chosen
     rows = cells(choice)
-    lines = [f"## {answer.model}, vLLM {answer.version}", "", f"{answer.need.told}; {answer.promised}.", ""]
-    lines += ["**None of these meets it.**"] if chosen is None else [f"**{chosen.replicas} x {chosen.name}**", ""]
+    lines = [
+        f"## {answer.model}, vLLM {answer.version}",
+        "",
+        f"{answer.need.told}; {answer.promised}.",
+        "",
+    ]
+    lines += (
+        ["**None of these meets it.**"]
+        if chosen is None
+        else [f"**{chosen.replicas} x {chosen.name}**", ""]
+    )
     lines += [f"* {because}" for because in choice.because]
     if chosen is not None:
-        lines += ["", *(f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:]))]
-    lines += ["", *(f"* not {name}: {why}" for name, why in _others(choice)), *(f"* {note}" for note in notes(answer))]
+        lines += [
+            "",
+            *(f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:])),
+        ]
+    lines += [
+        "",
+        *(f"* not {name}: {why}" for name, why in _others(choice)),
+        *(f"* {note}" for note in notes(answer)),
+    ]
     return "\n".join(lines)
 
 
@@ -187,22 +225,46 @@ def page_of(answer: Answer) -> str:
             duration,
             None if limit is None else (limit, duration(limit)),
         )
-        for title, field, limit in (("TTFT p99", "ttft_p99_s", slo.ttft_s), ("Mean ITL, p99 of requests", "tpot_p99_s", slo.itl_s))
+        for title, field, limit in (
+            ("TTFT p99", "ttft_p99_s", slo.ttft_s),
+            ("Mean ITL, p99 of requests", "tpot_p99_s", slo.itl_s),
+        )
     ]
     amounts = [
-        Candidate(one.name, float(one.replicas or 0), float(one.fewest or 0), float(one.most or one.replicas or 0), one is chosen)
+        Candidate(
+            one.name,
+            float(one.replicas or 0),
+            float(one.fewest or 0),
+            float(one.most or one.replicas or 0),
+            one is chosen,
+        )
         for one in meeting
     ]
-    why = f"<h2>Why this one</h2>{items([escape(text) for text in choice.because[1:]])}" if choice.because[1:] else ""
+    why = (
+        f"<h2>Why this one</h2>{items([escape(text) for text in choice.because[1:]])}"
+        if choice.because[1:]
+        else ""
+    )
     body = (
         f"{heading('plan', answer.model, f'{answer.need.told}; {answer.promised}; vLLM {answer.version}')}{card}{why}"
-        + (side_by_side([Ranges("Replicas", amounts, plain), *drawn]) + table_html(cells(choice), (0,), chosen=(0,)) if meeting else "")
         + (
-            f"<h2>Not these</h2>{items([f'<b>{escape(name)}</b>: {escape(why)}' for name, why in others])}"
+            side_by_side([Ranges("Replicas", amounts, plain), *drawn])
+            + table_html(cells(choice), (0,), chosen=(0,))
+            if meeting
+            else ""
+        )
+        + (
+            (
+                "<h2>Not "
+                f"these</h2>{items([f'<b>{escape(name)}</b>: {escape(why)}' for name, why in others])}"
+            )
             if (others := _others(choice))
             else ""
         )
-        + f"<h2>To know</h2>{items([escape(note) for note in notes(answer)])}{footer('the same as data: barostat plan --for -o json')}"
+        + (
+            "<h2>To "
+            f"know</h2>{items([escape(note) for note in notes(answer)])}{footer('the same as data: barostat plan --for -o json')}"
+        )
     )
     return page(f"Plan: {answer.model}", body)
 

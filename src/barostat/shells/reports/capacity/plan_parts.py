@@ -1,4 +1,6 @@
-"""What every form of a plan shows: where it is for, where the memory goes, which limits follow and why."""
+"""What every form of a plan shows: where it is for, where the memory goes, which limits follow and
+why.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ def where(answer: CapacityAnswer) -> str:
     found = answer.plan
     card = found.request.card
     some = "1 GPU" if found.gpus == 1 else f"{found.gpus} GPUs"
-    cards = "the CPU" if found.request.is_cpu else f"{found.gpus} x {card.name}" if card is not None else f"{some} with memory as given"
+    cards = (
+        "the CPU"
+        if found.request.is_cpu
+        else f"{found.gpus} x {card.name}"
+        if card is not None
+        else f"{some} with memory as given"
+    )
     return f"{cards}, vLLM {found.request.version}"
 
 
@@ -20,7 +28,11 @@ def memory_parts(answer: CapacityAnswer) -> list[tuple[str, float]]:
     found = answer.plan
     if found.total is None or found.spent is None:
         return []
-    parts = [(part.name, part.value) for part in found.spent.parts if part.name != "graphs" or found.spent.graphs_counted]
+    parts = [
+        (part.name, part.value)
+        for part in found.spent.parts
+        if part.name != "graphs" or found.spent.graphs_counted
+    ]
     kv = max(0.0, found.pool.blocks * found.layout.block_bytes)
     rest = found.total.value - sum(size for _, size in parts) - kv
     return [*parts, ("KV cache", kv), ("unused", max(0.0, rest))]
@@ -35,6 +47,14 @@ def limit_values(answer: CapacityAnswer) -> list[tuple[str, str, str]]:
         value = spec.get(section, {}).get(name)
         if value is not None:
             rows.append(
-                (path, f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value), reason)
+                (
+                    path,
+                    f"{value:,}"
+                    if isinstance(value, int)
+                    else f"{value:g}"
+                    if isinstance(value, float)
+                    else str(value),
+                    reason,
+                )
             )
     return rows

@@ -18,7 +18,15 @@ from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.wrapped import paragraph, reasons, terminal_width
 
 _BAR_WIDTH = 60
-_FILLS = {"weights": "█", "LoRA adapters": "▚", "activations": "▓", "non-torch": "▒", "graphs": "░", "KV cache": "■", "unused": "·"}
+_FILLS = {
+    "weights": "█",
+    "LoRA adapters": "▚",
+    "activations": "▓",
+    "non-torch": "▒",
+    "graphs": "░",
+    "KV cache": "■",
+    "unused": "·",
+}
 
 
 def render(answer: CapacityAnswer, form: str) -> str:
@@ -29,7 +37,9 @@ def render(answer: CapacityAnswer, form: str) -> str:
         case "yaml":
             import yaml
 
-            return str(yaml.safe_dump(document(answer), sort_keys=False, allow_unicode=True, width=140)).rstrip()
+            return str(
+                yaml.safe_dump(document(answer), sort_keys=False, allow_unicode=True, width=140)
+            ).rstrip()
         case "limits":
             return render_limits(answer.derived.limits).rstrip()
         case "args":
@@ -69,7 +79,10 @@ def document(answer: CapacityAnswer) -> dict[str, Any]:
         "fits": answer.starts,
         "refusal": answer.why_not or None,
         "mayNotStart": answer.doubt or None,
-        "changesThatFit": [{"arguments": c.arguments, "cost": c.cost, "kvCacheTokens": c.tokens} for c in answer.changes],
+        "changesThatFit": [
+            {"arguments": c.arguments, "cost": c.cost, "kvCacheTokens": c.tokens}
+            for c in answer.changes
+        ],
         "limits": as_document(answer.derived.limits)["spec"],
         "because": dict(answer.derived.limits.because),
         "separatePools": list(answer.derived.pools),
@@ -86,7 +99,13 @@ def _estimates(answer: CapacityAnswer) -> list[Estimate]:
 
 
 def _estimate(found: Estimate) -> dict[str, Any]:
-    return {"name": found.name, "value": round(found.value), "low": round(found.low), "high": round(found.high), "source": found.source}
+    return {
+        "name": found.name,
+        "value": round(found.value),
+        "low": round(found.low),
+        "high": round(found.high),
+        "source": found.source,
+    }
 
 
 def _bar(parts: list[tuple[str, float]]) -> str:
@@ -103,7 +122,14 @@ def _bar(parts: list[tuple[str, float]]) -> str:
 def table(answer: CapacityAnswer, width: int) -> str:
     """The plan for a terminal of this width."""
     found = answer.plan
-    lines = [*paragraph(f"{found.request.model_name}  ({found.request.model.name}) on {where(answer)}", "", width), ""]
+    lines = [
+        *paragraph(
+            f"{found.request.model_name}  ({found.request.model.name}) on {where(answer)}",
+            "",
+            width,
+        ),
+        "",
+    ]
     for refused in answer.refused:
         lines += [*paragraph(f"It does not start: {refused}.", "", width), ""]
     lines += [f"  {title:<15} {text}" for title, text in summary(found).items()]
@@ -119,13 +145,22 @@ def table(answer: CapacityAnswer, width: int) -> str:
     else:
         lines += paragraph(f"It does not start: {answer.refusal}.", "", width)
         for number, change in enumerate(answer.changes, 1):
-            lines += paragraph(f"{change.arguments}   ({change.cost}; {change.tokens:,} tokens)", f"  {number}. ", width)
+            lines += paragraph(
+                f"{change.arguments}   ({change.cost}; {change.tokens:,} tokens)",
+                f"  {number}. ",
+                width,
+            )
         if not answer.changes:
             lines.append("  no single change makes it fit; a smaller model or more GPUs would")
     for note in found.off_by:
         lines += paragraph(f"prediction was off: {note}", "  ", width)
     if answer.derived.limits.because:
-        lines += ["", "Limits that follow:" if found.fits else "Limits that would follow with the first change:"]
+        lines += [
+            "",
+            "Limits that follow:"
+            if found.fits
+            else "Limits that would follow with the first change:",
+        ]
         lines += reasons(limit_values(answer), width)
     for advice in answer.derived.pools:
         lines += paragraph(advice, "  * ", width)
@@ -141,11 +176,22 @@ def markdown(answer: CapacityAnswer) -> str:
     found = answer.plan
     lines = [f"## Plan: {found.request.model_name} on {where(answer)}", "", "| | |", "|---|---|"]
     lines += [f"| {title} | {text} |" for title, text in summary(found).items()]
-    lines += ["", "**It fits.**" if answer.starts else f"**It does not start:** {answer.why_not}.", ""]
+    lines += [
+        "",
+        "**It fits.**" if answer.starts else f"**It does not start:** {answer.why_not}.",
+        "",
+    ]
     if answer.doubt:
         lines += [f"**It may not start:** {answer.doubt}.", ""]
-    lines += [f"{n}. `{change.arguments}`: {change.cost}; {change.tokens:,} tokens" for n, change in enumerate(answer.changes, 1)]
+    lines += [
+        f"{n}. `{change.arguments}`: {change.cost}; {change.tokens:,} tokens"
+        for n, change in enumerate(answer.changes, 1)
+    ]
     lines += ["", "| limit | value | because |", "|---|---|---|"]
     lines += [f"| {path} | {value} | {reason} |" for path, value, reason in limit_values(answer)]
-    lines += ["", *(f"* {advice}" for advice in answer.derived.pools), *(f"* assumed: {note}" for note in found.assumptions)]
+    lines += [
+        "",
+        *(f"* {advice}" for advice in answer.derived.pools),
+        *(f"* assumed: {note}" for note in found.assumptions),
+    ]
     return "\n".join(lines)

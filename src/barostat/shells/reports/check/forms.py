@@ -1,4 +1,6 @@
-"""The report as a table, JSON, annotations of GitHub, JUnit or Markdown; SARIF has a file of its own."""
+"""The report as a table, JSON, annotations of GitHub, JUnit or Markdown; SARIF has a file of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ def render(report: CheckReport, form: str) -> str:
 
             return sarif(report)
         case "github":
-            return "".join([*map(_annotation, report.findings), *map(_annotation_of_unreadable, report.unreadable)])
+            return "".join(
+                [
+                    *map(_annotation, report.findings),
+                    *map(_annotation_of_unreadable, report.unreadable),
+                ]
+            )
         case "junit":
             return _junit(report)
         case "md":
@@ -36,7 +43,9 @@ def _table(report: CheckReport) -> str:
     lines = []
     for one in report.findings:
         sure = "" if one.confidence == "high" else f" ({one.confidence} confidence)"
-        lines.append(f"{one.place.file}:{one.place.line}:{one.place.column}: {one.severity} {one.rule}{sure}")
+        lines.append(
+            f"{one.place.file}:{one.place.line}:{one.place.column}: {one.severity} {one.rule}{sure}"
+        )
         lines.append(f"    {one.message}")
         if one.fix:
             lines.append(f"    fix: {one.fix}")
@@ -67,7 +76,9 @@ def _json(report: CheckReport) -> str:
         "engines": report.engines,
         "persona": report.persona,
         "findings": [finding_document(one) for one in report.findings],
-        "suppressed": [{**finding_document(one), "reason": reason} for one, reason in report.suppressed],
+        "suppressed": [
+            {**finding_document(one), "reason": reason} for one, reason in report.suppressed
+        ],
         "hiddenFindings": report.hidden,
         "unreadable": list(report.unreadable),
         "notes": list(report.notes),
@@ -79,19 +90,31 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def _annotation(one: Finding) -> str:
-    """A workflow command. Source: GitHub, "Workflow commands for GitHub Actions" (escaping of data and properties)."""
+    """A workflow command. Source: GitHub, "Workflow commands for GitHub Actions" (escaping of data
+    and properties).
+    """
     message = _data(one.message + (f" (fix: {one.fix})" if one.fix else ""))
     file = _property(one.place.file)
-    return f"::{_COMMANDS[one.severity]} file={file},line={one.place.line},col={one.place.column},title={one.rule}::{message}\n"
+    return (
+        f"::{_COMMANDS[one.severity]} "
+        f"file={file},line={one.place.line},col={one.place.column},title={one.rule}::{message}\n"
+    )
 
 
 def _annotation_of_unreadable(sentence: str) -> str:
-    """The same for a file that could not be read, at its place where the sentence begins with one."""
-    match = re.match(r"(?P<file>[^\n]+?):(?:(?P<line>\d+):(?P<col>\d+):)? (?P<said>.*)", sentence, re.DOTALL)
+    """The same for a file that could not be read, at its place where the sentence begins with
+    one.
+    """
+    match = re.match(
+        r"(?P<file>[^\n]+?):(?:(?P<line>\d+):(?P<col>\d+):)? (?P<said>.*)", sentence, re.DOTALL
+    )
     if match is None:
         return f"::error title=not readable::{_data(sentence)}\n"
     place = f",line={match['line']},col={match['col']}" if match["line"] else ""
-    return f"::error file={_property(match['file'])}{place},title=not readable::{_data(match['said'])}\n"
+    return (
+        f"::error file={_property(match['file'])}{place},title=not "
+        f"readable::{_data(match['said'])}\n"
+    )
 
 
 def _property(text: str) -> str:
@@ -103,27 +126,41 @@ def _data(text: str) -> str:
 
 
 def _junit(report: CheckReport) -> str:
-    """A test case for each finding; errors and warnings fail, notes are skipped tests; a clean report is one passed case."""
+    """A test case for each finding; errors and warnings fail, notes are skipped tests; a clean
+    report is one passed case.
+    """
     cases = []
     for one in report.findings:
         place = f"{one.place.file}:{one.place.line}:{one.place.column}"
-        body = _escaped(_printable(f"{place}: {one.message}" + (f"\nfix: {one.fix}" if one.fix else "")))
+        body = _escaped(
+            _printable(f"{place}: {one.message}" + (f"\nfix: {one.fix}" if one.fix else ""))
+        )
         inner = (
             f"<skipped message={_attribute(_printable(one.message))}/>"
             if one.severity == "note"
-            else f"<failure type={_attribute(one.severity)} message={_attribute(_printable(one.message))}>{body}</failure>"
+            else (
+                f"<failure type={_attribute(one.severity)} "
+                f"message={_attribute(_printable(one.message))}>{body}</failure>"
+            )
         )
         cases.append(
-            f"    <testcase classname={_attribute(_printable(one.place.file))} name={_attribute(f'{one.rule} {place}')}>{inner}</testcase>"
+            f"    <testcase classname={_attribute(_printable(one.place.file))} "
+            f"name={_attribute(f'{one.rule} {place}')}>{inner}</testcase>"
         )
     for sentence in report.unreadable:
         said = _attribute(_printable(sentence))
-        cases.append(f'    <testcase classname="barostat check" name={said}><error message={said}/></testcase>')
+        cases.append(
+            f'    <testcase classname="barostat check" name={said}><error '
+            f"message={said}/></testcase>"
+        )
     if not cases:
         cases.append('    <testcase classname="barostat check" name="nothing found"/>')
     failed = sum(one.severity != "note" for one in report.findings)
     skipped = len(report.findings) - failed
-    head = f'tests="{len(cases)}" failures="{failed}" errors="{len(report.unreadable)}" skipped="{skipped}"'
+    head = (
+        f'tests="{len(cases)}" failures="{failed}" errors="{len(report.unreadable)}" '
+        f'skipped="{skipped}"'
+    )
     rows = "\n".join(cases)
     suite = f'  <testsuite name="barostat check" {head}>\n{rows}\n  </testsuite>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {head}>\n{suite}\n</testsuites>\n'
@@ -134,8 +171,14 @@ def _escaped(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    """The text as an attribute's value, quoted. (The standard library's own loads a web client for this.)"""
-    return '"' + _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;") + '"'
+    """The text as an attribute's value, quoted. (The standard library's own loads a web client for
+    this.)
+    """
+    return (
+        '"'
+        + _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+        + '"'
+    )
 
 
 def _printable(text: str) -> str:
@@ -149,5 +192,17 @@ def _markdown(report: CheckReport) -> str:
     rows = ["| place | severity | rule | what | fix |", "|---|---|---|---|---|"]
     for one in report.findings:
         place = code(f"{one.place.file}:{one.place.line}")
-        rows.append("| " + " | ".join((place, one.severity, code(one.rule), in_markdown(one.message), in_markdown(one.fix))) + " |")
+        rows.append(
+            "| "
+            + " | ".join(
+                (
+                    place,
+                    one.severity,
+                    code(one.rule),
+                    in_markdown(one.message),
+                    in_markdown(one.fix),
+                )
+            )
+            + " |"
+        )
     return "\n".join([*rows, "", report.summary()]) + "\n"

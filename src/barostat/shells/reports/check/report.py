@@ -10,7 +10,8 @@ from barostat.lint.rule import Finding
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`hidden`: findings that only the pedant sees. `suppressed`: allowed in place, each with its reason.
+    """`hidden`: findings that only the pedant sees. `suppressed`: allowed in place, each with its
+    reason.
 
     `unreadable` and `notes`: a sentence each, for people.
     """
@@ -27,7 +28,14 @@ class CheckReport:
     def summary(self) -> str:
         """The report in one line."""
         counts = Counter(one.severity for one in self.findings)
-        said = ", ".join(_counted(counts[kind], kind) for kind in ("error", "warning", "note") if counts[kind]) or "nothing found"
+        said = (
+            ", ".join(
+                _counted(counts[kind], kind)
+                for kind in ("error", "warning", "note")
+                if counts[kind]
+            )
+            or "nothing found"
+        )
         parts = [f"{_counted(self.files, 'file')}, {_counted(self.engines, 'engine')}: {said}"]
         if self.unreadable:
             parts.append(f"{len(self.unreadable)} not readable")

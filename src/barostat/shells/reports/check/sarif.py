@@ -1,6 +1,7 @@
 """The report as SARIF 2.1.0, as code scanning takes it.
 
-Source: OASIS SARIF 2.1.0; GitHub, "SARIF support for code scanning" (rules with help, security-severity left out, fingerprints).
+Source: OASIS SARIF 2.1.0; GitHub, "SARIF support for code scanning" (rules with help,
+security-severity left out, fingerprints).
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from barostat.lint.rule import Finding, Rule
 from barostat.lint.rules import rules
 from barostat.shells.reports.check.report import CheckReport
 from barostat.shells.reports.json_text import json_text
+from barostat.shells.reports.rule_pages import summary
 
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _PRECISION = {"high": "very-high", "medium": "medium", "low": "low"}
 _WITHOUT_PAGE = {
     "drift": "the running engine is not what is declared",
@@ -31,20 +35,36 @@ _WITHOUT_PAGE = {
 def sarif(report: CheckReport) -> str:
     """The log, one run."""
     known = [_rule(rule) for rule in rules()]
-    known += [{"id": name, "shortDescription": {"text": text}} for name, text in _WITHOUT_PAGE.items()]
+    known += [
+        {"id": name, "shortDescription": {"text": text}} for name, text in _WITHOUT_PAGE.items()
+    ]
     index = {rule["id"]: place for place, rule in enumerate(known)}
     seen: dict[str, int] = {}
     results = [_result(one, index, seen) for one in report.findings]
     for one, reason in report.suppressed:
-        results.append({**_result(one, index, seen), "suppressions": [{"kind": "inSource", "justification": reason}]})
+        results.append(
+            {
+                **_result(one, index, seen),
+                "suppressions": [{"kind": "inSource", "justification": reason}],
+            }
+        )
     run: dict[str, Any] = {
-        "tool": {"driver": {"name": "barostat", "version": __version__, "semanticVersion": __version__, "rules": known}},
+        "tool": {
+            "driver": {
+                "name": "barostat",
+                "version": __version__,
+                "semanticVersion": __version__,
+                "rules": known,
+            }
+        },
         "columnKind": "unicodeCodePoints",
         "results": results,
         "invocations": [
             {
                 "executionSuccessful": not report.unreadable,
-                "toolExecutionNotifications": [{"level": "error", "message": {"text": text}} for text in report.unreadable],
+                "toolExecutionNotifications": [
+                    {"level": "error", "message": {"text": text}} for text in report.unreadable
+                ],
             }
         ],
     }
@@ -56,7 +76,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": page.splitlines()[0]},
+        "fullDescription": {"text": summary(page)},
         "help": {"text": page},
         "defaultConfiguration": {"level": rule.severity},
         "properties": {"precision": _PRECISION[rule.confidence], "tags": [rule.persona]},
@@ -65,7 +85,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(one: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[str, Any]:
     uri = quote(one.place.file.replace("\\", "/").removeprefix("./"), safe="/.-_~")
-    # The line is not part of the fingerprint: a finding stays the same when something is added above it.
+    # The line is not part of the fingerprint: a finding stays the same when something is added
+    # above it.
     told = f"{one.rule}\0{one.place.file}\0{one.message}"
     seen[told] = seen.get(told, 0) + 1
     result: dict[str, Any] = {
@@ -81,14 +102,21 @@ def _result(one: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[s
                 }
             }
         ],
-        "partialFingerprints": {"barostat/v1": hashlib.sha256(f"{told}\0{seen[told]}".encode()).hexdigest()[:32]},
+        "partialFingerprints": {
+            "barostat/v1": hashlib.sha256(f"{told}\0{seen[told]}".encode()).hexdigest()[:32]
+        },
         "properties": {"confidence": one.confidence},
     }
     if one.edits:
         result["fixes"] = [
             {
                 "description": {"text": one.fix or "mend it"},
-                "artifactChanges": [{"artifactLocation": {"uri": uri}, "replacements": [_replacement(edit) for edit in one.edits]}],
+                "artifactChanges": [
+                    {
+                        "artifactLocation": {"uri": uri},
+                        "replacements": [_replacement(edit) for edit in one.edits],
+                    }
+                ],
             }
         ]
     return result

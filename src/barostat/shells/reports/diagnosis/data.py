@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from barostat.core.diagnosis import Diagnosis, Expected, NextStep, ReplicaReport, SymptomFinding, Trials
+from barostat.core.diagnosis import (
+    Diagnosis,
+    Expected,
+    NextStep,
+    ReplicaReport,
+    SymptomFinding,
+    Trials,
+)
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Absent, Evidence, Present, Unknown
 from barostat.shells.reports.api_version import API_VERSION
@@ -29,13 +36,17 @@ def _replica(replica: ReplicaReport) -> dict[str, Any]:
         "engine": {"name": "vllm", "version": replica.engine_version or None},
         "diagnosis": _diagnosis(replica.diagnosis),
         "forecast": {
-            "exhaustionInSeconds": None if replica.forecast.exhaustion_in_s is None else round(replica.forecast.exhaustion_in_s, 1),
+            "exhaustionInSeconds": None
+            if replica.forecast.exhaustion_in_s is None
+            else round(replica.forecast.exhaustion_in_s, 1),
             "because": replica.forecast.because,
         },
         "restsOn": list(replica.rests_on),
         "contributing": list(replica.contributing),
         "ruledOut": [{"cause": item.cause, "because": item.because} for item in replica.ruled_out],
-        "notRuledOut": [{"cause": item.cause, "because": item.because} for item in replica.not_ruled_out],
+        "notRuledOut": [
+            {"cause": item.cause, "because": item.because} for item in replica.not_ruled_out
+        ],
         "symptoms": [_symptom(finding) for finding in replica.symptoms],
         "missing": list(replica.missing),
         "next": [_step(step) for step in replica.next],
@@ -69,9 +80,20 @@ def _symptom(finding: SymptomFinding) -> dict[str, Any]:
                 "reason": because,
             }
         case Absent(because, evidence):
-            return {"name": finding.name, "verdict": "Absent", "evidence": [_evidence(item) for item in evidence], "reason": because}
+            return {
+                "name": finding.name,
+                "verdict": "Absent",
+                "evidence": [_evidence(item) for item in evidence],
+                "reason": because,
+            }
         case Unknown(why, missing, _):
-            return {"name": finding.name, "verdict": "Unknown", "evidence": [], "reason": why, "missing": list(missing)}
+            return {
+                "name": finding.name,
+                "verdict": "Unknown",
+                "evidence": [],
+                "reason": why,
+                "missing": list(missing),
+            }
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""What the next steps are forecast to bring: as words beside each, and as a table of all with today first."""
+"""What the next steps are forecast to bring: as words beside each, and as a table of all with today
+first.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ from barostat.core.diagnosis import Expected, NextStep, ReplicaReport
 from barostat.core.units import figure
 from barostat.shells.reports.simulation.text import format_seconds
 
-HEADING = ("", "tokens/s", "TTFT mean", "TTFT p99", "ITL mean", "ITL p99", "preempt/s", "refused", "beside today")
+HEADING = (
+    "",
+    "tokens/s",
+    "TTFT mean",
+    "TTFT p99",
+    "ITL mean",
+    "ITL p99",
+    "preempt/s",
+    "refused",
+    "beside today",
+)
 _SHORT_HEADING = ("", "tokens/s", "TTFT", "p99", "ITL", "p99", "preempt/s", "refused")
 PLAIN = ("", "today", "at least", "at most")
 """What the first cell of a row holds that is no change."""
@@ -16,16 +28,21 @@ _EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs m
 
 def expected_words(found: Expected) -> str:
     """The forecast in one clause."""
-    refused = f"{found.refused_ratio:.1%} refused" if found.refused_ratio >= 0.0005 else "none refused"
+    refused = (
+        f"{found.refused_ratio:.1%} refused" if found.refused_ratio >= 0.0005 else "none refused"
+    )
     return (
-        f"{_rate(found.output_tokens_per_s)} tokens/s, TTFT {format_seconds(found.ttft_mean_s)} (p99 {format_seconds(found.ttft_p99_s)}), "
+        f"{_rate(found.output_tokens_per_s)} tokens/s, TTFT "
+        f"{format_seconds(found.ttft_mean_s)} (p99 {format_seconds(found.ttft_p99_s)}), "
         f"ITL {format_seconds(found.itl_mean_s)} (p99 {format_seconds(found.itl_p99_s)}), "
         f"{_rate(found.preempted_per_s)} preemptions/s, {refused}"
     )
 
 
 def effect_words(step: NextStep) -> str:
-    """What the step's forecast is beside today, or why it was not tried; empty where no trials were made."""
+    """What the step's forecast is beside today, or why it was not tried; empty where no trials were
+    made.
+    """
     if step.untried:
         return f"not tried: {step.untried}"
     if step.expected is None or step.effect is None:
@@ -38,7 +55,9 @@ def effect_words(step: NextStep) -> str:
 
 
 def trials_words(replica: ReplicaReport) -> list[str]:
-    """Today on the twin, what the order rests on, and how to try one again; or what is missing for it."""
+    """Today on the twin, what the order rests on, and how to try one again; or what is missing for
+    it.
+    """
     trials = replica.trials
     if trials is None:
         return []
@@ -56,12 +75,17 @@ def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
     found = [HEADING, ("today", *_cells(replica.trials.today), "")]
     for step in replica.next:
         if step.expected is not None:
-            found += [(step.change, *_cells(step.expected), step.told), *((*row, "") for row in _ends(step))]
+            found += [
+                (step.change, *_cells(step.expected), step.told),
+                *((*row, "") for row in _ends(step)),
+            ]
     return found
 
 
 def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
-    """The heading, today, and those of the first so many steps that would change something, by their numbers; nothing without trials."""
+    """The heading, today, and those of the first so many steps that would change something, by
+    their numbers; nothing without trials.
+    """
     if replica.trials is None or replica.trials.today is None:
         return []
     found = [_SHORT_HEADING, ("today", *_cells(replica.trials.today))]
@@ -72,16 +96,25 @@ def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
 
 
 def _ends(step: NextStep) -> list[tuple[str, ...]]:
-    """The least and the most of each figure, where one that is told first is further than a quarter from what is expected."""
+    """The least and the most of each figure, where one that is told first is further than a quarter
+    from what is expected.
+    """
     if step.between is None or step.expected is None or step.effect == "nothing":
         return []
-    expected, *ends = ((one.output_tokens_per_s, one.ttft_mean_s, one.itl_mean_s) for one in (step.expected, *step.between))
+    expected, *ends = (
+        (one.output_tokens_per_s, one.ttft_mean_s, one.itl_mean_s)
+        for one in (step.expected, *step.between)
+    )
     far = any(
         value and other is not None and abs(other / value - 1) > _WIDE_RATIO
         for end in ends
         for value, other in zip(expected, end, strict=True)
     )
-    return [(word, *_cells(one)) for word, one in zip(PLAIN[2:], step.between, strict=True)] if far else []
+    return (
+        [(word, *_cells(one)) for word, one in zip(PLAIN[2:], step.between, strict=True)]
+        if far
+        else []
+    )
 
 
 def _cells(found: Expected) -> tuple[str, ...]:
@@ -93,4 +126,10 @@ def _cells(found: Expected) -> tuple[str, ...]:
 
 
 def _rate(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == 0 else "0" if value < 0.0005 else figure(value, 2)
+    return (
+        f"{value:,.0f}"
+        if value >= 100 or value == 0
+        else "0"
+        if value < 0.0005
+        else figure(value, 2)
+    )

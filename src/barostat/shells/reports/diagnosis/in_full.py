@@ -1,6 +1,8 @@
-"""What `-o wide` adds to the report, each thing once: readings by their source, what was said already by its name alone.
+"""What `-o wide` adds to the report, each thing once: readings by their source, what was said
+already by its name alone.
 
--o json has the same in full: every reading beside the finding that rests on it, a reason for every verdict.
+-o json has the same in full: every reading beside the finding that rests on it, a reason for every
+verdict.
 """
 
 from __future__ import annotations
@@ -31,20 +33,28 @@ def value_words(item: Evidence) -> str:
 
 
 def readings(found: Iterable[SymptomFinding]) -> list[tuple[str, str]]:
-    """(source, its readings) for each source that a finding rests on: every signal once, with its age where it is not of now."""
+    """(source, its readings) for each source that a finding rests on: every signal once, with its
+    age where it is not of now.
+    """
     by_source: dict[str, dict[str, str]] = {}
     for finding in found:
         for item in finding.verdict.evidence if isinstance(finding.verdict, Present) else ():
             source = _LABELS.sub("", item.source.partition(" (")[0]).removeprefix(_MEAN)
             aged = f" ({item.age_s:.0f} s old)" if item.age_s >= 1 else ""
-            by_source.setdefault(source, {}).setdefault(item.signal, f"{item.signal} {value_words(item)}{aged}")
+            by_source.setdefault(source, {}).setdefault(
+                item.signal, f"{item.signal} {value_words(item)}{aged}"
+            )
     return [(source, ", ".join(said.values())) for source, said in by_source.items()]
 
 
-def reasons_once(rows: Iterable[tuple[str, str]], said: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """(names with the figure that speaks against them, names of those of which there is no more to say).
+def reasons_once(
+    rows: Iterable[tuple[str, str]], said: set[str]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """(names with the figure that speaks against them, names of those of which there is no more to
+    say).
 
-    A reason without a figure says that nothing was seen of it, and one that was `said` already says nothing new.
+    A reason without a figure says that nothing was seen of it, and one that was `said` already says
+    nothing new.
     """
     told, names = [], []
     for name, because in rows:

@@ -18,7 +18,10 @@ def report_markdown(report: ShownReport) -> str:
         lines += [f"**{WORDS[report.fleet.severity]}: {in_markdown(report.fleet.summary)}**", ""]
         lines += ["| replica | cause | severity | confidence |", "|---|---|---|---|"]
         lines += [
-            f"| {in_markdown(r.name)} | {cause_words(r.diagnosis)} | {r.diagnosis.severity} | {r.diagnosis.confidence:.2f} |"
+            (
+                f"| {in_markdown(r.name)} | {cause_words(r.diagnosis)} | "
+                f"{r.diagnosis.severity} | {r.diagnosis.confidence:.2f} |"
+            )
             for r in report.replicas
         ]
         lines.append("")
@@ -33,29 +36,61 @@ def _replica(replica: ReplicaReport) -> list[str]:
     lines = [
         f"## {in_markdown(replica.name)}",
         "",
-        f"**{WORDS[diagnosis.severity]}: {named}**, confidence {diagnosis.confidence:.2f}. {in_markdown(diagnosis.summary)}",
+        (
+            f"**{WORDS[diagnosis.severity]}: {named}**, confidence {diagnosis.confidence:.2f}. "
+            f"{in_markdown(diagnosis.summary)}"
+        ),
         "",
     ]
     if diagnosis.trigger:
         lines += [f"Trigger: {diagnosis.trigger.kind}: {in_markdown(diagnosis.trigger.detail)}", ""]
     if replica.forecast.exhaustion_in_s is not None:
-        lines += [f"Forecast: KV pool full in about {replica.forecast.exhaustion_in_s:.0f} s: {in_markdown(replica.forecast.because)}", ""]
-    present = [(finding.name, finding.verdict) for finding in replica.symptoms if isinstance(finding.verdict, Present)]
+        lines += [
+            (
+                f"Forecast: KV pool full in about {replica.forecast.exhaustion_in_s:.0f} s: "
+                f"{in_markdown(replica.forecast.because)}"
+            ),
+            "",
+        ]
+    present = [
+        (finding.name, finding.verdict)
+        for finding in replica.symptoms
+        if isinstance(finding.verdict, Present)
+    ]
     lines += _list("Evidence", [_evidence(name, verdict) for name, verdict in present])
     lines += _list("Contributing", [in_markdown(told) for told in replica.contributing])
-    lines += _list("Ruled out", [f"**{item.cause}**: {in_markdown(item.because)}" for item in replica.ruled_out])
-    lines += _list("Not ruled out", [f"**{item.cause}**: {in_markdown(item.because)}" for item in replica.not_ruled_out])
     lines += _list(
-        "Next", [f"{code(s.change)} ({'restart' if s.restarts else 'live'}): {in_markdown(s.because)}" for s in replica.next], numbered=True
+        "Ruled out",
+        [f"**{item.cause}**: {in_markdown(item.because)}" for item in replica.ruled_out],
+    )
+    lines += _list(
+        "Not ruled out",
+        [f"**{item.cause}**: {in_markdown(item.because)}" for item in replica.not_ruled_out],
+    )
+    lines += _list(
+        "Next",
+        [
+            f"{code(s.change)} ({'restart' if s.restarts else 'live'}): {in_markdown(s.because)}"
+            for s in replica.next
+        ],
+        numbered=True,
     )
     lines += _forecasts(replica)
-    lines += _list("Leave alone", [f"**{in_markdown(step.lever)}**: {in_markdown(step.because)}" for step in replica.not_advised])
+    lines += _list(
+        "Leave alone",
+        [
+            f"**{in_markdown(step.lever)}**: {in_markdown(step.because)}"
+            for step in replica.not_advised
+        ],
+    )
     lines += _list("Would have helped", [in_markdown(told) for told in replica.missing])
     return lines + _list("Notes", [in_markdown(told) for told in replica.problems])
 
 
 def _evidence(name: str, verdict: Present) -> str:
-    readings = "".join(f"\n  - {in_markdown(evidence_words(reading))}" for reading in verdict.evidence)
+    readings = "".join(
+        f"\n  - {in_markdown(evidence_words(reading))}" for reading in verdict.evidence
+    )
     return f"**{in_markdown(name)}**: {in_markdown(verdict.because)}{readings}"
 
 
@@ -63,13 +98,35 @@ def _forecasts(replica: ReplicaReport) -> list[str]:
     told, table = trials_words(replica), rows(replica)
     if not table:
         return [*(in_markdown(line) for line in told), ""]
-    lines = [f"| {' | '.join((first if first in PLAIN else code(first), *map(in_markdown, cells)))} |" for first, *cells in table]
-    untried = [f"- {code(step.change)} was not tried: {in_markdown(step.untried)}" for step in replica.next if step.untried]
+    lines = [
+        f"| {' | '.join((first if first in PLAIN else code(first), *map(in_markdown, cells)))} |"
+        for first, *cells in table
+    ]
+    untried = [
+        f"- {code(step.change)} was not tried: {in_markdown(step.untried)}"
+        for step in replica.next
+        if step.untried
+    ]
     rule = "|---|" + "---:|" * (len(table[0]) - 2) + "---|"
-    return ["### Forecast", "", lines[0], rule, *lines[1:], "", *(f"- {in_markdown(line)}" for line in told[1:]), *untried, ""]
+    return [
+        "### Forecast",
+        "",
+        lines[0],
+        rule,
+        *lines[1:],
+        "",
+        *(f"- {in_markdown(line)}" for line in told[1:]),
+        *untried,
+        "",
+    ]
 
 
 def _list(title: str, rows: list[str], *, numbered: bool = False) -> list[str]:
     if not rows:
         return []
-    return [f"### {title}", "", *(f"{f'{number}.' if numbered else '-'} {row}" for number, row in enumerate(rows, 1)), ""]
+    return [
+        f"### {title}",
+        "",
+        *(f"{f'{number}.' if numbered else '-'} {row}" for number, row in enumerate(rows, 1)),
+        "",
+    ]

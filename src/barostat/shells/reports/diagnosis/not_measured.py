@@ -1,4 +1,6 @@
-"""What could not be told, by the sources that were missing: a clause each, instead of one for every symptom."""
+"""What could not be told, by the sources that were missing: a clause each, instead of one for every
+symptom.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _SOURCES = (
 
 
 def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
-    """A clause for each source that was not seen, with the symptoms that need it; those with a reason of their own after them."""
+    """A clause for each source that was not seen, with the symptoms that need it; those with a
+    reason of their own after them.
+    """
     by_source: dict[str, list[str]] = {}
     others = []
     for finding in found:
@@ -38,5 +42,8 @@ def _source(verdict: Unknown) -> str:
     """The sources whose readings are all that is missing; empty where there is another reason."""
     if "measured" not in verdict.why or not verdict.missing:
         return ""
-    found = {next((source for source, starts in _SOURCES if signal.startswith(starts)), "") for signal in verdict.missing}
+    found = {
+        next((source for source, starts in _SOURCES if signal.startswith(starts)), "")
+        for signal in verdict.missing
+    }
     return "" if "" in found else " or ".join(source for source, _ in _SOURCES if source in found)

@@ -1,4 +1,6 @@
-"""The diagnosis as one HTML page that needs nothing else, to attach to a ticket: the report, and the signals behind it over time."""
+"""The diagnosis as one HTML page that needs nothing else, to attach to a ticket: the report, and
+the signals behind it over time.
+"""
 
 from __future__ import annotations
 
@@ -14,38 +16,71 @@ from barostat.core.window import Window
 from barostat.shells.reports.diagnosis.forecasts import effect_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
-from barostat.shells.reports.sheet.page import beside, figures, folded, footer, heading, items, listing, page, table
+from barostat.shells.reports.sheet.page import (
+    beside,
+    figures,
+    folded,
+    footer,
+    heading,
+    items,
+    listing,
+    page,
+    table,
+)
 from barostat.shells.reports.sheet.page import verdict as verdict_card
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 
 def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
-    """The page. `windows`: what each replica's report rests on, by the replica's name; one without gets no drawings."""
-    at = [datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")] if report.at else []
+    """The page. `windows`: what each replica's report rests on, by the replica's name; one without
+    gets no drawings.
+    """
+    at = (
+        [datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")]
+        if report.at
+        else []
+    )
     notes = "".join(f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems)
     foot = footer("the same as data: barostat diagnose -o json")
     if len(report.replicas) == 1:
         (replica,) = report.replicas
         head = heading("diagnose", report.target, " · ".join([_about(replica), *at]))
-        return page(f"Barostat: {report.target}", f"{head}{replica_html(replica, windows.get(replica.name), named=False)}{notes}{foot}")
+        return page(
+            f"Barostat: {report.target}",
+            f"{head}{replica_html(replica, windows.get(replica.name), named=False)}{notes}{foot}",
+        )
     sections = "".join(
         f"<section><h2>{escape(_about(replica))}</h2>{replica_html(replica, windows.get(replica.name), named=False)}</section>"
         for replica in report.replicas
     )
     head = heading("diagnose", report.target, " · ".join([f"{len(report.replicas)} replicas", *at]))
-    return page(f"Barostat: {report.target}", f"{head}{verdict(report.fleet)}{notes}{_fleet_table(report)}{sections}{foot}")
+    return page(
+        f"Barostat: {report.target}",
+        f"{head}{verdict(report.fleet)}{notes}{_fleet_table(report)}{sections}{foot}",
+    )
 
 
-def replica_html(replica: ReplicaReport, window: Window | None, marks: tuple[tuple[float, str], ...] = (), *, named: bool = True) -> str:
-    """What the report says about one replica, as HTML. `marks`: instants (unix seconds) to show; `named`: with its name and version."""
+def replica_html(
+    replica: ReplicaReport,
+    window: Window | None,
+    marks: tuple[tuple[float, str], ...] = (),
+    *,
+    named: bool = True,
+) -> str:
+    """What the report says about one replica, as HTML. `marks`: instants (unix seconds) to show;
+    `named`: with its name and version.
+    """
     lines = [f"<p class='soft'>{escape(_about(replica))}</p>"] if named else []
     lines.append(verdict(replica.diagnosis))
     if (trigger := replica.diagnosis.trigger) is not None:
         lines.append(f"<p>Trigger: <b>{escape(trigger.kind)}</b>, {escape(trigger.detail)}</p>")
     if replica.forecast.exhaustion_in_s is not None:
         when = duration(replica.forecast.exhaustion_in_s)
-        lines.append(f"<p>Forecast: the KV pool is full in about <b>{when}</b>: {escape(replica.forecast.because)}</p>")
+        lines.append(
+            f"<p>Forecast: the KV pool is full in about <b>{when}</b>: "
+            f"{escape(replica.forecast.because)}</p>"
+        )
     if window is not None:
         lines += [_figures(window), _drawings(window, replica.diagnosis, marks)]
     present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
@@ -53,18 +88,37 @@ def replica_html(replica: ReplicaReport, window: Window | None, marks: tuple[tup
     told = (
         listing("Why", [_finding(finding) for finding in carrying]),
         listing("What to do, in order", [_step(step) for step in replica.next], "ol"),
-        listing("What to leave", [f"<b>{escape(step.lever)}</b>: {escape(step.because)}" for step in replica.not_advised]),
+        listing(
+            "What to leave",
+            [
+                f"<b>{escape(step.lever)}</b>: {escape(step.because)}"
+                for step in replica.not_advised
+            ],
+        ),
     )
     beyond = (
-        listing("Why not the others", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out]),
-        listing("Not ruled out", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.not_ruled_out]),
+        listing(
+            "Why not the others",
+            [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out],
+        ),
+        listing(
+            "Not ruled out",
+            [
+                f"<b>{escape(item.cause)}</b>: {escape(item.because)}"
+                for item in replica.not_ruled_out
+            ],
+        ),
         listing("Contributing", [escape(text) for text in replica.contributing]),
         listing("Also seen", [_finding(finding) for finding in present if finding not in carrying]),
         listing("What would tell more", [escape(text) for text in replica.missing]),
         listing("Notes", [escape(text) for text in replica.problems]),
     )
     lines += [_forecasts(replica), beside("".join(told), "".join(beyond))]
-    unknown = [f"{escape(f.name)}: {escape(f.verdict.why)}" for f in replica.symptoms if isinstance(f.verdict, Unknown)]
+    unknown = [
+        f"{escape(f.name)}: {escape(f.verdict.why)}"
+        for f in replica.symptoms
+        if isinstance(f.verdict, Unknown)
+    ]
     if unknown:
         lines.append(folded(f"{many(len(unknown), 'symptom')} could not be judged", items(unknown)))
     return "".join(lines)
@@ -73,11 +127,20 @@ def replica_html(replica: ReplicaReport, window: Window | None, marks: tuple[tup
 def verdict(diagnosis: Diagnosis) -> str:
     """The cause, how bad, how sure, and the sentence, as HTML."""
     sure = f"{diagnosis.confidence:.0%} sure" if diagnosis.cause != "unknown" else ""
-    return verdict_card(diagnosis.severity, WORDS[diagnosis.severity], cause_words(diagnosis), diagnosis.summary, sure)
+    return verdict_card(
+        diagnosis.severity,
+        WORDS[diagnosis.severity],
+        cause_words(diagnosis),
+        diagnosis.summary,
+        sure,
+    )
 
 
 def _about(replica: ReplicaReport) -> str:
-    return f"{replica.name} · {f'vLLM {replica.engine_version}' if replica.engine_version else 'vLLM, version not known'}"
+    return (
+        f"{replica.name} · "
+        f"{f'vLLM {replica.engine_version}' if replica.engine_version else 'vLLM, version not known'}"
+    )
 
 
 def _fleet_table(report: ShownReport) -> str:
@@ -105,9 +168,18 @@ def _finding(finding: SymptomFinding) -> str:
 
 
 def _step(step: NextStep) -> str:
-    cost = "restarts the engine" if step.restarts else "live, at your gateway" if step.lever.startswith("edge-") else "live"
+    cost = (
+        "restarts the engine"
+        if step.restarts
+        else "live, at your gateway"
+        if step.lever.startswith("edge-")
+        else "live"
+    )
     below = f"<br/><span class='soft'>{escape(told)}</span>" if (told := effect_words(step)) else ""
-    return f"<code>{escape(step.change)}</code> <span class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
+    return (
+        f"<code>{escape(step.change)}</code> <span "
+        f"class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
+    )
 
 
 def _forecasts(replica: ReplicaReport) -> str:
@@ -127,13 +199,23 @@ _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 def _figures(window: Window) -> str:
     """The last value of what a person asks for first; empty where the engine told none of it."""
-    found = [(name, words(window.signals[signal].last), "") for name, signal, words in _FIGURES if signal in window.signals]
+    found = [
+        (name, words(window.signals[signal].last), "")
+        for name, signal, words in _FIGURES
+        if signal in window.signals
+    ]
     return figures(found)
 
 
 def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, str], ...]) -> str:
-    """The signals that carry a diagnosis of load, with their limits, over the time that was looked at."""
-    drawn = [chart for chart in _charts(window, diagnosis) if any(len(line.points) > 1 for line in chart.lines)]
+    """The signals that carry a diagnosis of load, with their limits, over the time that was looked
+    at.
+    """
+    drawn = [
+        chart
+        for chart in _charts(window, diagnosis)
+        if any(len(line.points) > 1 for line in chart.lines)
+    ]
     instants = [at for chart in drawn for line in chart.lines for at, _ in line.points]
     if not instants:
         return ""
@@ -154,19 +236,43 @@ def _charts(window: Window, diagnosis: Diagnosis) -> list[Chart]:
         ),
         Chart("Preemptions per second", _lines(window, preemptions_per_s=""), plain),
         Chart("Output tokens per second", _lines(window, generation_tokens_per_s=""), plain),
-        Chart("Time to first token", _lines(window, ttft_mean_s=""), duration, note=_quantile(window, "ttft_p99_s", duration)),
-        Chart("Time between tokens", _lines(window, itl_mean_s=""), duration, note=_quantile(window, "itl_p99_s", duration)),
+        Chart(
+            "Time to first token",
+            _lines(window, ttft_mean_s=""),
+            duration,
+            note=_quantile(window, "ttft_p99_s", duration),
+        ),
+        Chart(
+            "Time between tokens",
+            _lines(window, itl_mean_s=""),
+            duration,
+            note=_quantile(window, "itl_p99_s", duration),
+        ),
     ]
     if diagnosis.cause == "host-bound":
         limit = _limit(window.signals.get("cpu_limit_cores"), "cores there are")
-        found.append(Chart("CPU cores", _lines(window, cpu_usage_cores="all", api_server_cpu_cores="API server"), plain, limits=limit))
+        found.append(
+            Chart(
+                "CPU cores",
+                _lines(window, cpu_usage_cores="all", api_server_cpu_cores="API server"),
+                plain,
+                limits=limit,
+            )
+        )
     return found
 
 
 def _lines(window: Window, **names: str) -> tuple[Line, ...]:
-    """Signals by name, with what their line is called; those of one source only, so that the axis is one."""
-    found = [(window.signals[name], words) for name, words in names.items() if name in window.signals]
-    return tuple(Line(signal.points, words, "second" if place else "") for place, (signal, words) in enumerate(found))
+    """Signals by name, with what their line is called; those of one source only, so that the axis
+    is one.
+    """
+    found = [
+        (window.signals[name], words) for name, words in names.items() if name in window.signals
+    ]
+    return tuple(
+        Line(signal.points, words, "second" if place else "")
+        for place, (signal, words) in enumerate(found)
+    )
 
 
 def _limit(signal: Signal | None, name: str) -> tuple[tuple[float, str], ...]:

@@ -17,7 +17,12 @@ from barostat.shells.reports.diagnosis.forecasts import effect_words, numbered_r
 from barostat.shells.reports.diagnosis.in_full import by_reason, readings, reasons_once, value_words
 from barostat.shells.reports.diagnosis.not_measured import not_measured
 
-STYLES = {"none": "bold green", "info": "bold cyan", "warning": "bold yellow", "critical": "bold white on red"}
+STYLES = {
+    "none": "bold green",
+    "info": "bold cyan",
+    "warning": "bold yellow",
+    "critical": "bold white on red",
+}
 WORDS = {"none": "OK", "info": "INFO", "warning": "WARNING", "critical": "CRITICAL"}
 SHORT_RULED_OUT = 4
 SHORT_EVIDENCE = 5
@@ -28,13 +33,19 @@ _MOST_NAMES = 16
 
 
 def print_report(report: ShownReport, console: Console, *, wide: bool = False) -> None:
-    """Print the report. One replica: all of it. Several: a line each, then the worst in full (`wide`: every one that is not healthy)."""
+    """Print the report. One replica: all of it. Several: a line each, then the worst in full
+    (`wide`: every one that is not healthy).
+    """
     for problem in report.problems:
         console.print(Text(f"note: {problem}", style="yellow"))
     if len(report.replicas) != 1:
         console.print(_fleet_table(report))
         console.print(_headline(report.fleet))
-        shown = [r for r in report.replicas if r.diagnosis.severity != "none"] if wide else _worst(report)
+        shown = (
+            [r for r in report.replicas if r.diagnosis.severity != "none"]
+            if wide
+            else _worst(report)
+        )
     else:
         shown = list(report.replicas)
     for number, replica in enumerate(shown):
@@ -44,12 +55,20 @@ def print_report(report: ShownReport, console: Console, *, wide: bool = False) -
     hidden = sum(1 for r in report.replicas if r.diagnosis.severity != "none") - len(shown)
     if hidden > 0:
         console.print(
-            Text(f"{hidden} more {'replica is' if hidden == 1 else 'replicas are'} not healthy: -o wide shows each.", style="dim")
+            Text(
+                f"{hidden} more {'replica is' if hidden == 1 else 'replicas are'} not "
+                "healthy: -o wide shows each.",
+                style="dim",
+            )
         )
 
 
 def _worst(report: ShownReport) -> list[ReplicaReport]:
-    sick = [r for r in report.replicas if r.diagnosis.cause == report.fleet.cause and r.diagnosis.severity == report.fleet.severity]
+    sick = [
+        r
+        for r in report.replicas
+        if r.diagnosis.cause == report.fleet.cause and r.diagnosis.severity == report.fleet.severity
+    ]
     return [] if report.fleet.severity == "none" else sick[:1]
 
 
@@ -84,40 +103,91 @@ def _headline(diagnosis: Diagnosis) -> RenderableType:
 
 
 def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
-    engine = f"vLLM {replica.engine_version}" if replica.engine_version else "vLLM, version not known"
-    parts: list[RenderableType] = [Text(f"{replica.name} · {engine}", style="dim"), _headline(replica.diagnosis)]
-    if replica.diagnosis.trigger and replica.diagnosis.trigger.detail not in replica.diagnosis.summary:
-        parts.append(_line("Trigger", Text(f"{replica.diagnosis.trigger.kind}: {replica.diagnosis.trigger.detail}")))
+    engine = (
+        f"vLLM {replica.engine_version}" if replica.engine_version else "vLLM, version not known"
+    )
+    parts: list[RenderableType] = [
+        Text(f"{replica.name} · {engine}", style="dim"),
+        _headline(replica.diagnosis),
+    ]
+    if (
+        replica.diagnosis.trigger
+        and replica.diagnosis.trigger.detail not in replica.diagnosis.summary
+    ):
+        parts.append(
+            _line(
+                "Trigger",
+                Text(f"{replica.diagnosis.trigger.kind}: {replica.diagnosis.trigger.detail}"),
+            )
+        )
     if replica.forecast.exhaustion_in_s is not None:
         parts.append(
-            _line("Forecast", Text(f"KV pool full in about {replica.forecast.exhaustion_in_s:.0f} s: {replica.forecast.because}", "yellow"))
+            _line(
+                "Forecast",
+                Text(
+                    f"KV pool full in about {replica.forecast.exhaustion_in_s:.0f} s: "
+                    f"{replica.forecast.because}",
+                    "yellow",
+                ),
+            )
         )
     present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
-    carrying = present if wide else [finding for finding in present if finding.name in replica.rests_on][:SHORT_EVIDENCE]
+    carrying = (
+        present
+        if wide
+        else [finding for finding in present if finding.name in replica.rests_on][:SHORT_EVIDENCE]
+    )
     parts += _section(
-        "Why", [_named(finding.name, finding.verdict.because) for finding in carrying if isinstance(finding.verdict, Present)]
+        "Why",
+        [
+            _named(finding.name, finding.verdict.because)
+            for finding in carrying
+            if isinstance(finding.verdict, Present)
+        ],
     )
     if wide:
-        parts += _section("Measured", [Text(f"{source}: {said}") for source, said in readings(present)])
+        parts += _section(
+            "Measured", [Text(f"{source}: {said}") for source, said in readings(present)]
+        )
     if replica.contributing:
         parts += _section("Also", [Text(text) for text in replica.contributing])
     said = {finding.verdict.because for finding in present if isinstance(finding.verdict, Present)}
-    parts += _not_so("Not", [(item.cause, item.because) for item in replica.ruled_out], said, wide=wide)
-    parts += _section("Perhaps", [_named(item.cause, item.because) for item in replica.not_ruled_out])
+    parts += _not_so(
+        "Not", [(item.cause, item.because) for item in replica.ruled_out], said, wide=wide
+    )
+    parts += _section(
+        "Perhaps", [_named(item.cause, item.because) for item in replica.not_ruled_out]
+    )
     steps = replica.next if wide else replica.next[:SHORT_NEXT]
     parts += _section("Next", [_step(number, step) for number, step in enumerate(steps, 1)])
     parts += _tried(replica, len(steps))
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
     parts += _section("Leave", [_named(names, because) for names, because in by_reason(refused)])
     if replica.diagnosis.cause == "unknown" or wide:
-        parts += _section("To tell", [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])])
+        parts += _section(
+            "To tell",
+            [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])],
+        )
     if wide:
         parts += _section("Unknown", [Text("; ".join(not_measured(replica.symptoms)))])
-        absent = [(finding.name, finding.verdict.because) for finding in replica.symptoms if isinstance(finding.verdict, Absent)]
+        absent = [
+            (finding.name, finding.verdict.because)
+            for finding in replica.symptoms
+            if isinstance(finding.verdict, Absent)
+        ]
         parts += _not_so("Absent", absent, said, wide=True)
     parts += _section("Notes", [Text(problem, style="yellow") for problem in replica.problems])
     if not wide:
-        parts.append(_line("", Text(f"\nAll of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
+        parts.append(
+            _line(
+                "",
+                Text(
+                    "\nAll of it: -o wide. What a name means: barostat explain "
+                    f"{replica.diagnosis.cause}",
+                    style="dim",
+                ),
+            )
+        )
     return Group(*parts)
 
 
@@ -136,7 +206,9 @@ def _line(label: str, value: RenderableType) -> Table:
 
 
 def _section(label: str, rows: Sequence[RenderableType]) -> list[RenderableType]:
-    lines: list[RenderableType] = [_line(label if number == 0 else "", row) for number, row in enumerate(rows)]
+    lines: list[RenderableType] = [
+        _line(label if number == 0 else "", row) for number, row in enumerate(rows)
+    ]
     return [Text(), *lines] if lines else []
 
 
@@ -144,15 +216,20 @@ def _named(name: str, because: str) -> Text:
     return Text.assemble((name, "bold"), f": {because}")
 
 
-def _not_so(label: str, rows: list[tuple[str, str]], said: set[str], *, wide: bool) -> list[RenderableType]:
-    """What is not the case and why: the first few, or (`wide`) all, those of which nothing was seen by their names or, where
-    these are many, their number."""
+def _not_so(
+    label: str, rows: list[tuple[str, str]], said: set[str], *, wide: bool
+) -> list[RenderableType]:
+    """What is not the case and why: the first few, or (`wide`) all, those of which nothing was seen
+    by their names or, where these are many, their number.
+    """
     if not wide:
         return _section(label, [_named(name, because) for name, because in rows[:SHORT_RULED_OUT]])
     told, names = reasons_once(rows, said)
     if len(names) > _MOST_NAMES:
         names = [f"{len(names)} more, which -o json names"]
-    rest = [Text(f"{'nor a sign of ' if told else 'no sign of '}{', '.join(names)}")] if names else []
+    rest = (
+        [Text(f"{'nor a sign of ' if told else 'no sign of '}{', '.join(names)}")] if names else []
+    )
     return _section(label, [*(_named(name, because) for name, because in told), *rest])
 
 
@@ -161,18 +238,29 @@ def _step(number: int, step: NextStep) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(ratio=1)
-    grid.add_row(f"{number}.", Text.assemble(f"{step.lever}: ", (step.change, "bold"), (_cost(step), "dim"), f"\n{step.because}"))
+    grid.add_row(
+        f"{number}.",
+        Text.assemble(
+            f"{step.lever}: ", (step.change, "bold"), (_cost(step), "dim"), f"\n{step.because}"
+        ),
+    )
     if told := effect_words(step):
-        grid.add_row("", Text(told, style="dim" if step.untried or step.effect == "nothing" else "cyan"))
+        grid.add_row(
+            "", Text(told, style="dim" if step.untried or step.effect == "nothing" else "cyan")
+        )
     return grid
 
 
 def _tried(replica: ReplicaReport, steps: int) -> list[RenderableType]:
-    """What today's setting and each of the first so many steps come to on the twin, and what that rests on."""
+    """What today's setting and each of the first so many steps come to on the twin, and what that
+    rests on.
+    """
     rows = numbered_rows(replica, steps)
     if not rows:
         return _section("Tried", [Text(line) for line in trials_words(replica)])
-    return _section("Tried", [Trials(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])])
+    return _section(
+        "Tried", [Trials(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])]
+    )
 
 
 class Trials:

@@ -1,4 +1,6 @@
-"""A diagnosis after another for a person who watches: in full when it changes, else a line for each replica with what one watches."""
+"""A diagnosis after another for a person who watches: in full when it changes, else a line for each
+replica with what one watches.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _MISSING = "-"
 
 @dataclass(slots=True)
 class Watched:
-    """Prints one look after another. Mutable: what was said last, and since when each replica has its verdict."""
+    """Prints one look after another. Mutable: what was said last, and since when each replica has
+    its verdict.
+    """
 
     console: Console
     wide: bool = False
@@ -41,19 +45,39 @@ class Watched:
             verdict = f"{WORDS[replica.diagnosis.severity]} {cause_words(replica.diagnosis)}"
             if self._since.get(replica.name, ("", 0.0))[0] != verdict:
                 self._since[replica.name] = (verdict, report.at)
-        saying = [(r.name, cause_words(r.diagnosis), r.diagnosis.severity, r.forecast.exhaustion_in_s is not None) for r in report.replicas]
+        saying = [
+            (
+                r.name,
+                cause_words(r.diagnosis),
+                r.diagnosis.severity,
+                r.forecast.exhaustion_in_s is not None,
+            )
+            for r in report.replicas
+        ]
         if saying != self._said:
             self._said = saying
             print_report(report, self.console, wide=self.wide)
         for replica in report.replicas:
-            line = self._line(replica, found.shown.get(replica.name), report.at, several=len(report.replicas) > 1)
+            line = self._line(
+                replica, found.shown.get(replica.name), report.at, several=len(report.replicas) > 1
+            )
             piped = not self.console.is_terminal
-            self.console.print(line, no_wrap=True, overflow="ignore" if piped else "ellipsis", crop=not piped, soft_wrap=piped)
+            self.console.print(
+                line,
+                no_wrap=True,
+                overflow="ignore" if piped else "ellipsis",
+                crop=not piped,
+                soft_wrap=piped,
+            )
 
-    def _line(self, replica: ReplicaReport, window: Window | None, at: float, *, several: bool) -> Text:
+    def _line(
+        self, replica: ReplicaReport, window: Window | None, at: float, *, several: bool
+    ) -> Text:
         """Time, replica (of several), how bad and since when, what one watches, the cause."""
         diagnosis = replica.diagnosis
-        line = Text.assemble((f"{_clock(at)} ", "dim"), (f"{replica.name} " if several else "", "dim"))
+        line = Text.assemble(
+            (f"{_clock(at)} ", "dim"), (f"{replica.name} " if several else "", "dim")
+        )
         line.append(WORDS[diagnosis.severity], style=STYLES[diagnosis.severity])
         line.append(f" {_stretch(at - self._since[replica.name][1]):<5}", style="dim")
         for signal, name, written in _WATCHED:

@@ -1,4 +1,6 @@
-"""What was measured in an incident, as drawings over its time with the phases behind, and as a table: before the change and after it."""
+"""What was measured in an incident, as drawings over its time with the phases behind, and as a
+table: before the change and after it.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,21 @@ QUANTITIES: tuple[tuple[str, Words, str, str], ...] = (
     ("Time to first token", duration, "ttft_mean_s", "ttft_p99_s"),
     ("Time between tokens", duration, "itl_mean_s", "itl_p99_s"),
 )
-"""Title, how its values are written, the signal over time (of latencies the mean), the one of the whole time."""
+"""Title, how its values are written, the signal over time (of latencies the mean), the one of the
+whole time.
+"""
 _COUNTS = ("running_requests", "waiting_requests")
 NAMES = ("KV usage", "preemptions/s", "running", "waiting", "tokens/s", "TTFT p99", "ITL p99")
 TAIL = 1.5
-"""The axis ends that many times the measured time after the last point at the latest: what is drawn would be a sliver otherwise."""
+"""The axis ends that many times the measured time after the last point at the latest: what is drawn
+would be a sliver otherwise.
+"""
 
 
 def drawings(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> str:
-    """One small chart for each quantity, on one axis of time; its 0 is the beginning of the incident. Empty without a look."""
+    """One small chart for each quantity, on one axis of time; its 0 is the beginning of the
+    incident. Empty without a look.
+    """
     if not looks:
         return ""
     drawn = [_chart(state.plan, looks, *quantity) for quantity in QUANTITIES]
@@ -40,12 +48,20 @@ def drawings(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> st
 
 
 def rows(state: State, looks: Sequence[Look]) -> list[tuple[str, ...]]:
-    """A row for each look: when, at what time, the pod, and every quantity; with a heading. Empty without a look."""
+    """A row for each look: when, at what time, the pod, and every quantity; with a heading. Empty
+    without a look.
+    """
     if not looks:
         return []
     began = _began(state, looks)
     heading = ("", "from", "pod", *NAMES)
-    return [heading, *((found.when, f"{found.at - began:.0f} s", _pod(state, found), *_values(found)) for found in looks)]
+    return [
+        heading,
+        *(
+            (found.when, f"{found.at - began:.0f} s", _pod(state, found), *_values(found))
+            for found in looks
+        ),
+    ]
 
 
 def _values(found: Look) -> Iterable[str]:
@@ -54,7 +70,9 @@ def _values(found: Look) -> Iterable[str]:
         yield words(sum(point.value for point in points) / len(points)) if points else "-"
 
 
-def _chart(plan: RemedyPlan, looks: Sequence[Look], title: str, words: Words, over_time: str, of_all: str) -> Chart:
+def _chart(
+    plan: RemedyPlan, looks: Sequence[Look], title: str, words: Words, over_time: str, of_all: str
+) -> Chart:
     kinds = _kinds(looks)
     lines = []
     for found in looks:
@@ -63,10 +81,24 @@ def _chart(plan: RemedyPlan, looks: Sequence[Look], title: str, words: Words, ov
             lines.append(Line(points, kind=kind, tip=f"{found.when}: {_name(found)}"))
         for at, value in found.series.get(of_all, ()):
             from_s = points[0].at if points else found.at
-            lines.append(Line([(from_s, value), (at, value)], kind=f"{kind} dashed", tip=f"{found.when}: {_name(found)}, p99"))
+            lines.append(
+                Line(
+                    [(from_s, value), (at, value)],
+                    kind=f"{kind} dashed",
+                    tip=f"{found.when}: {_name(found)}, p99",
+                )
+            )
     notes = [*(["mean; dashed: p99"] if of_all else []), *_conditions(plan, over_time, of_all)]
     top = 1.0 if over_time == "kv_usage_ratio" else None
-    return Chart(title, tuple(lines), words, top, _limits(plan, words, over_time, of_all), "; ".join(notes), over_time in _COUNTS)
+    return Chart(
+        title,
+        tuple(lines),
+        words,
+        top,
+        _limits(plan, words, over_time, of_all),
+        "; ".join(notes),
+        over_time in _COUNTS,
+    )
 
 
 def _kinds(looks: Sequence[Look]) -> dict[tuple[str, str], str]:
@@ -74,7 +106,9 @@ def _kinds(looks: Sequence[Look]) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for when, kind in (("before", "second"), ("after", "")):
         names = dict.fromkeys(_name(entry) for entry in looks if entry.when == when)
-        found |= {(when, name): f"{kind} faint" if place % 2 else kind for place, name in enumerate(names)}
+        found |= {
+            (when, name): f"{kind} faint" if place % 2 else kind for place, name in enumerate(names)
+        }
     return found
 
 
@@ -90,8 +124,16 @@ def _legend(plan: RemedyPlan, looks: Sequence[Look]) -> str:
 
 def _limits(plan: RemedyPlan, words: Words, *signals: str) -> tuple[tuple[float, str], ...]:
     """What was promised of these signals, and how many requests may run at once."""
-    found = [limit for expect in plan.expectation.expects if expect.signal in signals for limit in _promised(expect, plan, words)]
-    if "running_requests" in signals and canonical_name(plan.change.name) in ("max_num_seqs", "max_num_active_seqs"):
+    found = [
+        limit
+        for expect in plan.expectation.expects
+        if expect.signal in signals
+        for limit in _promised(expect, plan, words)
+    ]
+    if "running_requests" in signals and canonical_name(plan.change.name) in (
+        "max_num_seqs",
+        "max_num_active_seqs",
+    ):
         for value, when in ((plan.change.former, "before"), (plan.change.value, "after")):
             if value is not None and value.isdigit():
                 found.append((float(value), f"limit {when}: {value}"))
@@ -118,8 +160,19 @@ def _promised(expect: Expect, plan: RemedyPlan, words: Words) -> list[tuple[floa
 def _conditions(plan: RemedyPlan, *signals: str) -> list[str]:
     """When what was promised of these signals does not count."""
     sides = {"zero": "at most", "below": "at most", "above": "at least"}
-    others = [other for expect in plan.expectation.expects if expect.signal in signals for other in expect.unless]
-    return [f"the limit does not count while {other.signal} is {sides.get(other.want, other.want)} {other.bound:g}" for other in others]
+    others = [
+        other
+        for expect in plan.expectation.expects
+        if expect.signal in signals
+        for other in expect.unless
+    ]
+    return [
+        (
+            f"the limit does not count while {other.signal} is "
+            f"{sides.get(other.want, other.want)} {other.bound:g}"
+        )
+        for other in others
+    ]
 
 
 def _span(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> Span:

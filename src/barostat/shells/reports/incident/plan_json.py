@@ -18,11 +18,21 @@ PREVIEW, VERIFICATION = "RemedyPreview", "RemedyVerification"
 
 
 def preview_json(found: Prepared | NothingPrepared) -> str:
-    """The plan with its checks, what stands in its way and what would be written; where there is no plan, why."""
+    """The plan with its checks, what stands in its way and what would be written; where there is no
+    plan, why.
+    """
     if isinstance(found, NothingPrepared):
-        body: dict[str, Any] = {"plan": None, "why": found.why, "standing": found.standing, "passedOver": list(found.passed_over)}
+        body: dict[str, Any] = {
+            "plan": None,
+            "why": found.why,
+            "standing": found.standing,
+            "passedOver": list(found.passed_over),
+        }
         return _written(PREVIEW, body)
-    checks = [{"name": check.name, **_verdict(verdict)} for check, verdict in judged(found.facts, found.plan)]
+    checks = [
+        {"name": check.name, **_verdict(verdict)}
+        for check, verdict in judged(found.facts, found.plan)
+    ]
     in_the_way = [
         {"kind": owner.kind, "name": owner.name, "namespace": owner.namespace, "because": owner.because,
          "hasSwitch": owner.switch is not None, "source": owner.source, "patch": patch_text(found.seen, found.plan, owner)}
@@ -32,7 +42,10 @@ def preview_json(found: Prepared | NothingPrepared) -> str:
         "plan": plain(found.plan),
         "checks": checks,
         "inTheWay": in_the_way,
-        "refused": [*found.against, *(f"{owner.kind} {owner.name}: {owner.because}" for owner in found.in_the_way)],
+        "refused": [
+            *found.against,
+            *(f"{owner.kind} {owner.name}: {owner.because}" for owner in found.in_the_way),
+        ],
         "passedOver": list(found.passed_over),
         "writes": list(found.writes),
         "limits": found.limits,
@@ -42,8 +55,14 @@ def preview_json(found: Prepared | NothingPrepared) -> str:
 
 def verification_json(plan: RemedyPlan, outcomes: Mapping[str, Judged], outcome: str) -> str:
     """What every replica does now of what the change in force promised."""
-    replicas = [{"name": name, "outcome": judged.outcome, "reasons": list(judged.reasons)} for name, judged in outcomes.items()]
-    return _written(VERIFICATION, {"incident": plan.id, "change": str(plan.change), "outcome": outcome, "replicas": replicas})
+    replicas = [
+        {"name": name, "outcome": judged.outcome, "reasons": list(judged.reasons)}
+        for name, judged in outcomes.items()
+    ]
+    return _written(
+        VERIFICATION,
+        {"incident": plan.id, "change": str(plan.change), "outcome": outcome, "replicas": replicas},
+    )
 
 
 def nothing_in_force_json(why: str) -> str:

@@ -35,11 +35,18 @@ _WANTS = {
 def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
     """What will be done, why, how, and what will prove it."""
     unknown = unmeasured(plan.expectation, dict(plan.baseline))
-    essential = [found for found in plan.expectation.expects if found.essential and found.signal not in unknown]
+    essential = [
+        found
+        for found in plan.expectation.expects
+        if found.essential and found.signal not in unknown
+    ]
     promises = [f"{found.signal} {_WANTS[found.want].format(found.bound)}" for found in essential]
     proof = f"{'; '.join(promises)}, for {plan.expectation.sustained_s:.0f} s under the load of now"
     if unknown:
-        proof += f"; by {' and '.join(unknown)} only if that is measured after the change: it was not before"
+        proof += (
+            f"; by {' and '.join(unknown)} only if that is measured after the change: it was "
+            "not before"
+        )
     undo = "the same steps backwards, until home's template is written"
     if plan.strategy == "stuck-rollout":
         proof = f"all {plan.replicas} replicas of the version before stand Ready in rotation"
@@ -48,12 +55,21 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
         undo = plan.undo_sentence()
     lines = [
         f"plan {plan.id}",
-        f"  target    {plan.target}, {many(plan.replicas, 'replica')}, {plan.serving} {'serves' if plan.serving == 1 else 'serve'}",
-        f"  cause     {plan.cause}{f' ({plan.variant})' if plan.variant else ''} on {replica.name}: {replica.diagnosis.summary}",
+        (
+            f"  target    {plan.target}, {many(plan.replicas, 'replica')}, {plan.serving} "
+            f"{'serves' if plan.serving == 1 else 'serve'}"
+        ),
+        (
+            f"  cause     {plan.cause}{f' ({plan.variant})' if plan.variant else ''} on "
+            f"{replica.name}: {replica.diagnosis.summary}"
+        ),
         f"  change    {plan.change}   ({plan.lever})",
         f"  because   {plan.because}",
         f"  how       {_STRATEGIES[plan.strategy]}",
-        f"            at least {plan.kept_in_rotation} in rotation; {plan.starts} engine starts, {len(program(plan))} steps",
+        (
+            f"            at least {plan.kept_in_rotation} in rotation; {plan.starts} engine "
+            f"starts, {len(program(plan))} steps"
+        ),
         *_gateway_lines(plan),
         f"  proof     {proof}",
         f"  undo      {undo}",
@@ -67,12 +83,22 @@ def _gateway_lines(plan: RemedyPlan) -> list[str]:
     if edge is None:
         return []
     watched = (
-        ["            it only watches now (--shadow): while it holds this it enforces the limits of its file, too"] if edge.enforces else []
+        [
+            (
+                "            it only watches now (--shadow): while it holds this it enforces "
+                "the limits of its file, too"
+            )
+        ]
+        if edge.enforces
+        else []
     )
     return [
         f"  where     {', '.join(map(str, edge.gateways))}",
         *watched,
-        f"            held while this runs, until no pool is fuller than {edge.calm_ratio:.0%} for {edge.calm_s:.0f} s and nobody waits",
+        (
+            "            held while this runs, until no pool is fuller than "
+            f"{edge.calm_ratio:.0%} for {edge.calm_s:.0f} s and nobody waits"
+        ),
     ]
 
 
@@ -91,17 +117,29 @@ def checks_text(facts: Facts, plan: RemedyPlan) -> str:
 
 
 def source_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
-    """Why nothing is written, and the patch for where the change belongs; of an autoscaler that only stands in the way, what pauses it."""
+    """Why nothing is written, and the patch for where the change belongs; of an autoscaler that
+    only stands in the way, what pauses it.
+    """
     if owner.over == "replicas" and plan.change.kind != "replicas":
         return _in_the_way(owner, plan)
-    because = f"refused: {owner.because}; a write of ours would not last. The change belongs in {owner.source}:"
+    because = (
+        f"refused: {owner.because}; a write of ours would not last. The change belongs in "
+        f"{owner.source}:"
+    )
     return f"{because}\n{patch_text(seen, plan, owner)}"
 
 
 def patch_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
-    """The plan's change as a patch of what the owner keeps, with the place and the step after it."""
+    """The plan's change as a patch of what the owner keeps, with the place and the step after
+    it.
+    """
     from barostat.judge.manifest_edit.flag_surgery import Surgery, set_flag
-    from barostat.judge.manifest_edit.source_patch import former_release, least_replicas, manifest_patch, source_patch
+    from barostat.judge.manifest_edit.source_patch import (
+        former_release,
+        least_replicas,
+        manifest_patch,
+        source_patch,
+    )
     from barostat.platform.objects import name_of
 
     found = None
@@ -117,19 +155,32 @@ def patch_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
         value = value == "true" if value in ("true", "false") else value
         surgery = set_flag(seen.template, plan.change.name, value, config_maps=maps)
         found = source_patch(owner, seen.home, surgery) if isinstance(surgery, Surgery) else None
-    return f"  {plan.change}" if found is None else f"# {found.where}\n{_yaml(found.document)}\n# {found.then}"
+    return (
+        f"  {plan.change}"
+        if found is None
+        else f"# {found.where}\n{_yaml(found.document)}\n# {found.then}"
+    )
 
 
 def _in_the_way(owner: Owner, plan: RemedyPlan) -> str:
-    """An autoscaler would undo the steps, not the change: what pauses it, and what hands it back."""
+    """An autoscaler would undo the steps, not the change: what pauses it, and what hands it
+    back.
+    """
     lines = [
-        f"refused: {owner.because}. While replicas are replaced there is one fewer for a moment, and it would fill them up.",
+        (
+            f"refused: {owner.because}. While replicas are replaced there is one fewer for a "
+            "moment, and it would fill them up."
+        ),
         f"The change itself does not touch it ({plan.change}).",
     ]
     if owner.switch is None:
         return "\n".join(lines)
     switch = owner.switch
-    identity = {"apiVersion": switch.api_version, "kind": switch.kind, "metadata": {"name": switch.name, "namespace": switch.namespace}}
+    identity = {
+        "apiVersion": switch.api_version,
+        "kind": switch.kind,
+        "metadata": {"name": switch.name, "namespace": switch.namespace},
+    }
     return "\n".join(
         [
             *lines,
@@ -150,4 +201,6 @@ def _document(identity: dict[str, Any], patch: Any) -> dict[str, Any]:
 def _yaml(document: Any) -> str:
     import yaml
 
-    return str(yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, width=140)).rstrip()
+    return str(
+        yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, width=140)
+    ).rstrip()

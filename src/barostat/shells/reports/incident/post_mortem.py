@@ -1,4 +1,6 @@
-"""An incident as a line, as data, as Markdown and as a page: what was found, planned and done, when, and how it ended."""
+"""An incident as a line, as data, as Markdown and as a page: what was found, planned and done,
+when, and how it ended.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,18 @@ from barostat.shells.reports.sheet.scale import duration, instant
 
 def line(state: State) -> str:
     """One line for a list."""
-    return f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  {state.plan.cause}: {state.plan.change}"
+    return (
+        f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  "
+        f"{state.plan.cause}: {state.plan.change}"
+    )
 
 
 def list_json(states: Sequence[State], odd: Sequence[str]) -> str:
     """The records as a list, without their timelines, and what could not be read."""
-    found = [{key: value for key, value in json.loads(to_json(state)).items() if key != "timeline"} for state in states]
+    found = [
+        {key: value for key, value in json.loads(to_json(state)).items() if key != "timeline"}
+        for state in states
+    ]
     return json_text({"incidents": found, "problems": list(odd)})
 
 
@@ -36,28 +44,55 @@ def as_json(state: State, looks: Sequence[Look] = ()) -> str:
     return json_text({**json.loads(to_json(state)), "seen": document(looks) if looks else None})
 
 
-def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
-    """The post-mortem in Markdown. `unseen`: why there are no looks; `after`: the incident that took its change back."""
-    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state, after))]
+def as_markdown(
+    state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None
+) -> str:
+    """The post-mortem in Markdown. `unseen`: why there are no looks; `after`: the incident that
+    took its change back.
+    """
+    lines = [
+        f"# Incident {state.plan.id}",
+        "",
+        *(f"- **{title}:** {text}" for title, text in _facts(state, after)),
+    ]
     table = rows(state, looks)
     lines += ["", "## Measured", "", *(_grid(table) if table else [unseen])]
     lines += ["", "## Timeline", "", *_grid([_EVENTS, *_timeline(state)])]
     if state.conditions:
         lines += ["", "## Conditions", ""]
-        lines += [f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}" for found in state.conditions]
-    lines += ["", "## Figures before", "", *(f"- `{name}` {figure(value, 4)}" for name, value in state.plan.baseline)]
+        lines += [
+            f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}"
+            for found in state.conditions
+        ]
+    lines += [
+        "",
+        "## Figures before",
+        "",
+        *(f"- `{name}` {figure(value, 4)}" for name, value in state.plan.baseline),
+    ]
     for title, left in _left(state):
         lines += ["", f"## {title}", "", *(f"1. {act}" for act in left)]
     return "\n".join(lines)
 
 
-def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
-    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks; `after`: what took its change back."""
-    conditions = [f"<b>{escape(found.type)}</b> {escape(found.status)}: {escape(found.reason)}" for found in state.conditions]
-    left = "".join(listing(title, [escape(act) for act in acts], "ol") for title, acts in _left(state))
+def as_html(
+    state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None
+) -> str:
+    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks;
+    `after`: what took its change back.
+    """
+    conditions = [
+        f"<b>{escape(found.type)}</b> {escape(found.status)}: {escape(found.reason)}"
+        for found in state.conditions
+    ]
+    left = "".join(
+        listing(title, [escape(act) for act in acts], "ol") for title, acts in _left(state)
+    )
     measured = f"<p>{escape(unseen)}</p>"
     if looks:
-        measured = drawings(state, looks, _bands(state)) + table(rows(state, looks), (0, 2), mono=(2,))
+        measured = drawings(state, looks, _bands(state)) + table(
+            rows(state, looks), (0, 2), mono=(2,)
+        )
     severity, word = _VERDICTS.get(state.phase, ("info", state.phase.upper()))
     body = (
         f"{heading('incident', f'Incident {state.plan.id}', f'{state.plan.target} · {_at(state.plan.made_at)}')}"
@@ -76,11 +111,23 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
     title = next((cause.title for cause in causes() if cause.name == plan.cause), "")
     found = [
         ("Outcome", f"{state.phase}: {state.why}" if state.why else state.phase),
-        ("Since then", f"taken back by incident {after.plan.id}, {_at(after.plan.made_at)}" if after else ""),
+        (
+            "Since then",
+            f"taken back by incident {after.plan.id}, {_at(after.plan.made_at)}" if after else "",
+        ),
         ("Target", str(plan.target)),
-        ("Cause", f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}{f': {title}' if title else ''}"),
+        (
+            "Cause",
+            f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}{f': {title}' if title else ''}",
+        ),
         ("Change", f"{plan.change} ({plan.lever}): {plan.because}"),
-        ("How", f"{plan.strategy}, {many(plan.replicas, 'replica')}, {plan.kept_in_rotation} kept in rotation"),
+        (
+            "How",
+            (
+                f"{plan.strategy}, {many(plan.replicas, 'replica')}, {plan.kept_in_rotation} "
+                "kept in rotation"
+            ),
+        ),
         ("At the gateway", _at_the_gateway(state)),
     ]
     if state.timeline:
@@ -100,23 +147,45 @@ def _at_the_gateway(state: State) -> str:
     edge = state.plan.edge
     if edge is None:
         return ""
-    puts = [entry.at for entry in state.timeline if entry.event == "TightenGateway" and not entry.detail.startswith("back")]
-    backs = [entry.at for entry in state.timeline if entry.event == "TightenGateway" and entry.detail.startswith("back")]
-    held = f", held for {duration(backs[-1] - puts[0])}" if puts and backs else ", held" if puts else ""
-    watched = ", which only watched before and enforced its limits meanwhile" if edge.enforces else ""
+    puts = [
+        entry.at
+        for entry in state.timeline
+        if entry.event == "TightenGateway" and not entry.detail.startswith("back")
+    ]
+    backs = [
+        entry.at
+        for entry in state.timeline
+        if entry.event == "TightenGateway" and entry.detail.startswith("back")
+    ]
+    held = (
+        f", held for {duration(backs[-1] - puts[0])}"
+        if puts and backs
+        else ", held"
+        if puts
+        else ""
+    )
+    watched = (
+        ", which only watched before and enforced its limits meanwhile" if edge.enforces else ""
+    )
     return f"{', '.join(map(str, edge.gateways))}{watched}{held}"
 
 
 def _timeline(state: State) -> list[tuple[str, str, str, str]]:
     began = state.timeline[0].at if state.timeline else 0.0
-    return [(_at(entry.at), f"{entry.at - began:.0f} s", entry.event, entry.detail) for entry in state.timeline]
+    return [
+        (_at(entry.at), f"{entry.at - began:.0f} s", entry.event, entry.detail)
+        for entry in state.timeline
+    ]
 
 
 def _bands(state: State) -> tuple[Band, ...]:
     """The phases, each until the next one; none where the record names none."""
     phases = [entry for entry in state.timeline if entry.event in _PHASES]
     ends = [entry.at for entry in (*phases[1:], *state.timeline[-1:])]
-    return tuple(Band(entry.at, end, entry.event, _PHASES[entry.event]) for entry, end in zip(phases, ends, strict=False))
+    return tuple(
+        Band(entry.at, end, entry.event, _PHASES[entry.event])
+        for entry, end in zip(phases, ends, strict=False)
+    )
 
 
 def _drawing(state: State) -> str:
@@ -139,11 +208,15 @@ def _drawing(state: State) -> str:
         else:
             place = f"x='{x - 4:.1f}' text-anchor='end'"
         bars.append(
-            f"<rect class='{band.kind}' x='{x:.1f}' y='{18 * index}' width='{width:.1f}' height='14' rx='2'/>"
+            f"<rect class='{band.kind}' x='{x:.1f}' y='{18 * index}' width='{width:.1f}' "
+            "height='14' rx='2'/>"
             f"<text class='row-name' {place} y='{18 * index + 11}'>{escape(label)}</text>"
         )
     height = 18 * len(shown)
-    svg = f"<svg role='img' aria-label='phases over time' viewBox='0 0 {_WIDTH:.0f} {height}'>{''.join(bars)}</svg>"
+    svg = (
+        f"<svg role='img' aria-label='phases over time' viewBox='0 0 {_WIDTH:.0f} "
+        f"{height}'>{''.join(bars)}</svg>"
+    )
     return f"<div class='phases'>{svg}</div>"
 
 

@@ -1,4 +1,6 @@
-"""A frame: the fleet in so many lines of so many columns, most of it the replicas. Pure: what is shown is an argument, the time too."""
+"""A frame: the fleet in so many lines of so many columns, most of it the replicas. Pure: what is
+shown is an argument, the time too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from barostat.shells.reports.live.rows import LOOKING, Row
 from barostat.shells.reports.live.view import ORDERS, SEVERITIES, View, shown
 
 ABOVE, BELOW = 4, 3
-"""Lines above the rows (what it is, sums, verdicts, heading) and below them (the chosen one's sentence, the keys)."""
+"""Lines above the rows (what it is, sums, verdicts, heading) and below them (the chosen one's
+sentence, the keys).
+"""
 _STYLES = {"none": "green", "info": "", "warning": "yellow", "critical": "bold red"}
 _MARKS = {"none": " ", "info": " ", "warning": "~", "critical": "!"}
 _KEYS = "q quit  < > sort  r turn  / filter  space pause  ? help"
@@ -41,7 +45,9 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What is drawn. `at`: of the last look, unix seconds; `now`: of the drawing; `problem`: what keeps looks from coming, or empty."""
+    """What is drawn. `at`: of the last look, unix seconds; `now`: of the drawing; `problem`: what
+    keeps looks from coming, or empty.
+    """
 
     target: str
     rows: Sequence[Row]
@@ -68,7 +74,13 @@ def brief(value: float | None) -> str:
         if value >= size:
             scaled = value / (1e3 if letter == "k" else size)
             return f"{scaled:.3g}{letter}" if scaled < 999.5 else f"{scaled:.0f}{letter}"
-    return f"{value:.0f}" if value >= 99.95 or value == int(value) else f"{value:.1f}" if value >= 0.05 else "<0.1"
+    return (
+        f"{value:.0f}"
+        if value >= 99.95 or value == int(value)
+        else f"{value:.1f}"
+        if value >= 0.05
+        else "<0.1"
+    )
 
 
 def seconds(value: float | None) -> str:
@@ -104,7 +116,9 @@ _WITHIN_NAMES = "-./:_"
 
 
 def frame(fleet: Fleet, view: View, width: int, height: int) -> list[Text]:
-    """Exactly `height` lines (fewer only where there is less to say and no keys are told), none wider than `width`."""
+    """Exactly `height` lines (fewer only where there is less to say and no keys are told), none
+    wider than `width`.
+    """
     lines = _head(fleet, view, width)
     room = max(1, height - ABOVE - BELOW)
     if view.help:
@@ -149,7 +163,9 @@ def _verdicts(fleet: Fleet) -> Text:
         return Text(fleet.problem, style="bold red")
     counted = Counter((row.severity, row.verdict) for row in fleet.rows)
     line = Text()
-    for (severity, verdict), count in sorted(counted.items(), key=lambda entry: (-SEVERITIES.index(entry[0][0]), -entry[1])):
+    for (severity, verdict), count in sorted(
+        counted.items(), key=lambda entry: (-SEVERITIES.index(entry[0][0]), -entry[1])
+    ):
         line.append("  " if line.plain else "")
         line.append(f"{count} {verdict}", style=_STYLES[severity])
     return line
@@ -158,7 +174,9 @@ def _verdicts(fleet: Fleet) -> Text:
 def _columns(width: int) -> list[_Column]:
     """Those there is room for beside names of eight characters and the verdict."""
     kept = list(_COLUMNS)
-    while kept and 1 + _NAME + sum(column.width + 1 for column in kept) + _VERDICT + _FOR + 3 > width:
+    while (
+        kept and 1 + _NAME + sum(column.width + 1 for column in kept) + _VERDICT + _FOR + 3 > width
+    ):
         kept.remove(max(kept, key=lambda column: column.rank))
     return kept
 
@@ -169,12 +187,21 @@ def _name_width(fleet: Fleet, columns: Sequence[_Column], width: int) -> int:
 
 
 def _short(rows: Sequence[Row], width: int) -> dict[str, str]:
-    """Names that fit: where one does not, all lose the beginning that they share, and what is longer still shows its end."""
+    """Names that fit: where one does not, all lose the beginning that they share, and what is
+    longer still shows its end.
+    """
     names = [row.name for row in rows]
     shared = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 (characters are meant)
-    shared = shared[: max(shared.rfind(mark) for mark in _WITHIN_NAMES) + 1] if max(map(len, names), default=0) > width else ""
+    shared = (
+        shared[: max(shared.rfind(mark) for mark in _WITHIN_NAMES) + 1]
+        if max(map(len, names), default=0) > width
+        else ""
+    )
     bare = {name: f"…{name[len(shared) :]}" if shared else name for name in names}
-    return {name: text if len(text) <= width else f"…{text[len(text) - width + 1 :]}" for name, text in bare.items()}
+    return {
+        name: text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
+        for name, text in bare.items()
+    }
 
 
 def _heading(fleet: Fleet, view: View, width: int) -> Text:
@@ -196,7 +223,14 @@ def _table(fleet: Fleet, view: View, width: int, room: int) -> list[Text]:
     names = _name_width(fleet, columns, width)
     visible = shown(view, fleet.rows)
     if not visible:
-        return [Text(f"  nothing with {view.filter!r} in its name or verdict" if fleet.rows else "  no replica yet", style="dim")]
+        return [
+            Text(
+                f"  nothing with {view.filter!r} in its name or verdict"
+                if fleet.rows
+                else "  no replica yet",
+                style="dim",
+            )
+        ]
     short = _short(fleet.rows, names)
     return [
         _line(row, columns, f"{short[row.name]:<{names}}", row.name == view.chosen, fleet.now)
@@ -208,7 +242,9 @@ def _line(row: Row, columns: Sequence[_Column], name: str, chosen: bool, now: fl
     line = Text(f"{'>' if chosen else ' '}{name}", style="reverse" if chosen else "")
     for column in columns:
         words = column.words(row)
-        hot = (column.name == "PRE/S" and (row.preemptions_per_s or 0) > 0) or (column.name == "WAIT" and (row.waiting or 0) > 0)
+        hot = (column.name == "PRE/S" and (row.preemptions_per_s or 0) > 0) or (
+            column.name == "WAIT" and (row.waiting or 0) > 0
+        )
         line.append(f" {words:>{column.width}}", style="bold" if hot else "")
     style = "dim" if row.verdict == LOOKING else _STYLES[row.severity]
     verdict = row.verdict if len(row.verdict) < _VERDICT else f"{row.verdict[: _VERDICT - 2]}…"
@@ -219,15 +255,28 @@ def _line(row: Row, columns: Sequence[_Column], name: str, chosen: bool, now: fl
 
 def _foot(fleet: Fleet, view: View, width: int) -> list[Text]:
     visible = shown(view, fleet.rows)
-    chosen = next((row for row in visible if row.name == view.chosen), visible[0] if visible else None)
-    said = textwrap.wrap(f"{chosen.name}: {chosen.said}", width, break_on_hyphens=False) if chosen is not None and chosen.said else []
+    chosen = next(
+        (row for row in visible if row.name == view.chosen), visible[0] if visible else None
+    )
+    said = (
+        textwrap.wrap(f"{chosen.name}: {chosen.said}", width, break_on_hyphens=False)
+        if chosen is not None and chosen.said
+        else []
+    )
     if len(said) > BELOW - 1:
         said[BELOW - 2] = f"{said[BELOW - 2][: width - 1]}…"
     told = [Text(line, style="dim") for line in (*said, "", "")[: BELOW - 1]]
     if view.typing:
         return [*told, Text(f"/{one_line(view.filter)}_")]
-    kept = f"  filter {view.filter!r} (Esc ends it): {len(visible)} of {len(fleet.rows)}" if view.filter else ""
-    return [*told, Text(f"{_KEYS}{kept}" if not kept else kept.strip(), style="bold" if kept else "dim")]
+    kept = (
+        f"  filter {view.filter!r} (Esc ends it): {len(visible)} of {len(fleet.rows)}"
+        if view.filter
+        else ""
+    )
+    return [
+        *told,
+        Text(f"{_KEYS}{kept}" if not kept else kept.strip(), style="bold" if kept else "dim"),
+    ]
 
 
 def plain(fleet: Fleet, view: View, *, heading: bool) -> list[str]:
@@ -235,9 +284,21 @@ def plain(fleet: Fleet, view: View, *, heading: bool) -> list[str]:
     clock = datetime.fromtimestamp(fleet.at).astimezone().strftime("%H:%M:%S")
     names = max([len("REPLICA"), *(len(row.name) for row in fleet.rows)])
     cells = [f"{column.name:>{column.width}}" for column in _COLUMNS]
-    lines = [f"{'TIME':<8}  {'REPLICA':<{names}} {' '.join(cells)}  {'VERDICT':<{_VERDICT}} {'FOR':>{_FOR}}"] if heading else []
+    lines = (
+        [
+            (
+                f"{'TIME':<8}  {'REPLICA':<{names}} {' '.join(cells)}  {'VERDICT':<{_VERDICT}} "
+                f"{'FOR':>{_FOR}}"
+            )
+        ]
+        if heading
+        else []
+    )
     for row in shown(view, fleet.rows):
         cells = [f"{column.words(row):>{column.width}}" for column in _COLUMNS]
         held = age(None if row.since is None else fleet.now - row.since)
-        lines.append(f"{clock}  {row.name:<{names}} {' '.join(cells)}  {row.verdict:<{_VERDICT}} {held:>{_FOR}}")
+        lines.append(
+            f"{clock}  {row.name:<{names}} {' '.join(cells)}  {row.verdict:<{_VERDICT}} "
+            f"{held:>{_FOR}}"
+        )
     return lines

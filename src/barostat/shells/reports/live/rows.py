@@ -1,4 +1,6 @@
-"""One row for each replica of an examination: what it holds, does and waits for, and its verdict with the instant it began at."""
+"""One row for each replica of an examination: what it holds, does and waits for, and its verdict
+with the instant it began at.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ LOOKING = "looking"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is shown of one replica. None: not measured. Units: `since` is unix seconds; latencies are the window's 99th percentiles."""
+    """What is shown of one replica. None: not measured. Units: `since` is unix seconds; latencies
+    are the window's 99th percentiles.
+    """
 
     name: str
     kv_ratio: float | None = None
@@ -34,7 +38,9 @@ class Row:
 
 @dataclass(slots=True)
 class Since:
-    """Since when each replica has had its verdict. A replica that is not there any more is forgotten."""
+    """Since when each replica has had its verdict. A replica that is not there any more is
+    forgotten.
+    """
 
     _known: dict[str, tuple[str, float]]
 
@@ -42,11 +48,19 @@ class Since:
         self._known = {}
 
     def taken(self, found: Examination, *, first: bool) -> tuple[Row, ...]:
-        """The rows of a look. `first`: servers were asked once, so that no verdict is possible yet."""
+        """The rows of a look. `first`: servers were asked once, so that no verdict is possible
+        yet.
+        """
         rows, known = [], dict[str, tuple[str, float]]()
         for report in found.report.replicas:
             by_engine = found.windows.get(report.name, {})
-            verdict = SILENT if report.unreachable else LOOKING if first else cause_words(report.diagnosis)
+            verdict = (
+                SILENT
+                if report.unreachable
+                else LOOKING
+                if first
+                else cause_words(report.diagnosis)
+            )
             before = self._known.get(report.name)
             since = before[1] if before is not None and before[0] == verdict else found.report.at
             known[report.name] = verdict, since
@@ -70,7 +84,11 @@ class Since:
         return tuple(rows)
 
 
-def _over(by_engine: Mapping[str, Window], name: str, together: Callable[[Iterable[float]], float]) -> float | None:
+def _over(
+    by_engine: Mapping[str, Window], name: str, together: Callable[[Iterable[float]], float]
+) -> float | None:
     """The last fresh value over all engines of the replica; None where none has it."""
-    found = [signal.last for window in by_engine.values() if (signal := window.fresh(name)) is not None]
+    found = [
+        signal.last for window in by_engine.values() if (signal := window.fresh(name)) is not None
+    ]
     return together(found) if found else None

@@ -1,4 +1,6 @@
-"""What is shown of the rows, and what each key does to that: order, filter, place, pause. Keys as top, less and k9s have them."""
+"""What is shown of the rows, and what each key does to that: order, filter, place, pause. Keys as
+top, less and k9s have them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ WORST_FIRST = next(place for place, order in enumerate(ORDERS) if order.column =
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`typing`: the filter is being written. `chosen`: name of the row the cursor is on; `top`: how many rows are above the screen."""
+    """`typing`: the filter is being written. `chosen`: name of the row the cursor is on; `top`: how
+    many rows are above the screen.
+    """
 
     order: int = WORST_FIRST
     turned: bool = False
@@ -49,7 +53,9 @@ class View:
 
 
 def shown(view: View, rows: Sequence[Row]) -> list[Row]:
-    """The rows that pass the filter, in order; rows that are alike keep the order of their names."""
+    """The rows that pass the filter, in order; rows that are alike keep the order of their
+    names.
+    """
     wanted = view.filter.lower()
     kept = [row for row in rows if wanted in row.name.lower() or wanted in row.verdict]
     key = ORDERS[view.order].key
@@ -104,21 +110,39 @@ def _typed(view: View, key: str) -> View:
 
 
 def _moved(view: View, key: str, rows: Sequence[Row], room: int) -> View:
-    steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page-up": -room, "page-down": room, "home": -len(rows), "g": -len(rows)}
+    steps = {
+        "up": -1,
+        "k": -1,
+        "down": 1,
+        "j": 1,
+        "page-up": -room,
+        "page-down": room,
+        "home": -len(rows),
+        "g": -len(rows),
+    }
     steps |= {"end": len(rows), "G": len(rows)}
     if key not in steps:
         return view
     visible = shown(view, rows)
     if not visible:
         return view
-    here = next((place for place, row in enumerate(visible) if row.name == view.chosen), 0 if steps[key] < 0 or not view.chosen else -1)
-    start = here if view.chosen else (here if abs(steps[key]) > 1 else here - steps[key] * (steps[key] > 0))
+    here = next(
+        (place for place, row in enumerate(visible) if row.name == view.chosen),
+        0 if steps[key] < 0 or not view.chosen else -1,
+    )
+    start = (
+        here
+        if view.chosen
+        else (here if abs(steps[key]) > 1 else here - steps[key] * (steps[key] > 0))
+    )
     to = min(len(visible) - 1, max(0, start + steps[key]))
     return in_sight(replace(view, chosen=visible[to].name), rows, room)
 
 
 def in_sight(view: View, rows: Sequence[Row], room: int) -> View:
-    """The view scrolled so that the chosen row is on the screen, and no further than there are rows."""
+    """The view scrolled so that the chosen row is on the screen, and no further than there are
+    rows.
+    """
     visible = shown(view, rows)
     here = next((place for place, row in enumerate(visible) if row.name == view.chosen), None)
     top = min(view.top, max(0, len(visible) - room))
@@ -132,11 +156,20 @@ _SEQUENCES = {
     "\x1bOD": "left", "\x1b[5~": "page-up", "\x1b[6~": "page-down", "\x1b[H": "home", "\x1b[F": "end", "\x1b[1~": "home", "\x1b[4~": "end",
     "\x1bOH": "home", "\x1bOF": "end",
 }  # fmt: skip
-_SINGLE = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x03": "ctrl-c", "\x1b": "esc"}
+_SINGLE = {
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x03": "ctrl-c",
+    "\x1b": "esc",
+}
 
 
 def keys_of(text: str) -> list[str]:
-    """The keys behind what a terminal sent at once; sequences that mean nothing here are passed over."""
+    """The keys behind what a terminal sent at once; sequences that mean nothing here are passed
+    over.
+    """
     found, place = [], 0
     while place < len(text):
         sequence = next((one for one in _SEQUENCES if text.startswith(one, place)), None)

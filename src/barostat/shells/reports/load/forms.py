@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
-from barostat.shells.reports.load.validation import Validated, certificate_text, junit, validation_json, validation_table
+from barostat.shells.reports.load.validation import (
+    Validated,
+    certificate_text,
+    junit,
+    validation_json,
+    validation_table,
+)
 
 
 def rendered(found: Validated, form: str) -> str:

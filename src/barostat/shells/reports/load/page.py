@@ -24,17 +24,33 @@ def load_html(target: str, traffic: str, found: Figures, slo: Slo) -> str:
 
 def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
     """The numbers that matter."""
-    good = "" if slo.ttft_s is None and slo.itl_s is None else f"{figure(found.good_per_s, 4)} of them good"
+    good = (
+        ""
+        if slo.ttft_s is None and slo.itl_s is None
+        else f"{figure(found.good_per_s, 4)} of them good"
+    )
     rows = [
         ("Requests", f"{figure(found.ok_per_s, 4)}/s", good),
         ("Output tokens", f"{found.output_tokens_per_s:,.5g}/s", ""),
-        ("TTFT p99", format_seconds(found.ttft.p99), "" if slo.ttft_s is None else f"{format_seconds(slo.ttft_s)} allowed"),
-        ("ITL p99", format_seconds(found.itl.p99), "" if slo.itl_s is None else f"{format_seconds(slo.itl_s)} allowed"),
+        (
+            "TTFT p99",
+            format_seconds(found.ttft.p99),
+            "" if slo.ttft_s is None else f"{format_seconds(slo.ttft_s)} allowed",
+        ),
+        (
+            "ITL p99",
+            format_seconds(found.itl.p99),
+            "" if slo.itl_s is None else f"{format_seconds(slo.itl_s)} allowed",
+        ),
     ]
     if found.engine is not None:
         seen = found.engine
         rows += [
-            ("KV usage", percent(seen.usage_mean_ratio), f"{percent(seen.usage_max_ratio)} at most"),
+            (
+                "KV usage",
+                percent(seen.usage_mean_ratio),
+                f"{percent(seen.usage_max_ratio)} at most",
+            ),
             ("Preemptions", f"{seen.preemptions:,}", f"{seen.waiting_max:,} waiting at most"),
         ]
     return rows
@@ -62,7 +78,12 @@ def over_time(found: Figures, slo: Slo) -> str:
     waiting = Line([(one.at_s, float(one.waiting)) for one in found.readings])
     drawn = (
         Chart("Requests per second", (sent, done), plain),
-        Chart("Under way", (Line([(one.at_s, float(one.under_way)) for one in found.stretches]),), plain, counts=True),
+        Chart(
+            "Under way",
+            (Line([(one.at_s, float(one.under_way)) for one in found.stretches]),),
+            plain,
+            counts=True,
+        ),
         Chart("TTFT p99", (Line(waits),), duration, limits=limits),
         Chart("KV usage", (usage,), percent, top=1.0),
         Chart("Waiting in the engine", (waiting,), plain, counts=True),
@@ -71,24 +92,46 @@ def over_time(found: Figures, slo: Slo) -> str:
 
 
 def _verdict(found: Figures) -> str:
-    counted = f"{found.ok:,} of {many(found.sent, 'request')} answered, {found.refused:,} refused, {many(found.errors, 'error')}"
+    counted = (
+        f"{found.ok:,} of {many(found.sent, 'request')} answered, {found.refused:,} refused, "
+        f"{many(found.errors, 'error')}"
+    )
     if not found.sent:
-        return verdict("info", "NOTHING", "nothing was sent", "it was stopped before the first request was due")
+        return verdict(
+            "info", "NOTHING", "nothing was sent", "it was stopped before the first request was due"
+        )
     if found.keeping.trouble:
-        return verdict("warning", "SENDER", "the sender did not keep up", found.keeping.trouble, counted)
+        return verdict(
+            "warning", "SENDER", "the sender did not keep up", found.keeping.trouble, counted
+        )
     if found.errors:
         return verdict("critical", "ERRORS", f"{many(found.errors, 'request')} failed", counted)
     if found.refused:
         return verdict("warning", "REFUSED", f"{many(found.refused, 'request')} refused", counted)
     if found.interrupted:
-        return verdict("info", "STOPPED", f"stopped with {many(found.cut, 'request')} under way", counted, sender(found.keeping))
+        return verdict(
+            "info",
+            "STOPPED",
+            f"stopped with {many(found.cut, 'request')} under way",
+            counted,
+            sender(found.keeping),
+        )
     if found.cut:
-        return verdict("warning", "NOT ENDED", f"{many(found.cut, 'request')} did not end in time", counted, sender(found.keeping))
+        return verdict(
+            "warning",
+            "NOT ENDED",
+            f"{many(found.cut, 'request')} did not end in time",
+            counted,
+            sender(found.keeping),
+        )
     return verdict("none", "OK", "every request was answered", counted, sender(found.keeping))
 
 
 def _reasons(found: Figures) -> str:
     if not found.reasons:
         return ""
-    rows = [("Refused or failed with", "requests"), *((reason, f"{count:,}") for reason, count in found.reasons.items())]
+    rows = [
+        ("Refused or failed with", "requests"),
+        *((reason, f"{count:,}") for reason, count in found.reasons.items()),
+    ]
     return f"<h2>Not answered</h2>{table(rows)}"

@@ -18,9 +18,17 @@ def spreads(found: Figures) -> tuple[tuple[str, Spread], ...]:
     return tuple(zip(LATENCIES, (found.ttft, found.itl, found.tpot, found.e2e), strict=True))
 
 
-def load_json(target: str, traffic: str, found: Figures, slo: Slo, notes: tuple[str, ...] = ()) -> dict[str, Any]:
+def load_json(
+    target: str, traffic: str, found: Figures, slo: Slo, notes: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """`kind: Load` as plain data, keys in reading order."""
-    return {"apiVersion": API_VERSION, "kind": "Load", "target": target, **figures_json(traffic, found, slo), "notes": list(notes)}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Load",
+        "target": target,
+        **figures_json(traffic, found, slo),
+        "notes": list(notes),
+    }
 
 
 def figures_json(traffic: str, found: Figures, slo: Slo) -> dict[str, Any]:
@@ -39,7 +47,9 @@ def figures_json(traffic: str, found: Figures, slo: Slo) -> dict[str, Any]:
             "mostAtOnce": found.peak,
             "reasons": dict(found.reasons),
         },
-        "goodput": {"goodRequests": found.good, "goodRequestsPerSecond": _short(found.good_per_s)} if stated else None,
+        "goodput": {"goodRequests": found.good, "goodRequestsPerSecond": _short(found.good_per_s)}
+        if stated
+        else None,
         "throughput": {
             "sentPerSecond": _short(found.sent_per_s),
             "requestsPerSecond": _short(found.ok_per_s),
@@ -75,7 +85,10 @@ def figures_json(traffic: str, found: Figures, slo: Slo) -> dict[str, Any]:
 def _spread(spread: Spread) -> dict[str, Any]:
     names = ("mean", "p50", "p90", "p95", "p99", "max")
     values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
-    return {"count": spread.count, **{name: _short(value) for name, value in zip(names, values, strict=True)}}
+    return {
+        "count": spread.count,
+        **{name: _short(value) for name, value in zip(names, values, strict=True)},
+    }
 
 
 def _short(value: float | None) -> float | None:
@@ -84,21 +97,34 @@ def _short(value: float | None) -> float | None:
 
 def load_table(target: str, traffic: str, found: Figures, slo: Slo) -> str:
     """The run on half a page."""
-    lines = [target, f"{traffic}; {format_seconds(found.duration_s)}{', interrupted' if found.interrupted else ''}", "", *outcome(found)]
+    lines = [
+        target,
+        (
+            f"{traffic}; "
+            f"{format_seconds(found.duration_s)}{', interrupted' if found.interrupted else ''}"
+        ),
+        "",
+        *outcome(found),
+    ]
     lines += [
         (
-            f"throughput   {figure(found.ok_per_s, 4)} requests/s, {found.output_tokens_per_s:,.5g} output and "
+            f"throughput   {figure(found.ok_per_s, 4)} requests/s, "
+            f"{found.output_tokens_per_s:,.5g} output and "
             f"{found.input_tokens_per_s:,.5g} input tokens/s"
         )
     ]
     if slo.ttft_s is not None or slo.itl_s is not None:
-        lines.append(f"goodput      {figure(found.good_per_s, 4)} good requests/s ({found.good:,} of {found.sent:,})")
+        lines.append(
+            f"goodput      {figure(found.good_per_s, 4)} good requests/s ({found.good:,} "
+            f"of {found.sent:,})"
+        )
     lines += ["", *latency_lines(found), ""]
     if found.engine is not None:
         seen = found.engine
         lines += [
             (
-                f"KV usage     {seen.usage_mean_ratio:.0%} on average, {seen.usage_max_ratio:.0%} at most; "
+                f"KV usage     {seen.usage_mean_ratio:.0%} on average, "
+                f"{seen.usage_max_ratio:.0%} at most; "
                 f"{seen.running_max:,} running and {seen.waiting_max:,} waiting at most"
             ),
             f"preemptions  {seen.preemptions:,}",
@@ -110,8 +136,13 @@ def load_table(target: str, traffic: str, found: Figures, slo: Slo) -> str:
 def outcome(found: Figures) -> list[str]:
     """What became of the requests: answered, refused, failed, cut; and why."""
     counts = [f"{found.ok:,} answered", f"{found.refused:,} refused", many(found.errors, "error")]
-    lines = [f"{many(found.sent, 'request')}: {', '.join(counts)}" + (f", {found.cut:,} not ended" if found.cut else "")]
-    return lines + [f"             {count:,} with {reason}" for reason, count in list(found.reasons.items())[:6]]
+    lines = [
+        f"{many(found.sent, 'request')}: {', '.join(counts)}"
+        + (f", {found.cut:,} not ended" if found.cut else "")
+    ]
+    return lines + [
+        f"             {count:,} with {reason}" for reason, count in list(found.reasons.items())[:6]
+    ]
 
 
 def latency_lines(found: Figures) -> list[str]:
@@ -127,7 +158,12 @@ def sender(keeping: Keeping) -> str:
     """Whether the sender kept its schedule, in a sentence."""
     if not keeping.late.count:
         return "nothing was due"
-    late = f"sends {format_seconds(keeping.late.p99)} late at p99, {keeping.cpu_ratio:.0%} of one core"
+    late = (
+        f"sends {format_seconds(keeping.late.p99)} late at p99, {keeping.cpu_ratio:.0%} of one core"
+    )
     if keeping.trouble:
-        return f"DID NOT KEEP UP: {keeping.trouble};\n             these are figures of the sender as much as of the engine"
+        return (
+            f"DID NOT KEEP UP: {keeping.trouble};\n             these are figures of the "
+            "sender as much as of the engine"
+        )
     return f"kept the schedule: {late}"

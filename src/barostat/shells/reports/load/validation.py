@@ -22,12 +22,17 @@ SENTENCES = {
     "fail": "these limits allow what the engine does not carry",
     "unknown": "nothing is proved: something could not be told",
 }
-NO_LATENCY = "all that these limits allow is answered; no service level is stated (spec.slo of the limits file), so no latency was judged"
+NO_LATENCY = (
+    "all that these limits allow is answered; no service level is stated (spec.slo of the "
+    "limits file), so no latency was judged"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """One validation. `at`: ISO 8601, UTC; `digest`: of the limits (`lint.limits_digest`); `interrupted`: a person stopped it."""
+    """One validation. `at`: ISO 8601, UTC; `digest`: of the limits (`lint.limits_digest`);
+    `interrupted`: a person stopped it.
+    """
 
     target: Target
     limits_file: str
@@ -42,7 +47,11 @@ class Validated:
     def sentence(self) -> str:
         """The verdict for a person: a level that nobody stated is not kept."""
         unstated = self.slo.ttft_s is None and self.slo.itl_s is None
-        return NO_LATENCY if unstated and self.proof.verdict == "pass" else SENTENCES[self.proof.verdict]
+        return (
+            NO_LATENCY
+            if unstated and self.proof.verdict == "pass"
+            else SENTENCES[self.proof.verdict]
+        )
 
 
 def certificate_text(found: Validated) -> str:
@@ -60,11 +69,26 @@ def validation_json(found: Validated) -> dict[str, Any]:
         "verdict": proof.verdict,
         "at": found.at,
         "target": target.where.base,
-        "engine": {"version": target.version, "model": target.model, "maxModelLen": target.max_model_len, "flags": dict(target.flags)},
-        "limits": {"file": found.limits_file.rsplit("/", 1)[-1], "name": found.limits_name, "digest": found.digest},
+        "engine": {
+            "version": target.version,
+            "model": target.model,
+            "maxModelLen": target.max_model_len,
+            "flags": dict(target.flags),
+        },
+        "limits": {
+            "file": found.limits_file.rsplit("/", 1)[-1],
+            "name": found.limits_name,
+            "digest": found.digest,
+        },
         "slo": {"ttftP99Seconds": found.slo.ttft_s, "itlP99Seconds": found.slo.itl_s},
-        "checks": [{"phase": one.phase, "name": one.name, "standing": one.standing, "told": one.told} for one in proof.checks],
-        "phases": [{"name": phase.name, **figures_json(phase.traffic, phase.found, found.slo)} for phase in proof.phases],
+        "checks": [
+            {"phase": one.phase, "name": one.name, "standing": one.standing, "told": one.told}
+            for one in proof.checks
+        ],
+        "phases": [
+            {"name": phase.name, **figures_json(phase.traffic, phase.found, found.slo)}
+            for phase in proof.phases
+        ],
         "knee": _knee_json(proof.knee) if proof.knee is not None else None,
         "notes": list(target.notes),
     }
@@ -82,7 +106,9 @@ def _knee_json(knee: Knee) -> dict[str, Any]:
                 "timesAsLong": one.times,
                 "ttftP99Seconds": one.found.ttft.p99,
                 "itlP99Seconds": one.found.itl.p99,
-                "preemptions": one.found.engine.preemptions if one.found.engine is not None else None,
+                "preemptions": one.found.engine.preemptions
+                if one.found.engine is not None
+                else None,
             }
             for one in knee.tried
         ],
@@ -91,26 +117,45 @@ def _knee_json(knee: Knee) -> dict[str, Any]:
 
 def knee_sentence(knee: Knee) -> str:
     """The knee for a person."""
-    unsure = f"at {figure(knee.unsure.per_s, 4)} requests/s {knee.unsure.unsure}" if knee.unsure is not None else ""
+    unsure = (
+        f"at {figure(knee.unsure.per_s, 4)} requests/s {knee.unsure.unsure}"
+        if knee.unsure is not None
+        else ""
+    )
     if knee.held_per_s is None and knee.lost_per_s is None:
         return f"cannot be told: {unsure}" if unsure else "nothing was tried to its end"
     if knee.held_per_s is None:
         sentence = f"no load held, down to {figure(knee.lost_per_s or 0, 4)} requests/s"
     elif knee.lost_per_s is None:
-        return f"at least {figure(knee.held_per_s, 4)} requests/s: {unsure or 'nothing that was tried was too much'}"
+        return (
+            f"at least {figure(knee.held_per_s, 4)} requests/s: "
+            f"{unsure or 'nothing that was tried was too much'}"
+        )
     else:
-        sentence = f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
+        sentence = (
+            f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
+        )
     return f"{sentence}; {unsure}" if unsure else sentence
 
 
 def validation_table(found: Validated) -> str:
     """What was checked, line by line, and the verdict last."""
     proof = found.proof
-    lines = [found.target.named, f"{found.limits_file}{f' ({found.limits_name})' if found.limits_name else ''}", ""]
+    lines = [
+        found.target.named,
+        f"{found.limits_file}{f' ({found.limits_name})' if found.limits_name else ''}",
+        "",
+    ]
     lines += aligned(_rows(proof.checks))
     if proof.knee is not None:
         lines += ["", f"knee  {knee_sentence(proof.knee)}"]
-    lines += ["", f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: {found.sentence}"]
+    lines += [
+        "",
+        (
+            f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: "
+            f"{found.sentence}"
+        ),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -126,10 +171,15 @@ def _rows(checks: tuple[Check, ...]) -> list[tuple[str, str, str]]:
 def junit(found: Validated) -> str:
     """A test case for each check."""
     checks = found.proof.checks
-    failed, unknown = (sum(one.standing == standing for one in checks) for standing in ("fail", "unknown"))
+    failed, unknown = (
+        sum(one.standing == standing for one in checks) for standing in ("fail", "unknown")
+    )
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites><testsuite name="barostat validate" tests="{len(checks)}" failures="{failed}" errors="{unknown}">',
+        (
+            f'<testsuites><testsuite name="barostat validate" tests="{len(checks)}" '
+            f'failures="{failed}" errors="{unknown}">'
+        ),
     ]
     for one in checks:
         case = f"<testcase classname={quoteattr(one.phase)} name={quoteattr(one.name)}"

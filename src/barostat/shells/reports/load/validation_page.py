@@ -18,8 +18,16 @@ def validation_html(found: Validated) -> str:
     proof = found.proof
     worst = [one for one in proof.checks if one.standing in ("fail", "unknown")]
     word = WORDS[proof.verdict] if proof.verdict != "unknown" else "CANNOT TELL"
-    card = verdict(_SEVERITY[proof.verdict], word, found.sentence, "; ".join(f"{one.phase}: {one.told}" for one in worst))
-    rows = [("", "phase", "what", "measured"), *((WORDS[one.standing], one.phase, one.name, one.told) for one in proof.checks)]
+    card = verdict(
+        _SEVERITY[proof.verdict],
+        word,
+        found.sentence,
+        "; ".join(f"{one.phase}: {one.told}" for one in worst),
+    )
+    rows = [
+        ("", "phase", "what", "measured"),
+        *((WORDS[one.standing], one.phase, one.name, one.told) for one in proof.checks),
+    ]
     parts = [
         heading("validate", found.target.named, f"{found.limits_file} · {found.at}"),
         card,
@@ -29,9 +37,14 @@ def validation_html(found: Validated) -> str:
         parts.append(_knee(proof.knee))
     for phase in proof.phases:
         parts.append(f"<h2>{escape(phase.name)}</h2><p class='soft'>{escape(phase.traffic)}</p>")
-        parts.append(f"{figures(tiles(phase.found, found.slo))}{over_time(phase.found, found.slo)}{latencies(phase.found)}")
+        parts.append(
+            f"{figures(tiles(phase.found, found.slo))}{over_time(phase.found, found.slo)}{latencies(phase.found)}"
+        )
     flags = ", ".join(f"{name}={value}" for name, value in found.target.flags)
-    parts.append(f"<h2>What was tested</h2>{facts([('limits', found.digest), ('engine', flags or 'its metrics show no settings')])}")
+    parts.append(
+        "<h2>What was "
+        f"tested</h2>{facts([('limits', found.digest), ('engine', flags or 'its metrics show no settings')])}"
+    )
     parts.append(footer("the same as data: barostat validate -o json"))
     return page(f"Barostat: {found.limits_file} on {found.target.model}", "".join(parts))
 
@@ -39,7 +52,15 @@ def validation_html(found: Validated) -> str:
 def _knee(knee: Knee) -> str:
     rows = [
         ("requests/s", "", "TTFT p99", "ITL p99"),
-        *((figure(one.per_s, 4), _found(one), format_seconds(one.found.ttft.p99), format_seconds(one.found.itl.p99)) for one in knee.tried),
+        *(
+            (
+                figure(one.per_s, 4),
+                _found(one),
+                format_seconds(one.found.ttft.p99),
+                format_seconds(one.found.itl.p99),
+            )
+            for one in knee.tried
+        ),
     ]
     return f"<h2>The knee</h2><p>{escape(knee_sentence(knee))}</p>{table(rows, words=(1,))}"
 

@@ -1,4 +1,6 @@
-"""The post-mortem of a range that nobody kept a record of: what was seen, cause by cause, when it began and ended, before and after."""
+"""The post-mortem of a range that nobody kept a record of: what was seen, cause by cause, when it
+began and ended, before and after.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,19 @@ def past_told(past: Past) -> Told:
     about = f"{past.target} · {when(past.start)} to {when(past.end)}"
     span = f"{clock(past.start)} to {clock(past.end)}"
     if main is None and past.steps and story.untold_s >= 0.5 * (past.end - past.start):
-        head = ("info", "CANNOT TELL", "too little was measured to say what it was", story.episodes[0].summary)
+        head = (
+            "info",
+            "CANNOT TELL",
+            "too little was measured to say what it was",
+            story.episodes[0].summary,
+        )
     elif main is None:
-        head = ("none", "OK", "nothing was in trouble", "No replica was diagnosed with more than being busy or idle.")
+        head = (
+            "none",
+            "OK",
+            "nothing was in trouble",
+            "No replica was diagnosed with more than being busy or idle.",
+        )
     else:
         head = (main.severity, main.severity.upper(), main.cause, main.summary)
     return Told(
@@ -50,8 +62,21 @@ def past_told(past: Past) -> Told:
         _tiles(story),
         _known(past),
         (
-            Part("Timeline", rows=[("from", "to", "for", "replicas", "cause", "what was seen"), *map(_row, story.episodes)], words=(4, 5)),
-            Part("Figures", f"Time goes on from {when(past.start)}; what is shaded was in trouble.", True, _drawn(past.steps), _span(past)),
+            Part(
+                "Timeline",
+                rows=[
+                    ("from", "to", "for", "replicas", "cause", "what was seen"),
+                    *map(_row, story.episodes),
+                ],
+                words=(4, 5),
+            ),
+            Part(
+                "Figures",
+                f"Time goes on from {when(past.start)}; what is shaded was in trouble.",
+                True,
+                _drawn(past.steps),
+                _span(past),
+            ),
             Part("Before, during, after", rows=_compared(story)),
             Part("What would have helped", steps=story.next),
             Part("Notes", listed=list(past.problems)),
@@ -66,10 +91,18 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
     harmful = sum(one.end - one.start for one in story.episodes if one.harmful)
     during = story.during
     return [
-        ("In trouble for", lasting(harmful), f"{story.main.replicas} of {story.main.of} replicas at once"),
+        (
+            "In trouble for",
+            lasting(harmful),
+            f"{story.main.replicas} of {story.main.of} replicas at once",
+        ),
         ("Preemptions/s", told(during.get("preemptionsPerSecond")), "mean while it lasted"),
         ("Waiting", told(during.get("waiting")), "mean while it lasted"),
-        ("TTFT p99", told(during.get("ttftP99Seconds"), "s"), f"before: {told(story.before.get('ttftP99Seconds'), 's')}"),
+        (
+            "TTFT p99",
+            told(during.get("ttftP99Seconds"), "s"),
+            f"before: {told(story.before.get('ttftP99Seconds'), 's')}",
+        ),
     ]
 
 
@@ -77,20 +110,45 @@ def _known(past: Past) -> list[tuple[str, str]]:
     story = past.story
     if story.main is None:
         return []
-    began = f"between {clock(story.onset[0])} and {clock(story.onset[1])}" if story.onset else f"before {clock(past.start)}, or at it"
-    over = f"between {clock(story.ended[0])} and {clock(story.ended[1])}" if story.ended else f"not before {clock(past.end)}"
-    trigger = f"{story.trigger.kind}: {story.trigger.detail}" if story.trigger else "; ".join(story.changed)
-    found = [("Began", began), ("Ended", over), ("Trigger", trigger or "cannot tell: nothing that was measured changed before it")]
+    began = (
+        f"between {clock(story.onset[0])} and {clock(story.onset[1])}"
+        if story.onset
+        else f"before {clock(past.start)}, or at it"
+    )
+    over = (
+        f"between {clock(story.ended[0])} and {clock(story.ended[1])}"
+        if story.ended
+        else f"not before {clock(past.end)}"
+    )
+    trigger = (
+        f"{story.trigger.kind}: {story.trigger.detail}"
+        if story.trigger
+        else "; ".join(story.changed)
+    )
+    found = [
+        ("Began", began),
+        ("Ended", over),
+        ("Trigger", trigger or "cannot tell: nothing that was measured changed before it"),
+    ]
     if story.trigger and story.changed:
         found.append(("Also changed", "; ".join(story.changed)))
     if story.untold_s:
-        found.append(("Not told", f"for {lasting(story.untold_s)} within the range too little was measured"))
+        found.append(
+            ("Not told", f"for {lasting(story.untold_s)} within the range too little was measured")
+        )
     return found
 
 
 def _row(one: Episode) -> tuple[str, ...]:
     share = f"{one.replicas} of {one.of}"
-    return clock(one.start), clock(one.end), lasting(one.end - one.start), share, one.cause, one.summary
+    return (
+        clock(one.start),
+        clock(one.end),
+        lasting(one.end - one.start),
+        share,
+        one.cause,
+        one.summary,
+    )
 
 
 def _compared(story: Story) -> list[tuple[str, ...]]:
@@ -103,20 +161,40 @@ def _compared(story: Story) -> list[tuple[str, ...]]:
 
 
 def _span(past: Past) -> Span:
-    bands = tuple(Band(one.start, one.end, one.cause, _KINDS[one.severity]) for one in past.story.episodes if one.harmful)
+    bands = tuple(
+        Band(one.start, one.end, one.cause, _KINDS[one.severity])
+        for one in past.story.episodes
+        if one.harmful
+    )
     return Span(past.start, past.end, zero_s=past.start, bands=bands)
 
 
 def _drawn(steps: Sequence[Step]) -> list[Chart]:
     def line(name: str, title: str = "", kind: str = "") -> Line:
-        return Line([(step.end, step.figures[name]) for step in steps if name in step.figures], title, kind)
+        return Line(
+            [(step.end, step.figures[name]) for step in steps if name in step.figures], title, kind
+        )
 
     return [
-        Chart("KV usage", (line("kvUsageRatio", "mean"), line("kvUsageHighRatio", "highest", "second")), percent, 1.0),
-        Chart("Requests", (line("running", "running"), line("waiting", "waiting", "second")), plain, counts=True),
+        Chart(
+            "KV usage",
+            (line("kvUsageRatio", "mean"), line("kvUsageHighRatio", "highest", "second")),
+            percent,
+            1.0,
+        ),
+        Chart(
+            "Requests",
+            (line("running", "running"), line("waiting", "waiting", "second")),
+            plain,
+            counts=True,
+        ),
         Chart("Preemptions per second", (line("preemptionsPerSecond"),), plain),
         Chart("Requests finished per second", (line("requestsPerSecond"),), plain),
-        Chart("Tokens per request", (line("promptTokensMean", "prompt"), line("outputTokensMean", "output", "second")), plain),
+        Chart(
+            "Tokens per request",
+            (line("promptTokensMean", "prompt"), line("outputTokensMean", "output", "second")),
+            plain,
+        ),
         Chart("Time to first token, p99", (line("ttftP99Seconds"),), duration),
     ]
 
@@ -133,7 +211,9 @@ def past_json(past: Past) -> dict[str, Any]:
         "main": None if story.main is None else _episode(story.main),
         "onset": _stretch(story.onset),
         "ended": _stretch(story.ended),
-        "trigger": None if story.trigger is None else {"kind": story.trigger.kind, "detail": story.trigger.detail},
+        "trigger": None
+        if story.trigger is None
+        else {"kind": story.trigger.kind, "detail": story.trigger.detail},
         "changed": list(story.changed),
         "timeline": [_episode(one) for one in story.episodes],
         "before": _rounded(story.before),
@@ -150,7 +230,15 @@ def past_json(past: Past) -> dict[str, Any]:
             }
             for step in past.steps
         ],
-        "next": [{"lever": one.lever, "change": one.change, "because": one.because, "restarts": one.restarts} for one in story.next],
+        "next": [
+            {
+                "lever": one.lever,
+                "change": one.change,
+                "because": one.because,
+                "restarts": one.restarts,
+            }
+            for one in story.next
+        ],
         "problems": list(past.problems),
     }
 

@@ -1,4 +1,6 @@
-"""How instants, spans and figures of the past are written in both reports, and a document's parts in both of its forms."""
+"""How instants, spans and figures of the past are written in both reports, and a document's parts
+in both of its forms.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from datetime import datetime
 
 from barostat.core.diagnosis import NextStep, Severity
 from barostat.shells.reports.sheet.charts import Chart, Span, charts
-from barostat.shells.reports.sheet.page import facts, figures, footer, heading, items, page, table, verdict
+from barostat.shells.reports.sheet.page import (
+    facts,
+    figures,
+    footer,
+    heading,
+    items,
+    page,
+    table,
+    verdict,
+)
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
@@ -22,7 +33,11 @@ def when(at: float) -> str:
 
 def clock(at: float) -> str:
     """The time of day in this machine's zone; seconds only where they are not 0."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M" if round(at) % 60 == 0 else "%H:%M:%S")
+    return (
+        datetime.fromtimestamp(at)
+        .astimezone()
+        .strftime("%H:%M" if round(at) % 60 == 0 else "%H:%M:%S")
+    )
 
 
 def lasting(span_s: float) -> str:
@@ -40,7 +55,8 @@ def told(value: float | None, unit: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A heading with what stands below it, in this order: a sentence, drawings, a table (first row: its heading), a list, steps.
+    """A heading with what stands below it, in this order: a sentence, drawings, a table (first row:
+    its heading), a list, steps.
 
     `lead_of_drawn`: the sentence says how to read the drawings, and goes where they go.
     """
@@ -101,13 +117,25 @@ def _cost(step: NextStep) -> str:
 
 
 def _step(step: NextStep) -> str:
-    return f"<code>{escape(step.change)}</code> <span class='tag'>{_cost(step)}</span><br/>{escape(step.because)}"
+    return (
+        f"<code>{escape(step.change)}</code> <span "
+        f"class='tag'>{_cost(step)}</span><br/>{escape(step.because)}"
+    )
 
 
 def as_markdown(told: Told) -> str:
     """The report as Markdown, which reads as text too. Drawings are left out."""
-    lines = [f"# {told.title}", "", told.about, "", f"**{told.badge}: {told.headline}** {told.sentence}".rstrip(), ""]
-    lines += [f"- {name}: {value}{f' ({note})' if note else ''}" for name, value, note in told.tiles]
+    lines = [
+        f"# {told.title}",
+        "",
+        told.about,
+        "",
+        f"**{told.badge}: {told.headline}** {told.sentence}".rstrip(),
+        "",
+    ]
+    lines += [
+        f"- {name}: {value}{f' ({note})' if note else ''}" for name, value, note in told.tiles
+    ]
     lines += [f"- {name}: {text}" for name, text in told.known]
     for part in told.parts:
         body = [part.lead, ""] if part.lead and not (part.drawn and part.lead_of_drawn) else []
@@ -116,7 +144,10 @@ def as_markdown(told: Told) -> str:
             body.insert(len(body) - len(part.rows) + 1, "|---" * len(part.rows[0]) + "|")
             body += [""] if part.listed else []
         body += [f"- {text}" for text in part.listed]
-        body += [f"{place}. `{one.change}` ({one.lever}, {_cost(one)}): {one.because}" for place, one in enumerate(part.steps, 1)]
+        body += [
+            f"{place}. `{one.change}` ({one.lever}, {_cost(one)}): {one.because}"
+            for place, one in enumerate(part.steps, 1)
+        ]
         while body and not body[-1]:
             body.pop()
         if body:

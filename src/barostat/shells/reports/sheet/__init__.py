@@ -1,1 +1,3 @@
-"""What every page is made of: one style, one set of parts, charts over time and ranges side by side, and text made safe."""
+"""What every page is made of: one style, one set of parts, charts over time and ranges side by
+side, and text made safe.
+"""

@@ -1,6 +1,8 @@
-"""Drawings over time for a page that needs nothing else: lines, limits, marks at instants, and the values under the pointer, as inline SVG.
+"""Drawings over time for a page that needs nothing else: lines, limits, marks at instants, and the
+values under the pointer, as inline SVG.
 
-Shapes: a point is (seconds, value); points ascend in time. Colours and fonts are the classes of `style.STYLE`.
+Shapes: a point is (seconds, value); points ascend in time. Colours and fonts are the classes of
+`style.STYLE`.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ _MOST_READ_LINES = 7
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series. `kind`: "" is the strong one, "pale" stands behind it, "second" and "third" are other quantities of the same unit.
+    """One series. `kind`: "" is the strong one, "pale" stands behind it, "second" and "third" are
+    other quantities of the same unit.
 
-    "faint" and "dashed" may be added to any. `tip`: what it is called where it is pointed at, if not by its name.
+    "faint" and "dashed" may be added to any. `tip`: what it is called where it is pointed at, if
+    not by its name.
     """
 
     points: Sequence[PointAt]
@@ -42,7 +46,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One drawing. `top`: the highest value of the axis, else what the lines reach. `limits`: values with their names, drawn across.
+    """One drawing. `top`: the highest value of the axis, else what the lines reach. `limits`:
+    values with their names, drawn across.
 
     `counts`: the values are of things that come whole, so the axis has no halves.
     """
@@ -58,7 +63,9 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A stretch of time that is shaded behind the lines. `kind`: a class of the style, such as `is-change`."""
+    """A stretch of time that is shaded behind the lines. `kind`: a class of the style, such as
+    `is-change`.
+    """
 
     from_s: float
     until_s: float
@@ -68,7 +75,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The stretch of time that is drawn, in seconds, with instants that have a name. `zero`: which instant counts as 0 on the axis."""
+    """The stretch of time that is drawn, in seconds, with instants that have a name. `zero`: which
+    instant counts as 0 on the axis.
+    """
 
     from_s: float
     until_s: float
@@ -87,7 +96,9 @@ def figure(chart: Chart, span: Span) -> str:
     """One drawing as an HTML figure; empty where it has no point."""
     if not any(line.points for line in chart.lines):
         return ""
-    keys = "".join(key(line.name, line.kind) for line in chart.lines if line.name and len(chart.lines) > 1)
+    keys = "".join(
+        key(line.name, line.kind) for line in chart.lines if line.name and len(chart.lines) > 1
+    )
     told = " ".join(part for part in (escape(chart.note), keys) if part)
     caption = f"<figcaption>{escape(chart.title)}<span> {told}</span></figcaption>"
     return f"<figure>{caption}{_svg(chart, span)}</figure>"
@@ -107,7 +118,10 @@ def _svg(chart: Chart, span: Span) -> str:
         f'<path class="axis" d="M{LEFT} {place.ceiling}V{floor}H{right}"/>',
         f'<path class="grid" d="M{LEFT} {place.y(middle):.1f}H{right}"/>',
         *(
-            f'<text x="{LEFT - 6}" y="{place.y(value) + 4:.1f}" text-anchor="end">{escape(chart.words(value))}</text>'
+            (
+                f'<text x="{LEFT - 6}" y="{place.y(value) + 4:.1f}" '
+                f'text-anchor="end">{escape(chart.words(value))}</text>'
+            )
             for value in (0.0, middle, place.top)
         ),
         *(
@@ -119,13 +133,20 @@ def _svg(chart: Chart, span: Span) -> str:
         *_limits(chart, place, span),
         *_readings(chart, place, span, floor),
     ]
-    return f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
+    return (
+        f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {WIDTH} '
+        f'{HEIGHT}">{"".join(parts)}</svg>'
+    )
 
 
 def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
-    """Lines across, each with its name above or below, at the right or the left: where no other name stands, and where it hides least."""
+    """Lines across, each with its name above or below, at the right or the left: where no other
+    name stands, and where it hides least.
+    """
     right = WIDTH - RIGHT
-    drawn = [(place.x(at), place.y(value)) for line in chart.lines for at, value in _shown(line, span)]
+    drawn = [
+        (place.x(at), place.y(value)) for line in chart.lines for at, value in _shown(line, span)
+    ]
     taken: dict[str, list[float]] = {"end": [], "start": []}
     parts = []
     for value, name in sorted(chart.limits, key=lambda limit: -limit[0]):
@@ -134,11 +155,20 @@ def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
         y = place.y(value)
         parts.append(f'<path class="limit" d="M{LEFT} {y:.1f}H{right}"/>')
         spots = [(side, at) for at in (y - 4, y + 12) for side in ("end", "start")]
-        free = [(side, at) for side, at in spots if all(abs(at - other) >= _LINE_STEP for other in taken[side])]
-        side, at = min(free or spots, key=lambda spot: _hidden(drawn, spot[0], spot[1], len(name) * _NAME_STEP))
+        free = [
+            (side, at)
+            for side, at in spots
+            if all(abs(at - other) >= _LINE_STEP for other in taken[side])
+        ]
+        side, at = min(
+            free or spots, key=lambda spot: _hidden(drawn, spot[0], spot[1], len(name) * _NAME_STEP)
+        )
         taken[side].append(at)
         x = right if side == "end" else LEFT + 6
-        parts.append(f'<text class="limit-name" x="{x}" y="{at:.1f}" text-anchor="{side}">{escape(name)}</text>')
+        parts.append(
+            f'<text class="limit-name" x="{x}" y="{at:.1f}" '
+            f'text-anchor="{side}">{escape(name)}</text>'
+        )
     return parts
 
 
@@ -160,12 +190,16 @@ class _Mark:
 
 
 def _marks(span: Span, x: Callable[[float], float]) -> list[_Mark]:
-    """Every instant that is drawn; names stand right of their line, or left of it where the next one is too near."""
+    """Every instant that is drawn; names stand right of their line, or left of it where the next
+    one is too near.
+    """
     marks = sorted((x(at), name) for at, name in span.marks if span.from_s <= at <= span.until_s)
     found: list[_Mark] = []
     ends: list[float] = []
     told_until = 0.0
-    for (place, name), following in zip(marks, [*(place for place, _ in marks[1:]), WIDTH], strict=False):
+    for (place, name), following in zip(
+        marks, [*(place for place, _ in marks[1:]), WIDTH], strict=False
+    ):
         room = 4 + _NAME_STEP * len(name)
         leftwards = place + room > following and place - room >= told_until
         told_until = place if leftwards else place + room
@@ -174,7 +208,11 @@ def _marks(span: Span, x: Callable[[float], float]) -> list[_Mark]:
         start, end = (place - room, place) if leftwards else (place, place + room)
         row = next((row for row, until in enumerate(ends) if until + _MARK_GAP <= start), len(ends))
         ends[row : row + 1] = [end]
-        found.append(_Mark(place, place + (-4 if leftwards else 4), "end" if leftwards else "start", name, row))
+        found.append(
+            _Mark(
+                place, place + (-4 if leftwards else 4), "end" if leftwards else "start", name, row
+            )
+        )
     return found
 
 
@@ -183,12 +221,17 @@ def _drawn_marks(marks: Sequence[_Mark], floor: int) -> list[str]:
     for mark in marks:
         y = 12 + _MARK_ROOM * mark.row
         parts.append(f'<path class="mark" d="M{mark.x:.1f} {y - 8}V{floor}"/>')
-        parts.append(f'<text class="mark-name" x="{mark.text_x:.1f}" y="{y}" text-anchor="{mark.anchor}">{escape(mark.name)}</text>')
+        parts.append(
+            f'<text class="mark-name" x="{mark.text_x:.1f}" y="{y}" '
+            f'text-anchor="{mark.anchor}">{escape(mark.name)}</text>'
+        )
     return parts
 
 
 def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[str]:
-    """At each instant a strip that shows, while it is pointed at, what every line says there. Needs no script."""
+    """At each instant a strip that shows, while it is pointed at, what every line says there. Needs
+    no script.
+    """
     lines = [(line, _shown(line, span)) for line in chart.lines]
     instants = sorted({at for _, points in lines for at, _ in points})
     if len(instants) < 2:
@@ -199,16 +242,28 @@ def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[str]:
     parts = []
     for at, start, end in zip(instants, edges, edges[1:], strict=False):
         x = place.x(at)
-        told = [(line.tip or line.name, value) for line, points in lines if (value := _value_at(points, at)) is not None]
-        words = [instant(at - span.zero_s), *(f"{name} {chart.words(value)}".strip() for name, value in told[:_MOST_READ_LINES])]
+        told = [
+            (line.tip or line.name, value)
+            for line, points in lines
+            if (value := _value_at(points, at)) is not None
+        ]
+        words = [
+            instant(at - span.zero_s),
+            *(f"{name} {chart.words(value)}".strip() for name, value in told[:_MOST_READ_LINES]),
+        ]
         shift, anchor = (6, "start") if x < (LEFT + WIDTH) / 2 else (-6, "end")
         rows = "".join(
-            f'<tspan x="{x + shift:.1f}" y="{place.ceiling + 10 + _LINE_STEP * row}">{escape(text)}</tspan>'
+            (
+                f'<tspan x="{x + shift:.1f}" '
+                f'y="{place.ceiling + 10 + _LINE_STEP * row}">{escape(text)}</tspan>'
+            )
             for row, text in enumerate(words)
         )
         parts.append(
-            f'<g class="at"><path class="hit" d="M{place.x(start):.1f} {place.ceiling}H{place.x(end):.1f}V{floor}H{place.x(start):.1f}Z"/>'
-            f'<path class="guide" d="M{x:.1f} {place.ceiling}V{floor}"/><text class="reading" text-anchor="{anchor}">{rows}</text></g>'
+            f'<g class="at"><path class="hit" d="M{place.x(start):.1f} '
+            f'{place.ceiling}H{place.x(end):.1f}V{floor}H{place.x(start):.1f}Z"/>'
+            f'<path class="guide" d="M{x:.1f} {place.ceiling}V{floor}"/><text '
+            f'class="reading" text-anchor="{anchor}">{rows}</text></g>'
         )
     return parts
 
@@ -232,13 +287,26 @@ class _Place:
 
     @classmethod
     def of(cls, chart: Chart, span: Span) -> _Place:
-        highest = max((value for line in chart.lines for _, value in line.points if math.isfinite(value)), default=0.0)
+        highest = max(
+            (value for line in chart.lines for _, value in line.points if math.isfinite(value)),
+            default=0.0,
+        )
         near = [value for value, _ in chart.limits if value <= 1.6 * highest]
-        top = chart.top if chart.top is not None else top_of(max(highest, *near, 0.0), whole=chart.counts, clock=chart.words is duration)
+        top = (
+            chart.top
+            if chart.top is not None
+            else top_of(max(highest, *near, 0.0), whole=chart.counts, clock=chart.words is duration)
+        )
         scale_x = (WIDTH - LEFT - RIGHT) / max(1e-9, span.until_s - span.from_s)
         marks = _marks(span, lambda at: LEFT + (at - span.from_s) * scale_x)
         rows = max((mark.row + 1 for mark in marks), default=0)
-        return cls(top, _TOP + _MARK_ROOM * rows + (6 if chart.limits else 0), span.from_s, scale_x, tuple(marks))
+        return cls(
+            top,
+            _TOP + _MARK_ROOM * rows + (6 if chart.limits else 0),
+            span.from_s,
+            scale_x,
+            tuple(marks),
+        )
 
     def x(self, at: float) -> float:
         return LEFT + (at - self.from_s) * self.scale_x
@@ -253,7 +321,10 @@ def _band(band: Band, place: _Place, span: Span) -> str:
     width = place.x(min(span.until_s, band.until_s)) - x
     if width <= 0:
         return ""
-    shape = f'x="{x:.1f}" y="{place.ceiling}" width="{width:.1f}" height="{HEIGHT - _BOTTOM - place.ceiling}"'
+    shape = (
+        f'x="{x:.1f}" y="{place.ceiling}" width="{width:.1f}" '
+        f'height="{HEIGHT - _BOTTOM - place.ceiling}"'
+    )
     return f'<rect class="band {escape(band.kind)}" {shape}>{_tip(band.name)}</rect>'
 
 
@@ -262,7 +333,11 @@ def _tip(text: str) -> str:
 
 
 def _shown(line: Line, span: Span) -> list[PointAt]:
-    return [(at, value) for at, value in line.points if span.from_s <= at <= span.until_s and math.isfinite(value)]
+    return [
+        (at, value)
+        for at, value in line.points
+        if span.from_s <= at <= span.until_s and math.isfinite(value)
+    ]
 
 
 def _depth(line: Line) -> int:
@@ -274,7 +349,14 @@ def _line(line: Line, place: _Place, span: Span) -> str:
     shown = _shown(line, span)
     if len(shown) == 1:
         at, value = shown[0]
-        return f'<circle class="dot {escape(line.kind)}" cx="{place.x(at):.1f}" cy="{place.y(value):.1f}" r="3">{_tip(line.tip)}</circle>'
+        return (
+            f'<circle class="dot {escape(line.kind)}" cx="{place.x(at):.1f}" '
+            f'cy="{place.y(value):.1f}" r="3">{_tip(line.tip)}</circle>'
+        )
     every = max(1, math.ceil(len(shown) / _MOST_POINTS))
     points = " ".join(f"{place.x(at):.1f},{place.y(value):.1f}" for at, value in shown[::every])
-    return f'<polyline class="line {escape(line.kind)}" points="{points}">{_tip(line.tip)}</polyline>' if points else ""
+    return (
+        f'<polyline class="line {escape(line.kind)}" points="{points}">{_tip(line.tip)}</polyline>'
+        if points
+        else ""
+    )

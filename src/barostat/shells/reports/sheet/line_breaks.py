@@ -1,4 +1,6 @@
-"""Where the text of a page does not break: between a number and its unit, after the dashes of a flag, within a command's `-o json`."""
+"""Where the text of a page does not break: between a number and its unit, after the dashes of a
+flag, within a command's `-o json`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _WHOLE = re.compile(
 
 
 def kept_whole(html: str) -> str:
-    """The HTML with each of these on one line. Drawings are left as they are: their text does not wrap."""
+    """The HTML with each of these on one line. Drawings are left as they are: their text does not
+    wrap.
+    """
     parts = _LEFT_ALONE.split(html)
     parts[::2] = [_WHOLE.sub(r"<span class='whole'>\g<0></span>", text) for text in parts[::2]]
     return "".join(parts)

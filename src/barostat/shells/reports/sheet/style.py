@@ -1,4 +1,6 @@
-"""The one style of every page: type, colours by the reader's preference, cards, tables, charts, print. No page has rules of its own."""
+"""The one style of every page: type, colours by the reader's preference, cards, tables, charts,
+print. No page has rules of its own.
+"""
 
 from __future__ import annotations
 

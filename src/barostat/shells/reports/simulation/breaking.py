@@ -16,7 +16,9 @@ from barostat.twin.summary import Slo
 def breaking_text(found: Sequence[BreakingPoint], slo: Slo) -> str:
     """For a terminal: a line for each, and what was asked of them."""
     asked = (
-        f"99 of 100 requests have {level(slo)}, and it keeps up" if level(slo) else "it keeps up (no SLO was stated: --slo-ttft, --slo-itl)"
+        f"99 of 100 requests have {level(slo)}, and it keeps up"
+        if level(slo)
+        else "it keeps up (no SLO was stated: --slo-ttft, --slo-itl)"
     )
     if len(found) == 1:
         lines = [_sentence(found[0])]
@@ -25,17 +27,31 @@ def breaking_text(found: Sequence[BreakingPoint], slo: Slo) -> str:
         rows += [(one.name, _load(one.expected.holds_at), _rate(one), _span(one)) for one in found]
         lines = aligned(rows, right=range(1, 4))
     given = figure(found[0].rate_per_s, 4)
-    return "\n".join((*lines, f"Holds: {asked}. Load 1 is what was given, {given} requests/s; bisected to {WITHIN_RATIO:.0%}."))
+    return "\n".join(
+        (
+            *lines,
+            (
+                f"Holds: {asked}. Load 1 is what was given, {given} requests/s; bisected to "
+                f"{WITHIN_RATIO:.0%}."
+            ),
+        )
+    )
 
 
 def _sentence(one: BreakingPoint) -> str:
     gap = one.expected
     if gap.holds_at is None:
-        return f"It is lost at any load that was tried, down to {_load(gap.breaks_at)} of the given one."
+        return (
+            f"It is lost at any load that was tried, down to {_load(gap.breaks_at)} of the "
+            "given one."
+        )
     if gap.breaks_at is None:
         return f"It holds at every load that was tried, up to {_load(gap.holds_at)}."
     span = f"; with steps as long, and as short, as they may be: {_span(one)}" if one.ends else ""
-    return f"It holds up to {_load(gap.holds_at)} ({_rate(one)} requests/s) and is lost at {_load(gap.breaks_at)}{span}."
+    return (
+        f"It holds up to {_load(gap.holds_at)} ({_rate(one)} requests/s) and is lost at "
+        f"{_load(gap.breaks_at)}{span}."
+    )
 
 
 def _load(times: float | None) -> str:
@@ -48,7 +64,10 @@ def _rate(one: BreakingPoint) -> str:
 
 def _span(one: BreakingPoint) -> str:
     low, high = one.lowest, one.highest
-    return f"{_load(low) if low is not None else 'none'} to {_load(high) if high is not None else 'more'}"
+    return (
+        f"{_load(low) if low is not None else 'none'} to "
+        f"{_load(high) if high is not None else 'more'}"
+    )
 
 
 def breaking_json(found: Sequence[BreakingPoint], slo: Slo, version: str) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Candidates that were tried on a given load, beside each other for a terminal: each one's numbers, and what they may be."""
+"""Candidates that were tried on a given load, beside each other for a terminal: each one's numbers,
+and what they may be.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def candidates_table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str
 
 
 def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
-    """What each comes to where steps are as short, and as long, as they may be, the heading first; nothing where they are exact."""
+    """What each comes to where steps are as short, and as long, as they may be, the heading first;
+    nothing where they are exact.
+    """
 
     def span(one: float | None, other: float | None) -> str:
         return f"{format_seconds(one)} to {format_seconds(other)}"
@@ -67,7 +71,11 @@ def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
         if both
         for first, last in [(both[0], both[-1])]
     ]
-    return [("if steps are off as they may be", "TTFT p99", "ITL p99", "tokens/s"), *rows] if rows else []
+    return (
+        [("if steps are off as they may be", "TTFT p99", "ITL p99", "tokens/s"), *rows]
+        if rows
+        else []
+    )
 
 
 def off_lines(ends: Mapping[str, Sequence[Summary]]) -> list[str]:

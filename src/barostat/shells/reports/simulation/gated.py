@@ -1,4 +1,6 @@
-"""A simulated run behind the gateway, for a terminal and as data: the verdict first, then what came of the requests."""
+"""A simulated run behind the gateway, for a terminal and as data: the verdict first, then what came
+of the requests.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.summary import Slo, Spread
 
-_WORDS = {Absent: "The gateway keeps its promise", Present: "MORE PREEMPTED THAN ALLOWED", Unknown: "Cannot tell"}
+_WORDS = {
+    Absent: "The gateway keeps its promise",
+    Present: "MORE PREEMPTED THAN ALLOWED",
+    Unknown: "Cannot tell",
+}
 
 
 def gated_table(found: GatedSummary, replicas: int, slo: Slo) -> str:
@@ -22,13 +28,32 @@ def gated_table(found: GatedSummary, replicas: int, slo: Slo) -> str:
     lines += aligned(
         [
             ("replicas", f"{replicas}"),
-            ("requests", f"{found.requests:,} after the first tenth; {found.reached:,} reached an engine, {found.finished:,} finished"),
+            (
+                "requests",
+                (
+                    f"{found.requests:,} after the first tenth; {found.reached:,} reached an "
+                    f"engine, {found.finished:,} finished"
+                ),
+            ),
             ("good", f"{found.good:,}, {found.good_per_s:.4g}/s ({_level(slo)})"),
             ("output", f"{found.output_tokens_per_s:,.5g} tokens/s"),
-            ("TTFT", f"p50 {format_seconds(found.ttft.p50)}, p99 {format_seconds(found.ttft.p99)}, from the arrival at the gateway"),
-            ("in its queue", f"p50 {format_seconds(found.waited.p50)}, p99 {format_seconds(found.waited.p99)}"),
+            (
+                "TTFT",
+                (
+                    f"p50 {format_seconds(found.ttft.p50)}, p99 "
+                    f"{format_seconds(found.ttft.p99)}, from the arrival at the gateway"
+                ),
+            ),
+            (
+                "in its queue",
+                f"p50 {format_seconds(found.waited.p50)}, p99 {format_seconds(found.waited.p99)}",
+            ),
             ("KV pool held", f"{found.held_ratio:.0%} on average"),
-            ("refused", f"{refused:,}" + "".join(f"; {name} {count:,}" for name, count in sorted(found.refused.items()))),
+            (
+                "refused",
+                f"{refused:,}"
+                + "".join(f"; {name} {count:,}" for name, count in sorted(found.refused.items())),
+            ),
         ]
     )
     return "\n".join(lines) + "\n"
@@ -61,7 +86,11 @@ def _because(harm: Verdict) -> str:
 
 
 def _level(slo: Slo) -> str:
-    said = [f"{name} within {seconds(limit)}" for name, limit in (("TTFT", slo.ttft_s), ("gaps", slo.itl_s)) if limit is not None]
+    said = [
+        f"{name} within {seconds(limit)}"
+        for name, limit in (("TTFT", slo.ttft_s), ("gaps", slo.itl_s))
+        if limit is not None
+    ]
     return " and ".join(said) if said else "no service level stated: whatever finishes counts"
 
 

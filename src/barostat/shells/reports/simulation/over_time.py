@@ -1,4 +1,6 @@
-"""What is drawn of a run over time: latency and preemptions by when requests came, the pool, those that run and those that wait."""
+"""What is drawn of a run over time: latency and preemptions by when requests came, the pool, those
+that run and those that wait.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +35,48 @@ def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: S
     seats = ((float(settings.running_limit), f"limit {settings.running_limit:,}"),)
     preempted = Line(by_arrival(outcome.lives, _preemptions, sum))
     drawn = (
-        Chart("First token", _latency(outcome, first_token_s), duration, limits=_asked(slo.ttft_s), note=_CAME),
-        Chart("Between tokens", _latency(outcome, between_tokens_s), duration, limits=_asked(slo.itl_s), note=f"mean {_CAME}"),
+        Chart(
+            "First token",
+            _latency(outcome, first_token_s),
+            duration,
+            limits=_asked(slo.ttft_s),
+            note=_CAME,
+        ),
+        Chart(
+            "Between tokens",
+            _latency(outcome, between_tokens_s),
+            duration,
+            limits=_asked(slo.itl_s),
+            note=f"mean {_CAME}",
+        ),
         Chart("Preemptions", (preempted,), plain, note=_CAME, counts=True),
-        Chart("KV usage", usage, percent, top=1.0, note=f"of {many(settings.usable_blocks, 'block')}"),
-        Chart("Running", (Line([(one.at_s, one.running) for one in bins]),), plain, limits=seats, counts=True),
+        Chart(
+            "KV usage", usage, percent, top=1.0, note=f"of {many(settings.usable_blocks, 'block')}"
+        ),
+        Chart(
+            "Running",
+            (Line([(one.at_s, one.running) for one in bins]),),
+            plain,
+            limits=seats,
+            counts=True,
+        ),
         Chart("Waiting", (Line([(one.at_s, one.waiting) for one in bins]),), plain, counts=True),
     )
     return charts(drawn, Span(bins[0].at_s, max(bins[-1].at_s, bins[0].at_s + 1e-9)))
 
 
 def runs_over_time(shown: Sequence[Run], slo: Slo) -> str:
-    """The drawings of the first candidates in each other's colours, as far as lines can be told apart."""
+    """The drawings of the first candidates in each other's colours, as far as lines can be told
+    apart.
+    """
     several = [run for run in shown if run[3].bins][: len(_KINDS)]
     if not several:
         return ""
 
     def lines(points: Callable[[Run], Points]) -> tuple[Line, ...]:
-        return tuple(Line(points(run), run[0], kind) for run, kind in zip(several, _KINDS, strict=False))
+        return tuple(
+            Line(points(run), run[0], kind) for run, kind in zip(several, _KINDS, strict=False)
+        )
 
     def binned(field: str) -> tuple[Line, ...]:
         return lines(lambda run: [(one.at_s, getattr(one, field)) for one in run[3].bins])
@@ -66,14 +92,26 @@ def runs_over_time(shown: Sequence[Run], slo: Slo) -> str:
         Chart("Running", binned("running"), plain, counts=True),
         Chart("Waiting", binned("waiting"), plain, counts=True),
     )  # fmt: skip
-    begin, end = min(run[3].bins[0].at_s for run in several), max(run[3].bins[-1].at_s for run in several)
-    return f"<p class='soft'>Latency and preemptions: {_CAME}.</p>{charts(drawn, Span(begin, end + 1e-9))}"
+    begin, end = (
+        min(run[3].bins[0].at_s for run in several),
+        max(run[3].bins[-1].at_s for run in several),
+    )
+    return (
+        "<p class='soft'>Latency and preemptions: "
+        f"{_CAME}.</p>{charts(drawn, Span(begin, end + 1e-9))}"
+    )
 
 
-def by_arrival(lives: Sequence[Life], of: Callable[[Life], float | None], told: Callable[[Sequence[float]], float]) -> Points:
-    """One point for each stretch of the time in which requests came: what is told of those that came in it.
+def by_arrival(
+    lives: Sequence[Life],
+    of: Callable[[Life], float | None],
+    told: Callable[[Sequence[float]], float],
+) -> Points:
+    """One point for each stretch of the time in which requests came: what is told of those that
+    came in it.
 
-    Shapes: (middle of the stretch in seconds, value), ascending; no point where nothing was measured.
+    Shapes: (middle of the stretch in seconds, value), ascending; no point where nothing was
+    measured.
     """
     if not lives:
         return []
@@ -87,12 +125,16 @@ def by_arrival(lives: Sequence[Life], of: Callable[[Life], float | None], told: 
 
 
 def first_token_s(life: Life) -> float | None:
-    """The wait for the first token, without what clients wait beyond the steps; None where none came."""
+    """The wait for the first token, without what clients wait beyond the steps; None where none
+    came.
+    """
     return None if life.first_token_ns is None else (life.first_token_ns - life.arrival_ns) / NS
 
 
 def between_tokens_s(life: Life) -> float | None:
-    """The mean time between the tokens of a request that finished; None for one of a single token."""
+    """The mean time between the tokens of a request that finished; None for one of a single
+    token.
+    """
     if life.finished_ns is None or life.first_token_ns is None or life.output_tokens < 2:
         return None
     return (life.finished_ns - life.first_token_ns) / (life.output_tokens - 1) / NS
@@ -103,7 +145,10 @@ def _preemptions(life: Life) -> float:
 
 
 def _latency(outcome: Outcome, of: Callable[[Life], float | None]) -> tuple[Line, ...]:
-    return (Line(by_arrival(outcome.lives, of, max), "slowest", "pale"), Line(by_arrival(outcome.lives, of, _median), "median"))
+    return (
+        Line(by_arrival(outcome.lives, of, max), "slowest", "pale"),
+        Line(by_arrival(outcome.lives, of, _median), "median"),
+    )
 
 
 def _median(values: Sequence[float]) -> float:

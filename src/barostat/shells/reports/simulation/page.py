@@ -7,7 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import stated
 from barostat.judge.experiments.side_by_side import Compared, changes, told
-from barostat.shells.reports.sheet.page import figures, footer, heading, listing, page, table, verdict
+from barostat.shells.reports.sheet.page import (
+    figures,
+    footer,
+    heading,
+    listing,
+    page,
+    table,
+    verdict,
+)
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, percent, plain
@@ -26,23 +34,54 @@ _DRAWN = (
 )  # fmt: skip
 
 
-def simulation_html(title: str, settings: Settings, outcome: Outcome, summary: Summary, slo: Slo | None = None) -> str:
+def simulation_html(
+    title: str, settings: Settings, outcome: Outcome, summary: Summary, slo: Slo | None = None
+) -> str:
     """The page of one run. `slo`: without one nothing is called good."""
     asked = slo or Slo()
     rows: list[tuple[str, ...]] = [("", "mean", "p50", "p90", "p95", "p99", "max")]
-    for name, spread in (("TTFT", summary.ttft), ("ITL", summary.itl), ("end to end", summary.e2e), ("queue", summary.queue)):
+    for name, spread in (
+        ("TTFT", summary.ttft),
+        ("ITL", summary.itl),
+        ("end to end", summary.e2e),
+        ("queue", summary.queue),
+    ):
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
         rows.append((name, *(format_seconds(value) for value in values)))
     tiles = (
-        ("Good requests", f"{figure(summary.good_per_s, 4)}/s", f"of {figure(summary.requests_per_s, 4)} that finished")
+        (
+            "Good requests",
+            f"{figure(summary.good_per_s, 4)}/s",
+            f"of {figure(summary.requests_per_s, 4)} that finished",
+        )
         if stated(asked)
         else ("Requests", f"{figure(summary.requests_per_s, 4)}/s", "finished"),
         ("Output tokens", f"{summary.output_tokens_per_s:,.5g}/s", ""),
-        ("TTFT p99", format_seconds(summary.ttft.p99), f"{format_seconds(summary.ttft.p50)} in the middle"),
-        ("ITL p99", format_seconds(summary.itl.p99), f"{format_seconds(summary.itl.p50)} in the middle"),
-        ("KV usage", percent(summary.usage_mean_ratio), f"{percent(summary.usage_max_ratio)} at most"),
-        ("Preemptions", f"{outcome.preemptions:,}", f"{many(outcome.recomputed_tokens, 'token')} computed again"),
-        ("Waited", format_seconds(summary.queue.mean), f"on average, {format_seconds(summary.queue.highest)} at most"),
+        (
+            "TTFT p99",
+            format_seconds(summary.ttft.p99),
+            f"{format_seconds(summary.ttft.p50)} in the middle",
+        ),
+        (
+            "ITL p99",
+            format_seconds(summary.itl.p99),
+            f"{format_seconds(summary.itl.p50)} in the middle",
+        ),
+        (
+            "KV usage",
+            percent(summary.usage_mean_ratio),
+            f"{percent(summary.usage_max_ratio)} at most",
+        ),
+        (
+            "Preemptions",
+            f"{outcome.preemptions:,}",
+            f"{many(outcome.recomputed_tokens, 'token')} computed again",
+        ),
+        (
+            "Waited",
+            format_seconds(summary.queue.mean),
+            f"on average, {format_seconds(summary.queue.highest)} at most",
+        ),
         ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
     )
     body = (
@@ -63,23 +102,38 @@ def runs_html(
 ) -> str:
     """The page of candidates on one and the same workload; the first is today.
 
-    `rows`: the table, its heading first; `other_load`: the names of those that more or less comes to, which is no merit of theirs; `off`:
-    what each may come to where steps are not as reckoned, likewise, or nothing.
+    `rows`: the table, its heading first; `other_load`: the names of those that more or less comes
+    to, which is no merit of theirs; `off`: what each may come to where steps are not as reckoned,
+    likewise, or nothing.
     """
     asked = slo or Slo()
     card, best = runs_verdict(shown, asked, other_load)
     latencies = [
-        Ranges(name, [Candidate(run[0], value, value, value, run is best) for run in shown if (value := of(run[3])) is not None], words)
+        Ranges(
+            name,
+            [
+                Candidate(run[0], value, value, value, run is best)
+                for run in shown
+                if (value := of(run[3])) is not None
+            ],
+            words,
+        )
         for name, words, of in (
-            ("Good requests per second" if stated(asked) else "Requests per second", plain, _good_per_s),
+            (
+                "Good requests per second" if stated(asked) else "Requests per second",
+                plain,
+                _good_per_s,
+            ),
             ("TTFT p99", duration, _ttft_p99_s),
             ("ITL p99", duration, _itl_p99_s),
         )
     ]
     chosen = () if best is None else (shown.index(best),)
     body = (
-        f"{heading('what-if', title, came_in(shown[0][3]))}{card}{side_by_side(latencies)}<h2>Over time</h2>{runs_over_time(shown, asked)}"
-        f"<h2>Side by side</h2>{table(rows, chosen=chosen)}{f'<h2>How far off it may be</h2>{table(off)}' if off else ''}"
+        f"{heading('what-if', title, came_in(shown[0][3]))}{card}{side_by_side(latencies)}<h2>Over "
+        f"time</h2>{runs_over_time(shown, asked)}"
+        "<h2>Side by "
+        f"side</h2>{table(rows, chosen=chosen)}{f'<h2>How far off it may be</h2>{table(off)}' if off else ''}"
         f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)
@@ -94,7 +148,9 @@ def compared_html(
     within: Buckets | None = None,
     other_load: Collection[str] = (),
 ) -> str:
-    """The page of candidates on the traffic of a running engine, each with what it may be; the first is today."""
+    """The page of candidates on the traffic of a running engine, each with what it may be; the
+    first is today.
+    """
     promised = stated(slo)
     said = [(one, told(changes(shown[0], one), promised=promised)) for one in shown[1:]]
     stuck = next((one for one in shown if one.stuck), None)
@@ -102,7 +158,10 @@ def compared_html(
         one
         for one in shown[1:]
         if one.name not in other_load
-        and any(change.told and change.better and change.field == "good_per_s" for change in changes(shown[0], one))
+        and any(
+            change.told and change.better and change.field == "good_per_s"
+            for change in changes(shown[0], one)
+        )
     ]
     best = max(better, key=lambda one: _mean(one, "good_per_s"), default=None)
     if stuck is not None:
@@ -110,19 +169,29 @@ def compared_html(
     elif best is not None:
         card = verdict("none", "BETTER", best.name, next(text for one, text in said if one is best))
     else:
-        card = verdict("info", "NOTHING BETTER", f"no candidate brings more {'good ' if promised else ''}requests beyond chance", "")
+        card = verdict(
+            "info",
+            "NOTHING BETTER",
+            f"no candidate brings more {'good ' if promised else ''}requests beyond chance",
+            "",
+        )
     limits = {"ttft_p99_s": slo.ttft_s, "itl_p99_s": slo.itl_s}
     drawn = []
-    for field, name, words in _DRAWN if promised else (("good_per_s", "Requests per second", plain), *_DRAWN[1:]):
+    for field, name, words in (
+        _DRAWN if promised else (("good_per_s", "Requests per second", plain), *_DRAWN[1:])
+    ):
         rows = [
-            Candidate(one.name, found.mean, found.low, found.high, one is best) for one in shown if (found := one.range(field)) is not None
+            Candidate(one.name, found.mean, found.low, found.high, one is best)
+            for one in shown
+            if (found := one.range(field)) is not None
         ]
         level = limits.get(field)
         drawn.append(Ranges(name, rows, words, None if level is None else (level, duration(level))))
     body = (
         f"{heading('what-if', title)}{card}{listing('What changes', [f'<b>{escape(one.name)}</b>: {escape(text)}' for one, text in said])}"
         f"<p class='soft'>Dot: expected; bar: what it may be.</p>{side_by_side(drawn)}"
-        f"<h2>Side by side</h2>{table(rows_of(shown, slo, measured, within))}{listing('To know', [escape(note) for note in notes])}"
+        "<h2>Side by "
+        f"side</h2>{table(rows_of(shown, slo, measured, within))}{listing('To know', [escape(note) for note in notes])}"
         f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)

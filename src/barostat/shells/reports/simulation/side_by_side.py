@@ -8,7 +8,14 @@ from typing import Any
 
 from barostat.judge.experiments.outlook import Range
 from barostat.judge.experiments.service_level import stated
-from barostat.judge.experiments.side_by_side import NUMBERS, Compared, Difference, changes, title_of, told
+from barostat.judge.experiments.side_by_side import (
+    NUMBERS,
+    Compared,
+    Difference,
+    changes,
+    title_of,
+    told,
+)
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
@@ -27,24 +34,53 @@ _KEYS = {
 }  # fmt: skip
 
 
-def side_by_side(shown: Sequence[Compared], slo: Slo, measured: Mapping[str, float], within: Buckets | None = None) -> str:
-    """A column for each, a row for each number, expected and what it may be; then what is told of each difference from today."""
+def side_by_side(
+    shown: Sequence[Compared],
+    slo: Slo,
+    measured: Mapping[str, float],
+    within: Buckets | None = None,
+) -> str:
+    """A column for each, a row for each number, expected and what it may be; then what is told of
+    each difference from today.
+    """
     lines = aligned(rows_of(shown, slo, measured, within))
     lines += [f"{one.name} is STUCK: {one.stuck}" for one in shown if one.stuck]
-    lines += ["", *(f"{one.name}: {told(changes(shown[0], one), promised=stated(slo))}" for one in shown[1:])]
+    lines += [
+        "",
+        *(f"{one.name}: {told(changes(shown[0], one), promised=stated(slo))}" for one in shown[1:]),
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def rows_of(shown: Sequence[Compared], slo: Slo, measured: Mapping[str, float], within: Buckets | None = None) -> list[tuple[str, ...]]:
-    """The table as rows of cells, the heading first: a column for each candidate, before them what was measured, if anything was.
+def rows_of(
+    shown: Sequence[Compared],
+    slo: Slo,
+    measured: Mapping[str, float],
+    within: Buckets | None = None,
+) -> list[tuple[str, ...]]:
+    """The table as rows of cells, the heading first: a column for each candidate, before them what
+    was measured, if anything was.
 
-    `within`: the bucket that a measured quantile lies in, shown in place of the line that is drawn through it. Without a service level no
-    request is called good: those that finished are counted, measured ones too.
+    `within`: the bucket that a measured quantile lies in, shown in place of the line that is drawn
+    through it. Without a service level no request is called good: those that finished are counted,
+    measured ones too.
     """
-    columns = [[one.name, *(_range_cell(number.field, one.range(number.field)) for number in NUMBERS)] for one in shown]
+    columns = [
+        [one.name, *(_range_cell(number.field, one.range(number.field)) for number in NUMBERS)]
+        for one in shown
+    ]
     if measured:
         seen = {**measured, "good_per_s": None if stated(slo) else measured.get("requests_per_s")}
-        columns.insert(0, ["measured", *(_seen_cell(number.field, seen.get(number.field), within or {}) for number in NUMBERS)])
+        columns.insert(
+            0,
+            [
+                "measured",
+                *(
+                    _seen_cell(number.field, seen.get(number.field), within or {})
+                    for number in NUMBERS
+                ),
+            ],
+        )
     columns.insert(0, ["", *(title_of(number.field, stated(slo)) for number in NUMBERS)])
     return list(zip(*columns, strict=True))
 
@@ -69,7 +105,9 @@ def what_if_json(
                 "name": one.name,
                 "settings": settings_json(one.settings),
                 **{_KEYS[number.field]: range_json(one.range(number.field)) for number in NUMBERS},
-                "changes": [_change_json(change) for change in changes(shown[0], one)] if one is not shown[0] else None,
+                "changes": [_change_json(change) for change in changes(shown[0], one)]
+                if one is not shown[0]
+                else None,
                 "stuck": one.stuck or None,
             }
             for one in shown
@@ -104,7 +142,11 @@ def pace_json(pace: object) -> dict[str, Any] | None:
 
 def range_json(found: Range | None) -> dict[str, Any] | None:
     """A number with what it may be."""
-    return None if found is None else {"mean": _short(found.mean), "low": _short(found.low), "high": _short(found.high)}
+    return (
+        None
+        if found is None
+        else {"mean": _short(found.mean), "low": _short(found.low), "high": _short(found.high)}
+    )
 
 
 def _change_json(change: Difference) -> dict[str, Any]:
@@ -127,7 +169,11 @@ def _seen_cell(field: str, value: float | None, within: Buckets) -> str:
     if value is None or field not in within:
         return _cell(field, value)
     low, high = within[field]
-    return f"up to {_cell(field, high)}" if low == 0 else f"{_cell(field, low)} to {_cell(field, high)}"
+    return (
+        f"up to {_cell(field, high)}"
+        if low == 0
+        else f"{_cell(field, low)} to {_cell(field, high)}"
+    )
 
 
 def _cell(field: str, value: float | None) -> str:

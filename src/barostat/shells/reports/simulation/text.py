@@ -15,7 +15,9 @@ from barostat.twin.summary import Slo, Spread, Summary
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def simulation_json(settings: Settings, outcome: Outcome, summary: Summary, ends: Sequence[Summary] = ()) -> dict[str, Any]:
+def simulation_json(
+    settings: Settings, outcome: Outcome, summary: Summary, ends: Sequence[Summary] = ()
+) -> dict[str, Any]:
     """`kind: Simulation` as plain data, keys in reading order. Every rejection is listed.
 
     `ends`: the same run at the ends of what the pace may be off by.
@@ -65,7 +67,12 @@ def simulation_json(settings: Settings, outcome: Outcome, summary: Summary, ends
         "requestSteps": outcome.request_steps,
         "scheduledTokens": outcome.scheduled_tokens,
         "rejections": [
-            {"requestId": one.request_id, "atSeconds": _short(one.at_s), "status": one.status, "reason": one.reason}
+            {
+                "requestId": one.request_id,
+                "atSeconds": _short(one.at_s),
+                "status": one.status,
+                "reason": one.reason,
+            }
             for one in outcome.rejections
         ],
         "stuck": outcome.stuck or None,
@@ -129,7 +136,13 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.9g}")
 
 
-def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, ends: Sequence[Summary] = (), slo: Slo | None = None) -> str:
+def simulation_table(
+    settings: Settings,
+    outcome: Outcome,
+    summary: Summary,
+    ends: Sequence[Summary] = (),
+    slo: Slo | None = None,
+) -> str:
     """The run on half a page. `slo`: without one nothing is called good."""
     stated = slo is not None and (slo.ttft_s is not None or slo.itl_s is not None)
     tokens = f"{summary.output_tokens_per_s:,.5g} output tokens/s"
@@ -137,32 +150,50 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, end
     lines = [
         f"{came_in(summary)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
         + (f", {unfinished:,} unfinished" if unfinished else ""),
-        f"goodput      {figure(summary.good_per_s, 4)} good requests/s of {figure(summary.requests_per_s, 4)}, {tokens}"
+        (
+            f"goodput      {figure(summary.good_per_s, 4)} good requests/s of "
+            f"{figure(summary.requests_per_s, 4)}, {tokens}"
+        )
         if stated
         else f"throughput   {figure(summary.requests_per_s, 4)} requests/s, {tokens}",
         "",
         f"{'':12} {'mean':>10} {'p50':>10} {'p90':>10} {'p95':>10} {'p99':>10} {'max':>10}",
     ]
-    for name, spread in (("TTFT", summary.ttft), ("ITL", summary.itl), ("end to end", summary.e2e), ("queue", summary.queue)):
+    for name, spread in (
+        ("TTFT", summary.ttft),
+        ("ITL", summary.itl),
+        ("end to end", summary.e2e),
+        ("queue", summary.queue),
+    ):
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
         lines.append(f"{name:12} " + " ".join(f"{format_seconds(value):>10}" for value in values))
     if ends:
         first, last = ends[0], ends[-1]
         lines.append(
-            f"if steps are off as they may be: TTFT p99 {format_seconds(first.ttft.p99)} to {format_seconds(last.ttft.p99)}, "
+            f"if steps are off as they may be: TTFT p99 {format_seconds(first.ttft.p99)} "
+            f"to {format_seconds(last.ttft.p99)}, "
             f"ITL p99 {format_seconds(first.itl.p99)} to {format_seconds(last.itl.p99)}, "
-            f"{figure(last.good_per_s, 4)} to {figure(first.good_per_s, 4)}{' good' if stated else ''} requests/s"
+            f"{figure(last.good_per_s, 4)} to "
+            f"{figure(first.good_per_s, 4)}{' good' if stated else ''} requests/s"
         )
     lines += [
         "",
         (
-            f"KV usage     {summary.usage_mean_ratio:.0%} on average, {summary.usage_max_ratio:.0%} at most, "
+            f"KV usage     {summary.usage_mean_ratio:.0%} on average, "
+            f"{summary.usage_max_ratio:.0%} at most, "
             f"of {many(settings.usable_blocks, 'block')}"
         ),
         f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
-        f"preemptions  {outcome.preemptions:,}; {many(outcome.recomputed_tokens, 'token')} computed again",
+        (
+            f"preemptions  {outcome.preemptions:,}; {many(outcome.recomputed_tokens, 'token')} "
+            "computed again"
+        ),
         f"prefix cache {summary.hit_ratio:.1%} of the prompt tokens were there",
-        f"steps        {outcome.steps:,}, with {outcome.request_steps / outcome.steps if outcome.steps else 0:.1f} requests on average",
+        (
+            f"steps        {outcome.steps:,}, with "
+            f"{outcome.request_steps / outcome.steps if outcome.steps else 0:.1f} requests on "
+            "average"
+        ),
     ]
     reasons: dict[str, int] = {}
     for one in outcome.rejections:
@@ -181,7 +212,9 @@ def came_in(summary: Summary) -> str:
 
 
 def _bar(ratios: list[float]) -> str:
-    return "".join(_BARS[min(len(_BARS) - 1, max(0, round(ratio * (len(_BARS) - 1))))] for ratio in ratios)
+    return "".join(
+        _BARS[min(len(_BARS) - 1, max(0, round(ratio * (len(_BARS) - 1))))] for ratio in ratios
+    )
 
 
 def engine_line(settings: Settings, version: str) -> str:

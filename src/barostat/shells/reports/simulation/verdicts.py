@@ -1,4 +1,6 @@
-"""The card on top of the pages of `simulate` and `what-if`: what the terminal says last, said first."""
+"""The card on top of the pages of `simulate` and `what-if`: what the terminal says last, said
+first.
+"""
 
 from __future__ import annotations
 
@@ -21,60 +23,109 @@ _MANY_PREEMPTIONS = 0.1
 
 
 def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> str:
-    """The card of one run: not to be started, stuck, too much, out of its service level, under pressure, or well."""
+    """The card of one run: not to be started, stuck, too much, out of its service level, under
+    pressure, or well.
+    """
     if refused := would_not_start(settings):
-        return verdict("critical", "WOULD NOT START", "a real engine ends before it serves", refused)
+        return verdict(
+            "critical", "WOULD NOT START", "a real engine ends before it serves", refused
+        )
     if outcome.stuck:
         return verdict("critical", "STUCK", "the engine would wait for ever", outcome.stuck)
     found = keeping_up(outcome)
     unfinished = summary.requests - summary.finished - summary.rejected
     left = f", {unfinished:,} unfinished" if unfinished else ""
     longer = f"{told}. " if (told := refused_of_themselves(outcome)) else ""
-    done = f"{longer}{summary.finished:,} of {many(summary.requests, 'request')} finished, {summary.rejected:,} rejected{left}"
+    done = (
+        f"{longer}{summary.finished:,} of {many(summary.requests, 'request')} finished, "
+        f"{summary.rejected:,} rejected{left}"
+    )
     sentence = f"{found.because}. {done}; {many(outcome.preemptions, 'preemption')}."
     sentence = sentence[0].upper() + sentence[1:]
     if found.answer == "falls behind":
         return verdict("critical", "FALLS BEHIND", "more comes than is done", sentence)
     if stated(slo) and not holds(summary):
-        share = f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}; {WITHIN_RATIO:.0%} are asked"
+        share = (
+            f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}; "
+            f"{WITHIN_RATIO:.0%} are asked"
+        )
         return verdict("warning", "SLO MISSED", share, sentence)
     if unfinished:
         return verdict("warning", "TOO MUCH", "not every request was answered", sentence)
     if outcome.preemptions > summary.requests * _MANY_PREEMPTIONS:
-        return verdict("warning", "PRESSURE", f"it keeps up, with {many(outcome.preemptions, 'preemption')}", sentence)
+        return verdict(
+            "warning",
+            "PRESSURE",
+            f"it keeps up, with {many(outcome.preemptions, 'preemption')}",
+            sentence,
+        )
     if found.answer == "cannot tell":
         return verdict("info", "CANNOT TELL", "nothing shows whether it keeps up", sentence)
-    held = f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}" if stated(slo) else "no service level was stated"
+    held = (
+        f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}"
+        if stated(slo)
+        else "no service level was stated"
+    )
     return verdict("none", "KEEPS UP", held, sentence)
 
 
-def runs_verdict(shown: Sequence[Run], slo: Slo, other_load: Collection[str]) -> tuple[str, Run | None]:
-    """The card of candidates, and the one that stands out, if any. Another load is asked whether it is carried; it is never better."""
+def runs_verdict(
+    shown: Sequence[Run], slo: Slo, other_load: Collection[str]
+) -> tuple[str, Run | None]:
+    """The card of candidates, and the one that stands out, if any. Another load is asked whether it
+    is carried; it is never better.
+    """
     stuck = [name for name, _, outcome, _ in shown if outcome.stuck]
     if stuck:
-        return verdict("critical", "STUCK", ", ".join(stuck), next(outcome.stuck for _, _, outcome, _ in shown if outcome.stuck)), None
+        return verdict(
+            "critical",
+            "STUCK",
+            ", ".join(stuck),
+            next(outcome.stuck for _, _, outcome, _ in shown if outcome.stuck),
+        ), None
     alike = [run for run in shown if run[0] not in other_load]
     loads = [run for run in shown if run[0] in other_load]
     under = "; ".join(_under_load(run, slo) for run in loads)
     if len(alike) == 1 and loads:
         carried = all(carries(outcome, summary, slo) for _, _, outcome, summary in loads)
-        beside = f"Today: {_latency(shown[0][3])}. " + " ".join(f"{name}: {_latency(summary)}." for name, _, _, summary in loads)
-        return verdict("none" if carried else "warning", "CARRIED" if carried else "TOO MUCH", under, beside), None
+        beside = f"Today: {_latency(shown[0][3])}. " + " ".join(
+            f"{name}: {_latency(summary)}." for name, _, _, summary in loads
+        )
+        return verdict(
+            "none" if carried else "warning", "CARRIED" if carried else "TOO MUCH", under, beside
+        ), None
     if not stated(slo):
-        told = "; ".join(f"{name}: {_latency(summary)}, {many(outcome.preemptions, 'preemption')}" for name, _, outcome, summary in shown)
-        return verdict("info", "NO SLO", "none is called better without a service level: --slo-ttft, --slo-itl", told), None
+        told = "; ".join(
+            f"{name}: {_latency(summary)}, {many(outcome.preemptions, 'preemption')}"
+            for name, _, outcome, summary in shown
+        )
+        return verdict(
+            "info",
+            "NO SLO",
+            "none is called better without a service level: --slo-ttft, --slo-itl",
+            told,
+        ), None
     today = shown[0]
     best = max(alike, key=lambda run: run[3].good_per_s)
-    said = f"{figure(best[3].good_per_s, 4)} good requests/s, {figure(today[3].good_per_s, 4)} today" + (f"; {under}" if under else "")
+    said = (
+        f"{figure(best[3].good_per_s, 4)} good requests/s, {figure(today[3].good_per_s, 4)} today"
+        + (f"; {under}" if under else "")
+    )
     if best[3].good_per_s <= today[3].good_per_s * _WORTH_A_WORD:
-        return verdict("info", "NOTHING BETTER", "no candidate brings a hundredth more good requests", said), today
+        return verdict(
+            "info", "NOTHING BETTER", "no candidate brings a hundredth more good requests", said
+        ), today
     return verdict("none", "BETTER", best[0], said), best
 
 
 def _under_load(run: Run, slo: Slo) -> str:
     """`load=2: it keeps up, and misses the service level (62% good)`."""
     name, _, outcome, summary = run
-    answer = {"keeps up": "it keeps up", "falls behind": "it falls behind", "cannot tell": "too few requests to tell"}
+    answer = {
+        "keeps up": "it keeps up",
+        "falls behind": "it falls behind",
+        "cannot tell": "too few requests to tell",
+    }
     told = f"{name}: {answer[keeping_up(outcome).answer]}"
     if not stated(slo):
         return told

@@ -1,4 +1,6 @@
-"""What tuning found as one HTML page that needs nothing else: the best settings, what they bring, why, and what else was good."""
+"""What tuning found as one HTML page that needs nothing else: the best settings, what they bring,
+why, and what else was good.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from barostat.shells.reports.sheet.page import figures, footer, heading, items, 
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, plain
-from barostat.shells.reports.tuning.tuned import FRONT, Tuned, front_rows, headline, latency_of, values_of, why
+from barostat.shells.reports.tuning.tuned import (
+    FRONT,
+    Tuned,
+    front_rows,
+    headline,
+    latency_of,
+    values_of,
+    why,
+)
 
 _DRAWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("good_per_s", "Good requests per second", plain), ("ttft_p99_s", "TTFT p99", duration), ("itl_p99_s", "ITL p99", duration),
@@ -25,14 +35,17 @@ def tune_html(title: str, tuned: Tuned) -> str:
     points = front(tuned.results, tuned.best)[:_MOST]
     chosen = tuple(place for place, point in enumerate(points) if point == tuned.best)
     rows = [(settings, *cells) for *cells, settings in (FRONT, *front_rows(tuned))]
-    notes = f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
+    notes = (
+        f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
+    )
     body = (
         f"{heading('tune', title, f'{tuned.results.spent:,} runs of the twin')}"
         f"{verdict(severity, word, first, second)}"
         f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
         f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
         "<h2>The best, and settings that no other beats in all three</h2>"
-        f"<p class='soft'>On the requests that were searched; above: on those that were not.</p>{_drawings(tuned)}"
+        "<p class='soft'>On the requests that were searched; above: on those that were "
+        f"not.</p>{_drawings(tuned)}"
         f"{table(rows, (0,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
     )
     return page(f"Barostat: tune {title}", body)
@@ -43,13 +56,17 @@ def _told(tuned: Tuned) -> tuple[str, str]:
         return "critical", "DOES NOT HOLD"
     if tuned.proof is None:
         return "info", "NOT CONFIRMED"
-    if not tuned.changed or not (tuned.reached or (tuned.proof.told and tuned.proof.gain_per_s > 0)):
+    if not tuned.changed or not (
+        tuned.reached or (tuned.proof.told and tuned.proof.gain_per_s > 0)
+    ):
         return "info", "NOTHING BETTER"
     return ("none", "BETTER") if tuned.proof.agreed or tuned.reached else ("warning", "NOT SURE")
 
 
 def _figures(tuned: Tuned) -> str:
-    """Then, beside today, on requests that the search has not seen; empty where it was stopped before."""
+    """Then, beside today, on requests that the search has not seen; empty where it was stopped
+    before.
+    """
     if tuned.proof is None:
         return ""
     today, then = tuned.proof.today, tuned.proof.best
@@ -58,9 +75,18 @@ def _figures(tuned: Tuned) -> str:
     def tile(field: str, name: str, words: Callable[[float], str]) -> tuple[str, str, str]:
         limit = level.get(field)
         beside = f"{latency_of(today, field, words)} today"
-        return name, latency_of(then, field, words), beside if limit is None else f"{beside}, at most {words(limit)}"
+        return (
+            name,
+            latency_of(then, field, words),
+            beside if limit is None else f"{beside}, at most {words(limit)}",
+        )
 
-    return figures([*(tile(*one) for one in _DRAWN), ("Held-out runs", str(len(today)), "of requests the search has not seen")])
+    return figures(
+        [
+            *(tile(*one) for one in _DRAWN),
+            ("Held-out runs", str(len(today)), "of requests the search has not seen"),
+        ]
+    )
 
 
 def _drawings(tuned: Tuned) -> str:

@@ -1,4 +1,6 @@
-"""What tuning found: the settings, what they bring, why, what restarts; as a table, Markdown, data, or bare arguments."""
+"""What tuning found: the settings, what they bring, why, what restarts; as a table, Markdown, data,
+or bare arguments.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ FRONT = ("good/s", "TTFT p99", "ITL p99", "refused", "holds", "settings")
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The search's results, the winner, its proof (None: stopped before it), what was asked, what to say beside."""
+    """The search's results, the winner, its proof (None: stopped before it), what was asked, what
+    to say beside.
+    """
 
     results: Results
     best: Point
@@ -40,17 +44,23 @@ class Tuned:
 
     @property
     def holds(self) -> bool | None:
-        """True if the winner keeps the service level: as the proof saw it, else as the search did; None where nothing was run."""
+        """True if the winner keeps the service level: as the proof saw it, else as the search did;
+        None where nothing was run.
+        """
         return self.results.keeps(self.best) if self.proof is None else self.proof.holds
 
     @property
     def reached(self) -> bool:
-        """True if the service level holds with the winner, and does not today: whatever else that costs."""
+        """True if the service level holds with the winner, and does not today: whatever else that
+        costs.
+        """
         return self.proof is not None and self.proof.holds and not self.proof.holds_today
 
     @property
     def only_searched(self) -> bool:
-        """True if something kept the service level while it was searched, and the winner does not on the requests held out."""
+        """True if something kept the service level while it was searched, and the winner does not
+        on the requests held out.
+        """
         return self.holds is False and self.results.any_keeps()
 
     @property
@@ -65,7 +75,9 @@ class Tuned:
 
 
 def tune_args(tuned: Tuned) -> str:
-    """The changed arguments as vLLM takes them, on one line; today's, of the levers that were tried, where none changes."""
+    """The changed arguments as vLLM takes them, on one line; today's, of the levers that were
+    tried, where none changes.
+    """
     space = tuned.results.space
     today = {lever.name: value for lever, value in zip(space.levers, space.today, strict=True)}
     words = [
@@ -77,18 +89,32 @@ def tune_args(tuned: Tuned) -> str:
 
 
 def beside_args(tuned: Tuned) -> str:
-    """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no argument. Empty where they tell all."""
+    """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no
+    argument. Empty where they tell all.
+    """
     short = [] if tuned.holds is not False else ["the service level does not hold with them"]
     if not tuned.changed:
-        return "; ".join(("nothing better than today's settings was found: these arguments are today's", *short))
+        return "; ".join(
+            ("nothing better than today's settings was found: these arguments are today's", *short)
+        )
     if not tuned.flags:
-        edge = f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
+        edge = (
+            f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): "
+            "these arguments are today's"
+        )
         return "; ".join((edge, *short))
     said = [*short, *_left_out(tuned)]
     if tuned.live:
         said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
-    if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0) and not tuned.reached:
-        said.append("nothing better than today's settings beyond noise was found: these arguments are not worth a restart by themselves")
+    if (
+        tuned.proof is not None
+        and not (tuned.proof.told and tuned.proof.gain_per_s > 0)
+        and not tuned.reached
+    ):
+        said.append(
+            "nothing better than today's settings beyond noise was found: these arguments "
+            "are not worth a restart by themselves"
+        )
     return "; ".join(said)
 
 
@@ -98,14 +124,25 @@ def _left_out(tuned: Tuned) -> list[str]:
 
 def tune_table(tuned: Tuned) -> str:
     """The answer for a terminal."""
-    lines = [*headline(tuned), "", *why(tuned), "", "the best, and settings that no other beats in all three:"]
+    lines = [
+        *headline(tuned),
+        "",
+        *why(tuned),
+        "",
+        "the best, and settings that no other beats in all three:",
+    ]
     lines += aligned([FRONT, *front_rows(tuned)], right=range(5), lead="  ")
     return "\n".join(lines) + "\n"
 
 
 def tune_markdown(tuned: Tuned) -> str:
     """The answer for a ticket."""
-    lines = ["# Tuning", "", *(f"- {line.strip()}" for line in (*headline(tuned), *why(tuned)) if line), ""]
+    lines = [
+        "# Tuning",
+        "",
+        *(f"- {line.strip()}" for line in (*headline(tuned), *why(tuned)) if line),
+        "",
+    ]
     lines += [f"| {' | '.join(FRONT)} |", "|---:|---:|---:|---:|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in front_rows(tuned)]
     return "\n".join(lines) + "\n"
@@ -118,8 +155,18 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Tuning",
-        "slo": {"ttftP99Seconds": tuned.slo.ttft_s, "itlP99Seconds": tuned.slo.itl_s, "maxRefusedRatio": tuned.slo.refused_ratio},
-        "best": {"changes": tuned.changed, "args": tuned.flags, "live": tuned.live, "restarts": bool(tuned.flags), "holds": tuned.holds},
+        "slo": {
+            "ttftP99Seconds": tuned.slo.ttft_s,
+            "itlP99Seconds": tuned.slo.itl_s,
+            "maxRefusedRatio": tuned.slo.refused_ratio,
+        },
+        "best": {
+            "changes": tuned.changed,
+            "args": tuned.flags,
+            "live": tuned.live,
+            "restarts": bool(tuned.flags),
+            "holds": tuned.holds,
+        },
         "proof": None
         if proof is None
         else {
@@ -128,7 +175,9 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "today": _three_json(proof.today),
             "best": _three_json(proof.best),
             "gainPerSecond": _short(proof.gain_per_s),
-            "standardError": _short(proof.error_per_s) if math.isfinite(proof.error_per_s) else None,
+            "standardError": _short(proof.error_per_s)
+            if math.isfinite(proof.error_per_s)
+            else None,
             "moreThanNoise": proof.told,
             "withEveryPace": proof.agreed,
             "holdsToday": proof.holds_today,
@@ -138,7 +187,8 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
         },
         "front": [
-            {"changes": results.space.changed(point), **_three_json(results.runs[point][:compared])} for point in front(results, tuned.best)
+            {"changes": results.space.changed(point), **_three_json(results.runs[point][:compared])}
+            for point in front(results, tuned.best)
         ],
         "runs": results.spent,
         "stopped": results.stopped,
@@ -159,30 +209,57 @@ def headline(tuned: Tuned) -> list[str]:
         asked.append(f"at most {tuned.slo.refused_ratio:.0%} refused")
     lines = [f"{_first(tuned, ' and '.join(asked))}: {summary_of(changed)}"]
     if proof is not None and changed and _is_in_vain(tuned):
-        return [*lines, f"  no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, and 0 with it"]
+        return [
+            *lines,
+            (
+                f"  no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, "
+                "and 0 with it"
+            ),
+        ]
     if tuned.flags:
-        lines.append(f"  needs a restart: {'; '.join(filter(None, (tune_args(tuned).strip(), *_left_out(tuned))))}")
+        lines.append(
+            "  needs a restart: "
+            f"{'; '.join(filter(None, (tune_args(tuned).strip(), *_left_out(tuned))))}"
+        )
     if tuned.live:
         cut = "; an answer that is cut counts as good" if "edge-output-cap" in tuned.live else ""
         lines.append(f"  live, at the edge: {summary_of(tuned.live)}{cut}")
     if _takes_memory(tuned):
         lines.append(
-            "  more slots or a larger budget take memory from the KV pool, which is not counted here: `barostat plan` says how much"
+            "  more slots or a larger budget take memory from the KV pool, which is not "
+            "counted here: `barostat plan` says how much"
         )
     if proof is None:
-        return [*lines, "  stopped before it was confirmed on requests that the search has not seen"]
+        return [
+            *lines,
+            "  stopped before it was confirmed on requests that the search has not seen",
+        ]
     before, after = mean_of(proof.today), mean_of(proof.best)
     if not changed:
-        return [*lines, f"  nothing that was tried is worth a change: {figure(before)} good requests/s today"]
+        return [
+            *lines,
+            f"  nothing that was tried is worth a change: {figure(before)} good requests/s today",
+        ]
     percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
-    sure = "more than noise" if proof.told else "within noise" if tuned.reached else "within noise: not worth a restart by itself"
+    sure = (
+        "more than noise"
+        if proof.told
+        else "within noise"
+        if tuned.reached
+        else "within noise: not worth a restart by itself"
+    )
     if proof.told and not proof.agreed:
         sure = "more than noise, but not with every pace that its steps may have"
     if tuned.reached:
         sure += "; the service level holds then, and does not today"
-    error = f" with a standard error of {figure(proof.error_per_s, 2)}" if math.isfinite(proof.error_per_s) else ""
+    error = (
+        f" with a standard error of {figure(proof.error_per_s, 2)}"
+        if math.isfinite(proof.error_per_s)
+        else ""
+    )
     lines.append(
-        f"  on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} then{percent}, "
+        f"  on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} "
+        f"then{percent}, "
         f"difference {proof.gain_per_s:+.3g}{error}: {sure}"
     )
     return lines
@@ -191,23 +268,39 @@ def headline(tuned: Tuned) -> list[str]:
 def _first(tuned: Tuned, level: str) -> str:
     if tuned.only_searched:
         return f"the best of the search does not hold {level} on requests that it has not seen"
-    return f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
+    return (
+        f"nothing that was tried holds {level}; the closest to it"
+        if tuned.holds is False
+        else f"best for {level}"
+    )
 
 
 def _runs(proof: Proof) -> str:
-    return f"{len(proof.today)} held-out runs" if len(proof.today) > 1 else "one held-out run, which decides nothing"
+    return (
+        f"{len(proof.today)} held-out runs"
+        if len(proof.today) > 1
+        else "one held-out run, which decides nothing"
+    )
 
 
 def _is_in_vain(tuned: Tuned) -> bool:
-    """True if no request is good today, and none with the winner: it is the least bad, and brings nothing."""
-    return tuned.proof is not None and mean_of(tuned.proof.today) == 0 and mean_of(tuned.proof.best) == 0
+    """True if no request is good today, and none with the winner: it is the least bad, and brings
+    nothing.
+    """
+    return (
+        tuned.proof is not None
+        and mean_of(tuned.proof.today) == 0
+        and mean_of(tuned.proof.best) == 0
+    )
 
 
 def _takes_memory(tuned: Tuned) -> bool:
     """True if a setting is raised that the engine reserves memory for when it starts."""
     now = tuned.results.space.settings
     slots, budget = tuned.flags.get("max-num-seqs"), tuned.flags.get("max-num-batched-tokens")
-    return bool((slots and slots > now.max_num_seqs) or (budget and budget > now.max_num_batched_tokens))
+    return bool(
+        (slots and slots > now.max_num_seqs) or (budget and budget > now.max_num_batched_tokens)
+    )
 
 
 def why(tuned: Tuned) -> list[str]:
@@ -220,15 +313,27 @@ def why(tuned: Tuned) -> list[str]:
         lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
     if tuned.only_searched:
         lines.append(
-            "it held in the search, so it is at the edge of what it can do: less load, more replicas, or a search for a stricter level"
+            "it held in the search, so it is at the edge of what it can do: less load, "
+            "more replicas, or a search for a stricter level"
         )
     elif tuned.holds is False:
-        untried = [f"--lever {name}" for name in ON_REQUEST if name not in {lever.name for lever in tuned.results.space.levers}]
+        untried = [
+            f"--lever {name}"
+            for name in ON_REQUEST
+            if name not in {lever.name for lever in tuned.results.space.levers}
+        ]
         also = f"; {', '.join(untried)} would be tried as well" if untried else ""
-        lines.append(f"no setting that was tried holds the service level on this load: it takes less load or more replicas{also}")
+        lines.append(
+            "no setting that was tried holds the service level on this load: it takes "
+            f"less load or more replicas{also}"
+        )
     parts = {} if proof is None else proof.parts
     lines += [
-        f"without {name} {'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: {0.0 - lost:+.3g} good requests/s"
+        (
+            f"without {name} "
+            f"{'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: "
+            f"{0.0 - lost:+.3g} good requests/s"
+        )
         for name, lost in sorted(parts.items(), key=lambda item: -item[1])
         if lost
     ]
@@ -244,8 +349,9 @@ def _level(runs: Sequence[Outlook], kept: bool) -> str:
 
 
 def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
-    """The best settings and those that no other beats in all three: goodput, TTFT p99, ITL p99, then what is refused, whether the level
-    holds, the settings."""
+    """The best settings and those that no other beats in all three: goodput, TTFT p99, ITL p99,
+    then what is refused, whether the level holds, the settings.
+    """
     results = tuned.results
     found = []
     for point in front(results, tuned.best)[:_SHOWN]:
@@ -274,7 +380,9 @@ def mean_of(runs: Sequence[Outlook], name: str = "good_per_s") -> float:
 
 
 def mean_or_none(runs: Sequence[Outlook], name: str) -> float | None:
-    """The mean of that field over the runs that have it; None where none has: answers of one token have no time between tokens."""
+    """The mean of that field over the runs that have it; None where none has: answers of one token
+    have no time between tokens.
+    """
     values = values_of(runs, name)
     return sum(values) / len(values) if values else None
 

@@ -1,4 +1,6 @@
-"""The configuration resolves by precedence, says where each value came from, and names what is wrong with it."""
+"""The configuration resolves by precedence, says where each value came from, and names what is
+wrong with it.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +27,34 @@ def test_what_the_engine_reports_beats_what_it_was_given() -> None:
     config = resolve(
         args=["m/x", "--gpu-memory-utilization", "0.9", "--max-model-len=8192"],
         version=parse_version("0.32.0"),
-        log_settings={"gpu_memory_utilization": ConfigValue(0.85, "log", "Desired GPU memory utilization")},
-        metric_settings={"gpu_memory_utilization": ConfigValue(0.8, "metric", "vllm:cache_config_info")},
+        log_settings={
+            "gpu_memory_utilization": ConfigValue(0.85, "log", "Desired GPU memory utilization")
+        },
+        metric_settings={
+            "gpu_memory_utilization": ConfigValue(0.8, "metric", "vllm:cache_config_info")
+        },
         max_model_len_api=4096,
     )
     assert told(config, "gpu_memory_utilization") == (0.8, "metric", True)
     assert told(config, "max_model_len") == (4096, "api", True)
-    assert any("--gpu-memory-utilization=0.9" in problem and "0.8" in problem for problem in config.problems)
-    assert any("--max-model-len=8192" in problem and "4096" in problem for problem in config.problems)
+    assert any(
+        "--gpu-memory-utilization=0.9" in problem and "0.8" in problem
+        for problem in config.problems
+    )
+    assert any(
+        "--max-model-len=8192" in problem and "4096" in problem for problem in config.problems
+    )
 
 
 def test_flags_beat_the_config_file_and_that_beats_the_default() -> None:
     config = resolve(
         args=["m/x", "--max-num-seqs", "8"],
-        config_file={"max-num-seqs": 16, "max_num_batched_tokens": "4k", "enable-prefix-caching": False, "speculative-config": {"a": 1}},
+        config_file={
+            "max-num-seqs": 16,
+            "max_num_batched_tokens": "4k",
+            "enable-prefix-caching": False,
+            "speculative-config": {"a": 1},
+        },
         env={"VLLM_USE_V1": "1"},
         version=parse_version("0.32.0"),
         gpu="NVIDIA L4",
@@ -60,19 +76,32 @@ def test_agreement_is_no_problem() -> None:
 
 
 def test_an_automatic_length_agrees_with_whatever_it_became() -> None:
-    assert not resolve(args=["m/x", "--max-model-len", "auto"], version=parse_version("0.32.0"), max_model_len_api=4096).problems
+    assert not resolve(
+        args=["m/x", "--max-model-len", "auto"],
+        version=parse_version("0.32.0"),
+        max_model_len_api=4096,
+    ).problems
 
 
 def test_defaults_of_a_known_card_are_certain_and_of_an_unknown_one_are_not() -> None:
     version = parse_version("0.32.0")
-    assert told(resolve(args=["m/x"], version=version, gpu="NVIDIA H100 80GB HBM3"), "max_num_seqs") == (1024, "version-default", True)
+    assert told(
+        resolve(args=["m/x"], version=version, gpu="NVIDIA H100 80GB HBM3"), "max_num_seqs"
+    ) == (1024, "version-default", True)
     assert told(resolve(args=["m/x"], version=version), "max_num_seqs")[2] is False
     assert told(resolve(version=version, gpu="NVIDIA H100 80GB HBM3"), "max_num_seqs")[2] is False
 
 
 def test_the_log_can_stand_for_the_command_line_and_tell_the_version() -> None:
-    logged = {"model": ConfigValue("m/x", "log", "non-default args"), "version": ConfigValue("0.32.0", "log", "banner")}
-    assert told(resolve(log_settings=logged, gpu="NVIDIA L4"), "max_num_seqs") == (256, "version-default", True)
+    logged = {
+        "model": ConfigValue("m/x", "log", "non-default args"),
+        "version": ConfigValue("0.32.0", "log", "banner"),
+    }
+    assert told(resolve(log_settings=logged, gpu="NVIDIA L4"), "max_num_seqs") == (
+        256,
+        "version-default",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,16 +125,29 @@ def test_what_a_secret_may_set_is_no_certain_default(args: list[str], sure: set[
     found = resolve(args=args, version=parse_version("0.32.0"), gpu="H100", gpu_memory_gib=80.0)
     told = {name: found.get(name) for name in ("max_num_seqs", "max_num_batched_tokens")}
     assert {name for name, value in told.items() if value is not None and value.certain} == sure
-    assert ("max_running_requests" in {one.name for one in config_signals(found, 0.0)}) is ("max_num_seqs" in sure)
-    logged = {"model": ConfigValue("m", "log", "m"), "max_num_seqs": ConfigValue(64, "log", "max_num_seqs=64")}
+    assert ("max_running_requests" in {one.name for one in config_signals(found, 0.0)}) is (
+        "max_num_seqs" in sure
+    )
+    logged = {
+        "model": ConfigValue("m", "log", "m"),
+        "max_num_seqs": ConfigValue(64, "log", "max_num_seqs=64"),
+    }
     assert (
-        resolve(args=args, version=parse_version("0.32.0"), gpu="H100", gpu_memory_gib=80.0, log_settings=logged).number("max_num_seqs")
+        resolve(
+            args=args,
+            version=parse_version("0.32.0"),
+            gpu="H100",
+            gpu_memory_gib=80.0,
+            log_settings=logged,
+        ).number("max_num_seqs")
         == 64
     )
 
 
 def test_a_config_file_that_was_not_recorded_leaves_defaults_uncertain() -> None:
-    config = resolve(args=["m/x", "--config", "/etc/vllm.yaml"], version=parse_version("0.32.0"), gpu="NVIDIA L4")
+    config = resolve(
+        args=["m/x", "--config", "/etc/vllm.yaml"], version=parse_version("0.32.0"), gpu="NVIDIA L4"
+    )
     assert told(config, "max_num_seqs")[2] is False
     assert any("/etc/vllm.yaml" in problem for problem in config.problems)
 
@@ -123,8 +165,16 @@ def test_the_cpu_backend_has_its_own_defaults() -> None:
         (["--watermark", "0.02"], "0.20.0", "needs vLLM >= 0.24.0"),
         (["--max-num-partial-prefills", "2"], "0.12.0", "does nothing"),
         (["--max-num-partial-prefills", "2"], "0.27.0", "refuses to start"),
-        (["--max-num-batched-tokens", "64", "--max-num-seqs", "128"], "0.12.0", "below max_num_seqs"),
-        (["--max-num-seqs", "4096", "--gpu-memory-utilization", "0.9"], "0.32.0+cpu", "below max_num_seqs"),
+        (
+            ["--max-num-batched-tokens", "64", "--max-num-seqs", "128"],
+            "0.12.0",
+            "below max_num_seqs",
+        ),
+        (
+            ["--max-num-seqs", "4096", "--gpu-memory-utilization", "0.9"],
+            "0.32.0+cpu",
+            "below max_num_seqs",
+        ),
         (["--max-num-active-seqs", "64", "--max-num-seqs", "32"], "0.32.0", "above max_num_seqs"),
         (["--no-enable-prefix-caching"], "0.12.0", "prefix caching is switched off"),
         (["--no-enable-chunked-prefill"], "0.12.0", "chunked prefill is switched off"),
@@ -139,7 +189,9 @@ def test_what_is_wrong_for_the_version_is_said(args: list[str], version: str, sa
     assert any(said in problem for problem in problems), problems
 
 
-@pytest.mark.parametrize("args", [["--swap-space", "4"], ["--watermark", "0.02"], ["--new-thing", "1"]])
+@pytest.mark.parametrize(
+    "args", [["--swap-space", "4"], ["--watermark", "0.02"], ["--new-thing", "1"]]
+)
 def test_nothing_is_wrong_where_the_version_is_not_known(args: list[str]) -> None:
     assert not resolve(args=["m/x", *args]).problems
 
@@ -151,7 +203,10 @@ def test_an_argument_that_we_do_not_have_is_no_problem() -> None:
 
 
 def test_the_running_limit_is_the_smaller_one() -> None:
-    config = resolve(args=["m/x", "--max-num-seqs", "64", "--max-num-active-seqs", "16"], version=parse_version("0.32.0"))
+    config = resolve(
+        args=["m/x", "--max-num-seqs", "64", "--max-num-active-seqs", "16"],
+        version=parse_version("0.32.0"),
+    )
     assert told(config, "max_running") == (16, "flag", True)
 
 
@@ -164,21 +219,35 @@ def test_the_running_limit_is_the_smaller_one() -> None:
         (["--performance-mode", "throughput"], 32768, 4096),
     ],
 )
-def test_the_default_budget_follows_length_and_slots(args: list[str], length: int, budget: int) -> None:
-    config = resolve(args=["m/x", *args], version=parse_version("0.32.0"), gpu="NVIDIA L4", max_model_len_api=length)
+def test_the_default_budget_follows_length_and_slots(
+    args: list[str], length: int, budget: int
+) -> None:
+    config = resolve(
+        args=["m/x", *args],
+        version=parse_version("0.32.0"),
+        gpu="NVIDIA L4",
+        max_model_len_api=length,
+    )
     assert told(config, "max_num_batched_tokens") == (budget, "version-default", True)
 
 
 def test_a_version_that_forces_chunked_prefill_has_it_on() -> None:
     config = resolve(
-        args=["m/x", "--no-enable-chunked-prefill"], version=parse_version("0.10.0"), gpu="NVIDIA L4", max_model_len_api=32_768
+        args=["m/x", "--no-enable-chunked-prefill"],
+        version=parse_version("0.10.0"),
+        gpu="NVIDIA L4",
+        max_model_len_api=32_768,
     )
     assert told(config, "enable_chunked_prefill") == (True, "version-default", True)
     assert told(config, "max_num_batched_tokens") == (2048, "version-default", True)
 
 
 def test_default_slots_are_at_most_the_budget() -> None:
-    config = resolve(args=["m/x", "--max-num-batched-tokens", "100"], version=parse_version("0.32.0"), gpu="NVIDIA L4")
+    config = resolve(
+        args=["m/x", "--max-num-batched-tokens", "100"],
+        version=parse_version("0.32.0"),
+        gpu="NVIDIA L4",
+    )
     assert told(config, "max_num_seqs") == (100, "version-default", True)
     assert not config.problems
 
@@ -228,11 +297,15 @@ def test_the_reported_pool_beats_blocks_times_size() -> None:
             "kv_cache_size_tokens": ConfigValue(30_000, "metric", "m"),
         }
     )
-    assert {signal.name: signal.last for signal in config_signals(config, 1.0)}["kv_pool_tokens"] == 30_000
+    assert {signal.name: signal.last for signal in config_signals(config, 1.0)}[
+        "kv_pool_tokens"
+    ] == 30_000
 
 
 OPTIONS = st.sampled_from(["--" + name for name in FLAGS])
-WORDS = st.one_of(OPTIONS, st.text(max_size=12), st.integers().map(str), st.just("9" * 5000), st.just("1e400"))
+WORDS = st.one_of(
+    OPTIONS, st.text(max_size=12), st.integers().map(str), st.just("9" * 5000), st.just("1e400")
+)
 
 
 @given(
@@ -240,7 +313,9 @@ WORDS = st.one_of(OPTIONS, st.text(max_size=12), st.integers().map(str), st.just
     st.dictionaries(st.text(max_size=8), st.one_of(st.none(), st.text(max_size=5), st.integers(), st.booleans())),
     st.sampled_from([None, "0.6.4", "0.10.0", "0.32.0", "0.32.0+cpu"]),
 )  # fmt: skip
-def test_no_command_line_and_no_config_file_raises(args: list[str], config_file: dict[str, object], version: str | None) -> None:
+def test_no_command_line_and_no_config_file_raises(
+    args: list[str], config_file: dict[str, object], version: str | None
+) -> None:
     config = resolve(args=args, config_file=config_file, version=parse_version(version))
     assert all(found.last > 0 for found in config_signals(config, 1.0))
 
@@ -250,24 +325,47 @@ def test_nothing_known_gives_no_signal() -> None:
 
 
 def test_an_empty_value_leaves_open_what_may_be_left_open() -> None:
-    config = resolve(args=["m/x", "--kv-cache-memory-bytes=", "--max-num-seqs", "None"], version=parse_version("0.32.0"))
+    config = resolve(
+        args=["m/x", "--kv-cache-memory-bytes=", "--max-num-seqs", "None"],
+        version=parse_version("0.32.0"),
+    )
     assert config.problems == ()
     assert config.get("kv_cache_memory_bytes") is None
-    (problem,) = resolve(args=["m/x", "--gpu-memory-utilization="], version=parse_version("0.32.0")).problems
+    (problem,) = resolve(
+        args=["m/x", "--gpu-memory-utilization="], version=parse_version("0.32.0")
+    ).problems
     assert "--gpu-memory-utilization" in problem
 
 
 def test_dotted_arguments_are_the_json_that_they_make() -> None:
-    dotted = ["--speculative-config.method", "eagle3", "--speculative-config.num_speculative_tokens", "3", "--hf-overrides.text.a=true"]
+    dotted = [
+        "--speculative-config.method",
+        "eagle3",
+        "--speculative-config.num_speculative_tokens",
+        "3",
+        "--hf-overrides.text.a=true",
+    ]
     found = resolve(args=["vllm", "serve", "m", *dotted], version=parse_version("0.32.0"))
-    assert json.loads(str(found.values["speculative_config"].value)) == {"method": "eagle3", "num_speculative_tokens": 3}
+    assert json.loads(str(found.values["speculative_config"].value)) == {
+        "method": "eagle3",
+        "num_speculative_tokens": 3,
+    }
     assert json.loads(str(found.values["hf_overrides"].value)) == {"text": {"a": True}}
-    assert found.values["speculative_config"].source == "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"
+    assert (
+        found.values["speculative_config"].source
+        == "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"
+    )
 
 
 @pytest.mark.parametrize("value", [1e999, -1e999, 1e300, float("nan")])
-@pytest.mark.parametrize("name", ["tensor_parallel_size", "max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs"])
+@pytest.mark.parametrize(
+    "name",
+    ["tensor_parallel_size", "max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs"],
+)
 def test_a_number_of_a_log_that_cannot_be_breaks_nothing(name: str, value: float) -> None:
-    said = {name: ConfigValue(value, "log", "a log"), "pipeline_parallel_size": ConfigValue(value, "log", "a log")}
+    said = {
+        name: ConfigValue(value, "log", "a log"),
+        "pipeline_parallel_size": ConfigValue(value, "log", "a log"),
+    }
     config = resolve(version=parse_version("0.32.0"), log_settings=said)
     assert config_signals(config, 0.0) is not None

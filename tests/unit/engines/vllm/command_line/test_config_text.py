@@ -1,4 +1,6 @@
-"""An entry of a `--config` file is taken apart as YAML reads it, in one pass however long its line is."""
+"""An entry of a `--config` file is taken apart as YAML reads it, in one pass however long its line
+is.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,14 @@ MOST_S = 0.5
         ("max-num-seqs: a#b", "a#b", "max-num-seqs: 17"), ("max-num-seqs:", "", "max-num-seqs: 17"), ("max-num-seqs:4", None, None),
     ],
 )  # fmt: skip
-def test_an_entry_is_a_key_a_value_and_what_follows_it(line: str, value: str | None, changed: str | None) -> None:
+def test_an_entry_is_a_key_a_value_and_what_follows_it(
+    line: str, value: str | None, changed: str | None
+) -> None:
     assert value_in(f"a: 1\n{line}\nb: 2\n", "max_num_seqs") == value
     if changed is not None:
-        assert with_setting(f"a: 1\n{line}\nb: 2\n", "max_num_seqs", 17) == f"a: 1\n{changed}\nb: 2\n"
+        assert (
+            with_setting(f"a: 1\n{line}\nb: 2\n", "max_num_seqs", 17) == f"a: 1\n{changed}\nb: 2\n"
+        )
 
 
 @pytest.mark.parametrize("repeated", [" ", "# ", " #", "\t\t ", "x "])

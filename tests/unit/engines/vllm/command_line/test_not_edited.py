@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests.support.machine_pace import slower
-from tests.support.shell_scripts import Runner, Script, Start, kept_scripts, made_scripts, without_flag
+from tests.support.shell_scripts import (
+    Runner,
+    Script,
+    Start,
+    kept_scripts,
+    made_scripts,
+    without_flag,
+)
 
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import why_not_edited
@@ -75,10 +82,20 @@ def test_what_is_not_understood_is_left_alone_with_the_reason(text: str, why: st
 )
 def test_what_is_understood_is_edited_in_that_word_alone(text: str) -> None:
     assert why_not_edited(text) == ""
-    assert changed_elements(["sh", "-c", text], "max_num_seqs", 4)[2][1] == text.replace("--max-num-seqs 8", "--max-num-seqs 4")
+    assert changed_elements(["sh", "-c", text], "max_num_seqs", 4)[2][1] == text.replace(
+        "--max-num-seqs 8", "--max-num-seqs 4"
+    )
 
 
-@pytest.mark.parametrize("text", ["vllm serve m $(", "vllm serve m --x $(cat x", "vllm serve m --x ${A", "vllm serve m --x $((1+(2)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve m $(",
+        "vllm serve m --x $(cat x",
+        "vllm serve m --x ${A",
+        "vllm serve m --x $((1+(2)",
+    ],
+)
 def test_what_is_opened_and_never_closed_is_left_alone(text: str) -> None:
     with pytest.raises(InputError, match="is not followed"):
         changed_elements(["sh", "-c", text], "max_num_seqs", 4)
@@ -103,7 +120,10 @@ def test_a_long_word_takes_no_longer_than_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("vllm serve m --max-num-seqs 8 $EXTRA --port 1", "vllm serve m $EXTRA --port 1 --max-num-seqs 4"),
+        (
+            "vllm serve m --max-num-seqs 8 $EXTRA --port 1",
+            "vllm serve m $EXTRA --port 1 --max-num-seqs 4",
+        ),
         ("vllm serve m $F 8", "vllm serve m $F 8 --max-num-seqs 4"),
         ("vllm serve --max-num-seqs 8 $MODEL", "vllm serve --max-num-seqs 4 $MODEL"),
         ('vllm serve m --max-num-seqs "8">log', "vllm serve m --max-num-seqs 4 >log"),
@@ -116,7 +136,13 @@ def test_what_a_reference_may_hold_does_not_win_over_the_edit(text: str, after: 
 
 def test_what_the_kubelet_fills_in_may_be_an_argument_too() -> None:
     given = ["vllm", "serve", "m", "--max-num-seqs=8", "$(EXTRA)"]
-    assert [word for _, word in changed_elements(given, "max_num_seqs", 4)] == ["vllm", "serve", "m", "$(EXTRA)", "--max-num-seqs=4"]
+    assert [word for _, word in changed_elements(given, "max_num_seqs", 4)] == [
+        "vllm",
+        "serve",
+        "m",
+        "$(EXTRA)",
+        "--max-num-seqs=4",
+    ]
     with pytest.raises(InputError, match=r"\$\(EXTRA\) may hold max_num_seqs"):
         changed_elements(given, "max_num_seqs", None)
     named = ["$(MODEL)", "--max-num-seqs=8"]
@@ -126,10 +152,19 @@ def test_what_the_kubelet_fills_in_may_be_an_argument_too() -> None:
 @pytest.mark.parametrize("value", ["$(echo 1 --port 2)", "{1,2}", '"${A[@]}"', "`x`", "${N:-1 2}"])
 def test_a_value_that_may_be_several_words_is_not_replaced(value: str) -> None:
     with pytest.raises(InputError, match=r"several words|backticks"):
-        changed_elements(["bash", "-c", f"vllm serve m --max-num-seqs {value} --port 1"], "max_num_seqs", 4)
+        changed_elements(
+            ["bash", "-c", f"vllm serve m --max-num-seqs {value} --port 1"], "max_num_seqs", 4
+        )
 
 
-@pytest.mark.parametrize("text", ["vllm serve m $EXTRA --max-num-seqs 8", "vllm serve m $F 8 --port 1", 'set -- m; vllm serve "$@"'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve m $EXTRA --max-num-seqs 8",
+        "vllm serve m $F 8 --port 1",
+        'set -- m; vllm serve "$@"',
+    ],
+)
 def test_what_a_reference_may_hold_is_not_said_to_be_gone(text: str) -> None:
     with pytest.raises(InputError, match="may hold"):
         changed_elements(["bash", "-c", text], "max_num_seqs", None)
@@ -150,13 +185,21 @@ SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("group", range(GROUPS))
-def test_scripts_that_are_run_start_the_server_with_exactly_that_changed(group: int, tmp_path: Path) -> None:
-    """Each script is run before and after under each shell; the servers' words differ in that argument alone, and so does nothing else."""
+def test_scripts_that_are_run_start_the_server_with_exactly_that_changed(
+    group: int, tmp_path: Path
+) -> None:
+    """Each script is run before and after under each shell; the servers' words differ in that
+    argument alone, and so does nothing else.
+    """
     assert SHELLS, "neither dash nor bash is here"
     runner = Runner(tmp_path)
     edited = started = 0
     for script in islice(SCRIPTS, group, None, GROUPS):
-        before = {(shell, env): runner.run([shell, "-c", script.text], env) for shell in SHELLS for env in script.environments}
+        before = {
+            (shell, env): runner.run([shell, "-c", script.text], env)
+            for shell in SHELLS
+            for env in script.environments
+        }
         started += any(start.serves for starts, _ in before.values() for start in starts)
         for name, value in EDITS:
             try:
@@ -167,21 +210,41 @@ def test_scripts_that_are_run_start_the_server_with_exactly_that_changed(group: 
             for (shell, env), (starts, left) in before.items():
                 after, left_after = runner.run([shell, "-c", text], env)
                 assert left_after == left, (script.name, shell, text)
-                _differs_in(name, value, starts, after, f"{script.name} under {shell} with {env}: {text}")
+                _differs_in(
+                    name, value, starts, after, f"{script.name} under {shell} with {env}: {text}"
+                )
         _variable_differs(runner, script, before)
     assert started >= 35, "the scripts of this group start too few servers to tell anything"
     assert edited >= 100, "too much is refused"
 
 
-def _differs_in(name: str, value: int | float | str | bool | None, before: list[Start], after: list[Start], where: str) -> None:
+def _differs_in(
+    name: str,
+    value: int | float | str | bool | None,
+    before: list[Start],
+    after: list[Start],
+    where: str,
+) -> None:
     bare = name.replace("_", "-")
     spellings = [f"--{bare}", f"--{name}", f"--no-{bare}", f"--no_{name}"]
     switch = isinstance(value, bool)
     expected = sorted(
-        (without_flag(start.words, spellings, switch=switch)[0] if start.serves else [*start.words], start.environment) for start in before
+        (
+            without_flag(start.words, spellings, switch=switch)[0]
+            if start.serves
+            else [*start.words],
+            start.environment,
+        )
+        for start in before
     )
     found = sorted(
-        (without_flag(start.words, spellings, switch=switch)[0] if start.serves else [*start.words], start.environment) for start in after
+        (
+            without_flag(start.words, spellings, switch=switch)[0]
+            if start.serves
+            else [*start.words],
+            start.environment,
+        )
+        for start in after
     )
     assert found == expected, where
     for start in after:
@@ -191,7 +254,9 @@ def _differs_in(name: str, value: int | float | str | bool | None, before: list[
 
 
 def _variable_differs(
-    runner: Runner, script: Script, before: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[list[Start], dict[str, str]]]
+    runner: Runner,
+    script: Script,
+    before: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[list[Start], dict[str, str]]],
 ) -> None:
     for value in ("6", None):
         changed = with_variable(["sh", "-c", script.text], "VLLM_CPU_KVCACHE_SPACE", value)
@@ -202,8 +267,13 @@ def _variable_differs(
                 continue  # its way to set a variable is no command there
             after, left_after = runner.run([shell, "-c", changed[2][1]], env)
             assert left_after == left
-            assert [start.words for start in after] == [start.words for start in starts], (script.name, changed)
-            assert all(start.environment[-1] == f"KV={value or ''}" for start in after if start.serves), (script.name, shell, changed)
+            assert [start.words for start in after] == [start.words for start in starts], (
+                script.name,
+                changed,
+            )
+            assert all(
+                start.environment[-1] == f"KV={value or ''}" for start in after if start.serves
+            ), (script.name, shell, changed)
 
 
 def test_there_are_enough_scripts() -> None:
@@ -233,7 +303,9 @@ ELEMENTS = (
 
 
 @pytest.mark.parametrize("elements", ELEMENTS, ids=lambda elements: " ".join(elements))
-def test_a_shell_among_other_words_is_found_and_what_it_gets_is_changed_alone(elements: list[str], tmp_path: Path) -> None:
+def test_a_shell_among_other_words_is_found_and_what_it_gets_is_changed_alone(
+    elements: list[str], tmp_path: Path
+) -> None:
     runner = Runner(tmp_path)
     before, left = runner.run(elements, ())
     for name, value in EDITS[:3]:
@@ -253,7 +325,14 @@ def test_a_program_in_python_is_no_shell_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["sh", "-c"], ["/bin/bash"], ["", "sh", "-x", "+e"], ["sh", "-", "-c", "-vllm"], ["sh", "-c", "--max-num-se"]]
+    "words",
+    [
+        ["sh", "-c"],
+        ["/bin/bash"],
+        ["", "sh", "-x", "+e"],
+        ["sh", "-", "-c", "-vllm"],
+        ["sh", "-c", "--max-num-se"],
+    ],
 )
 def test_a_shell_without_a_text_gets_no_argument(words: list[str]) -> None:
     with pytest.raises(InputError, match="no vLLM command was found"):

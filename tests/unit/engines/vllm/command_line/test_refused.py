@@ -13,7 +13,10 @@ from barostat.engines.vllm.command_line.words import parse
 def told(words: str, version: str) -> list[tuple[str, bool]]:
     known = parse_version(version)
     assert known is not None
-    return [(found.because, found.sure) for found in refused_arguments(parse(["vllm", "serve", "m", *words.split()], {}), known)]
+    return [
+        (found.because, found.sure)
+        for found in refused_arguments(parse(["vllm", "serve", "m", *words.split()], {}), known)
+    ]
 
 
 def test_an_argument_that_is_gone_is_refused_from_then_on() -> None:
@@ -31,12 +34,20 @@ def test_an_argument_that_was_not_there_yet_is_refused() -> None:
 
 def test_a_slip_of_the_hand_is_met_with_the_name_meant() -> None:
     ((because, sure),) = told("--max-modle-len 4096", "0.32.0")
-    assert because == "--max-modle-len is no argument of vLLM 0.32.0 (did you mean --max-model-len?)"
+    assert (
+        because == "--max-modle-len is no argument of vLLM 0.32.0 (did you mean --max-model-len?)"
+    )
     assert sure
 
 
 @pytest.mark.parametrize(
-    "words", ["--max-model-len 4096 -tp 2 --port 9", "--enable-auto-tool-choice", "--no-enable-prefix-caching", "--api-key k"]
+    "words",
+    [
+        "--max-model-len 4096 -tp 2 --port 9",
+        "--enable-auto-tool-choice",
+        "--no-enable-prefix-caching",
+        "--api-key k",
+    ],
 )
 def test_what_is_known_is_not_refused(words: str) -> None:
     assert told(words, "0.32.0") == []
@@ -64,6 +75,9 @@ def test_a_value_that_cannot_be_read_is_refused(words: str, value: str) -> None:
     assert found.because == f"{FLAGS[found.name].option}: {value} is no value for it"
 
 
-@pytest.mark.parametrize("words", ["--max-num-seqs $(N)", "--max-model-len auto", "--max-model-len 8k", "--max-num-seqs None"])
+@pytest.mark.parametrize(
+    "words",
+    ["--max-num-seqs $(N)", "--max-model-len auto", "--max-model-len 8k", "--max-num-seqs None"],
+)
 def test_a_value_that_others_fill_in_or_that_says_nothing_is_not_refused(words: str) -> None:
     assert told(words, "0.32.0") == []

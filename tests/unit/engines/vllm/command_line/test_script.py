@@ -1,4 +1,6 @@
-"""What an entrypoint script starts is read where it can be read, and nothing else of the script goes on."""
+"""What an entrypoint script starts is read where it can be read, and nothing else of the script
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,19 @@ ARGUMENTS = ("/scripts/run.sh", "--model", "m/x", "--max-num-seqs", "64")
     ("script", "command"),
     [
         ('exec vllm serve "$@"', "exec vllm serve --model m/x --max-num-seqs 64"),
-        ('exec vllm serve m/y --seed $SEED "$@"', "exec vllm serve m/y --seed $SEED --model m/x --max-num-seqs 64"),
+        (
+            'exec vllm serve m/y --seed $SEED "$@"',
+            "exec vllm serve m/y --seed $SEED --model m/x --max-num-seqs 64",
+        ),
         ("vllm serve $MODEL --port $PORT", "exec vllm serve m/z --port $PORT"),
-        ("export VLLM_USE_V1=0\nexport KEY=sk-1\ntok <<< sk-2\nvllm serve m/y", "VLLM_USE_V1=0 exec vllm serve m/y"),
-        ("python -m vllm.entrypoints.openai.api_server --model 'm/y' --port 1", "exec vllm serve --model m/y --port 1"),
+        (
+            "export VLLM_USE_V1=0\nexport KEY=sk-1\ntok <<< sk-2\nvllm serve m/y",
+            "VLLM_USE_V1=0 exec vllm serve m/y",
+        ),
+        (
+            "python -m vllm.entrypoints.openai.api_server --model 'm/y' --port 1",
+            "exec vllm serve --model m/y --port 1",
+        ),
     ],
 )
 def test_the_engines_own_command_is_what_is_left(script: str, command: str) -> None:

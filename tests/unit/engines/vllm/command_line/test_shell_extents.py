@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.engines.vllm.command_line.shell_extents import end_of_double, end_of_expansion, end_of_here_document, references
+from barostat.engines.vllm.command_line.shell_extents import (
+    end_of_double,
+    end_of_expansion,
+    end_of_here_document,
+    references,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,10 @@ def test_a_substitution_ends_at_its_own_bracket(piece: str) -> None:
     assert end_of_expansion(f"x{piece} ) }} ` y", 1) == 1 + len(piece)
 
 
-@pytest.mark.parametrize("text", ["$(a", "${a", "`a", "$(case x in x) y;; esac)", "$(" * 100 + ")" * 100, "$(echo '", "`\\"])
+@pytest.mark.parametrize(
+    "text",
+    ["$(a", "${a", "`a", "$(case x in x) y;; esac)", "$(" * 100 + ")" * 100, "$(echo '", "`\\"],
+)
 def test_what_has_no_end_or_is_not_followed_is_said(text: str) -> None:
     assert end_of_expansion(text, 0) == -1
 
@@ -40,7 +48,12 @@ def test_a_here_document_ends_at_its_marker_alone() -> None:
 
 
 def test_references_outside_single_quotes_are_found() -> None:
-    assert references("a'$b'\"$c it's ${d}\"\\\\$e`f`$") == [("$c", True), ("${d}", True), ("$e", False), ("`f`", False)]
+    assert references("a'$b'\"$c it's ${d}\"\\\\$e`f`$") == [
+        ("$c", True),
+        ("${d}", True),
+        ("$e", False),
+        ("`f`", False),
+    ]
     assert references("\\$a '`b`'") == []
 
 

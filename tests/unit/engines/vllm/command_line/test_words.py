@@ -13,13 +13,46 @@ SAME = [
     ["--model", "org/m", "--max-num-seqs=32", "--enforce-eager"],
     ["org/m", "--max_num_seqs", "32", "--enforce_eager"],
     ["serve", "org/m", "--max-num-seqs", "32", "--enforce-eager"],
-    ["python3", "-m", "vllm.entrypoints.openai.api_server", "--model=org/m", "--max_num_seqs=32", "--enforce-eager"],
-    ["sh", "-c", "sleep 1; exec vllm serve org/m --max-num-seqs 32 --enforce-eager 2>&1 | tee /log --append"],
-    ["/bin/bash", "-lc", "source x && vllm serve 'org/m' \\\n  --max-num-seqs \"32\" \\\n  --enforce-eager"],
-    ["/bin/sh", "-c", 'exec vllm serve "$@"', "--", "org/m", "--max-num-seqs", "32", "--enforce-eager"],
-    ["/bin/bash", "-euo", "pipefail", "-c", "M=org/m; N=32\nvllm serve $M --max-num-seqs ${N} --enforce-eager"],
+    [
+        "python3",
+        "-m",
+        "vllm.entrypoints.openai.api_server",
+        "--model=org/m",
+        "--max_num_seqs=32",
+        "--enforce-eager",
+    ],
+    [
+        "sh",
+        "-c",
+        "sleep 1; exec vllm serve org/m --max-num-seqs 32 --enforce-eager 2>&1 | tee /log --append",
+    ],
+    [
+        "/bin/bash",
+        "-lc",
+        "source x && vllm serve 'org/m' \\\n  --max-num-seqs \"32\" \\\n  --enforce-eager",
+    ],
+    [
+        "/bin/sh",
+        "-c",
+        'exec vllm serve "$@"',
+        "--",
+        "org/m",
+        "--max-num-seqs",
+        "32",
+        "--enforce-eager",
+    ],
+    [
+        "/bin/bash",
+        "-euo",
+        "pipefail",
+        "-c",
+        "M=org/m; N=32\nvllm serve $M --max-num-seqs ${N} --enforce-eager",
+    ],
     "vllm serve org/m --max-num-seqs 16 --enforce-eager --max-num-seqs 32",
-    "/usr/bin/python -m vllm.entrypoints.openai.api_server --model org/m --max-num-seqs=32 --enforce-eager # --max-num-seqs 99",
+    (
+        "/usr/bin/python -m vllm.entrypoints.openai.api_server --model org/m --max-num-seqs=32 "
+        "--enforce-eager # --max-num-seqs 99"
+    ),
     "--model org/m --max-num-seqs 32 --enforce-eager",
     ["vllm serve", "org/m", "--max-num-seqs 32", "--enforce-eager"],
 ]
@@ -28,7 +61,11 @@ SAME = [
 @pytest.mark.parametrize("args", SAME, ids=str)
 def test_every_form_says_the_same(args: list[str] | str) -> None:
     line = parse(args)
-    assert (line.model, line.text("max_num_seqs"), line.text("enforce_eager")) == ("org/m", "32", "true")
+    assert (line.model, line.text("max_num_seqs"), line.text("enforce_eager")) == (
+        "org/m",
+        "32",
+        "true",
+    )
     assert set(line.settings) - {"model"} == {"max_num_seqs", "enforce_eager"}
 
 
@@ -38,8 +75,15 @@ def test_assignments_before_the_program_are_its_environment() -> None:
 
 
 def test_references_are_resolved_from_the_environment() -> None:
-    line = parse(["--max-model-len", "$(LEN)", "--port=${PORT}", "--max-num-seqs", "$(GONE)"], {"LEN": "4096", "PORT": "8001"})
-    assert (line.text("max_model_len"), line.text("port"), line.text("max_num_seqs")) == ("4096", "8001", None)
+    line = parse(
+        ["--max-model-len", "$(LEN)", "--port=${PORT}", "--max-num-seqs", "$(GONE)"],
+        {"LEN": "4096", "PORT": "8001"},
+    )
+    assert (line.text("max_model_len"), line.text("port"), line.text("max_num_seqs")) == (
+        "4096",
+        "8001",
+        None,
+    )
     assert any("GONE" in problem for problem in line.problems)
 
 
@@ -82,13 +126,23 @@ def test_a_switch_does_not_eat_the_next_word() -> None:
 
 def test_json_values_stay_whole() -> None:
     wanted = '{"image": 1, "video": 0}'
-    for args in (["--limit-mm-per-prompt", wanted], [f"--limit-mm-per-prompt={wanted}"], [f"--limit-mm-per-prompt {wanted}"]):
+    for args in (
+        ["--limit-mm-per-prompt", wanted],
+        [f"--limit-mm-per-prompt={wanted}"],
+        [f"--limit-mm-per-prompt {wanted}"],
+    ):
         assert parse(args).text("limit_mm_per_prompt") == wanted
-    assert parse(f"vllm serve m --limit-mm-per-prompt '{wanted}'").text("limit_mm_per_prompt") == wanted
+    assert (
+        parse(f"vllm serve m --limit-mm-per-prompt '{wanted}'").text("limit_mm_per_prompt")
+        == wanted
+    )
 
 
 def test_several_names_of_the_model() -> None:
-    assert parse(["--served-model-name", "a", "b", "--port", "1234"]).text("served_model_name") == "a b"
+    assert (
+        parse(["--served-model-name", "a", "b", "--port", "1234"]).text("served_model_name")
+        == "a b"
+    )
 
 
 def test_negative_numbers_are_values() -> None:
@@ -114,7 +168,15 @@ def test_notes_are_read_as_far_as_they_are_sure(note: str, name: str, text: str)
 
 
 @pytest.mark.parametrize(
-    "note", ["gpu_memory_utilization tried 0.5/0.9", "MAX_NUM_SEQS=3|4", "32k context", "4 GPUs", "input ~1000 output ~5000", "dspark n=7"]
+    "note",
+    [
+        "gpu_memory_utilization tried 0.5/0.9",
+        "MAX_NUM_SEQS=3|4",
+        "32k context",
+        "4 GPUs",
+        "input ~1000 output ~5000",
+        "dspark n=7",
+    ],
 )
 def test_notes_that_are_not_sure_say_nothing(note: str) -> None:
     line = parse([note])
@@ -123,11 +185,17 @@ def test_notes_that_are_not_sure_say_nothing(note: str) -> None:
 
 
 def test_an_argument_and_its_value_in_one_element_is_noted() -> None:
-    assert any("one element" in problem for problem in parse(["--max-num-seqs 4", "--port", "80"]).problems)
+    assert any(
+        "one element" in problem for problem in parse(["--max-num-seqs 4", "--port", "80"]).problems
+    )
 
 
 @pytest.mark.parametrize(
-    "args", ['vllm serve m --chat "never closed --max-num-seqs 4', ["sh", "-c", "vllm serve m --x 'a --max-num-seqs 4"]]
+    "args",
+    [
+        'vllm serve m --chat "never closed --max-num-seqs 4',
+        ["sh", "-c", "vllm serve m --x 'a --max-num-seqs 4"],
+    ],
 )
 def test_a_quote_that_is_never_closed_loses_nothing(args: list[str] | str) -> None:
     line = parse(args)

@@ -23,12 +23,24 @@ START = [
     "(EngineCore_DP0 pid=9) INFO 11-20 08:00:40 [kv_cache_utils.py:1305] GPU KV cache size: 10,000 tokens",
 ]
 READY = ["(APIServer pid=1) INFO:     Application startup complete."]
-OOM = ['  File "w.py", line 1, in execute_model', "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.00 MiB."]
-DEAD = ["(EngineCore_DP0 pid=9) ERROR 11-20 09:00:00 [core.py:1] EngineCore encountered a fatal error."]
+OOM = [
+    '  File "w.py", line 1, in execute_model',
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.00 MiB.",
+]
+DEAD = [
+    "(EngineCore_DP0 pid=9) ERROR 11-20 09:00:00 [core.py:1] EngineCore encountered a fatal error."
+]
 
 
 def stats(
-    at: str, *, running: int = 5, waiting: int = 0, usage: float = 50.0, generation: float = 100.0, engine: str = "000", more: str = ""
+    at: str,
+    *,
+    running: int = 5,
+    waiting: int = 0,
+    usage: float = 50.0,
+    generation: float = 100.0,
+    engine: str = "000",
+    more: str = "",
 ) -> str:
     return (
         f"(APIServer pid=1) INFO 11-20 {at} [loggers.py:257] Engine {engine}: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: "
@@ -73,17 +85,28 @@ def test_the_statistics_line_of_every_version(line: str, expected: dict[str, obj
 
 
 def test_two_writers_in_one_line_are_no_statistics() -> None:
-    assert stats_line("Throughput: 1.2.3 tokens/s, Running: 1 reqs, Pending: 3 reqs", 0.0, "") is None
+    assert (
+        stats_line("Throughput: 1.2.3 tokens/s, Running: 1 reqs, Pending: 3 reqs", 0.0, "") is None
+    )
 
 
 def test_the_per_step_lines_are_kept_by_engine() -> None:
     line = "INFO 11-20 08:00:0{i} [loggers.py:1] Iteration({i}): 2 context requests, 100 context tokens, 30 generation requests, 30 generation tokens, iteration elapsed time: 20.00 ms, GPU KV cache usage: 5.0%"
     second = line.replace("Iteration(", "Engine 001: Iteration(")
-    idle = line.replace("100 context", "0 context").replace("30 generation tokens", "0 generation tokens")
-    found = digest([text.replace("{i}", str(i)) for i in range(5) for text in (line, second, idle)], source="x").steps
+    idle = line.replace("100 context", "0 context").replace(
+        "30 generation tokens", "0 generation tokens"
+    )
+    found = digest(
+        [text.replace("{i}", str(i)) for i in range(5) for text in (line, second, idle)], source="x"
+    ).steps
     assert {engine: len(steps) for engine, steps in found.items()} == {"": 5, "1": 5}
     first, *_, last = found[""]
-    assert (first.number, first.context_requests, first.context_tokens, first.generation_requests) == (0, 2, 100, 30)
+    assert (
+        first.number,
+        first.context_requests,
+        first.context_tokens,
+        first.generation_requests,
+    ) == (0, 2, 100, 30)
     assert (last.number, last.duration_s, last.usage_ratio) == (4, 0.02, 0.05)
     assert last.at - first.at == 4
     assert logged_step("Iteration(3): nothing", 0.0, "") is None
@@ -114,7 +137,10 @@ def test_a_failure_of_an_earlier_life_is_not_this_lifes() -> None:
 def test_one_start_of_several_processes_is_one_life() -> None:
     engines = [START[2].replace("DP0 pid=9", f"DP{i} pid={i}") for i in range(4)]
     weights = "(EngineCore_DP0 pid=9) INFO 11-20 08:00:20 [x.py:1] Model loading took 1.0 GiB memory and 2.0 seconds"
-    found = digest([START[0], START[0], START[1], engines[0], weights, *engines[1:], START[3], *READY], source="x")
+    found = digest(
+        [START[0], START[0], START[1], engines[0], weights, *engines[1:], START[3], *READY],
+        source="x",
+    )
     assert found.lives == 1
     assert found.ready == 1
 
@@ -128,7 +154,13 @@ def test_a_failed_attempt_between_the_first_lines_ends_no_life() -> None:
 
 
 def test_what_stands_before_the_first_banner_is_part_of_the_first_life() -> None:
-    found = digest(["WARNING 11-20 07:59:59 [u.py:1] Found ulimit of 1024 and failed to automatically increase", *START], source="x")
+    found = digest(
+        [
+            "WARNING 11-20 07:59:59 [u.py:1] Found ulimit of 1024 and failed to automatically increase",
+            *START,
+        ],
+        source="x",
+    )
     assert found.lives == 1
     assert kinds(found) == {"fd_limit"}
 
@@ -165,7 +197,9 @@ def test_two_lives_in_one_log_fail_like_the_second(first: list[str], second: lis
     assert {(event.kind, event.count, event.quote) for event in both.events} == {
         (event.kind, event.count, event.quote) for event in alone.events
     }
-    assert {name: value.value for name, value in both.settings.items()} == {name: value.value for name, value in alone.settings.items()}
+    assert {name: value.value for name, value in both.settings.items()} == {
+        name: value.value for name, value in alone.settings.items()
+    }
     assert both.lives == 2
 
 
@@ -180,7 +214,9 @@ def test_a_log_without_a_year_is_anchored_at_its_last_line() -> None:
 
 
 def test_the_last_dated_line_may_be_one_that_says_nothing() -> None:
-    found = digest([stats("08:10:00"), "INFO 11-20 08:12:00 [x.py:1] Added request cmpl-1."], source="x")
+    found = digest(
+        [stats("08:10:00"), "INFO 11-20 08:12:00 [x.py:1] Added request cmpl-1."], source="x"
+    )
     assert named(found.signals(AT), "0", "kv_usage_ratio").at == AT - 120
 
 
@@ -214,7 +250,10 @@ def test_hours_without_a_date_go_on_over_midnight() -> None:
 
 
 def test_only_the_last_stretch_is_load() -> None:
-    found = digest([stats("06:00:00", running=90), stats("08:00:00", running=1), stats("08:00:10", running=2)], source="x")
+    found = digest(
+        [stats("06:00:00", running=90), stats("08:00:00", running=1), stats("08:00:10", running=2)],
+        source="x",
+    )
     assert named(found.signals(AT), "0", "running_requests").values == (1, 2)
 
 
@@ -239,7 +278,13 @@ def test_no_secret_is_quoted(secret: str) -> None:
 
 
 def test_no_prompt_is_quoted_and_quotes_are_short() -> None:
-    quote = digest(["KeyError: {'role': 'user', 'content': 'my private words'} " + "x" * 500], source="x").events[0].quote
+    quote = (
+        digest(
+            ["KeyError: {'role': 'user', 'content': 'my private words'} " + "x" * 500], source="x"
+        )
+        .events[0]
+        .quote
+    )
     assert "private" not in quote
     assert len(quote) <= 300
 
@@ -253,16 +298,24 @@ def test_token_counts_are_no_secrets() -> None:
 
 
 def test_every_log_signal_is_there_and_zero_where_nothing_happened() -> None:
-    made = {signal.name: signal for signal in digest(["INFO nothing of note"], source="x").signals(AT)[""]}
+    made = {
+        signal.name: signal
+        for signal in digest(["INFO nothing of note"], source="x").signals(AT)[""]
+    }
     assert {name for name in SIGNALS if name.startswith("log_")} - {"log_preemptions"} <= set(made)
     assert all(signal.last == 0 for signal in made.values())
-    before = {signal.name: signal.last for signal in digest(["INFO nothing"], source="x").signals(AT, previous=True)[""]}
+    before = {
+        signal.name: signal.last
+        for signal in digest(["INFO nothing"], source="x").signals(AT, previous=True)[""]
+    }
     assert before == {name: 0 for name in SIGNALS if name.startswith("previous_log_")}
 
 
 def test_the_log_before_a_restart_tells_how_it_ended() -> None:
     lines = [*START, *READY, stats("09:00:00"), *OOM, *DEAD]
-    made = {signal.name: signal for signal in digest(lines, source="x").signals(AT, previous=True)[""]}
+    made = {
+        signal.name: signal for signal in digest(lines, source="x").signals(AT, previous=True)[""]
+    }
     assert set(made) == {name for name in SIGNALS if name.startswith("previous_log_")}
     assert made["previous_log_gpu_oom"].last == 1
     assert made["previous_log_gpu_oom"].detail.startswith("serving: torch.OutOfMemoryError")
@@ -274,7 +327,9 @@ def test_load_signals_of_the_statistics_lines() -> None:
     lines = [
         *START,
         stats("08:10:00", running=10, waiting=4, usage=80.0),
-        stats("08:10:10", running=12, waiting=6, usage=99.0, more=", Deferred: 2 reqs, Preemptions: 5"),
+        stats(
+            "08:10:10", running=12, waiting=6, usage=99.0, more=", Deferred: 2 reqs, Preemptions: 5"
+        ),
     ]
     made = digest(lines, source="x").signals(AT)
     assert named(made, "0", "kv_usage_ratio").values == pytest.approx((0.8, 0.99))
@@ -290,27 +345,59 @@ def test_load_signals_of_the_statistics_lines() -> None:
 
 
 def test_a_line_of_all_engines_together_is_of_one_engine_in_the_mean() -> None:
-    """With --aggregate-engine-logging vLLM adds up requests and tokens over the ranks, and means the usage of their pools."""
-    line = stats("08:10:00", running=96, waiting=16, generation=800.0, usage=80.0, more=", Preemptions: 24")
-    made = digest([*START, line.replace("Engine 000: ", "8 Engines Aggregated: ")], source="x").signals(AT)
-    seen = ("running_requests", "batch_size_p95", "waiting_requests", "generation_tokens_per_s", "preemptions_in_window", "kv_used_tokens")
-    assert {name: named(made, "", name).last for name in seen} == dict(zip(seen, (12, 12, 2, 100, 3, 8_000), strict=True))
+    """With --aggregate-engine-logging vLLM adds up requests and tokens over the ranks, and means
+    the usage of their pools.
+    """
+    line = stats(
+        "08:10:00", running=96, waiting=16, generation=800.0, usage=80.0, more=", Preemptions: 24"
+    )
+    made = digest(
+        [*START, line.replace("Engine 000: ", "8 Engines Aggregated: ")], source="x"
+    ).signals(AT)
+    seen = (
+        "running_requests",
+        "batch_size_p95",
+        "waiting_requests",
+        "generation_tokens_per_s",
+        "preemptions_in_window",
+        "kv_used_tokens",
+    )
+    assert {name: named(made, "", name).last for name in seen} == dict(
+        zip(seen, (12, 12, 2, 100, 3, 8_000), strict=True)
+    )
     assert named(made, "", "data_parallel_engines").last == 8
     assert "mean of 8 engines" in named(made, "", "running_requests").source
 
 
 def test_running_without_tokens_is_a_stall_as_long_as_it_lasts() -> None:
     still = [
-        stats(f"08:{minute}:00", generation=0.0).replace("prompt throughput: 10.0", "prompt throughput: 0.0") for minute in (11, 12, 13)
+        stats(f"08:{minute}:00", generation=0.0).replace(
+            "prompt throughput: 10.0", "prompt throughput: 0.0"
+        )
+        for minute in (11, 12, 13)
     ]
-    assert named(digest([stats("08:10:00"), *still], source="x").signals(AT), "0", "tokens_stalled_s").last == 120
-    assert named(digest([*still, stats("08:14:00")], source="x").signals(AT), "0", "tokens_stalled_s").last == 0
+    assert (
+        named(
+            digest([stats("08:10:00"), *still], source="x").signals(AT), "0", "tokens_stalled_s"
+        ).last
+        == 120
+    )
+    assert (
+        named(
+            digest([*still, stats("08:14:00")], source="x").signals(AT), "0", "tokens_stalled_s"
+        ).last
+        == 0
+    )
 
 
 def test_a_stall_that_is_logged_no_more_lasts_to_the_end_of_the_log() -> None:
-    still = stats("08:11:00", generation=0.0).replace("prompt throughput: 10.0", "prompt throughput: 0.0")
+    still = stats("08:11:00", generation=0.0).replace(
+        "prompt throughput: 10.0", "prompt throughput: 0.0"
+    )
     later = "(APIServer pid=1) INFO 11-20 08:21:00 [x.py:1] Added request cmpl-9."
-    stalled = named(digest([stats("08:10:00"), still, later], source="x").signals(AT), "0", "tokens_stalled_s")
+    stalled = named(
+        digest([stats("08:10:00"), still, later], source="x").signals(AT), "0", "tokens_stalled_s"
+    )
     assert stalled.last == 600
     assert stalled.at == AT
 
@@ -318,14 +405,24 @@ def test_a_stall_that_is_logged_no_more_lasts_to_the_end_of_the_log() -> None:
 def test_a_log_that_prints_no_preemptions_says_nothing_about_them() -> None:
     """No release up to 0.33 does: the count is zeroed before the line is made."""
     for version in ("0.10.0", "0.14.0", "0.32.0"):
-        found = digest([START[0].replace("0.14.0", version), stats("08:10:00")], source="x").signals(AT)
-        assert not any(made.name in ("preemptions_in_window", "log_preemptions") for signals in found.values() for made in signals)
-    printed = digest([stats("08:10:00"), stats("08:10:10", more=", Preemptions: 3")], source="x").signals(AT)
+        found = digest(
+            [START[0].replace("0.14.0", version), stats("08:10:00")], source="x"
+        ).signals(AT)
+        assert not any(
+            made.name in ("preemptions_in_window", "log_preemptions")
+            for signals in found.values()
+            for made in signals
+        )
+    printed = digest(
+        [stats("08:10:00"), stats("08:10:10", more=", Preemptions: 3")], source="x"
+    ).signals(AT)
     assert named(printed, "0", "preemptions_in_window").last == 3
 
 
 def test_engines_are_kept_apart() -> None:
-    made = digest([stats("08:10:00", running=10), stats("08:10:00", running=2, engine="001")], source="x").signals(AT)
+    made = digest(
+        [stats("08:10:00", running=10), stats("08:10:00", running=2, engine="001")], source="x"
+    ).signals(AT)
     assert named(made, "0", "running_requests").last == 10
     assert named(made, "1", "running_requests").last == 2
     assert named(made, "", "data_parallel_engines").last == 2
@@ -338,5 +435,8 @@ def test_v0_counts_its_preemptions_itself() -> None:
 
 def test_v0_lines_without_a_count_stand_for_fifty_each() -> None:
     line = "WARNING 10-01 10:00:00 scheduler.py:1554] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because of this"
-    counts = [named(digest([line] * lines, source="x").signals(AT), "", "log_preempted_v0").last for lines in (0, 1, 2, 3)]
+    counts = [
+        named(digest([line] * lines, source="x").signals(AT), "", "log_preempted_v0").last
+        for lines in (0, 1, 2, 3)
+    ]
     assert counts == [0, 1, 51, 101]

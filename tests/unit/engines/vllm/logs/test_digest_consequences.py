@@ -1,4 +1,6 @@
-"""A line that another failure explains names no cause of its own: a server that kills itself, workers that are waited for, NCCL's warnings."""
+"""A line that another failure explains names no cause of its own: a server that kills itself,
+workers that are waited for, NCCL's warnings.
+"""
 
 # ruff: noqa: E501 (log lines as they are printed)
 from __future__ import annotations
@@ -7,7 +9,9 @@ import pytest
 
 from barostat.engines.vllm.logs.digest import digest
 
-OWN = "ERROR 03-18 14:46:40 [core.py:341] IndexError: index 1 is out of bounds for axis 0 with size 1"
+OWN = (
+    "ERROR 03-18 14:46:40 [core.py:341] IndexError: index 1 is out of bounds for axis 0 with size 1"
+)
 FATAL = "CRITICAL 03-18 14:46:40 [core_client.py:269] Got fatal signal from worker processes, shutting down. See stack trace above for root cause issue."
 DEAD = "(EngineCore pid=9) ERROR 03-18 14:46:40 [core.py:1330] EngineCore failed to start."
 WAIT = "(EngineCore pid=9) INFO 03-18 14:{:02}:40 [shm_broadcast.py:705] No available shared memory broadcast block found in 60 seconds. This typically happens when"
@@ -21,9 +25,18 @@ def _kinds(*lines: str) -> set[str]:
     return {event.kind for event in digest(lines, source="x").events}
 
 
-@pytest.mark.parametrize("killed", ["Killed", "[1]    2095823 killed     vllm serve m", "/run.sh: line 46:  7164 Killed    vllm serve m"])
+@pytest.mark.parametrize(
+    "killed",
+    [
+        "Killed",
+        "[1]    2095823 killed     vllm serve m",
+        "/run.sh: line 46:  7164 Killed    vllm serve m",
+    ],
+)
 def test_a_server_that_kills_itself_after_a_failure_was_not_short_of_memory(killed: str) -> None:
-    """vLLM 0.7 and 0.8 end with SIGKILL to their own process tree when a core or a worker failed."""
+    """vLLM 0.7 and 0.8 end with SIGKILL to their own process tree when a core or a worker
+    failed.
+    """
     assert _kinds(OWN, FATAL, killed) == {"engine_dead", "unclassified_error"}
     assert _kinds(FATAL, killed) == {"engine_dead"}
     assert _kinds(OWN, DEAD, killed) == {"engine_dead", "unclassified_error"}
@@ -33,7 +46,11 @@ def test_a_process_that_was_killed_without_a_word_before_may_have_been_short_of_
     died = "ERROR 03-18 14:46:40 [multiproc_executor.py:123] Worker proc VllmWorker-1 died unexpectedly, shutting down executor."
     assert "host_oom" in _kinds("Killed")
     assert "host_oom" in _kinds(died, "vllm-1 exited with code 137")
-    assert "host_oom" in _kinds(OWN, FATAL, "Memory cgroup out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:1kB")
+    assert "host_oom" in _kinds(
+        OWN,
+        FATAL,
+        "Memory cgroup out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:1kB",
+    )
 
 
 def test_the_rest_of_rays_list_of_possible_causes_is_no_cause() -> None:
@@ -50,7 +67,9 @@ def test_workers_that_answered_with_an_error_did_not_hang() -> None:
 
 @pytest.mark.parametrize("end", ["asyncio.exceptions.TimeoutError", "RuntimeError: cancelled"])
 def test_giving_up_the_wait_is_no_error_of_the_workers(end: str) -> None:
-    assert "rpc_timeout" in _kinds(WAIT.format(1), WAIT.format(2), f"ERROR 03-18 14:46:40 [core.py:341] {end}", DEAD)
+    assert "rpc_timeout" in _kinds(
+        WAIT.format(1), WAIT.format(2), f"ERROR 03-18 14:46:40 [core.py:341] {end}", DEAD
+    )
 
 
 def test_a_start_that_takes_minutes_does_not_hang() -> None:
@@ -65,13 +84,18 @@ def test_a_start_that_takes_minutes_does_not_hang() -> None:
 def test_nccl_warns_of_much_that_is_not_the_end() -> None:
     warns = "node-1:212:212 [0] graph/search.cc:1127 NCCL WARN Could not find a path for pattern 4, falling back to simple order"
     assert _kinds(warns, OWN, DEAD) == {"engine_dead", "unclassified_error"}
-    failed = "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
+    failed = (
+        "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
+    )
     assert _kinds(warns, failed) == {"collective_timeout"}
 
 
 def test_a_callers_mistake_and_the_code_that_tells_it_are_no_broken_collective() -> None:
     code = '[rank0]:     raise RuntimeError(f"NCCL error: {error_str}")'
-    assert _kinds(code, "[rank0]: RuntimeError: NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)") == {"unclassified_error"}
+    assert _kinds(
+        code,
+        "[rank0]: RuntimeError: NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)",
+    ) == {"unclassified_error"}
     assert _kinds(code) == set()
 
 
@@ -89,7 +113,9 @@ def test_the_heading_of_a_refusal_is_neither_the_reason_nor_a_second_one() -> No
 
 def test_headings_and_reasons_of_two_processes_are_two_refusals() -> None:
     heading = "(APIServer pid={}) pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig"
-    reason = "(APIServer pid={})   Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    reason = (
+        "(APIServer pid={})   Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    )
     each = [line.format(pid) for pid in (1, 2) for line in (heading, reason)]
     for lines in (each, [each[0], each[2], each[1], each[3]]):
         refused = digest([*START, *lines], source="x").event("invalid_config")
@@ -139,8 +165,13 @@ def test_the_exit_status_of_a_compiler_counts_where_nothing_says_more() -> None:
         "RuntimeError: The NVIDIA driver on your system is too old (found version 11080).",
     ],
 )
-@pytest.mark.parametrize("after", [GCC, "RuntimeError: Failed to infer device type", "RuntimeError: No CUDA GPUs are available"])
-def test_why_there_is_no_card_or_no_kernel_is_told_before_that_there_is_none(said: str, after: str) -> None:
+@pytest.mark.parametrize(
+    "after",
+    [GCC, "RuntimeError: Failed to infer device type", "RuntimeError: No CUDA GPUs are available"],
+)
+def test_why_there_is_no_card_or_no_kernel_is_told_before_that_there_is_none(
+    said: str, after: str
+) -> None:
     broken = digest([*START, said, after, DEAD], source="x").event("broken_install")
     assert broken is not None
     assert (broken.quote, broken.count) == (said, 1)

@@ -24,12 +24,24 @@ START = [
     "(EngineCore_DP0 pid=9) INFO 11-20 08:00:40 [kv_cache_utils.py:1305] GPU KV cache size: 10,000 tokens",
 ]
 READY = ["(APIServer pid=1) INFO:     Application startup complete."]
-OOM = ['  File "w.py", line 1, in execute_model', "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.00 MiB."]
-DEAD = ["(EngineCore_DP0 pid=9) ERROR 11-20 09:00:00 [core.py:1] EngineCore encountered a fatal error."]
+OOM = [
+    '  File "w.py", line 1, in execute_model',
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.00 MiB.",
+]
+DEAD = [
+    "(EngineCore_DP0 pid=9) ERROR 11-20 09:00:00 [core.py:1] EngineCore encountered a fatal error."
+]
 
 
 def stats(
-    at: str, *, running: int = 5, waiting: int = 0, usage: float = 50.0, generation: float = 100.0, engine: str = "000", more: str = ""
+    at: str,
+    *,
+    running: int = 5,
+    waiting: int = 0,
+    usage: float = 50.0,
+    generation: float = 100.0,
+    engine: str = "000",
+    more: str = "",
 ) -> str:
     return (
         f"(APIServer pid=1) INFO 11-20 {at} [loggers.py:257] Engine {engine}: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: "
@@ -103,7 +115,9 @@ FORMS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "cloud prefix"])
 def test_every_form_of_a_log_says_the_same(form: str) -> None:
-    assert _essence(digest([FORMS[form](line) for line in PLAIN], source="x")) == _essence(digest(PLAIN, source="x"))
+    assert _essence(digest([FORMS[form](line) for line in PLAIN], source="x")) == _essence(
+        digest(PLAIN, source="x")
+    )
 
 
 def test_a_cloud_viewers_prefix_hides_no_vllm_line() -> None:
@@ -156,7 +170,11 @@ DIED_AT_WORK = [
 @pytest.mark.parametrize("between", [" ", ""])
 def test_records_whose_line_ends_were_lost_are_read_one_by_one(between: str) -> None:
     found = digest([between.join(DIED_AT_WORK[1:])], source="x")
-    assert kinds(found) == kinds(digest(DIED_AT_WORK[1:], source="x")) == {"engine_dead", "gpu_oom_serving"}
+    assert (
+        kinds(found)
+        == kinds(digest(DIED_AT_WORK[1:], source="x"))
+        == {"engine_dead", "gpu_oom_serving"}
+    )
     assert [(line.running, line.waiting) for line in found.stats] == [(5, 3)]
 
 
@@ -173,8 +191,12 @@ def test_records_inside_a_json_record_stay_its_own() -> None:
 
 def test_what_was_indented_when_it_was_pasted_is_read() -> None:
     late = "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 600059 milliseconds before timing out."
-    assert kinds(digest([f"      [rank0]:[E ProcessGroupNCCL.cpp:563] {late}"], source="x")) == {"collective_timeout"}
-    assert kinds(digest([f"   (VllmWorker rank=1 pid=7) {late}"], source="x")) == {"collective_timeout"}
+    assert kinds(digest([f"      [rank0]:[E ProcessGroupNCCL.cpp:563] {late}"], source="x")) == {
+        "collective_timeout"
+    }
+    assert kinds(digest([f"   (VllmWorker rank=1 pid=7) {late}"], source="x")) == {
+        "collective_timeout"
+    }
     assert kinds(digest([f"        f'{late}'"], source="x")) == set()
 
 
@@ -230,7 +252,10 @@ def test_memory_is_bounded() -> None:
 NGINX = '10.0.0.1 - - [26/Nov/2026:10:00:00 +0000] "GET /healthz HTTP/1.1" 200 612 "-" "curl/8"'
 
 
-@pytest.mark.parametrize("line", [NGINX, "2026-11-26T10:00:00Z [notice] 1#1: start worker process 30", "what I had for lunch"])
+@pytest.mark.parametrize(
+    "line",
+    [NGINX, "2026-11-26T10:00:00Z [notice] 1#1: start worker process 30", "what I had for lunch"],
+)
 def test_the_log_of_something_else_says_nothing_of_an_engine_and_that_is_said(line: str) -> None:
     found = digest([line] * 3, source="x")
     assert found.signals(0.0) == {}

@@ -1,4 +1,6 @@
-"""Real incidents' log excerpts get a kind that fits their label, and none that would blame another cause."""
+"""Real incidents' log excerpts get a kind that fits their label, and none that would blame another
+cause.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ def _rows() -> list[dict[str, object]]:
     if not CASES.exists():
         return []
     rows = [json.loads(line) for line in CASES.read_text().splitlines()]
-    return [row for row in rows if row["evidence"].get("logs") and row["evidence_kind"] != "reporter_statement"]
+    return [
+        row
+        for row in rows
+        if row["evidence"].get("logs") and row["evidence_kind"] != "reporter_statement"
+    ]
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="the development cases are not beside this checkout")
@@ -44,7 +50,10 @@ def test_no_excerpt_is_blamed_on_another_cause() -> None:
         label = str(row["label"])
         evidence = row["evidence"]
         assert isinstance(evidence, dict)
-        kinds = {event.kind for event in digest(evidence["logs"].splitlines(), source=str(row["id"])).events} - NOTICES
+        kinds = {
+            event.kind
+            for event in digest(evidence["logs"].splitlines(), source=str(row["id"])).events
+        } - NOTICES
         named += bool(kinds)
         if kinds - FITTING.get(label, set()):
             wrong[str(row["id"])] = (label, kinds)
@@ -53,7 +62,12 @@ def test_no_excerpt_is_blamed_on_another_cause() -> None:
 
 
 def test_a_service_of_the_engines_own_name_is_a_wrong_setting() -> None:
-    """Kubernetes gives the pods beside a Service `vllm` a VLLM_PORT, and vLLM takes it for its own."""
-    line = "ERROR 11-21 12:36:34 [core.py:1] ValueError: VLLM_PORT 'tcp://10.96.0.17:8000' appears to be a URI. This may be caused by"
+    """Kubernetes gives the pods beside a Service `vllm` a VLLM_PORT, and vLLM takes it for its
+    own.
+    """
+    line = (
+        "ERROR 11-21 12:36:34 [core.py:1] ValueError: VLLM_PORT 'tcp://10.96.0.17:8000' "
+        "appears to be a URI. This may be caused by"
+    )
     found = digest([line], source="log")
     assert [event.kind for event in found.events] == ["invalid_config"]

@@ -1,4 +1,6 @@
-"""Where GPU memory ran out: a graph's wrapper stands in every traceback of a compiled model, and only a capture is a capture."""
+"""Where GPU memory ran out: a graph's wrapper stands in every traceback of a compiled model, and
+only a capture is a capture.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,14 @@ LOOP = frame("worker_busy_loop", "multiproc_executor.py")
     ("frames", "kind"),
     [
         ([LOOP, frame("execute_model"), WRAPPER], "gpu_oom_serving"),
-        ([LOOP, frame("determine_available_memory"), frame("_dummy_run"), WRAPPER], "gpu_oom_startup"),
-        ([LOOP, frame("compile_or_warm_up_model"), frame("_dummy_run"), WRAPPER], "gpu_oom_graph_capture"),
+        (
+            [LOOP, frame("determine_available_memory"), frame("_dummy_run"), WRAPPER],
+            "gpu_oom_startup",
+        ),
+        (
+            [LOOP, frame("compile_or_warm_up_model"), frame("_dummy_run"), WRAPPER],
+            "gpu_oom_graph_capture",
+        ),
         ([WRAPPER, frame("capture_end", "torch/cuda/graphs.py")], "gpu_oom_graph_capture"),
         ([frame("capture_end", "torch/cuda/graphs.py")], "gpu_oom_graph_capture"),
         ([WRAPPER], "gpu_oom_graph_capture"),
@@ -36,5 +44,10 @@ def test_the_phase_is_that_of_the_caller(frames: list[str], kind: str) -> None:
 
 
 def test_v0_says_that_it_captures_in_its_own_word() -> None:
-    capturing = "INFO 01-02 03:04:04 [model_runner.py:1] Capturing cudagraphs for decoding. This may lead to unexpected consequences"
-    assert [event.kind for event in digest(["Loading weights", capturing, OOM], source="test").events] == ["gpu_oom_graph_capture"]
+    capturing = (
+        "INFO 01-02 03:04:04 [model_runner.py:1] Capturing cudagraphs for decoding. This may "
+        "lead to unexpected consequences"
+    )
+    assert [
+        event.kind for event in digest(["Loading weights", capturing, OOM], source="test").events
+    ] == ["gpu_oom_graph_capture"]

@@ -11,22 +11,30 @@ from barostat.engines.vllm.logs.settings import settings_in
 LINES = [
     ("GPU KV cache size: 175,856 tokens", {"kv_cache_size_tokens": 175856}),  # 0.8 to 0.27
     (
-        "GPU KV cache size: 63,859 tokens, Maximum concurrency for 33,792 tokens per request: 1.89x",  # 0.28
+        # 0.28
+        "GPU KV cache size: 63,859 tokens, Maximum concurrency for 33,792 tokens per request: 1.89x",
         {"kv_cache_size_tokens": 63859, "max_model_len": 33792, "kv_cache_max_concurrency": 1.89},
     ),
     (
-        "GPU + host KV cache size: 1,024 tokens, Maximum concurrency for 512 tokens per request: 2.00x",  # 0.30
+        # 0.30
+        "GPU + host KV cache size: 1,024 tokens, Maximum concurrency for 512 tokens per request: 2.00x",
         {"kv_cache_size_tokens": 1024, "max_model_len": 512, "kv_cache_max_concurrency": 2.0},
     ),
     (
         "CPU KV cache size: 2,048 tokens, Maximum concurrency for 512 tokens per request: 4.00x",
         {"kv_cache_size_tokens": 2048, "max_model_len": 512, "kv_cache_max_concurrency": 4.0},
     ),
-    ("Maximum concurrency for 8192 tokens per request: 9.96x", {"max_model_len": 8192, "kv_cache_max_concurrency": 9.96}),
+    (
+        "Maximum concurrency for 8192 tokens per request: 9.96x",
+        {"max_model_len": 8192, "kv_cache_max_concurrency": 9.96},
+    ),
     ("# GPU blocks: 5102, # CPU blocks: 4681", {"num_gpu_blocks": 5102}),
     ("# cuda blocks: 1394, # CPU blocks: 0", {"num_gpu_blocks": 1394}),
     ("# GPU blocks: 700", {"num_gpu_blocks": 700}),
-    ("vllm cache_config_info with initialization after num_gpu_blocks is: 330018", {"num_gpu_blocks": 330018}),
+    (
+        "vllm cache_config_info with initialization after num_gpu_blocks is: 330018",
+        {"num_gpu_blocks": 330018},
+    ),
     ("Available KV cache memory: 18.78 GiB", {"available_kv_cache_memory_gib": 18.78}),
     ("Available KV cache memory: -2.3 GiB", {"available_kv_cache_memory_gib": -2.3}),
     (
@@ -38,7 +46,10 @@ LINES = [
     ("Model loading took 29.43 GiB memory and 28.446389 seconds", {"model_memory_gib": 29.43}),
     ("Loading model weights took 7.5122 GB", {"model_memory_gib": 7.5122}),
     ("Graph capturing finished in 12 secs, took 1.57 GiB", {"graph_memory_gib": 1.57}),
-    ("CUDA graph pool memory: 0.11 GiB (actual), 0.14 GiB (estimated), difference: 0.03 GiB", {"graph_memory_gib": 0.11}),
+    (
+        "CUDA graph pool memory: 0.11 GiB (actual), 0.14 GiB (estimated), difference: 0.03 GiB",
+        {"graph_memory_gib": 0.11},
+    ),
     (
         (
             "Free memory on device (78.2/79.2 GiB) on startup. Desired GPU memory utilization is (0.92, 72.86 GiB). Actual usage is 30 GiB for "
@@ -61,17 +72,35 @@ LINES = [
         "Encoder cache will be initialized with a budget of 16384 tokens, and profiled with 1 video items of the maximum feature size.",
         {"profiled_item": "video"},
     ),
-    ("Auto-fit max_model_len: reduced from 262144 to 99840 to fit in available GPU memory", {"max_model_len": 99840}),
-    ("Auto-fit max_model_len: full model context length 8192 fits in available GPU memory", {"max_model_len": 8192}),
+    (
+        "Auto-fit max_model_len: reduced from 262144 to 99840 to fit in available GPU memory",
+        {"max_model_len": 99840},
+    ),
+    (
+        "Auto-fit max_model_len: full model context length 8192 fits in available GPU memory",
+        {"max_model_len": 8192},
+    ),
     ("Using max model len 4096", {"max_model_len": 4096}),
-    ("Overriding num_gpu_blocks=1000 with num_gpu_blocks_override=512", {"num_gpu_blocks_override": 512}),
+    (
+        "Overriding num_gpu_blocks=1000 with num_gpu_blocks_override=512",
+        {"num_gpu_blocks_override": 512},
+    ),
     ("Setting kv cache block size to 64 for FLASHMLA backend.", {"block_size": 64}),
     ("Setting kv cache block size to 64 for FLASHMLA, X backend(s).", {"block_size": 64}),
-    ("Setting attention block size to 7808 tokens to ensure that attention page size is >= mamba page size.", {"block_size": 7808}),
-    ("Chunked prefill is enabled with max_num_batched_tokens=8192.", {"max_num_batched_tokens": 8192}),
+    (
+        "Setting attention block size to 7808 tokens to ensure that attention page size is >= mamba page size.",
+        {"block_size": 7808},
+    ),
+    (
+        "Chunked prefill is enabled with max_num_batched_tokens=8192.",
+        {"max_num_batched_tokens": 8192},
+    ),
     ("vLLM API server version 0.11.0", {"version": "0.11.0"}),
     ("vLLM server version 0.32.0, serving model Qwen/Qwen3-8B", {"version": "0.32.0"}),
-    ("Initializing an LLM engine (v0.6.3.post1) with config: model='m', max_seq_len=1600", {"version": "0.6.3.post1"}),
+    (
+        "Initializing an LLM engine (v0.6.3.post1) with config: model='m', max_seq_len=1600",
+        {"version": "0.6.3.post1"},
+    ),
 ]
 
 
@@ -81,9 +110,19 @@ def test_a_start_up_line_tells_its_setting(line: str, settings: dict[str, object
     assert {name: found.get(name) for name in settings} == settings
 
 
-@pytest.mark.parametrize("prefix", ["", "INFO 01-28 16:08:46 [gpu_worker.py:358] ", "(Worker_TP0 pid=7) INFO 01-28 16:08:46 [x.py:1] "])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "",
+        "INFO 01-28 16:08:46 [gpu_worker.py:358] ",
+        "(Worker_TP0 pid=7) INFO 01-28 16:08:46 [x.py:1] ",
+    ],
+)
 def test_the_prefix_of_no_era_hides_it(prefix: str) -> None:
-    found = digest([prefix + line for line, _ in LINES if "version" not in line and "engine" not in line], source="x")
+    found = digest(
+        [prefix + line for line, _ in LINES if "version" not in line and "engine" not in line],
+        source="x",
+    )
     assert found.settings["block_size"].value == 7808
     assert found.settings["block_size"].provenance == "log"
     assert found.settings["max_num_batched_tokens"].value == 8192
@@ -125,7 +164,8 @@ def test_the_old_namespace_form_is_read() -> None:
 
 def test_of_several_ranks_the_scarcest_pool_and_the_heaviest_weights_stay() -> None:
     lines = [
-        f"(Worker_TP{i} pid={i}) INFO 11-20 08:00:09 [w.py:1] Available KV cache memory: {gib} GiB" for i, gib in enumerate((9.5, 9.1, 9.4))
+        f"(Worker_TP{i} pid={i}) INFO 11-20 08:00:09 [w.py:1] Available KV cache memory: {gib} GiB"
+        for i, gib in enumerate((9.5, 9.1, 9.4))
     ]
     lines += [
         f"(Worker_TP{i} pid={i}) INFO 11-20 08:00:09 [w.py:1] Model loading took {gib} GiB memory and 1.0 seconds"

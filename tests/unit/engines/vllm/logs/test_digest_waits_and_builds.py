@@ -1,4 +1,6 @@
-"""Starts that waited in vain, and images that lack something: the line that tells it, and what says more than that line."""
+"""Starts that waited in vain, and images that lack something: the line that tells it, and what says
+more than that line.
+"""
 
 # ruff: noqa: E501 (log lines as they are printed)
 from __future__ import annotations
@@ -56,7 +58,9 @@ def test_what_an_image_lacks(line: str) -> None:
 
 def test_why_a_models_code_could_not_be_imported_is_told_first() -> None:
     inspected = "ValueError: Model architectures ['LlamaForCausalLM'] failed to be inspected. Please check the logs for more details."
-    lacks = digest(["KeyError: 'getpwuid(): uid not found: 1234'", inspected], source="x").event("broken_install")
+    lacks = digest(["KeyError: 'getpwuid(): uid not found: 1234'", inspected], source="x").event(
+        "broken_install"
+    )
     assert lacks is not None
     assert "uid not found" in lacks.quote
 
@@ -83,12 +87,21 @@ def test_an_oom_of_an_engine_that_failed_to_start_is_one_of_its_start() -> None:
 
 
 def test_cards_without_peer_access_do_not_reach_each_other() -> None:
-    assert _kinds("RuntimeError: CUDA error: peer access is not supported between these two devices") == {"collective_timeout"}
-    assert _kinds("nvmlDeviceGetP2PStatus(0,1,NVML_P2P_CAPS_INDEX_READ) failed: Not Supported") == {"collective_timeout"}
+    assert _kinds(
+        "RuntimeError: CUDA error: peer access is not supported between these two devices"
+    ) == {"collective_timeout"}
+    assert _kinds("nvmlDeviceGetP2PStatus(0,1,NVML_P2P_CAPS_INDEX_READ) failed: Not Supported") == {
+        "collective_timeout"
+    }
 
 
 def test_an_argument_of_a_program_is_told_with_its_dashes() -> None:
-    refused = digest(["TypeError: AsyncEngineArgs.__init__() got an unexpected keyword argument 'tool-call-parser'"], source="x")
+    refused = digest(
+        [
+            "TypeError: AsyncEngineArgs.__init__() got an unexpected keyword argument 'tool-call-parser'"
+        ],
+        source="x",
+    )
     event = refused.event("unknown_argument")
     assert event is not None
     assert event.get("keyword") == "tool-call-parser"

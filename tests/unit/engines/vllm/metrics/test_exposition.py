@@ -1,4 +1,6 @@
-"""The reader of /metrics text: well-formed as the kept parser reads it, and never an exception for anything else."""
+"""The reader of /metrics text: well-formed as the kept parser reads it, and never an exception for
+anything else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ ERAS = sorted((Path(__file__).parents[4] / "data" / "expositions").glob("*.prom"
 
 
 def _peer(text: str) -> list[tuple[str, dict[str, str], float]]:
-    return [(sample.name, sample.labels, sample.value) for family in text_string_to_metric_families(text) for sample in family.samples]
+    return [
+        (sample.name, sample.labels, sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    ]
 
 
 @pytest.mark.parametrize("path", ERAS, ids=lambda path: path.stem)
@@ -35,22 +41,32 @@ def test_every_era_reads_as_the_kept_parser_reads_it(path: Path) -> None:
 
 
 _NAMES = st.from_regex(r"vllm:[a-z][a-z0-9_]{0,12}", fullmatch=True)
-_LABELS = st.dictionaries(st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True), st.text(max_size=8), max_size=4)
+_LABELS = st.dictionaries(
+    st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True), st.text(max_size=8), max_size=4
+)
 _LABELS_WITH_MODEL = _LABELS.map(lambda labels: {**labels, "model_name": "m"})
 
 
 def _braced(labels: dict[str, str]) -> str:
-    escaped = {key: value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') for key, value in labels.items()}
+    escaped = {
+        key: value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+        for key, value in labels.items()
+    }
     return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}"
 
 
 @given(st.lists(st.tuples(_NAMES, _LABELS_WITH_MODEL, st.floats()), min_size=1, max_size=6))
-def test_any_label_value_and_number_survives(samples: list[tuple[str, dict[str, str], float]]) -> None:
+def test_any_label_value_and_number_survives(
+    samples: list[tuple[str, dict[str, str], float]],
+) -> None:
     text = "".join(f"{name}{_braced(labels)} {value!r}\n" for name, labels, value in samples)
     found = read(text)
     assert not [problem for problem in found.problems if "could not be read" in problem]
     wanted = sorted(repr((name, sorted(labels.items()), value)) for name, labels, value in samples)
-    assert sorted(repr((one.name, sorted(one.labels.items()), one.value)) for one in found.samples) == wanted
+    assert (
+        sorted(repr((one.name, sorted(one.labels.items()), one.value)) for one in found.samples)
+        == wanted
+    )
 
 
 _LINES = st.sampled_from(
@@ -75,7 +91,9 @@ _LINES = st.sampled_from(
 
 @given(
     st.one_of(
-        st.text(), st.lists(st.one_of(_LINES, st.text(max_size=10)), max_size=30).map("\n".join), st.lists(_LINES, max_size=20).map("".join)
+        st.text(),
+        st.lists(st.one_of(_LINES, st.text(max_size=10)), max_size=30).map("\n".join),
+        st.lists(_LINES, max_size=20).map("".join),
     )
 )
 def test_no_text_raises(text: str) -> None:
@@ -108,7 +126,11 @@ def test_a_scrape_cut_anywhere_never_gives_a_value_that_was_not_there(at: int, p
         ),
         ("Not Found", "text", "Not Found"),
         ("INFO 11-21 vllm api server version 0.32.0\n", "text", "holds no metrics"),
-        ('vllm:num_requests_running{server="http://a:8000"} 1.0\n', "prometheus, but not vLLM", "router"),
+        (
+            'vllm:num_requests_running{server="http://a:8000"} 1.0\n',
+            "prometheus, but not vLLM",
+            "router",
+        ),
     ],
 )
 def test_what_is_no_vllm_is_called_what_it_is(text: str, looks_like: str, word: str) -> None:
@@ -149,7 +171,9 @@ def test_rays_spelling_is_read_as_vllms_own(prefix: str) -> None:
 
 
 def test_a_line_cut_short_is_left_out_and_said() -> None:
-    found = read('vllm:generation_tokens_total{engine="0"} 900.0\nvllm:prompt_tokens_total{engine="0"} 12')
+    found = read(
+        'vllm:generation_tokens_total{engine="0"} 900.0\nvllm:prompt_tokens_total{engine="0"} 12'
+    )
     assert found.cut
     assert "half an answer" in found.problems[0]
     assert not found.named("vllm:prompt_tokens_total")
@@ -159,22 +183,34 @@ def test_a_line_cut_short_is_left_out_and_said() -> None:
 def test_unreadable_lines_are_counted_with_the_first_one() -> None:
     found = read("vllm:ok 1\nvllm:bad{engine=0} 1\nvllm:worse one\n%%%\n")
     assert found.is_vllm
-    assert found.problems == ("3 of the lines could not be read, the first is line 2: 'vllm:bad{engine=0} 1'",)
+    assert found.problems == (
+        "3 of the lines could not be read, the first is line 2: 'vllm:bad{engine=0} 1'",
+    )
 
 
 def test_millions_of_hostile_characters_are_read_in_one_pass() -> None:
-    # A backtracking regular expression would not come back from these within the age of the test run.
-    for line in ('vllm:x{a="' + "b" * 500_000, "vllm:x{" + 'a="b",' * 100_000 + "!", "vllm:x" + " " * 500_000 + "!", "vllm:x{" * 100_000):
+    # A backtracking regular expression would not come back from these within the age of the test
+    # run.
+    for line in (
+        'vllm:x{a="' + "b" * 500_000,
+        "vllm:x{" + 'a="b",' * 100_000 + "!",
+        "vllm:x" + " " * 500_000 + "!",
+        "vllm:x{" * 100_000,
+    ):
         found = read(f"vllm:ok 1\n{line}\n")
         assert found.named("vllm:ok")
         assert len(found.problems) == 1
 
 
 def test_engines_series_and_labels_are_bounded_and_the_rest_is_said() -> None:
-    page = "".join(f'vllm:num_requests_running{{engine="{i}"}} 1\n' for i in range(ENGINES.most + 5))
+    page = "".join(
+        f'vllm:num_requests_running{{engine="{i}"}} 1\n' for i in range(ENGINES.most + 5)
+    )
     found = read(page)
     assert len(found.named("vllm:num_requests_running")) == ENGINES.most
-    assert found.problems == (f"more than {ENGINES.most:,} engines: 5 series of the others were left out",)
+    assert found.problems == (
+        f"more than {ENGINES.most:,} engines: 5 series of the others were left out",
+    )
     long = read(f'vllm:a{{x="{"y" * 5000}"}} 1\nvllm:b 2\n')
     assert [sample.name for sample in long.samples] == ["vllm:b"]
     assert len(long.problems) == 1

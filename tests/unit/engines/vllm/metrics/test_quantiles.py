@@ -61,11 +61,19 @@ def test_difference_and_sum() -> None:
     assert late.up_to(2.0) is None
 
 
-@given(st.lists(st.floats(0.001, 9.9), min_size=1, max_size=60), st.sampled_from([0.1, 0.5, 0.95, 0.99]))
-def test_the_estimate_lies_in_the_bucket_of_the_true_quantile(values: list[float], q: float) -> None:
+@given(
+    st.lists(st.floats(0.001, 9.9), min_size=1, max_size=60),
+    st.sampled_from([0.1, 0.5, 0.95, 0.99]),
+)
+def test_the_estimate_lies_in_the_bucket_of_the_true_quantile(
+    values: list[float], q: float
+) -> None:
     bounds = [0.01, 0.1, 1.0, 3.0, 10.0]
     found = histogram(
-        [*(({"le": str(end)}, float(sum(value <= end for value in values))) for end in bounds), ({"le": "+Inf"}, float(len(values)))]
+        [
+            *(({"le": str(end)}, float(sum(value <= end for value in values))) for end in bounds),
+            ({"le": "+Inf"}, float(len(values))),
+        ]
     )
     assert found is not None
     estimate = quantile(found, q)

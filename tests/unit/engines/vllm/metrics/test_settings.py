@@ -53,7 +53,10 @@ def test_what_is_missing_bounds_nothing_in_a_half_or_filtered_scrape() -> None:
 
 
 def test_a_hidden_metric_shown_on_purpose_does_not_turn_the_bounds_around() -> None:
-    shown = read((ERAS / "v1-0.15.0-dp2.prom").read_text() + 'vllm:time_per_output_token_seconds_count{engine="0"} 1.0\n')
+    shown = read(
+        (ERAS / "v1-0.15.0-dp2.prom").read_text()
+        + 'vllm:time_per_output_token_seconds_count{engine="0"} 1.0\n'
+    )
     hint = version_hint(shown)
     assert hint.low is not None
     assert hint.high is not None
@@ -68,7 +71,9 @@ def test_settings_keep_their_types_and_leave_none_out() -> None:
     assert found["cache_dtype"].value == found["kv_cache_dtype"].value == "auto"
     assert found["kv_cache_size_tokens"].value == 12_000
     assert found["kv_cache_max_concurrency"].value == 2.93
-    assert {"num_gpu_blocks_override", "kv_cache_memory_bytes", "engine", "model_name"}.isdisjoint(found)
+    assert {"num_gpu_blocks_override", "kv_cache_memory_bytes", "engine", "model_name"}.isdisjoint(
+        found
+    )
     assert all(value.provenance == "metric" and value.certain for value in found.values())
     assert found["block_size"].source == 'vllm:cache_config_info{block_size="16"}'
 
@@ -80,7 +85,12 @@ def test_settings_of_older_eras() -> None:
 
 
 def test_lora_slots_are_a_setting() -> None:
-    found = settings(read('vllm:lora_requests_info{max_lora="4",running_lora_adapters="a",waiting_lora_adapters=""} 1.7e9\n'))
+    found = settings(
+        read(
+            'vllm:lora_requests_info{max_lora="4",running_lora_adapters="a",waiting_lora_adapters=""} '
+            "1.7e9\n"
+        )
+    )
     assert found["max_loras"].value == 4
 
 
@@ -96,7 +106,10 @@ def test_blocks_are_summed_over_engines_and_given_for_one() -> None:
 
 
 def test_engines_that_differ_make_a_setting_uncertain() -> None:
-    text = 'vllm:cache_config_info{engine="0",block_size="16"} 1\nvllm:cache_config_info{engine="1",block_size="32"} 1\n'
+    text = (
+        'vllm:cache_config_info{engine="0",block_size="16"} '
+        '1\nvllm:cache_config_info{engine="1",block_size="32"} 1\n'
+    )
     assert not settings(read(text))["block_size"].certain
     assert pool(read(text), "1").block_size_tokens == 32
 
@@ -105,7 +118,9 @@ def test_engines_that_differ_make_a_setting_uncertain() -> None:
     ("name", "usable", "idle"),
     [("v0-0.6.6", 1.0, 0.0), ("v1-0.10.0", 1.0, 0.001), ("v1-0.20.0", 0.999, 0.0)],
 )
-def test_the_null_block_is_taken_off_as_the_version_counts_it(name: str, usable: float, idle: float) -> None:
+def test_the_null_block_is_taken_off_as_the_version_counts_it(
+    name: str, usable: float, idle: float
+) -> None:
     exposition = _read(name)
     found = pool(exposition, "" if is_v0(exposition) else "0")
     assert found.usable_ratio == pytest.approx(usable)
@@ -113,4 +128,6 @@ def test_the_null_block_is_taken_off_as_the_version_counts_it(name: str, usable:
 
 
 def test_models_by_name() -> None:
-    assert model_names(read('vllm:a{model_name="b"} 1\nvllm:a{model_name="a"} 1\nvllm:c{model_name=""} 1\n')) == ("a", "b")
+    assert model_names(
+        read('vllm:a{model_name="b"} 1\nvllm:a{model_name="a"} 1\nvllm:c{model_name=""} 1\n')
+    ) == ("a", "b")

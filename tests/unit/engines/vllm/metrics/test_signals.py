@@ -20,7 +20,9 @@ Scrapes = list[tuple[float, Exposition, str]]
 
 
 def _with(text: str, **values: float) -> str:
-    """The scrape with every sample of these names (without vllm:) set to a value; `__` in a name starts a label's value."""
+    """The scrape with every sample of these names (without vllm:) set to a value; `__` in a name
+    starts a label's value.
+    """
     for key, value in values.items():
         name, _, label = key.partition("__")
         labels = rf'\{{[^}}]*"{re.escape(label)}"[^}}]*\}}' if label else r"(?:\{.*\})?"
@@ -42,16 +44,42 @@ def _of(scrapes: Scrapes, engine: str = "0") -> dict[str, Signal]:
 
 GAUGES_OF_ERA: dict[str, dict[str, dict[str, float]]] = {
     "v0-0.6.6": {
-        "": {"kv_usage_ratio": 0.9, "waiting_requests": 5, "capacity_waiting_requests": 5, "kv_pool_tokens": 16000, "kv_used_tokens": 14400}
+        "": {
+            "kv_usage_ratio": 0.9,
+            "waiting_requests": 5,
+            "capacity_waiting_requests": 5,
+            "kv_pool_tokens": 16000,
+            "kv_used_tokens": 14400,
+        }
     },
     "v1-0.8.0": {"": {"kv_usage_ratio": 0.5, "running_requests": 7, "block_size_tokens": 16}},
-    "v1-0.10.0": {"0": {"kv_usage_ratio": 0.5, "kv_used_tokens": 7984, "capacity_waiting_requests": 3}},
+    "v1-0.10.0": {
+        "0": {"kv_usage_ratio": 0.5, "kv_used_tokens": 7984, "capacity_waiting_requests": 3}
+    },
     "v1-0.11.0-pid": {"0": {"kv_usage_ratio": 0.75, "kv_pool_blocks": 1000}},
     "v1-0.15.0-dp2": {
-        "0": {"running_requests": 7, "waiting_requests": 3, "kv_pool_blocks": 1000, "data_parallel_engines": 2, "engine_sleeping": 0},
-        "1": {"running_requests": 8, "waiting_requests": 4, "kv_pool_blocks": 1000, "data_parallel_engines": 2},
+        "0": {
+            "running_requests": 7,
+            "waiting_requests": 3,
+            "kv_pool_blocks": 1000,
+            "data_parallel_engines": 2,
+            "engine_sleeping": 0,
+        },
+        "1": {
+            "running_requests": 8,
+            "waiting_requests": 4,
+            "kv_pool_blocks": 1000,
+            "data_parallel_engines": 2,
+        },
     },
-    "v1-0.20.0": {"0": {"capacity_waiting_requests": 2, "deferred_waiting_requests": 1, "kv_pool_tokens": 16000, "kv_used_tokens": 7992}},
+    "v1-0.20.0": {
+        "0": {
+            "capacity_waiting_requests": 2,
+            "deferred_waiting_requests": 1,
+            "kv_pool_tokens": 16000,
+            "kv_used_tokens": 7992,
+        }
+    },
     "v1-0.24.0": {"0": {"kv_pool_tokens": 12000, "kv_used_tokens": 5994}},
     "v1-0.32.0": {"0": {"kv_usage_ratio": 0.5, "max_tokens_p50": 100}},
 }
@@ -65,15 +93,29 @@ def test_one_scrape_of_each_era(era: str) -> None:
     for engine, wanted in GAUGES_OF_ERA[era].items():
         found = {one.name: one.last for one in made.signals[engine]}
         assert {name: found[name] for name in wanted} == pytest.approx(wanted)
-        rates = [name for name in found if SIGNALS[name].unit in ("1/s", "tokens/s", "s") or name.endswith(("_in_window", "_mean"))]
+        rates = [
+            name
+            for name in found
+            if SIGNALS[name].unit in ("1/s", "tokens/s", "s")
+            or name.endswith(("_in_window", "_mean"))
+        ]
         assert rates == []
 
 
 @pytest.mark.parametrize("era", GAUGES_OF_ERA)
 def test_two_scrapes_of_each_era_give_rates(era: str) -> None:
     text = (ERAS / f"{era}.prom").read_text()
-    later = _with(text, generation_tokens_total=9050, num_preemptions_total=14, iteration_tokens_total_count=170)
-    itl = "inter_token_latency_seconds" if "inter_token_latency_seconds_count" in text else "time_per_output_token_seconds"
+    later = _with(
+        text,
+        generation_tokens_total=9050,
+        num_preemptions_total=14,
+        iteration_tokens_total_count=170,
+    )
+    itl = (
+        "inter_token_latency_seconds"
+        if "inter_token_latency_seconds_count" in text
+        else "time_per_output_token_seconds"
+    )
     later = _with(later, **{f"{itl}_count": 9020, f"{itl}_sum": 302})
     for engine in GAUGES_OF_ERA[era]:
         found = _of(_scrapes(text, later), engine)
@@ -96,7 +138,13 @@ def test_request_shape_of_one_scrape_is_of_the_whole_life_and_says_so() -> None:
 
 
 def test_quantiles_are_of_the_window_only() -> None:
-    later = _with(V32, **{"time_to_first_token_seconds_bucket__10.0": 94, "time_to_first_token_seconds_bucket__+Inf": 94})
+    later = _with(
+        V32,
+        **{
+            "time_to_first_token_seconds_bucket__10.0": 94,
+            "time_to_first_token_seconds_bucket__+Inf": 94,
+        },
+    )
     later = _with(later, time_to_first_token_seconds_count=94, time_to_first_token_seconds_sum=60)
     found = _of(_scrapes(V32, later))
     assert found["ttft_p50_s"].last == pytest.approx(5.5)  # all four of the window in (1, 10]
@@ -110,9 +158,24 @@ def test_arrivals_burstiness_and_stall() -> None:
     texts = [
         V32,
         _with(V32, request_success_total__stop=90, generation_tokens_total=9100),
-        _with(V32, request_success_total__stop=90, generation_tokens_total=9100, num_requests_waiting=33),
-        _with(V32, request_success_total__stop=90, generation_tokens_total=9100, num_requests_waiting=33),
-        _with(V32, request_success_total__stop=90, generation_tokens_total=9100, num_requests_waiting=33),
+        _with(
+            V32,
+            request_success_total__stop=90,
+            generation_tokens_total=9100,
+            num_requests_waiting=33,
+        ),
+        _with(
+            V32,
+            request_success_total__stop=90,
+            generation_tokens_total=9100,
+            num_requests_waiting=33,
+        ),
+        _with(
+            V32,
+            request_success_total__stop=90,
+            generation_tokens_total=9100,
+            num_requests_waiting=33,
+        ),
     ]
     found = _of(_scrapes(*texts))
     assert found["arrivals_per_s"].values == (2.0, 6.0, 0.0, 0.0)
@@ -131,7 +194,13 @@ def test_an_idle_engine_does_not_stall_and_usage_counts_as_movement() -> None:
 
 def test_prefix_hits_preemptions_rejections_and_errors_of_the_window() -> None:
     later = _with(V32, prefix_cache_queries_total=4400, prefix_cache_hits_total=1100)
-    later = _with(later, **{"request_num_preemptions_bucket__+Inf": 93, "admission_rejections_total__max_num_queued_reqs": 9})
+    later = _with(
+        later,
+        **{
+            "request_num_preemptions_bucket__+Inf": 93,
+            "admission_rejections_total__max_num_queued_reqs": 9,
+        },
+    )
     later += 'http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 3.0\n'
     found = _of(_scrapes(V32, later))
     assert found["prefix_hit_ratio"].last == pytest.approx(0.25)
@@ -150,17 +219,23 @@ def test_accepted_draft_tokens_are_no_sequences() -> None:
 
 
 def test_a_restart_counts_from_zero_and_is_told() -> None:
-    restarted = _with(V32, process_start_time_seconds=1.8e9, generation_tokens_total=100, num_preemptions_total=1)
+    restarted = _with(
+        V32, process_start_time_seconds=1.8e9, generation_tokens_total=100, num_preemptions_total=1
+    )
     made = digest(_scrapes(V32, restarted))
     found = {one.name: one for one in made.signals["0"]}
     assert found["generation_tokens_per_s"].last == pytest.approx(20.0)
     assert found["preemptions_in_window"].last == 1
     assert found["tokens_stalled_s"].last == 0
     assert any("restarted" in problem for problem in made.problems)
-    # Nothing that the old life held is left: what the new one finished and holds has all arrived since.
-    arrived = _with(restarted, request_success_total=1, num_requests_running=2, num_requests_waiting=3)
+    # Nothing that the old life held is left: what the new one finished and holds has all arrived
+    # since.
+    arrived = _with(
+        restarted, request_success_total=1, num_requests_running=2, num_requests_waiting=3
+    )
     assert _of(_scrapes(V32, arrived))["arrivals_per_s"].last == pytest.approx(2.0)
-    # The new life's counters may already be higher than the old one's: the start time tells, the counter does not.
+    # The new life's counters may already be higher than the old one's: the start time tells, the
+    # counter does not.
     overtaken = _with(restarted, generation_tokens_total=90_000)
     assert _of(_scrapes(V32, overtaken))["generation_tokens_per_s"].last == pytest.approx(18_000.0)
 
@@ -172,7 +247,9 @@ def test_a_restart_without_start_times_shows_by_the_fall() -> None:
 
 
 def test_a_counter_that_falls_within_one_life_counts_nothing() -> None:
-    scrapes = _scrapes(V32, _with(V32, num_preemptions_total=5), _with(V32, num_preemptions_total=6))
+    scrapes = _scrapes(
+        V32, _with(V32, num_preemptions_total=5), _with(V32, num_preemptions_total=6)
+    )
     assert _of(scrapes)["preemptions_in_window"].last == 1
     assert any("fell although the process is the same" in problem for problem in problems(scrapes))
 
@@ -186,7 +263,11 @@ def test_many_counters_that_fall_are_one_sentence() -> None:
 
 def test_a_backwards_clock_is_sorted_and_told() -> None:
     later = _with(V32, generation_tokens_total=9050)
-    scrapes: Scrapes = [(1005.0, read(later), "b"), (1000.0, read(V32), "a"), (1005.0, read(later), "b")]
+    scrapes: Scrapes = [
+        (1005.0, read(later), "b"),
+        (1000.0, read(V32), "a"),
+        (1005.0, read(later), "b"),
+    ]
     made = digest(scrapes)
     assert {one.name: one.last for one in made.signals["0"]}["generation_tokens_per_s"] == 10.0
     assert any("time order" in problem for problem in made.problems)
@@ -212,7 +293,10 @@ def test_a_half_scrape_gives_what_it_has() -> None:
 def test_gaps_and_engines_that_come_and_go_are_told() -> None:
     text = (ERAS / "v1-0.15.0-dp2.prom").read_text()
     alone = "".join(line for line in text.splitlines(keepends=True) if 'engine="1"' not in line)
-    scrapes = [(at, read(text if i < 2 else alone), f"{i}") for i, at in enumerate((0.0, 5.0, 10.0, 15.0, 95.0))]
+    scrapes = [
+        (at, read(text if i < 2 else alone), f"{i}")
+        for i, at in enumerate((0.0, 5.0, 10.0, 15.0, 95.0))
+    ]
     made = digest(scrapes)
     assert len({one.name: one for one in made.signals["1"]}["running_requests"].points) == 2
     assert any("engine 1 is in 2 of 5 scrapes" in problem for problem in made.problems)
@@ -223,12 +307,16 @@ def test_gaps_and_engines_that_come_and_go_are_told() -> None:
 def test_of_the_processes_of_the_pid_bug_the_one_that_moves_is_believed() -> None:
     text = (ERAS / "v1-0.11.0-pid.prom").read_text()
     usages = ((0.25, 0.75), (0.3, 0.75), (0.3, 0.75), (0.35, 0.75))
-    scrapes = _scrapes(*(_with(text, kv_cache_usage_perc__101=a, kv_cache_usage_perc__102=b) for a, b in usages))
+    scrapes = _scrapes(
+        *(_with(text, kv_cache_usage_perc__101=a, kv_cache_usage_perc__102=b) for a, b in usages)
+    )
     assert _of(scrapes)["kv_usage_ratio"].values == (0.75, 0.3, 0.3, 0.35)
 
 
 def test_a_gauge_in_percent_is_read_as_one() -> None:
-    found = _of(_scrapes(_with(V32, kv_cache_usage_perc=0.9), _with(V32, kv_cache_usage_perc=93)))["kv_usage_ratio"]
+    found = _of(_scrapes(_with(V32, kv_cache_usage_perc=0.9), _with(V32, kv_cache_usage_perc=93)))[
+        "kv_usage_ratio"
+    ]
     assert found.last == pytest.approx(0.93)
     assert "percent" in found.source
 
@@ -254,7 +342,9 @@ def test_a_counter_that_v0_shows_from_its_first_event_on_was_zero_before() -> No
 
 
 def test_what_is_no_vllm_is_left_out_and_told() -> None:
-    made = digest([(1.0, read("<html></html>"), "a"), (2.0, read(V32), "b"), (float("nan"), read(V32), "c")])
+    made = digest(
+        [(1.0, read("<html></html>"), "a"), (2.0, read(V32), "b"), (float("nan"), read(V32), "c")]
+    )
     assert [one.last for one in made.signals["0"] if one.name == "running_requests"] == [7]
     assert made.problems == (
         "a: a web page (HTML) instead of metrics: is this the engine's address and port?",
@@ -274,8 +364,18 @@ _TEXTS = [
 _READ = [read(text) for text in _TEXTS]
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.0, 5.0, 10.0, 15.0, 20.0]), st.sampled_from(range(len(_READ)))), max_size=6), st.randoms())
-def test_the_order_of_the_scrapes_changes_nothing(chosen: list[tuple[float, int]], dice: random.Random) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 5.0, 10.0, 15.0, 20.0]), st.sampled_from(range(len(_READ)))
+        ),
+        max_size=6,
+    ),
+    st.randoms(),
+)
+def test_the_order_of_the_scrapes_changes_nothing(
+    chosen: list[tuple[float, int]], dice: random.Random
+) -> None:
     scrapes = [(at, _READ[i], str(i)) for at, i in chosen]
     shuffled = list(scrapes)
     dice.shuffle(shuffled)
@@ -294,7 +394,10 @@ def test_no_value_raises(columns: list[list[float]], era: str) -> None:
     texts = []
     for values in columns:
         numbered = (
-            line if line.startswith("#") else f"{line.rpartition(' ')[0]} {values[i % len(values)]!r}" for i, line in enumerate(lines)
+            line
+            if line.startswith("#")
+            else f"{line.rpartition(' ')[0]} {values[i % len(values)]!r}"
+            for i, line in enumerate(lines)
         )
         texts.append("\n".join(numbered) + "\n")
     for found in signals(_scrapes(*texts)).values():
@@ -303,7 +406,8 @@ def test_no_value_raises(columns: list[list[float]], era: str) -> None:
 
 def test_what_cannot_be_is_not_known_and_said() -> None:
     page = "".join(
-        f'vllm:{name}{{engine="0"}} -5\n' for name in ("num_requests_running", "num_requests_waiting", "generation_tokens_total")
+        f'vllm:{name}{{engine="0"}} -5\n'
+        for name in ("num_requests_running", "num_requests_waiting", "generation_tokens_total")
     )
     page += 'vllm:kv_cache_usage_perc{engine="0"} 0.5\n'
     made = digest([(at, read(page), "x") for at in (1000.0, 1010.0, 1020.0)])

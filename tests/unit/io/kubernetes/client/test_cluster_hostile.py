@@ -1,4 +1,6 @@
-"""An API server or a kubelet that means harm: what reads it ends with one sentence or goes on with the rest, in bounded time and memory."""
+"""An API server or a kubelet that means harm: what reads it ends with one sentence or goes on with
+the rest, in bounded time and memory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.support.hostile_api_server import ATTACKS, CONTROL, HostileApiServer, megabyte_annotations
+from tests.support.hostile_api_server import (
+    ATTACKS,
+    CONTROL,
+    HostileApiServer,
+    megabyte_annotations,
+)
 from tests.support.little_kubernetes import HOME, NAMESPACE
 from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
@@ -41,7 +48,9 @@ pytestmark = pytest.mark.sweep
 
 T = TypeVar("T")
 REAL_S = 20.0
-"""What one of these may take of the machine's own time; the clock that the readers see stands meanwhile."""
+"""What one of these may take of the machine's own time; the clock that the readers see stands
+meanwhile.
+"""
 
 
 def require_one_sentence(error: Exception) -> None:
@@ -56,7 +65,11 @@ def test_what_diagnose_reads_ends_with_a_sentence_or_goes_on_with_the_rest(attac
     async def go(scene: Scene) -> Recording | None:
         api = HostileApiServer(scene.api, ATTACKS[attack]())
         recorder = PodRecorder(
-            by(Cluster(ACCESS), api), Wanted((f"deploy/{HOME}",), namespace=NAMESPACE), Options(for_s=6.0), SteadyClock(), lambda _: None
+            by(Cluster(ACCESS), api),
+            Wanted((f"deploy/{HOME}",), namespace=NAMESPACE),
+            Options(for_s=6.0),
+            SteadyClock(),
+            lambda _: None,
         )
         began = asyncio.get_running_loop().time()
         try:
@@ -84,7 +97,15 @@ def test_what_mitigate_reads_ends_with_a_sentence_or_goes_on_with_the_rest(attac
         api = HostileApiServer(scene.api, ATTACKS[attack]())
         cluster = by(Cluster(ACCESS), api)
         try:
-            await see(cluster, NAMESPACE, HOME, Options(for_s=6.0), SteadyClock(), lambda _: None, ActTiming())
+            await see(
+                cluster,
+                NAMESPACE,
+                HOME,
+                Options(for_s=6.0),
+                SteadyClock(),
+                lambda _: None,
+                ActTiming(),
+            )
         except (InputError, OutsideError) as error:
             require_one_sentence(error)
         assert api.writes == []
@@ -98,7 +119,11 @@ def test_objects_that_are_heavy_and_right_are_diagnosed_like_others() -> None:
     async def go(scene: Scene) -> Recording:
         api = HostileApiServer(scene.api, megabyte_annotations)
         recorder = PodRecorder(
-            by(Cluster(ACCESS), api), Wanted((f"deploy/{HOME}",), namespace=NAMESPACE), Options(for_s=6.0), SteadyClock(), lambda _: None
+            by(Cluster(ACCESS), api),
+            Wanted((f"deploy/{HOME}",), namespace=NAMESPACE),
+            Options(for_s=6.0),
+            SteadyClock(),
+            lambda _: None,
         )
         await recorder.window()
         return (await recorder.recording()).recording
@@ -122,13 +147,24 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fou
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("attack", ["endless list", "many values", "a body without an end", "annotations of a megabyte"])
+@pytest.mark.parametrize(
+    "attack", ["endless list", "many values", "a body without an end", "annotations of a megabyte"]
+)
 def test_memory_is_bounded(attack: str) -> None:
     root = Path(__file__).parents[5]
     path = f"{root / 'src'}:{root}"
-    script = MEMORY if attack != "annotations of a megabyte" else MEMORY.replace("found.why", "len(found.items)")
+    script = (
+        MEMORY
+        if attack != "annotations of a megabyte"
+        else MEMORY.replace("found.why", "len(found.items)")
+    )
     ran = subprocess.run(
-        [sys.executable, "-c", script, attack], capture_output=True, text=True, env={"PYTHONPATH": path}, cwd=root, check=False
+        [sys.executable, "-c", script, attack],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": path},
+        cwd=root,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert int(ran.stdout.split()[0]) < 512, ran.stdout
@@ -136,8 +172,13 @@ def test_memory_is_bounded(attack: str) -> None:
 
 def test_a_list_without_an_end_says_so() -> None:
     async def go(scene: Scene) -> tuple[Listed | RequestFailed, ...]:
-        servers = [HostileApiServer(scene.api, ATTACKS[attack]()) for attack in ("endless list", "the same page again")]
-        return tuple([await by(Cluster(ACCESS), api).list(PODS, NAMESPACE, within_s=3600) for api in servers])
+        servers = [
+            HostileApiServer(scene.api, ATTACKS[attack]())
+            for attack in ("endless list", "the same page again")
+        ]
+        return tuple(
+            [await by(Cluster(ACCESS), api).list(PODS, NAMESPACE, within_s=3600) for api in servers]
+        )
 
     many, again = on_a_little_kubernetes(go)
     assert isinstance(many, RequestFailed)
@@ -181,11 +222,22 @@ def watching(events: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> Peer:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await head_of(reader)
         if "watch=true" in head:
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
+            )
             await events(writer)
             return
-        body = json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "a"}}]}).encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        body = json.dumps(
+            {
+                "kind": "PodList",
+                "metadata": {"resourceVersion": "1"},
+                "items": [{"metadata": {"name": "a"}}],
+            }
+        ).encode()
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+            % (len(body), body)
+        )
         await writer.drain()
 
     return peer
@@ -211,7 +263,9 @@ LIES = (
 @pytest.mark.parametrize("lie", LIES, ids=range(len(LIES)))
 def test_events_that_lie_are_told_or_passed_on_and_end_in_time(lie: bytes) -> None:
     async def events(writer: asyncio.StreamWriter) -> None:
-        writer.write(lie + b'\n{"type":"ADDED","object":{"metadata":{"name":"b","resourceVersion":"2"}}}\n')
+        writer.write(
+            lie + b'\n{"type":"ADDED","object":{"metadata":{"name":"b","resourceVersion":"2"}}}\n'
+        )
         await writer.drain()
         await asyncio.sleep(0.1)
 
@@ -251,9 +305,12 @@ def upgraded(messages: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> Pee
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         key = re.search(r"(?i)sec-websocket-key: (\S+)", await head_of(reader))
         assert key is not None
-        accept = base64.b64encode(hashlib.sha1((key[1] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+        accept = base64.b64encode(
+            hashlib.sha1((key[1] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+        ).decode()
         writer.write(
-            f"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: {accept}\r\n"
+            "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: "
+            f"Upgrade\r\nsec-websocket-accept: {accept}\r\n"
             "sec-websocket-protocol: v4.channel.k8s.io\r\n\r\n".encode()
         )
         await messages(writer)
@@ -279,7 +336,10 @@ def message(channel: int, content: bytes) -> bytes:
         (b'{"status":"Success"}', 0),
         (b'{"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}', 3),
         (b'{"details":{"causes":[{"reason":"ExitCode","message":"\xc2\xb2"}]}}', -1),
-        (b'{"details":{"causes":[null,7,{"reason":"ExitCode","message":' + b"9" * 400 + b"}]}}", -1),
+        (
+            b'{"details":{"causes":[null,7,{"reason":"ExitCode","message":' + b"9" * 400 + b"}]}}",
+            -1,
+        ),
         (b"[]", -1),
         (b'"Success"', -1),
         (b"[" * 100_000, -1),

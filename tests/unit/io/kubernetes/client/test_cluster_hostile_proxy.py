@@ -1,4 +1,6 @@
-"""The chaos proxy as an API server that means harm: each form reaches the client as it says, over a real socket, and is held by it."""
+"""The chaos proxy as an API server that means harm: each form reaches the client as it says, over a
+real socket, and is held by it.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,20 @@ from barostat.io.kubernetes.client.resources import CONFIG_MAPS
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
 
 ITEM = {"metadata": {"name": "c", "namespace": "x", "resourceVersion": "7"}, "data": {"k": "v"}}
-LIST = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": [ITEM]}
+LIST = {
+    "kind": "ConfigMapList",
+    "apiVersion": "v1",
+    "metadata": {"resourceVersion": "7"},
+    "items": [ITEM],
+}
 LIST_ANSWER = answer(json.dumps(LIST), kind="application/json")
-TRUE = {"type": "MODIFIED", "object": {"metadata": {"name": "c", "namespace": "x", "resourceVersion": "8"}, "data": {"k": "w"}}}
+TRUE = {
+    "type": "MODIFIED",
+    "object": {
+        "metadata": {"name": "c", "namespace": "x", "resourceVersion": "8"},
+        "data": {"k": "w"},
+    },
+}
 SLOWEST_S = 2.0
 
 
@@ -64,7 +77,9 @@ def through(kind: chaos.Kind, ask: Any) -> tuple[Any, float]:
 @pytest.mark.parametrize("kind", OF_LISTS)
 def test_a_list_that_means_harm_is_read_within_its_bounds_or_refused(kind: chaos.Kind) -> None:
     found, took_s = through(kind, lambda cluster: cluster.list(CONFIG_MAPS, "x", within_s=20.0))
-    assert isinstance(found, Listed if kind in ("megabyte", "odd-names") else Listed | RequestFailed)
+    assert isinstance(
+        found, Listed if kind in ("megabyte", "odd-names") else Listed | RequestFailed
+    )
     if kind in ("endless-list", "deep"):
         assert isinstance(found, RequestFailed)
     if isinstance(found, Listed):
@@ -83,11 +98,18 @@ def test_of_a_watch_that_lies_only_what_may_be_true_is_told() -> None:
         return heard
 
     heard, _ = through("lying-events", ask)
-    lists = [[item["metadata"]["name"] for item in one.items] for one in heard if isinstance(one, Relisted)]
+    lists = [
+        [item["metadata"]["name"] for item in one.items]
+        for one in heard
+        if isinstance(one, Relisted)
+    ]
     assert lists[:2] == [["c"], ["c"]], "asked for anew behind an event that is too large"
     changed = [one.object for one in heard if isinstance(one, Changed)]
     assert changed, "what may be true is told"
-    assert all(isinstance(item["metadata"]["name"], str) and "annotations" not in item["metadata"] for item in changed)
+    assert all(
+        isinstance(item["metadata"]["name"], str) and "annotations" not in item["metadata"]
+        for item in changed
+    )
     assert all(item["metadata"]["name"] != "lie" for item in changed), "an event of no type is none"
     assert any("larger than 4 MiB" in one.why for one in heard if isinstance(one, RequestFailed))
 
@@ -95,7 +117,9 @@ def test_of_a_watch_that_lies_only_what_may_be_true_is_told() -> None:
 def test_a_log_that_comes_slowly_ends_when_its_time_is_over() -> None:
     async def ask(cluster: Cluster) -> tuple[Any, float]:
         began = time.monotonic()
-        found = await cluster.request("GET", "/api/v1/namespaces/x/pods/p/log", "get pods/log", within_s=1.0)
+        found = await cluster.request(
+            "GET", "/api/v1/namespaces/x/pods/p/log", "get pods/log", within_s=1.0
+        )
         return found, time.monotonic() - began
 
     (found, waited_s), _ = through("slow-stream", ask)
@@ -105,14 +129,25 @@ def test_a_log_that_comes_slowly_ends_when_its_time_is_over() -> None:
 
 def test_an_answer_that_comes_in_chunks_is_changed_as_one_that_does_not() -> None:
     body = json.dumps(LIST).encode()
-    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (body[:5], len(body) - 5, body[5:])
+    chunked = (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n"
+        % (body[:5], len(body) - 5, body[5:])
+    )
     assert spoiled("megabyte", chunked) == spoiled("megabyte", LIST_ANSWER)
-    for other in (answer('{"metadata": {}}'), answer("no JSON"), answer(json.dumps(LIST), "403 Forbidden")):
+    for other in (
+        answer('{"metadata": {}}'),
+        answer("no JSON"),
+        answer(json.dumps(LIST), "403 Forbidden"),
+    ):
         assert spoiled("wrong-kinds", other) == other
 
 
 def test_each_kind_befalls_what_it_is_made_for() -> None:
-    paths = ("/api/v1/namespaces/x/pods", "/api/v1/namespaces/x/pods?watch=true", "/api/v1/namespaces/x/pods/p/log?tailLines=5")
+    paths = (
+        "/api/v1/namespaces/x/pods",
+        "/api/v1/namespaces/x/pods?watch=true",
+        "/api/v1/namespaces/x/pods/p/log?tailLines=5",
+    )
     choose = chaos.seeded(1, chaos.HOSTILE_SHARES)
     drawn = [{choose("GET", path) for _ in range(400)} - {None} for path in paths]
     assert drawn == [set(OF_LISTS), {"lying-events"}, {"slow-stream"}]

@@ -1,4 +1,6 @@
-"""The proxy that makes trouble between a client and an API server: each kind does what it says, and no more."""
+"""The proxy that makes trouble between a client and an API server: each kind does what it says, and
+no more.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from barostat.io.kubernetes.client.kubeconfig import Access
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS
 
 pytestmark = pytest.mark.usefixtures("on_virtual_time")
-MADE = answer('{"metadata": {"name": "c", "resourceVersion": "7"}, "data": {"k": "0123456789"}}', "201 Created", kind="application/json")
+MADE = answer(
+    '{"metadata": {"name": "c", "resourceVersion": "7"}, "data": {"k": "0123456789"}}',
+    "201 Created",
+    kind="application/json",
+)
 
 
 def create(kind: chaos.Kind | None, within_s: float = 3.0) -> tuple[Any, int]:
@@ -25,7 +31,9 @@ def create(kind: chaos.Kind | None, within_s: float = 3.0) -> tuple[Any, int]:
         trouble = chaos.Trouble(f"http://127.0.0.1:{port}", lambda _, __: kind, stall_s=1.5)
         async with trouble.listening() as url:
             cluster = Cluster(Access(url))
-            found = await cluster.create(CONFIG_MAPS, {"metadata": {"name": "c"}}, "x", within_s=within_s)
+            found = await cluster.create(
+                CONFIG_MAPS, {"metadata": {"name": "c"}}, "x", within_s=within_s
+            )
             await cluster.close()
             assert [befell for _, _, befell in trouble.passed][:1] == [kind]
             return found
@@ -77,4 +85,8 @@ def test_the_same_seed_makes_the_same_trouble_and_only_where_it_fits() -> None:
     choose = chaos.seeded(6, {"conflict": 0.4, "gone": 0.4, "silence": 0.2})
     found = [{choose(*one) for _ in range(200)} for one in asked]
     assert found == [{"gone", None}, {None}, {"conflict", None}]
-    assert {choose("GET", "/api/v1/pods?watch=true") for _ in range(200)} == {"gone", "silence", None}
+    assert {choose("GET", "/api/v1/pods?watch=true") for _ in range(200)} == {
+        "gone",
+        "silence",
+        None,
+    }

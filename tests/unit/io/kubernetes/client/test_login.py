@@ -29,7 +29,11 @@ def test_a_name_of_its_own_is_asked_for() -> None:
                 return connection.recv(4096)
 
         heard = pool.submit(hello)
-        access = Access(f"https://localhost:{listener.getsockname()[1]}", tls_server_name="by.its.name", insecure=True)
+        access = Access(
+            f"https://localhost:{listener.getsockname()[1]}",
+            tls_server_name="by.its.name",
+            insecure=True,
+        )
         asyncio.run(_fails_to_list(access))
         assert b"by.its.name" in heard.result()
         assert b"localhost" not in heard.result()
@@ -44,7 +48,12 @@ def test_a_name_of_its_own_is_asked_for_through_a_proxy_too() -> None:
         hellos.append(connection.recv(4096))
 
     with serving(proxy) as (port, _):
-        access = Access("https://api.example:6443", tls_server_name="by.its.name", proxy=f"http://127.0.0.1:{port}", insecure=True)
+        access = Access(
+            "https://api.example:6443",
+            tls_server_name="by.its.name",
+            proxy=f"http://127.0.0.1:{port}",
+            insecure=True,
+        )
         asyncio.run(_fails_to_list(access))
     assert b"by.its.name" in hellos[0]
     assert b"api.example" not in hellos[0]

@@ -1,4 +1,6 @@
-"""The admin page of a gateway, through the API server's proxy or by its URL: what it says, and what is said where it says nothing."""
+"""The admin page of a gateway, through the API server's proxy or by its URL: what it says, and what
+is said where it says nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from tests.support.virtual_time import virtual_time
 
 from barostat.core.errors import InputError
 from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.recording.gateway_door import GatewayDoors, Said, admin_url, limits_path, until_answered
+from barostat.io.kubernetes.recording.gateway_door import (
+    GatewayDoors,
+    Said,
+    admin_url,
+    limits_path,
+    until_answered,
+)
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.remedy.plan import GatewayRef
 
@@ -25,7 +33,11 @@ REF = GatewayRef("Deployment", "gateway", NAMESPACE, 8081)
 PUT = {"holder": "i1", "epoch": 1, "leaseSeconds": 5, "limits": {"maxOutputTokens": 50}}
 
 
-def by_pods(folder: Path, what: Callable[[LittleGateway, GatewayDoors], Coroutine[Any, Any, None]], token: str = TOKEN) -> None:
+def by_pods(
+    folder: Path,
+    what: Callable[[LittleGateway, GatewayDoors], Coroutine[Any, Any, None]],
+    token: str = TOKEN,
+) -> None:
     """`what` is given a gateway without load, and its doors."""
 
     async def go() -> None:
@@ -57,7 +69,12 @@ def test_the_gateways_are_the_pods_that_say_so_and_are_ready(tmp_path: Path) -> 
 def test_a_look_tells_what_is_held_and_why_nothing_can_be_set(tmp_path: Path) -> None:
     async def what(gateway: LittleGateway, doors: GatewayDoors) -> None:
         (seen,) = await doors.look(None)
-        assert (seen.ref, seen.why, seen.watches, seen.now("request.maxOutputTokens")) == (REF, "", True, 1000)
+        assert (seen.ref, seen.why, seen.watches, seen.now("request.maxOutputTokens")) == (
+            REF,
+            "",
+            True,
+            1000,
+        )
         assert (await doors.ask(REF, "gateway-abc-0", "PUT", "/limits", PUT)).status == 200
         (seen,) = await doors.look(None)
         assert seen.taken_by("another") == "i1"
@@ -105,7 +122,9 @@ def test_by_its_url(raw: bytes, status: int) -> None:
         url = f"http://127.0.0.1:{port}"
         doors = GatewayDoors(Cluster(ACCESS), NAMESPACE, HOME, url, TOKEN)
         try:
-            return await doors.ask(GatewayRef("URL", url), "", "PUT", "/limits", PUT), await doors.look(None)
+            return await doors.ask(
+                GatewayRef("URL", url), "", "PUT", "/limits", PUT
+            ), await doors.look(None)
         finally:
             await doors.close()
 

@@ -20,7 +20,9 @@ from barostat.io.kubernetes.recording.target import Wanted
 def test_a_later_look_that_fails_is_said_and_costs_nothing(gone: str) -> None:
     async def go(found: Scene) -> None:
         wanted = Wanted((f"deploy/{HOME}",), namespace=NAMESPACE)
-        watcher = PodRecorder(by(Cluster(ACCESS), found.api), wanted, Options(), SteadyClock(), lambda _: None)
+        watcher = PodRecorder(
+            by(Cluster(ACCESS), found.api), wanted, Options(), SteadyClock(), lambda _: None
+        )
         await watcher.choose()
         known = dict(watcher.scrapers)
         assert known
@@ -47,14 +49,27 @@ def test_what_a_config_map_holds_of_the_command_line_is_read(form: str) -> None:
         if form == "envFrom":
             container |= {"envFrom": [{"configMapRef": {"name": "serving"}}]}
         elif form == "valueFrom":
-            container |= {"env": [{"name": "SEQS", "valueFrom": {"configMapKeyRef": {"name": "serving", "key": "SEQS"}}}]}
+            container |= {
+                "env": [
+                    {
+                        "name": "SEQS",
+                        "valueFrom": {"configMapKeyRef": {"name": "serving", "key": "SEQS"}},
+                    }
+                ]
+            }
         else:
-            container = {"command": ["/s/start.sh"], "args": [], "volumeMounts": [{"name": "s", "mountPath": "/s"}]}
+            container = {
+                "command": ["/s/start.sh"],
+                "args": [],
+                "volumeMounts": [{"name": "s", "mountPath": "/s"}],
+            }
         for pod in found.kube.all("pods"):
             pod["spec"]["containers"][0] |= container
             pod["spec"]["volumes"] = [{"name": "s", "configMap": {"name": "serving"}}]
         wanted = Wanted((f"deploy/{HOME}",), namespace=NAMESPACE)
-        watcher = PodRecorder(by(Cluster(ACCESS), found.api), wanted, Options(), SteadyClock(), lambda _: None)
+        watcher = PodRecorder(
+            by(Cluster(ACCESS), found.api), wanted, Options(), SteadyClock(), lambda _: None
+        )
         await watcher.choose()
         recording = (await watcher.recording()).recording
         return recording.replicas[0].args

@@ -1,4 +1,6 @@
-"""What is meant by a target: a LeaderWorkerSet is its leaders, and the workers that answer for themselves."""
+"""What is meant by a target: a LeaderWorkerSet is its leaders, and the workers that answer for
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,25 @@ SET = "leaderworkerset.sigs.k8s.io"
 
 
 def test_kinds_are_named_as_kubectl_takes_them() -> None:
-    for kind in ("deploy", "deployment", "deployments", "deployment.apps", "deployments.apps", "sts", "pod", "po", "pods", "rs", "lws"):
+    for kind in (
+        "deploy",
+        "deployment",
+        "deployments",
+        "deployment.apps",
+        "deployments.apps",
+        "sts",
+        "pod",
+        "po",
+        "pods",
+        "rs",
+        "lws",
+    ):
         assert parsed(f"{kind}/x")[1] == "x"
-    assert KINDS["leaderworkersets.leaderworkerset.x-k8s.io"].kind == KINDS["lws"].kind == "LeaderWorkerSet"
+    assert (
+        KINDS["leaderworkersets.leaderworkerset.x-k8s.io"].kind
+        == KINDS["lws"].kind
+        == "LeaderWorkerSet"
+    )
     assert "" not in KINDS
     with pytest.raises(InputError, match="write deploy/NAME"):
         parsed("job/x")
@@ -30,7 +48,13 @@ def test_kinds_are_named_as_kubectl_takes_them() -> None:
 def test_targets_of_one_kind_may_stand_behind_it_as_kubectl_takes_them() -> None:
     assert each_target(["deployment", "a", "b"]) == ["deployment/a", "deployment/b"]
     assert each_target(["pod/a", "pod/b"]) == ["pod/a", "pod/b"]
-    for other in ([], ["deploy"], ["deploy", "pod/a"], ["http://a:8000", "http://b:8000"], ["deploy", "http://a"]):
+    for other in (
+        [],
+        ["deploy"],
+        ["deploy", "pod/a"],
+        ["http://a:8000", "http://b:8000"],
+        ["deploy", "http://a"],
+    ):
         assert each_target(other) == other
 
 
@@ -41,7 +65,11 @@ def _pod(kube: LittleKubernetes, name: str, place: str, answers: bool) -> None:
     status = {"phase": "Running", **({"podIP": "10.0.0.9"} if answers else {})}
     kube.add(
         "pods",
-        {"metadata": {"name": name, "labels": labels, "ownerReferences": [owner]}, "spec": {"containers": [container]}, "status": status},
+        {
+            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
+            "spec": {"containers": [container]},
+            "status": status,
+        },
     )
 
 
@@ -56,22 +84,34 @@ def test_a_leader_worker_set_is_its_leaders() -> None:
         assert [name_of(one) for one in chosen.workloads] == ["big"]
         owner = workload_of({"leaderworkersets": chosen.workloads}, chosen.pods[0])
         assert owner is not None
-        assert (owner.kind, owner.name, owner.document) == ("LeaderWorkerSet", "big", chosen.workloads[0])
-        with pytest.raises(InputError, match="no such LeaderWorkerSet in namespace x; there are: big"):
+        assert (owner.kind, owner.name, owner.document) == (
+            "LeaderWorkerSet",
+            "big",
+            chosen.workloads[0],
+        )
+        with pytest.raises(
+            InputError, match="no such LeaderWorkerSet in namespace x; there are: big"
+        ):
             await select(cluster, Wanted(("lws/bgi",), namespace=NAMESPACE), 1e9)
 
     on_a_little_kubernetes(go)
 
 
 @pytest.mark.parametrize("targets", [("deploy/vllm",), ("pod/vllm-0",), ()])
-def test_a_namespace_that_does_not_exist_is_named_and_not_read_as_empty(targets: tuple[str, ...]) -> None:
+def test_a_namespace_that_does_not_exist_is_named_and_not_read_as_empty(
+    targets: tuple[str, ...],
+) -> None:
     class Elsewhere(LittleApiServer):
         """All that is there is in another namespace."""
 
         def answer(self, method: str, target: str, body: Any) -> Answered:
             if "/namespaces/typo/" in target and target.partition("?")[0].count("/") > 5:
                 return failure(404, "not found", "NotFound")
-            return super().answer(method, target, body) if "typo/" not in target else (200, {"kind": "List", "metadata": {}, "items": []})
+            return (
+                super().answer(method, target, body)
+                if "typo/" not in target
+                else (200, {"kind": "List", "metadata": {}, "items": []})
+            )
 
     async def go(found: Scene) -> None:
         cluster = by(Cluster(ACCESS), Elsewhere(found.kube))

@@ -15,11 +15,21 @@ from barostat.shells.cli.main import VERBS, main
 
 
 def offered(tmp_path: Path, *words: str) -> list[str]:
-    """What bash offers for the last of the words; `barostat completion names` answers with its own arguments."""
+    """What bash offers for the last of the words; `barostat completion names` answers with its own
+    arguments.
+    """
     (tmp_path / "script").write_text(script("bash"))
-    told = 'barostat() { echo "${@:3}" | tr " " "\\n"; }; source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _barostat; '
+    told = (
+        'barostat() { echo "${@:3}" | tr " " "\\n"; }; source "$0"; COMP_WORDS=("$@"); '
+        "COMP_CWORD=$(($# - 1)); _barostat; "
+    )
     told += 'printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", told, str(tmp_path / "script"), "barostat", *words], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        ["bash", "-c", told, str(tmp_path / "script"), "barostat", *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

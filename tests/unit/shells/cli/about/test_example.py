@@ -16,12 +16,16 @@ from barostat.shells.cli.main import main
 RECORDED = Path(__file__).parents[4] / "data" / "bundles" / "kv-preemption-thrash"
 
 
-def test_all_are_written_once_and_never_over_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_are_written_once_and_never_over_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "vllm.yaml").write_text("mine\n")
     assert main(["example", "all", "-o", str(tmp_path)]) == 0
     assert "is there already" in capsys.readouterr().err
     assert (tmp_path / "vllm.yaml").read_text() == "mine\n"
-    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {name for name, _, _ in SAMPLES.values()} | {
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
+        name for name, _, _ in SAMPLES.values()
+    } | {
         *BESIDE,
         "deploy",
     }
@@ -33,11 +37,20 @@ def test_all_are_written_once_and_never_over_what_is_there(tmp_path: Path, capsy
 
 def test_the_bundle_is_the_recorded_one_byte_for_byte() -> None:
     with tarfile.open(fileobj=io.BytesIO(SAMPLES["bundle"][2]())) as packed:
-        found = {member.name.partition("/")[2]: packed.extractfile(member).read() for member in packed}  # type: ignore[union-attr]
-    assert found == {str(path.relative_to(RECORDED)): path.read_bytes() for path in RECORDED.rglob("*") if path.is_file()}
+        found = {
+            member.name.partition("/")[2]: packed.extractfile(member).read()  # type: ignore[union-attr]
+            for member in packed
+        }
+    assert found == {
+        str(path.relative_to(RECORDED)): path.read_bytes()
+        for path in RECORDED.rglob("*")
+        if path.is_file()
+    }
 
 
-def test_one_goes_to_a_file_or_to_the_output(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_one_goes_to_a_file_or_to_the_output(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     assert main(["example", "log"]) == 0
     assert capfdbinary.readouterr().out == SAMPLES["log"][2]()
     assert main(["example", "trace", "-o", str(tmp_path / "no" / "where.jsonl")]) == 2

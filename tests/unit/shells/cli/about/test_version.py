@@ -11,7 +11,9 @@ from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.shells.cli.main import main
 
 
-def test_version_names_what_is_known_and_what_becomes_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_names_what_is_known_and_what_becomes_of_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["version"]) == 0
     told = capsys.readouterr().out
     assert f"barostat {__version__}" in told

@@ -18,9 +18,14 @@ HEALTHY = Path(__file__).parents[4] / "data/bundles/healthy-busy/metrics/replica
 
 @pytest.mark.parametrize(
     ("words", "because"),
-    [(["--swap-space", "4"], "--swap-space does not exist since"), (["--max-modle-len", "9"], "did you mean --max-model-len")],
+    [
+        (["--swap-space", "4"], "--swap-space does not exist since"),
+        (["--max-modle-len", "9"], "did you mean --max-model-len"),
+    ],
 )
-def test_a_refused_argument_is_the_first_thing_said(words: list[str], because: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_argument_is_the_first_thing_said(
+    words: list[str], because: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = ["plan", "--gpu", "H100"], ["--", "vllm", "serve", "Qwen/Qwen3-8B", *words]
     assert main([*asked[0], *asked[1]]) == 1
     told = capsys.readouterr().out
@@ -38,7 +43,9 @@ def test_a_refused_argument_is_the_first_thing_said(words: list[str], because: s
 
 
 @pytest.mark.parametrize("value", ["abc", "9" * 20, "9" * 5_000, "1e9", "nan", "1.5"])
-def test_what_is_no_number_of_an_engine_is_refused_and_not_left_out(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_number_of_an_engine_is_refused_and_not_left_out(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-num-seqs", value]) == 2
     said = capsys.readouterr().err
     assert "--max-num-seqs" in said
@@ -65,22 +72,65 @@ def test_a_value_of_the_engines_own_command_line_is_refused_and_not_left_out(
     "words",
     [
         ("--gpu", "cpu", "--cpu-kvcache-space-gib", "nan"),
-        ("--gpu", "H100", "--input-p50", "nan", "--input-p99", "2", "--output-p50", "3", "--output-p99", "4"),
-        ("--gpu", "H100", "--input-p50", "1", "--input-p99", "1e300", "--output-p50", "3", "--output-p99", "inf"),
+        (
+            "--gpu",
+            "H100",
+            "--input-p50",
+            "nan",
+            "--input-p99",
+            "2",
+            "--output-p50",
+            "3",
+            "--output-p99",
+            "4",
+        ),
+        (
+            "--gpu",
+            "H100",
+            "--input-p50",
+            "1",
+            "--input-p99",
+            "1e300",
+            "--output-p50",
+            "3",
+            "--output-p99",
+            "inf",
+        ),
     ],
 )
-def test_an_amount_that_cannot_be_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_amount_that_cannot_be_is_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["plan", "--model", "Qwen/Qwen3-8B", *words]) == 2
     assert len(capsys.readouterr().err) < 200
 
 
 def test_our_flags_reach_an_engine_that_a_shell_starts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--gpu", "H100", "--tp", "2", "--", "bash", "-c", "vllm serve Qwen/Qwen3-8B"]) == 0
+    assert (
+        main(["plan", "--gpu", "H100", "--tp", "2", "--", "bash", "-c", "vllm serve Qwen/Qwen3-8B"])
+        == 0
+    )
     assert "on 2 x H100" in capsys.readouterr().out
 
 
 def test_what_moves_memory_and_is_not_counted_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--cpu-offload-gb", "4", "--enable-lora=false"]) == 0
+    assert (
+        main(
+            [
+                "plan",
+                "--gpu",
+                "H100",
+                "--",
+                "vllm",
+                "serve",
+                "Qwen/Qwen3-8B",
+                "--cpu-offload-gb",
+                "4",
+                "--enable-lora=false",
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     assert "--cpu-offload-gb is not counted here" in told
     assert "--enable-lora" not in told
@@ -90,7 +140,18 @@ def test_adapters_are_a_part_of_their_own(capsys: pytest.CaptureFixture[str]) ->
     words = ("plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B")
     assert main([*words, "--enable-lora", "--max-loras", "8", "--max-lora-rank", "64"]) == 0
     assert "LoRA adapters    2.90 GiB" in capsys.readouterr().out
-    assert main([*words, "--enable-lora", "--lora-target-modules", "q_proj", "--enable-tower-connector-lora"]) == 0
+    assert (
+        main(
+            [
+                *words,
+                "--enable-lora",
+                "--lora-target-modules",
+                "q_proj",
+                "--enable-tower-connector-lora",
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     assert "--lora-target-modules is not counted here" in told
     assert "--enable-tower-connector-lora is not counted here" in told
@@ -98,9 +159,28 @@ def test_adapters_are_a_part_of_their_own(capsys: pytest.CaptureFixture[str]) ->
     assert "LoRA" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [("--max-loras", "0"), ("--max-lora-rank", "-8"), ("--lora-dtype", "float3")])
-def test_places_that_cannot_be_are_refused(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--enable-lora", *words]) == 2
+@pytest.mark.parametrize(
+    "words", [("--max-loras", "0"), ("--max-lora-rank", "-8"), ("--lora-dtype", "float3")]
+)
+def test_places_that_cannot_be_are_refused(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            [
+                "plan",
+                "--gpu",
+                "H100",
+                "--",
+                "vllm",
+                "serve",
+                "Qwen/Qwen3-8B",
+                "--enable-lora",
+                *words,
+            ]
+        )
+        == 2
+    )
     assert words[1] in capsys.readouterr().err
 
 
@@ -113,12 +193,26 @@ def test_places_that_cannot_be_are_refused(words: tuple[str, str], capsys: pytes
         (("H100", "Qwen/Qwen3-8B", "--num-gpu-blocks-override", "100000"), False),
         (("H100", "Qwen/Qwen3-8B", "--kv-cache-memory-bytes", "60G"), True),
         (("H100", "Qwen/Qwen3-8B", "--num-gpu-blocks-override", "20000"), True),
-        (("H100", "Qwen/Qwen3-8B", "--kv-cache-memory-bytes", "55G", "--gpu-memory-utilization", "0.2"), True),
+        (
+            (
+                "H100",
+                "Qwen/Qwen3-8B",
+                "--kv-cache-memory-bytes",
+                "55G",
+                "--gpu-memory-utilization",
+                "0.2",
+            ),
+            True,
+        ),
     ],
 )
-def test_a_pool_that_a_flag_sets_is_held_against_the_card(words: tuple[str, ...], fits: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pool_that_a_flag_sets_is_held_against_the_card(
+    words: tuple[str, ...], fits: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     card, model, flag, *rest = words
-    assert main(["plan", "--gpu", card, "--", "vllm", "serve", model, flag, *rest]) == (0 if fits else 1)
+    assert main(["plan", "--gpu", card, "--", "vllm", "serve", model, flag, *rest]) == (
+        0 if fits else 1
+    )
     told = " ".join(capsys.readouterr().out.split())
     assert (" It fits. " in told) is fits
     assert (f"that {flag} sets" in told and "out of memory" in told) is not fits
@@ -133,12 +227,24 @@ def test_a_pool_that_is_too_large_is_made_smaller(capsys: pytest.CaptureFixture[
     assert main([*asked, flag, value]) == 0
 
 
-def test_an_estimate_whose_lower_end_is_empty_is_doubted_and_its_limits_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_whose_lower_end_is_empty_is_doubted_and_its_limits_are_sound(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """8-bit weights of a Llama of 70 B leave 1.5 GiB of an H100, give or take 2."""
-    command = ["plan", "--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "H100", "--max-model-len", "4096"]
+    command = [
+        "plan",
+        "--model",
+        "meta-llama/Llama-3.1-70B-Instruct",
+        "--gpu",
+        "H100",
+        "--max-model-len",
+        "4096",
+    ]
     own = ["--", "--quantization", "fp8"]
     assert main([*command, *own]) == 0
-    assert "It may not start: at the lower end of the estimate" in " ".join(capsys.readouterr().out.split())
+    assert "It may not start: at the lower end of the estimate" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main([*command, "-o", "json", *own]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["kvCacheTokensRange"][0] == 0
@@ -156,12 +262,49 @@ def test_an_estimate_whose_lower_end_is_empty_is_doubted_and_its_limits_are_soun
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), "above the model's own 40,960"),
+        (
+            ("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"),
+            "above the model's own 40,960",
+        ),
         (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "40960"), ""),
-        (("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), ""),
-        (("VLLM_ALLOW_LONG_MAX_MODEL_LEN=0", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), "above the model's own 40,960"),
-        (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000", "--hf-overrides", '{"max_position_embeddings": 65536}'), ""),
-        (("vllm", "serve", "google/gemma-3-27b-it", "--max-model-len", "131073"), "above the model's own 131,072"),
+        (
+            (
+                "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+                "vllm",
+                "serve",
+                "Qwen/Qwen3-8B",
+                "--max-model-len",
+                "50000",
+            ),
+            "",
+        ),
+        (
+            (
+                "VLLM_ALLOW_LONG_MAX_MODEL_LEN=0",
+                "vllm",
+                "serve",
+                "Qwen/Qwen3-8B",
+                "--max-model-len",
+                "50000",
+            ),
+            "above the model's own 40,960",
+        ),
+        (
+            (
+                "vllm",
+                "serve",
+                "Qwen/Qwen3-8B",
+                "--max-model-len",
+                "50000",
+                "--hf-overrides",
+                '{"max_position_embeddings": 65536}',
+            ),
+            "",
+        ),
+        (
+            ("vllm", "serve", "google/gemma-3-27b-it", "--max-model-len", "131073"),
+            "above the model's own 131,072",
+        ),
         (("vllm", "serve", "google/gemma-3-12b-it", "--max-model-len", "131072"), ""),
     ],
 )
@@ -174,7 +317,9 @@ def test_a_length_above_the_models_own_is_refused_unless_something_allows_it(
     assert why in (found["refusal"] or "")
 
 
-def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_level_goes_into_the_limits_and_nowhere_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0
     limits = parse(capsys.readouterr().out)
@@ -185,8 +330,14 @@ def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("served", ["Qwen/Qwen3-8B", "chat"])
-def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = sorted(HEALTHY.glob("*.prom"))[-1].read_text().replace('model_name="tiny"', f'model_name="{served}"')
+def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(
+    served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (
+        sorted(HEALTHY.glob("*.prom"))[-1]
+        .read_text()
+        .replace('model_name="tiny"', f'model_name="{served}"')
+    )
     (tmp_path / "page.prom").write_text(page)
     asked = ["plan", "--from", str(tmp_path / "page.prom"), "--max-model-len", "4096", "-o", "json"]
     known = served != "chat"

@@ -15,7 +15,9 @@ def test_a_comparison_of_nothing_says_so(given: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("more", [[], ["--price", "H100=2.5"]])
-def test_numbers_stand_right_with_prices_and_without(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_stand_right_with_prices_and_without(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["plan", "--model", "Qwen/Qwen3-8B", "--compare", "H100,L40S", *more]
     assert main([*command, "-o", "html"]) == 0
     page = capsys.readouterr().out
@@ -29,7 +31,18 @@ def test_numbers_stand_right_with_prices_and_without(more: list[str], capsys: py
 
 @pytest.mark.sweep
 def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["plan", "Qwen/Qwen3-8B", "--for", "1/s input=500 output=100", "--slo", "ttft=2s,itl=15ms", "--gpu", "H100", "-o", "html"]
+    command = [
+        "plan",
+        "Qwen/Qwen3-8B",
+        "--for",
+        "1/s input=500 output=100",
+        "--slo",
+        "ttft=2s,itl=15ms",
+        "--gpu",
+        "H100",
+        "-o",
+        "html",
+    ]
     assert main(command) == 0
     page = unbroken(capsys.readouterr().out)
     assert "<span> limit 15 ms</span>" in page

@@ -1,4 +1,6 @@
-"""`plan --for`: every form names the same choice; what cannot be asked is said before anything is tried."""
+"""`plan --for`: every form names the same choice; what cannot be asked is said before anything is
+tried.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from tests.support.page_text import unbroken
 
 from barostat.shells.cli.main import main
 
-ASKED = ("plan", "Qwen/Qwen3-8B", "--for", "2 users input=500 output=5 think=1", "--slo", "ttft=2s", "--tp", "1")
+ASKED = (
+    "plan",
+    "Qwen/Qwen3-8B",
+    "--for",
+    "2 users input=500 output=5 think=1",
+    "--slo",
+    "ttft=2s",
+    "--tp",
+    "1",
+)
 
 
 def test_every_form_names_the_same_choice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,13 +55,30 @@ def test_none_that_meets_it_is_an_exit_code_of_its_own(capsys: pytest.CaptureFix
         (("--gpu", "banana"), "no card of the catalogue"),
     ],
 )
-def test_what_cannot_be_asked(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_asked(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*ASKED, *words]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_no_card_is_offered_for_a_length_that_the_engine_refuses(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["plan", "Qwen/Qwen3-8B", "--for", "1/s input=2000 output=300", "--gpu", "H100", "--max-model-len", "50000", "-o", "json"])
+def test_no_card_is_offered_for_a_length_that_the_engine_refuses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(
+        [
+            "plan",
+            "Qwen/Qwen3-8B",
+            "--for",
+            "1/s input=2000 output=300",
+            "--gpu",
+            "H100",
+            "--max-model-len",
+            "50000",
+            "-o",
+            "json",
+        ]
+    )
     told = capsys.readouterr().out
     assert "above the model's own 40,960" in told
 
@@ -60,8 +88,22 @@ def test_a_service_level_without_a_load_is_refused(capsys: pytest.CaptureFixture
     assert "belongs to --for" in capsys.readouterr().err
 
 
-def test_a_comparison_says_what_is_short_and_what_an_hour_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "meta-llama/Llama-3.1-70B-Instruct", "--compare", "H100,L40S --tp 4", "--price", "H100=2.5"]) == 1
+def test_a_comparison_says_what_is_short_and_what_an_hour_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        main(
+            [
+                "plan",
+                "meta-llama/Llama-3.1-70B-Instruct",
+                "--compare",
+                "H100,L40S --tp 4",
+                "--price",
+                "H100=2.5",
+            ]
+        )
+        == 1
+    )
     told = capsys.readouterr().out
     assert "62.2 short" in told
     assert "2.50" in told

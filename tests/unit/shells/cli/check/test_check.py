@@ -65,13 +65,21 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_finding_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     report = _json(capsys, "bad.yaml")
     first = report["findings"][0]
-    assert (first["file"], first["line"], first["column"], first["rule"]) == ("bad.yaml", 11, 7, "unknown-flag")
+    assert (first["file"], first["line"], first["column"], first["rule"]) == (
+        "bad.yaml",
+        11,
+        7,
+        "unknown-flag",
+    )
     assert (first["severity"], first["confidence"]) == ("error", "high")
     assert first["message"]
     assert first["fix"]
     assert report["kind"] == "CheckReport"
     assert report["hiddenFindings"] > 0
-    assert len(_json(capsys, "bad.yaml", "--persona", "pedant")["findings"]) == len(report["findings"]) + report["hiddenFindings"]
+    assert (
+        len(_json(capsys, "bad.yaml", "--persona", "pedant")["findings"])
+        == len(report["findings"]) + report["hiddenFindings"]
+    )
 
 
 def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +111,9 @@ def test_fix_keeps_comments_and_is_done_once(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("words", [["--dry-run"], ["--unsafe", "--dry-run"], []])
-def test_fix_says_so_where_there_is_nothing_to_mend(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_says_so_where_there_is_nothing_to_mend(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("good.yaml").write_text(GOOD)
     main(["check", "good.yaml", "--fix", *words])
     assert "no file is changed" in capsys.readouterr().err
@@ -123,8 +133,12 @@ def test_fix_leaves_line_ends_and_rights(capsys: pytest.CaptureFixture[str]) -> 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_sarif_has_what_its_schema_and_code_scanning_want(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("allowed.yaml").write_text(GOOD.replace("v0.32.0   # pinned", "latest  # barostat: ignore[floating-tag] scratch"))
+def test_sarif_has_what_its_schema_and_code_scanning_want(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("allowed.yaml").write_text(
+        GOOD.replace("v0.32.0   # pinned", "latest  # barostat: ignore[floating-tag] scratch")
+    )
     main(["check", "bad.yaml", "allowed.yaml", "-o", "sarif"])
     log = json.loads(capsys.readouterr().out)
     assert log["version"] == "2.1.0"
@@ -146,9 +160,13 @@ def test_sarif_has_what_its_schema_and_code_scanning_want(capsys: pytest.Capture
         assert place["region"]["startColumn"] >= 1
         for fix in result.get("fixes", ()):
             for change in fix["artifactChanges"]:
-                assert all(part["deletedRegion"]["charOffset"] >= 0 for part in change["replacements"])
+                assert all(
+                    part["deletedRegion"]["charOffset"] >= 0 for part in change["replacements"]
+                )
     suppressed = [result for result in run["results"] if "suppressions" in result]
-    assert [one["suppressions"] for one in suppressed] == [[{"kind": "inSource", "justification": "scratch"}]]
+    assert [one["suppressions"] for one in suppressed] == [
+        [{"kind": "inSource", "justification": "scratch"}]
+    ]
     prints = [result["partialFingerprints"]["barostat/v1"] for result in run["results"]]
     assert len(set(prints)) == len(prints)
 
@@ -169,24 +187,37 @@ def test_annotations_junit_and_markdown(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_since_shows_what_a_change_brings(capsys: pytest.CaptureFixture[str]) -> None:
     def git(*words: str) -> None:
-        subprocess.run(["git", *words], check=True, capture_output=True, env={**os.environ, **_AUTHOR})
+        subprocess.run(
+            ["git", *words], check=True, capture_output=True, env={**os.environ, **_AUTHOR}
+        )
 
     git("init", "-q")
     git("add", "bad.yaml")
     git("commit", "-qm", "one")
     assert _json(capsys, "bad.yaml", "--since", "HEAD")["findings"] == []
-    Path("bad.yaml").write_text(BAD.replace("    resources", "    - --disable-log-stats\n    resources"))
+    Path("bad.yaml").write_text(
+        BAD.replace("    resources", "    - --disable-log-stats\n    resources")
+    )
     Path("new.yaml").write_text(BAD)
     report = _json(capsys, ".", "--since", "HEAD")
-    assert [one["rule"] for one in report["findings"] if one["file"] == "bad.yaml"] == ["stats-switched-off"]
+    assert [one["rule"] for one in report["findings"] if one["file"] == "bad.yaml"] == [
+        "stats-switched-off"
+    ]
     assert len([one for one in report["findings"] if one["file"] == "new.yaml"]) == 3
     assert main(["check", ".", "--since", "no-such-revision"]) == 2
 
 
-_AUTHOR = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+_AUTHOR = {
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@b",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@b",
+}
 
 
-def test_a_folder_is_walked_and_strangers_in_it_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_walked_and_strangers_in_it_are_passed_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("x/.git").mkdir(parents=True)
     Path("x/.git/bad.yaml").write_text(BAD)
     Path("x/other.yaml").write_text("a: b: c\n")
@@ -199,29 +230,43 @@ def test_a_folder_is_walked_and_strangers_in_it_are_passed_over(capsys: pytest.C
 
 
 @pytest.mark.parametrize("named", [[".", "broken.yaml"], ["broken.yaml", "."]])
-def test_a_file_that_was_named_has_to_be_readable_whatever_folder_it_lies_in(named: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_was_named_has_to_be_readable_whatever_folder_it_lies_in(
+    named: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("broken.yaml").write_text("a: [1\n")
     assert main(["check", *named]) == 2
     assert capsys.readouterr().err.startswith("barostat: broken.yaml:2:1: is no YAML")
 
 
 def test_arguments_that_make_no_sense_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["bad.yaml", "--gpu", "Z80"], ["bad.yaml", "--unsafe"], ["-", "--fix"], ["bad.yaml", "--engine-version", "new"]):
+    for words in (
+        ["bad.yaml", "--gpu", "Z80"],
+        ["bad.yaml", "--unsafe"],
+        ["-", "--fix"],
+        ["bad.yaml", "--engine-version", "new"],
+    ):
         assert main(["check", *words]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_card_that_the_user_names_is_planned_for(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("serve.sh").write_text("vllm serve meta-llama/Llama-3.1-70B-Instruct --max-model-len 8192\n")
+    Path("serve.sh").write_text(
+        "vllm serve meta-llama/Llama-3.1-70B-Instruct --max-model-len 8192\n"
+    )
     assert _json(capsys, "serve.sh")["findings"] == []
-    assert [one["rule"] for one in _json(capsys, "serve.sh", "--gpu", "L4")["findings"]] == ["will-not-start"]
+    assert [one["rule"] for one in _json(capsys, "serve.sh", "--gpu", "L4")["findings"]] == [
+        "will-not-start"
+    ]
 
 
 BUNDLE = Path(__file__).parents[4] / "data" / "bundles" / "healthy-busy"
 
 
 def test_live_holds_what_is_declared_against_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    serve = "vllm serve /models/tiny --max-model-len 4096 --max-num-seqs {} --gpu-memory-utilization 0.92\n"
+    serve = (
+        "vllm serve /models/tiny --max-model-len 4096 --max-num-seqs {} "
+        "--gpu-memory-utilization 0.92\n"
+    )
     Path("same.sh").write_text(serve.format(64))
     Path("other.sh").write_text(serve.format(32))
     assert _json(capsys, "same.sh", "--live", str(BUNDLE))["findings"] == []
@@ -231,23 +276,37 @@ def test_live_holds_what_is_declared_against_what_runs(capsys: pytest.CaptureFix
     assert "64" in finding["message"]
 
 
-def test_live_holds_the_limits_against_the_measured_pool(capsys: pytest.CaptureFixture[str]) -> None:
+def test_live_holds_the_limits_against_the_measured_pool(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("limits.yaml").write_text(
-        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  capacity:\n    kvCacheTokens: 100000\n"
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  "
+        "capacity:\n    kvCacheTokens: 100000\n"
     )
     Path("serve.sh").write_text("vllm serve /models/tiny\n")
     findings = _json(capsys, "serve.sh", "limits.yaml", "--live", str(BUNDLE))["findings"]
-    assert [(one["rule"], one["file"], one["line"]) for one in findings] == [("drift", "limits.yaml", 6)]
+    assert [(one["rule"], one["file"], one["line"]) for one in findings] == [
+        ("drift", "limits.yaml", 6)
+    ]
 
 
-def test_live_holds_limits_alone_against_the_workloads_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_live_holds_limits_alone_against_the_workloads_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """What the alert BarostatNotAsDeclared says to run."""
     Path("limits.yaml").write_text(
-        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  engine:\n    maxModelLen: 2048\n"
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  "
+        "engine:\n    maxModelLen: 2048\n"
     )
-    report = _json(capsys, "limits.yaml", "--live", str(BUNDLE.parents[1] / "clusters" / "host-oom-cgroup"))
-    assert ("limits-differ", "deployment/vllm (live)", 42) in {(one["rule"], one["file"], one["line"]) for one in report["findings"]}
-    assert [note for note in report["notes"] if note.startswith("no engine is declared in the files")]
+    report = _json(
+        capsys, "limits.yaml", "--live", str(BUNDLE.parents[1] / "clusters" / "host-oom-cgroup")
+    )
+    assert ("limits-differ", "deployment/vllm (live)", 42) in {
+        (one["rule"], one["file"], one["line"]) for one in report["findings"]
+    }
+    assert [
+        note for note in report["notes"] if note.startswith("no engine is declared in the files")
+    ]
 
 
 def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,7 +325,10 @@ def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[st
     ],
 )  # fmt: skip
 def test_fix_in_brackets_and_with_the_files_own_line_ends(before: str, after: str) -> None:
-    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.32.0\n    "
+    head = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: "
+        "vllm\n    image: vllm/vllm-openai:v0.32.0\n    "
+    )
     head = head.replace("\n", "\r\n") if "\r" in before else head
     Path("a.yaml").write_bytes((head + before).encode())
     main(["check", "a.yaml", "--fix", "--unsafe"])
@@ -274,11 +336,16 @@ def test_fix_in_brackets_and_with_the_files_own_line_ends(before: str, after: st
 
 
 def test_fix_takes_a_setting_out_of_a_config_file() -> None:
-    config = "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  c.yaml: |\n    model: Qwen/Qwen3-8B\n    swap-space: 4  # GiB\n"
+    config = (
+        "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  c.yaml: |\n    model: Qwen/Qwen3-8B\n  "
+        "  swap-space: 4  # GiB\n"
+    )
     config += "    max-num-seqs: 8\n"
     pod = (
-        "---\nkind: Pod\nmetadata: {name: a}\nspec:\n  volumes: [{name: c, configMap: {name: c}}]\n  containers:\n  - name: vllm\n"
-        "    image: vllm/vllm-openai:v0.32.0\n    args: [--config, /etc/vllm/c.yaml]\n    volumeMounts: [{name: c, mountPath: /etc/vllm}]\n"
+        "---\nkind: Pod\nmetadata: {name: a}\nspec:\n  volumes: [{name: c, configMap: "
+        "{name: c}}]\n  containers:\n  - name: vllm\n"
+        "    image: vllm/vllm-openai:v0.32.0\n    args: [--config, /etc/vllm/c.yaml]\n    "
+        "volumeMounts: [{name: c, mountPath: /etc/vllm}]\n"
         "    resources: {limits: {nvidia.com/gpu: 1}}\n"
     )
     Path("a.yaml").write_text(config + pod)
@@ -286,15 +353,27 @@ def test_fix_takes_a_setting_out_of_a_config_file() -> None:
     assert Path("a.yaml").read_text() == config.replace("    swap-space: 4  # GiB\n", "") + pod
 
 
-def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_touch(capsys: pytest.CaptureFixture[str]) -> None:
-    """A newer image makes an old argument fatal; a value stands on a line of its own; what was there before is not told."""
+def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_touch(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A newer image makes an old argument fatal; a value stands on a line of its own; what was
+    there before is not told.
+    """
 
     def git(*words: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            check=True,
+            capture_output=True,
+        )
 
-    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.17.0\n"
+    head = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: "
+        "vllm\n    image: vllm/vllm-openai:v0.17.0\n"
+    )
     args = (
-        '    args:\n    - --model=a/b\n    - --swap-space\n    - "4"\n    - --gpu-memory-utilization\n    - "0.9"\n    - --max-num-seqs 7\n'
+        '    args:\n    - --model=a/b\n    - --swap-space\n    - "4"\n    - '
+        '--gpu-memory-utilization\n    - "0.9"\n    - --max-num-seqs 7\n'
     )
     Path("a.yaml").write_text(head + args)
     git("init", "-q")
@@ -303,7 +382,10 @@ def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_t
 
     def told(text: str) -> list[tuple[str, int]]:
         Path("a.yaml").write_text(text)
-        return [(one["rule"], one["line"]) for one in _json(capsys, "a.yaml", "--since", "HEAD")["findings"]]
+        return [
+            (one["rule"], one["line"])
+            for one in _json(capsys, "a.yaml", "--since", "HEAD")["findings"]
+        ]
 
     assert told(head + args) == []
     assert told("# ours\n" + head + args) == []
@@ -317,17 +399,28 @@ def test_since_reads_names_and_lines_beyond_ascii(capsys: pytest.CaptureFixture[
     """A name that git would write in escapes, and beside it a file that is no UTF-8."""
 
     def git(*words: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            check=True,
+            capture_output=True,
+        )
 
     Path("größe.yaml").write_text(BAD)
     Path("old.txt").write_bytes(b"Gr\xf6\xdfe\n")
     git("init", "-q")
     git("add", "größe.yaml", "old.txt")
     git("commit", "-qm", "a")
-    Path("größe.yaml").write_text(BAD.replace("    resources", "    - --disable-log-stats\n    resources").replace("=90", "=95"))
+    Path("größe.yaml").write_text(
+        BAD.replace("    resources", "    - --disable-log-stats\n    resources").replace(
+            "=90", "=95"
+        )
+    )
     Path("old.txt").write_bytes(b"gr\xf6\xdfer\n")
     found = _json(capsys, "größe.yaml", "--since", "HEAD")["findings"]
-    assert [(one["rule"], one["line"]) for one in found] == [("bad-flag-value", 14), ("stats-switched-off", 15)]
+    assert [(one["rule"], one["line"]) for one in found] == [
+        ("bad-flag-value", 14),
+        ("stats-switched-off", 15),
+    ]
 
 
 def test_a_file_that_cannot_be_read_is_annotated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,6 +434,9 @@ def test_what_the_cluster_holds_is_text() -> None:
     env = [{"name": "A", "value": text} for text in ("8", "0x1", "true", "123e4567", "2024-01-01")]
     args = ["--model", "a/b", "--revision", "1e3"]
     container = {"name": "a", "image": "vllm/vllm-openai:v0.32.0", "args": args, "env": env}
-    workload = {"metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": [container]}}}}
+    workload = {
+        "metadata": {"name": "a"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
     found = check(live._documents({"deployments": {"items": [workload]}})).findings
     assert "value-not-quoted" not in [one.rule for one in found]

@@ -1,4 +1,6 @@
-"""Charts as the real `helm` renders them, from the command line: each finding at a line that a person edits."""
+"""Charts as the real `helm` renders them, from the command line: each finding at a line that a
+person edits.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,22 @@ readinessProbe: {httpGet: {path: /health, port: 8000}}
 
 
 @REAL_HELM
-def test_what_helm_renders_is_found_in_values_templates_and_helpers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where the charts that it depends on were not fetched; another values file, which is not rendered, is not pointed at."""
+def test_what_helm_renders_is_found_in_values_templates_and_helpers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the charts that it depends on were not fetched; another values file, which is not
+    rendered, is not pointed at.
+    """
     chart = tmp_path / "llm"
     (chart / "templates").mkdir(parents=True)
-    depends = "dependencies:\n- name: redis\n  version: 1.0.0\n  repository: https://charts.invalid\n"
+    depends = (
+        "dependencies:\n- name: redis\n  version: 1.0.0\n  repository: https://charts.invalid\n"
+    )
     (chart / "Chart.yaml").write_text(f"apiVersion: v2\nname: llm\n{depends}version: 0.1.0\n")
-    values = "image:\n  repository: vllm/vllm-openai\n  tag: latest\nextraArgs:\n- --gpu-memory-utilization=90\ncores: 1\n"
+    values = (
+        "image:\n  repository: vllm/vllm-openai\n  tag: latest\nextraArgs:\n- "
+        "--gpu-memory-utilization=90\ncores: 1\n"
+    )
     (chart / "values.yaml").write_text(values)
     (chart / "values-a.yaml").write_text(values)
     (chart / "templates" / "vllm.yaml").write_text(TEMPLATED)
@@ -54,7 +65,10 @@ def test_what_helm_renders_is_found_in_values_templates_and_helpers(tmp_path: Pa
     assert main(["check", str(chart), "-o", "json"]) == 1
     printed = capsys.readouterr()
     assert f"rendered without redis: {chart}" in printed.err
-    found = {one["rule"]: (Path(one["file"]).name, one["line"]) for one in json.loads(printed.out)["findings"]}
+    found = {
+        one["rule"]: (Path(one["file"]).name, one["line"])
+        for one in json.loads(printed.out)["findings"]
+    }
     assert found == {
         "floating-tag": ("values.yaml", 3),
         "bad-flag-value": ("values.yaml", 5),
@@ -72,10 +86,20 @@ def test_what_values_show_is_told_once_and_what_is_only_near_is_said_to_be(
     tools.mkdir()
     command = '["vllm", "serve", "Qwen/Qwen3-8B", "--gpu-memory-utilization=90"]'
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
-    (chart / "values.yaml").write_text(f"image:\n  repository: vllm/vllm-openai\n  tag: v0.32.0\n  command: {command}\n")
-    (chart / "templates" / "pod.yaml").write_text("kind: Pod\nspec:\n  containers:\n  {{- toYaml .Values | nindent 2 }}\n")
-    container = f"{{name: vllm, image: vllm/vllm-openai:v0.32.0, command: {command}, resources: {{limits: {{nvidia.com/gpu: 1, cpu: 1}}}}}}"
-    pod = f"# Source: llm/templates/pod.yaml\nkind: Pod\nmetadata: {{name: vllm}}\nspec:\n  containers:\n  - {container}\n"
+    (chart / "values.yaml").write_text(
+        f"image:\n  repository: vllm/vllm-openai\n  tag: v0.32.0\n  command: {command}\n"
+    )
+    (chart / "templates" / "pod.yaml").write_text(
+        "kind: Pod\nspec:\n  containers:\n  {{- toYaml .Values | nindent 2 }}\n"
+    )
+    container = (
+        f"{{name: vllm, image: vllm/vllm-openai:v0.32.0, command: {command}, resources: "
+        f"{{limits: {{nvidia.com/gpu: 1, cpu: 1}}}}}}"
+    )
+    pod = (
+        f"# Source: llm/templates/pod.yaml\nkind: Pod\nmetadata: {{name: vllm}}\nspec:\n  "
+        f"containers:\n  - {container}\n"
+    )
     (tools / "helm").write_text(f"#!/bin/sh\ncat <<'END'\n{pod}END\n")
     (tools / "helm").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
@@ -91,19 +115,31 @@ def test_what_values_show_is_told_once_and_what_is_only_near_is_said_to_be(
 def test_a_comment_in_values_or_a_template_allows_what_they_render_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a finding in both the values and what they render to as well; the stand-in prints what helm makes of this chart."""
+    """Of a finding in both the values and what they render to as well; the stand-in prints what
+    helm makes of this chart.
+    """
     chart, tools = tmp_path / "llm", tmp_path / "tools"
     (chart / "templates").mkdir(parents=True)
     tools.mkdir()
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
     allowed = "# barostat: ignore[{}] as we want it"
     tag = f"  tag: latest  {allowed.format('floating-tag')}\n"
-    (chart / "values.yaml").write_text(f"image:\n  repository: vllm/vllm-openai\n{tag}  command: [vllm, serve, Qwen/Qwen3-8B]\n")
+    (chart / "values.yaml").write_text(
+        f"image:\n  repository: vllm/vllm-openai\n{tag}  command: [vllm, serve, Qwen/Qwen3-8B]\n"
+    )
     cpu = f"cpu: {{{{ .Values.cpu }}}}  {{{{/* {allowed.format('cpu-limit-starves')} */}}}}\n"
-    (chart / "templates" / "pod.yaml").write_text(f"kind: Pod\nspec:\n  containers:\n  - resources:\n      limits:\n        {cpu}")
+    (chart / "templates" / "pod.yaml").write_text(
+        f"kind: Pod\nspec:\n  containers:\n  - resources:\n      limits:\n        {cpu}"
+    )
     limits = "resources: {limits: {nvidia.com/gpu: 1, cpu: 1}}"
-    container = f"{{name: vllm, image: vllm/vllm-openai:latest, command: [vllm, serve, Qwen/Qwen3-8B], {limits}}}"
-    pod = f"# Source: llm/templates/pod.yaml\nkind: Pod\nmetadata: {{name: vllm}}\nspec:\n  containers:\n  - {container}\n"
+    container = (
+        f"{{name: vllm, image: vllm/vllm-openai:latest, command: [vllm, serve, Qwen/Qwen3-8B], "
+        f"{limits}}}"
+    )
+    pod = (
+        f"# Source: llm/templates/pod.yaml\nkind: Pod\nmetadata: {{name: vllm}}\nspec:\n  "
+        f"containers:\n  - {container}\n"
+    )
     (tools / "helm").write_text(f"#!/bin/sh\ncat <<'END'\n{pod}END\n")
     (tools / "helm").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")

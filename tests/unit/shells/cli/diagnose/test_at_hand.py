@@ -15,7 +15,9 @@ def _asked() -> argparse.Namespace:
     return argparse.Namespace(target=[], namespace=None)
 
 
-def test_an_engine_on_this_machine_comes_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_engine_on_this_machine_comes_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda url: url == LOCAL)
     arguments = _asked()
     fill_in(arguments)
@@ -23,9 +25,14 @@ def test_an_engine_on_this_machine_comes_first(monkeypatch: pytest.MonkeyPatch, 
     assert LOCAL in capsys.readouterr().err
 
 
-def test_else_the_namespace_of_the_context(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_else_the_namespace_of_the_context(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda _: False)
-    monkeypatch.setattr("barostat.io.kubernetes.client.kubeconfig.find_access", lambda: SimpleNamespace(namespace="inference"))
+    monkeypatch.setattr(
+        "barostat.io.kubernetes.client.kubeconfig.find_access",
+        lambda: SimpleNamespace(namespace="inference"),
+    )
     arguments = _asked()
     fill_in(arguments)
     assert (arguments.target, arguments.namespace) == ([], "inference")

@@ -26,7 +26,18 @@ def test_a_running_engine_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixt
     log.write_text("INFO one\n")
     out = tmp_path / "incident.tar.gz"
     with serving(vllm()) as (port, seen):
-        words = ["collect", f"localhost:{port}", "--for", "400ms", "--interval", "200ms", "--log", str(log), "--out", str(out)]
+        words = [
+            "collect",
+            f"localhost:{port}",
+            "--for",
+            "400ms",
+            "--interval",
+            "200ms",
+            "--log",
+            str(log),
+            "--out",
+            str(out),
+        ]
         assert _code(words) == 0
         assert not [line for line in seen if line.startswith("POST")]
     (replica,) = bundle.read(out).replicas
@@ -60,7 +71,12 @@ def test_what_cannot_be_is_one_sentence_and_the_right_exit_code(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     with serving(vllm()) as (port, _), serving(always(answer("<html>"))) as (page, _):
-        places = {"nothing": f"localhost:{closed_port()}", "page": f"localhost:{page}", "engine": f"localhost:{port}", "tmp": str(tmp_path)}
+        places = {
+            "nothing": f"localhost:{closed_port()}",
+            "page": f"localhost:{page}",
+            "engine": f"localhost:{port}",
+            "tmp": str(tmp_path),
+        }
         given = [word.format(**places) for word in words]
         assert _code(["collect", "--for", "200ms", "--interval", "100ms", *given]) == code
     printed = capsys.readouterr()

@@ -1,4 +1,6 @@
-"""`barostat diagnose` and `explain` as a person meets them: exit codes, one clear sentence, the JSON contract."""
+"""`barostat diagnose` and `explain` as a person meets them: exit codes, one clear sentence, the
+JSON contract.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def scrape(usage: float, running: int, waiting: int, preempted: int, generated: 
             f"vllm:num_preemptions_total{labels} {preempted}",
             f"vllm:generation_tokens_total{labels} {generated}",
             f"vllm:prompt_tokens_total{labels} {generated}",
-            f'vllm:request_success_total{{engine="0",finished_reason="length",model_name="m"}} {generated // 100}',
+            (
+                f'vllm:request_success_total{{engine="0",finished_reason="length",model_name="m"}} '
+                f"{generated // 100}"
+            ),
             "",
         ]
     )
@@ -53,12 +58,19 @@ def thrashing(tmp_path: Path) -> Path:
         text = scrape(0.99, 20, 15, 30 * step, 1000 * step)
         (folder / "metrics" / "vllm-0" / f"{AT + 5 * step}.prom").write_text(text)
     replica = {"name": "vllm-0", "version": "0.32.0", "args": ["--max-num-seqs", "256"]}
-    document = {"apiVersion": "barostat.dev/v1alpha1", "kind": "Bundle", "engine": "vllm", "replicas": [replica]}
+    document = {
+        "apiVersion": "barostat.dev/v1alpha1",
+        "kind": "Bundle",
+        "engine": "vllm",
+        "replicas": [replica],
+    }
     (folder / "bundle.yaml").write_text(yaml.safe_dump(document))
     return folder
 
 
-def test_thrash_in_a_bundle_is_named_and_no_classic_mistake_is_advised(thrashing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_thrash_in_a_bundle_is_named_and_no_classic_mistake_is_advised(
+    thrashing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["diagnose", "--bundle", str(thrashing), "-o", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["apiVersion"] == "barostat.dev/v1alpha1"
@@ -69,7 +81,11 @@ def test_thrash_in_a_bundle_is_named_and_no_classic_mistake_is_advised(thrashing
     changes = [step["change"] for step in replica["next"]]
     assert changes
     assert not any("swap-space" in change for change in changes)
-    seqs = [int(change.split()[-1]) for change in changes if change.startswith(("--max-num-seqs", "--max-num-active-seqs"))]
+    seqs = [
+        int(change.split()[-1])
+        for change in changes
+        if change.startswith(("--max-num-seqs", "--max-num-active-seqs"))
+    ]
     assert all(value < 20 for value in seqs)
 
 
@@ -77,27 +93,47 @@ def test_the_contract_has_its_keys(thrashing: Path, capsys: pytest.CaptureFixtur
     main(["diagnose", "--bundle", str(thrashing), "-o", "json"])
     report = json.loads(capsys.readouterr().out)
     replica = report["replicas"][0]
-    wanted = {"name", "engine", "diagnosis", "forecast", "contributing", "ruledOut", "symptoms", "missing", "next"}
+    wanted = {
+        "name",
+        "engine",
+        "diagnosis",
+        "forecast",
+        "contributing",
+        "ruledOut",
+        "symptoms",
+        "missing",
+        "next",
+    }
     assert wanted <= set(replica)
-    assert {"cause", "variant", "severity", "confidence", "scope", "trigger", "summary"} <= set(replica["diagnosis"])
+    assert {"cause", "variant", "severity", "confidence", "scope", "trigger", "summary"} <= set(
+        replica["diagnosis"]
+    )
     assert set(report["fleet"]) == {"diagnosis"}
     for symptom in replica["symptoms"]:
         assert {"name", "verdict", "evidence", "reason"} <= set(symptom)
         assert symptom["verdict"] in ("Present", "Absent", "Unknown")
         for item in symptom["evidence"]:
             assert {"signal", "value", "unit", "ageSeconds", "source"} <= set(item)
-    assert {item["cause"] for item in replica["ruledOut"]}.isdisjoint({replica["diagnosis"]["cause"]})
+    assert {item["cause"] for item in replica["ruledOut"]}.isdisjoint(
+        {replica["diagnosis"]["cause"]}
+    )
 
 
 STATISTICS = (
-    "INFO 11-21 09:00:{second:02d} [loggers.py:273] Engine 000: Avg prompt throughput: 480.0 tokens/s, Avg generation throughput: "
-    "460.0 tokens/s, Running: 56 reqs, Waiting: 71 reqs, GPU KV cache usage: 98.5%, Prefix cache hit rate: 0.0%\n"
+    "INFO 11-21 09:00:{second:02d} [loggers.py:273] Engine 000: Avg prompt throughput: "
+    "480.0 tokens/s, Avg generation throughput: "
+    "460.0 tokens/s, Running: 56 reqs, Waiting: 71 reqs, GPU KV cache usage: 98.5%, Prefix "
+    "cache hit rate: 0.0%\n"
 )
 
 
 @pytest.mark.parametrize("form", ["table", "md", "json", "html"])
-def test_what_a_log_does_not_count_is_not_ruled_out(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A full pool and a queue before it: whether what runs is thrown out again is in no line of it."""
+def test_what_a_log_does_not_count_is_not_ruled_out(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full pool and a queue before it: whether what runs is thrown out again is in no line of
+    it.
+    """
     log = tmp_path / "engine.log"
     start = "INFO 11-21 08:59:00 [api_server.py:1] vLLM API server version 0.26.0\n"
     log.write_text(start + "".join(STATISTICS.format(second=second) for second in range(0, 60, 10)))
@@ -113,12 +149,16 @@ def test_what_a_log_does_not_count_is_not_ruled_out(form: str, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("form", ["table", "wide", "md", "yaml"])
-def test_every_form_names_the_cause(form: str, thrashing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_names_the_cause(
+    form: str, thrashing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["diagnose", "--bundle", str(thrashing), "-o", form]) == 1
     assert "kv-preemption-thrash" in capsys.readouterr().out
 
 
-def test_the_same_bundle_gives_the_same_bytes(thrashing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_bundle_gives_the_same_bytes(
+    thrashing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     main(["diagnose", "--bundle", str(thrashing), "-o", "json"])
     first = capsys.readouterr().out
     main(["diagnose", "--bundle", str(thrashing), "-o", "json"])
@@ -152,7 +192,9 @@ def test_exit_zero_silences_findings_only(refused: Path, tmp_path: Path) -> None
         (["deploy/Not A Name", "--kubeconfig", "pyproject.toml"], "kubeconfig"),
     ],
 )
-def test_a_usage_error_is_one_sentence(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_is_one_sentence(
+    argv: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["diagnose", *argv]) == 2
     said = capsys.readouterr().err
     assert says in said
@@ -165,13 +207,18 @@ def test_a_usage_error_is_one_sentence(argv: list[str], says: str, capsys: pytes
     [
         (["diagnose", "http://127.0.0.1:1", "-o", "sarif"], "invalid choice: 'sarif'"),
         (["diagnose", "http://127.0.0.1:1", "--for", "soon"], "write 30s, 2m or 500ms"),
-        (["diagnose", "http://127.0.0.1:1", "--interval", "0s"], "'0s' is too short; write 100ms or more"),
+        (
+            ["diagnose", "http://127.0.0.1:1", "--interval", "0s"],
+            "'0s' is too short; write 100ms or more",
+        ),
         (["mitigate", "deploy/vllm", "--interval", "50ms"], "write 100ms or more"),
         (["verify", "deploy/vllm", "--interval", "0s"], "write 100ms or more"),
         (["collect", "http://127.0.0.1:1"], "--out"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence_too(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_argument_is_one_sentence_too(
+    argv: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(argv)
     said = capsys.readouterr().err
@@ -190,7 +237,9 @@ def test_a_wrong_argument_is_one_sentence_too(argv: list[str], says: str, capsys
         ("zz", "`barostat explain` lists the names"),
     ],
 )
-def test_every_name_in_a_report_can_be_explained(name: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_name_in_a_report_can_be_explained(
+    name: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = main(["explain", name])
     said = capsys.readouterr()
     assert says in (said.out if code == 0 else said.err)
@@ -203,7 +252,9 @@ def test_nobody_listening_is_the_outside(capsys: pytest.CaptureFixture[str]) -> 
     assert said.count("\n") == 1
 
 
-def test_a_path_that_leaves_the_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_leaves_the_archive_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     archive = tmp_path / "evil.tar.gz"
     payload = tmp_path / "x.log"
     payload.write_text("hello\n")
@@ -222,10 +273,18 @@ def test_a_broken_pipe_and_help_are_quiet() -> None:
 
 @pytest.mark.parametrize(
     ("into", "code", "says"),
-    [(">&-", 0, ""), (">&- 2>&-", 0, ""), (">/dev/full", 4, "barostat: the output could not be written: No space left on device\n")],
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        (">/dev/full", 4, "barostat: the output could not be written: No space left on device\n"),
+    ],
 )
 def test_an_output_that_cannot_be_written_is_no_bug(into: str, code: int, says: str) -> None:
-    done = subprocess.run(["bash", "-c", f"{sys.executable} -m barostat.shells.cli.main explain {into}"], capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m barostat.shells.cli.main explain {into}"],
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stderr) == (code, says)
 
 
@@ -234,7 +293,11 @@ def test_explain_has_a_page_for_every_name(name: str, capsys: pytest.CaptureFixt
     assert main(["explain", name]) == 0
     said = capsys.readouterr().out
     assert said.startswith(name)
-    assert ({"(lever)": "Not when:", "(rule)": "Good:"}.get(said.split()[1].rstrip(":"), "Not evidence:")) in said
+    assert (
+        {"(lever)": "Not when:", "(rule)": "Good:"}.get(
+            said.split()[1].rstrip(":"), "Not evidence:"
+        )
+    ) in said
 
 
 def test_a_page_is_as_wide_as_the_terminal_and_its_examples_stay(
@@ -249,11 +312,18 @@ def test_a_page_is_as_wide_as_the_terminal_and_its_examples_stay(
     assert narrow.split() == wide.split()
     assert max(len(line) for line in wide.splitlines() if not line.startswith(" ")) <= 120
     assert max(len(line) for line in narrow.splitlines()[1:] if not line.startswith(" ")) <= 60
-    assert [line for line in narrow.splitlines() if line.startswith(" ")] == [line for line in wide.splitlines() if line.startswith(" ")]
+    assert [line for line in narrow.splitlines() if line.startswith(" ")] == [
+        line for line in wide.splitlines() if line.startswith(" ")
+    ]
 
 
-def test_an_idle_engine_whose_health_is_an_error_is_not_called_healthy(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = {status: vllm(metrics=answer(scrape(0.0, 0, 0, 0, 900)), health=answer("", status)) for status in ("200 OK", "500 Oh")}
+def test_an_idle_engine_whose_health_is_an_error_is_not_called_healthy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = {
+        status: vllm(metrics=answer(scrape(0.0, 0, 0, 0, 900)), health=answer("", status))
+        for status in ("200 OK", "500 Oh")
+    }
     told = {}
     for status, server in asked.items():
         with serving(server) as (port, _):
@@ -270,7 +340,9 @@ def test_explain_suggests_what_was_meant(capsys: pytest.CaptureFixture[str]) -> 
     assert "kv-preemption-thrash" in capsys.readouterr().err
 
 
-def replica(cause: str, *, unreachable: bool = False, exhaustion: float | None = None) -> ReplicaReport:
+def replica(
+    cause: str, *, unreachable: bool = False, exhaustion: float | None = None
+) -> ReplicaReport:
     diagnosis = Diagnosis(cause, "info", 0.5, "")  # type: ignore[arg-type]
     return ReplicaReport("r", "", diagnosis, Forecast(exhaustion), (), unreachable=unreachable)
 
@@ -289,5 +361,9 @@ def replica(cause: str, *, unreachable: bool = False, exhaustion: float | None =
         ([], 3),
     ],
 )
-def test_the_exit_code_is_the_first_that_occurs_of_1_4_3_0(replicas: list[ReplicaReport], code: int) -> None:
-    assert exit_code(Report(0.0, "t", tuple(replicas), Diagnosis("unknown", "info", 0.0, ""))) == code
+def test_the_exit_code_is_the_first_that_occurs_of_1_4_3_0(
+    replicas: list[ReplicaReport], code: int
+) -> None:
+    assert (
+        exit_code(Report(0.0, "t", tuple(replicas), Diagnosis("unknown", "info", 0.0, ""))) == code
+    )

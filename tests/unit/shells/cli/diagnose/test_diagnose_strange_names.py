@@ -19,16 +19,25 @@ FORMS = ("table", "wide", "md", "html", "json", "yaml")
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        pytest.param(name, form, marks=() if form == "table" or name == "[bold]x[/bold]" else pytest.mark.sweep)
+        pytest.param(
+            name,
+            form,
+            marks=() if form == "table" or name == "[bold]x[/bold]" else pytest.mark.sweep,
+        )
         for name in NAMES
         for form in FORMS
     ],
 )
-def test_a_name_is_printed_as_it_is_and_breaks_nothing(name: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_is_printed_as_it_is_and_breaks_nothing(
+    name: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     copy = tmp_path / "bundle"
     shutil.copytree(BUNDLE, copy)
     manifest = copy / "bundle.yaml"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace("name: replica-0", f"name: {name!r}"), encoding="utf-8")
+    manifest.write_text(
+        manifest.read_text(encoding="utf-8").replace("name: replica-0", f"name: {name!r}"),
+        encoding="utf-8",
+    )
     assert main(["diagnose", "--bundle", str(copy), "--no-trials", "-o", form]) in (1, 3)
     out = capsys.readouterr().out
     as_rendered = out.replace("\\", "").replace("`", "") if form == "md" else out

@@ -45,7 +45,11 @@ def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.parametrize("configured", [False, True])
 def test_it_is_read_as_what_it_is(
-    word: str, cause: str, configured: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    word: str,
+    cause: str,
+    configured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if configured and word.endswith((".gz", ".log")):
         monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
@@ -57,7 +61,15 @@ POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "vllm-0", "namespace": "inference"},
-    "spec": {"containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.11.0", "resources": {"limits": {"memory": "32Gi"}}}]},
+    "spec": {
+        "containers": [
+            {
+                "name": "vllm",
+                "image": "vllm/vllm-openai:v0.11.0",
+                "resources": {"limits": {"memory": "32Gi"}},
+            }
+        ]
+    },
     "status": {
         "phase": "Running",
         "containerStatuses": [
@@ -65,7 +77,13 @@ POD = {
                 "name": "vllm",
                 "restartCount": 7,
                 "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-                "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-20T08:13:00Z"}},
+                "lastState": {
+                    "terminated": {
+                        "reason": "OOMKilled",
+                        "exitCode": 137,
+                        "finishedAt": "2026-11-20T08:13:00Z",
+                    }
+                },
             }
         ],
     },
@@ -92,13 +110,26 @@ SMI = """\
 |   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    3 |
 | N/A   88C    P0            612W /  700W |   74112MiB /  81559MiB |     34%      Default |
 """
-QUERY = "name, memory.used [MiB], clocks_event_reasons.active, temperature.gpu\nNVIDIA H100, 74112 MiB, 0x0000000000000040, 91\n"
+QUERY = (
+    "name, memory.used [MiB], clocks_event_reasons.active, temperature.gpu\nNVIDIA H100, 74112 "
+    "MiB, 0x0000000000000040, 91\n"
+)
 PRINTED = [
     ("ticket.json", json.dumps(POD), "host-oom"),
     ("ticket.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": [POD]}), "host-oom"),
-    ("ticket.json", json.dumps({"apiVersion": "v1", "items": [{"metadata": {}} | POD], "kind": "PodList"}, indent=2), "host-oom"),
+    (
+        "ticket.json",
+        json.dumps(
+            {"apiVersion": "v1", "items": [{"metadata": {}} | POD], "kind": "PodList"}, indent=2
+        ),
+        "host-oom",
+    ),
     ("ticket.yaml", yaml.safe_dump(POD), "host-oom"),
-    ("ticket.yaml", yaml.safe_dump({"apiVersion": "v1", "items": [POD], "kind": "List"}), "host-oom"),
+    (
+        "ticket.yaml",
+        yaml.safe_dump({"apiVersion": "v1", "items": [POD], "kind": "List"}),
+        "host-oom",
+    ),
     ("ticket.txt", DESCRIBED, "host-oom"),
     ("ticket.txt", SMI, "node-fault"),
     ("ticket.log", QUERY, "node-fault"),
@@ -108,7 +139,12 @@ PRINTED = [
 @pytest.mark.parametrize(("name", "text", "cause"), PRINTED)
 @pytest.mark.parametrize("by", ["name", "--log", "-"])
 def test_what_kubectl_and_nvidia_smi_print_is_read_as_that_and_not_as_a_log(
-    name: str, text: str, cause: str, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    text: str,
+    cause: str,
+    by: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path(name).write_text(text)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
@@ -127,10 +163,23 @@ INFO 11-26 10:00:05 [__init__.py:244] Automatically detected platform cuda.
 ERROR = SERVED.split("[core.py:586] ")[1]
 TABLE = "NAME     READY   STATUS    RESTARTS   AGE\n"
 TICKETS = [
-    *[above + SERVED for above in (SMI, QUERY, TABLE, DESCRIBED, DESCRIBED + "Events:  <none>\n\n", yaml.safe_dump(POD))],
+    *[
+        above + SERVED
+        for above in (
+            SMI,
+            QUERY,
+            TABLE,
+            DESCRIBED,
+            DESCRIBED + "Events:  <none>\n\n",
+            yaml.safe_dump(POD),
+        )
+    ],
     *[SERVED + below for below in (DESCRIBED, yaml.safe_dump(POD))],
     *[above + ERROR for above in (SMI, QUERY, TABLE)],
-    SMI + SERVED.replace("INFO 11-26", "\x1b[32mINFO\x1b[0m 11-26").replace("ERROR 11-26", "\x1b[31mERROR\x1b[0m 11-26"),
+    SMI
+    + SERVED.replace("INFO 11-26", "\x1b[32mINFO\x1b[0m 11-26").replace(
+        "ERROR 11-26", "\x1b[31mERROR\x1b[0m 11-26"
+    ),
     SMI + SERVED.replace(" 11-26 10", " 2026-11-26 10"),
 ]
 
@@ -142,15 +191,32 @@ def test_a_ticket_with_an_engines_log_beside_the_rest_is_read_as_the_log(
 ) -> None:
     Path("ticket.log").write_text(text)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert main(["diagnose", *{"name": ["ticket.log"], "--log": ["--log", "ticket.log"], "-": ["-"]}[by], "--no-trials", "-o", "json"]) == 1
+    assert (
+        main(
+            [
+                "diagnose",
+                *{"name": ["ticket.log"], "--log": ["--log", "ticket.log"], "-": ["-"]}[by],
+                "--no-trials",
+                "-o",
+                "json",
+            ]
+        )
+        == 1
+    )
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "kv-pool-too-small"
 
 
-def test_the_log_that_a_container_left_as_its_message_does_not_make_its_pod_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_that_a_container_left_as_its_message_does_not_make_its_pod_a_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     last_words = (
-        "ERROR 11-26 10:00:50 [core.py:586] it was shot\nTraceback (most recent call last):\n  in run:\n    raise Error(a: b)\nError: so"
+        "ERROR 11-26 10:00:50 [core.py:586] it was shot\nTraceback (most recent call last):\n  "
+        "in run:\n    raise Error(a: b)\nError: so"
     )
-    Path("ticket.txt").write_text(DESCRIBED.replace("Exit Code:", f"Message:  {last_words}\n      Exit Code:") + "Events:  <none>\n")
+    Path("ticket.txt").write_text(
+        DESCRIBED.replace("Exit Code:", f"Message:  {last_words}\n      Exit Code:")
+        + "Events:  <none>\n"
+    )
     assert main(["diagnose", "ticket.txt", "--no-trials", "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "host-oom"
 
@@ -162,12 +228,21 @@ def test_the_log_that_a_container_left_as_its_message_does_not_make_its_pod_a_lo
             "NAME     READY   STATUS    RESTARTS   AGE\nvllm-0   1/1     Running   0          3d\n",
             "kubectl get pods -n NS -o json > pods.json",
         ),
-        ("NAMESPACE   NAME   READY   STATUS   RESTARTS   AGE\n", "kubectl get pods -n NS -o json > pods.json"),
         (
-            "LAST SEEN   TYPE      REASON      OBJECT       MESSAGE\n9m          Warning   Unhealthy   pod/vllm-0   no\n",
+            "NAMESPACE   NAME   READY   STATUS   RESTARTS   AGE\n",
+            "kubectl get pods -n NS -o json > pods.json",
+        ),
+        (
+            (
+                "LAST SEEN   TYPE      REASON      OBJECT       MESSAGE\n9m          Warning   "
+                "Unhealthy   pod/vllm-0   no\n"
+            ),
             "kubectl get events",
         ),
-        ("NAME    STATUS   ROLES    AGE   VERSION\ngpu-3   Ready    <none>   3d    v1.34.1\n", "kubectl get nodes"),
+        (
+            "NAME    STATUS   ROLES    AGE   VERSION\ngpu-3   Ready    <none>   3d    v1.34.1\n",
+            "kubectl get nodes",
+        ),
     ],
 )
 @pytest.mark.parametrize("words", [["seen.txt"], ["--log", "seen.txt"]])
@@ -198,24 +273,39 @@ FINE = yaml.safe_dump(POD | {"metadata": {"name": "other"}, "status": {"phase": 
         INIT,
         DESCRIBED.replace("\n", "\r\n"),
         DESCRIBED.replace("Exit Code:    137", "Exit Code:    --5"),
-        DESCRIBED + "Events:\n  Warning  Unhealthy  1s  kubelet  Liveness probe failed: Traceback (most recent call last):\n",
+        DESCRIBED
+        + (
+            "Events:\n  Warning  Unhealthy  1s  kubelet  Liveness probe failed: Traceback "
+            "(most recent call last):\n"
+        ),
         FINE + "---\n" + yaml.safe_dump(POD),
     ],
 )
-def test_what_kubectl_prints_is_read_in_its_other_forms_too(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_kubectl_prints_is_read_in_its_other_forms_too(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("ticket.txt").write_bytes(text.encode())
     assert main(["diagnose", "ticket.txt", "--no-trials", "-o", "json"]) == 1
-    assert "host-oom" in {one["diagnosis"]["cause"] for one in json.loads(capsys.readouterr().out)["replicas"]}
+    assert "host-oom" in {
+        one["diagnosis"]["cause"] for one in json.loads(capsys.readouterr().out)["replicas"]
+    }
 
 
-@pytest.mark.parametrize("status", ["status: {}\n", "---\nkind: ConfigMap\ndata:\n  status: 'on'\n"])
+@pytest.mark.parametrize(
+    "status", ["status: {}\n", "---\nkind: ConfigMap\ndata:\n  status: 'on'\n"]
+)
 def test_a_manifest_is_no_printed_object(status: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("made.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: vllm}\nspec: {replicas: 1}\n" + status)
+    Path("made.yaml").write_text(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: vllm}\nspec: {replicas: 1}\n"
+        + status
+    )
     assert main(["diagnose", "made.yaml"]) == 2
     assert "barostat check made.yaml" in capsys.readouterr().err
 
 
-def test_what_a_container_said_of_a_prompt_is_not_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_container_said_of_a_prompt_is_not_in_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pod = json.loads(json.dumps(POD))
     ended = {
         "reason": "Error",
@@ -228,7 +318,9 @@ def test_what_a_container_said_of_a_prompt_is_not_in_the_report(capsys: pytest.C
     assert "a private matter" not in capsys.readouterr().out
 
 
-def test_a_bundle_beside_a_log_that_is_none_is_not_dropped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bundle_beside_a_log_that_is_none_is_not_dropped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("ticket.txt").write_text(DESCRIBED)
     Path("other").mkdir()
     assert main(["diagnose", "--log", "ticket.txt", "--bundle", "other"]) == 2
@@ -243,14 +335,18 @@ def test_half_of_a_printed_object_is_one_sentence(capsys: pytest.CaptureFixture[
     assert said.count("\n") == 1
 
 
-def test_a_dash_is_the_log_that_is_piped_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dash_is_the_log_that_is_piped_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(REFUSED.encode())))
     monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
     assert main(["diagnose", "-", "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "bad-config"
 
 
-def test_an_empty_pipe_is_told_by_the_name_that_a_person_knows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_pipe_is_told_by_the_name_that_a_person_knows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert main(["diagnose", "--log", "-"]) == 3
     assert capsys.readouterr().out.startswith("note: stdin is empty\n")
@@ -264,7 +360,9 @@ class Screen(io.StringIO):
 
 
 @pytest.mark.parametrize(("words", "plain"), [([], False), (["--no-color"], True)])
-def test_a_terminal_gets_plain_text_where_it_is_asked_for(words: list[str], plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_plain_text_where_it_is_asked_for(
+    words: list[str], plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     screen = Screen()
@@ -294,14 +392,18 @@ def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["incident.tar.gz", "--watch"], "--bundle is a recording"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_is_one_sentence(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["diagnose", *words]) == 2
     said = capsys.readouterr().err
     assert says in said
     assert said.count("\n") == 1
 
 
-def test_a_workload_is_one_though_a_folder_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_is_one_though_a_folder_is_called_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "deploy" / "vllm").mkdir(parents=True)
     assert main(["diagnose", "deploy/vllm", "--kubeconfig", "nowhere"]) == 2
     assert "nowhere" in capsys.readouterr().err
@@ -310,16 +412,30 @@ def test_a_workload_is_one_though_a_folder_is_called_so(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("requests.jsonl", '{"arrival_s": 0.0, "input_tokens": 393, "output_tokens": 76}\n' * 3, "a trace of requests"),
-        ("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00,500,20\n", "--trace azure.csv"),
+        (
+            "requests.jsonl",
+            '{"arrival_s": 0.0, "input_tokens": 393, "output_tokens": 76}\n' * 3,
+            "a trace of requests",
+        ),
+        (
+            "azure.csv",
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00,500,20\n",
+            "--trace azure.csv",
+        ),
         ("vllm.yaml", "kind: Deployment\n", "barostat check vllm.yaml"),
         ("deploy/vllm.yaml", "kind: Deployment\n", "barostat check deploy/vllm.yaml"),
         ("limits.yaml", "kind: ServingLimits\n", "barostat limits validate limits.yaml"),
         ("config.json", '{"model_type": "qwen3"}', "barostat plan --model-config config.json"),
-        ("report.json", '{"apiVersion": "barostat.dev/v1alpha1", "kind": "Report"}', "a report that barostat wrote"),
+        (
+            "report.json",
+            '{"apiVersion": "barostat.dev/v1alpha1", "kind": "Report"}',
+            "a report that barostat wrote",
+        ),
     ],
 )
-def test_a_file_that_another_verb_reads_is_named_with_it(name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_another_verb_reads_is_named_with_it(
+    name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text(text)
     assert main(["diagnose", name]) == 2
@@ -330,5 +446,7 @@ def test_a_file_that_another_verb_reads_is_named_with_it(name: str, text: str, s
 
 
 def test_a_log_of_json_lines_is_a_log() -> None:
-    Path("engine.jsonl").write_text('{"level": "INFO", "message": "Initializing a V1 LLM engine (v0.32.0) with config"}\n')
+    Path("engine.jsonl").write_text(
+        '{"level": "INFO", "message": "Initializing a V1 LLM engine (v0.32.0) with config"}\n'
+    )
     assert main(["diagnose", "engine.jsonl", "--no-trials"]) in (0, 1, 3)

@@ -22,7 +22,15 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "answer"), [(b"y\n", True), (b" YES \n", True), (b"n\n", False), (b"\n", False), (b"yep\n", False), (b"\x04", False)]
+    ("typed", "answer"),
+    [
+        (b"y\n", True),
+        (b" YES \n", True),
+        (b"n\n", False),
+        (b"\n", False),
+        (b"yep\n", False),
+        (b"\x04", False),
+    ],
 )
 def test_only_yes_is_yes(typed: bytes, answer: bool, person: int) -> None:
     async def go() -> bool:

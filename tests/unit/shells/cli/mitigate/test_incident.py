@@ -1,4 +1,6 @@
-"""`barostat incident show`: the record with what was measured, in each form; what of that is missing is said."""
+"""`barostat incident show`: the record with what was measured, in each form; what of that is
+missing is said.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,18 @@ from barostat.remedy.state import State
 from barostat.shells.cli.mitigate.incident import show
 
 
-def test_it_is_shown_in_each_form_and_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_shown_in_each_form_and_what_is_missing_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     async def go(found: Scene) -> None:
-        campaign = Campaign(by(Cluster(ACCESS), found.api), NAMESPACE, "", Options(), SteadyClock(), found.told.append)
+        campaign = Campaign(
+            by(Cluster(ACCESS), found.api),
+            NAMESPACE,
+            "",
+            Options(),
+            SteadyClock(),
+            found.told.append,
+        )
         assert await found.run(State(found.plan())) is not None
         data, shown = found.kube.objects["configmaps", "incident-i1"]["data"], {}
         for form in ("md", "html", "json"):
@@ -30,7 +41,9 @@ def test_it_is_shown_in_each_form_and_what_is_missing_is_said(capsys: pytest.Cap
         data["seen.json"] = "{half"
         for form in ("md", "html"):
             assert await show(campaign, "i1", form) == 0
-            assert "What was measured cannot be read: seen.json: is no JSON" in capsys.readouterr().out
+            assert (
+                "What was measured cannot be read: seen.json: is no JSON" in capsys.readouterr().out
+            )
         assert await show(campaign, "i1", "json") == 0
         said = capsys.readouterr()
         assert json.loads(said.out)["seen"] is None

@@ -34,10 +34,18 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return yaml.safe_load(capsys.readouterr().out)
 
 
-def test_a_rule_file_watches_the_model_of_the_limits(limits: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_file_watches_the_model_of_the_limits(
+    limits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     document = printed(capsys, "--limits", limits)
-    assert [group["name"] for group in document["groups"]] == ["barostat-chat-recorded", "barostat-chat-alerts"]
-    assert document["groups"][0]["rules"][0]["expr"] == 'sum without (engine,pid) (vllm:num_requests_running{model_name="org/model"})'
+    assert [group["name"] for group in document["groups"]] == [
+        "barostat-chat-recorded",
+        "barostat-chat-alerts",
+    ]
+    assert (
+        document["groups"][0]["rules"][0]["expr"]
+        == 'sum without (engine,pid) (vllm:num_requests_running{model_name="org/model"})'
+    )
     assert {rule["labels"]["workload"] for rule in document["groups"][1]["rules"]} == {"chat"}
 
 
@@ -51,7 +59,9 @@ def test_a_rule_file_watches_the_model_of_the_limits(limits: str, capsys: pytest
         ("alertmanager", ["inhibit_rules"]),
     ],
 )
-def test_each_form_is_what_its_reader_expects(form: str, keys: list[str], limits: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_form_is_what_its_reader_expects(
+    form: str, keys: list[str], limits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert list(printed(capsys, "--limits", limits, "-o", form)) == keys
 
 
@@ -97,7 +107,9 @@ def test_what_is_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         (["limits.yaml"], "a limits file is given as --limits FILE"),
     ],
 )
-def test_what_cannot_be_taken_is_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_taken_is_one_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["rules", *words]) == 2
     both = capsys.readouterr()
     assert sentence in both.err

@@ -11,7 +11,14 @@ from barostat.shells.cli.prevent.rules_inputs import labels_of
 
 
 def pods(*namespaces: str) -> dict[str, Any]:
-    return {"pods": {"items": [{"metadata": {"name": f"p{index}", "namespace": name}} for index, name in enumerate(namespaces)]}}
+    return {
+        "pods": {
+            "items": [
+                {"metadata": {"name": f"p{index}", "namespace": name}}
+                for index, name in enumerate(namespaces)
+            ]
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,6 +47,8 @@ def test_a_pod_is_itself() -> None:
     assert labels_of("pod/vllm-0", pods("inference")) == {"namespace": "inference", "pod": "vllm-0"}
 
 
-@pytest.mark.parametrize(("target", "documents"), [("bundle", pods("a")), ("deploy/x", pods("a", "b")), ("deploy/x", {})])
+@pytest.mark.parametrize(
+    ("target", "documents"), [("bundle", pods("a")), ("deploy/x", pods("a", "b")), ("deploy/x", {})]
+)
 def test_where_it_cannot_be_told_there_is_none(target: str, documents: dict[str, Any]) -> None:
     assert labels_of(target, documents) == {}

@@ -42,11 +42,17 @@ def answered(traffic: Traffic, ttft_s: float = 0.1) -> Collected:
              row.arrival_s + ttft_s, produced=1, events=1, status=200, fate="ok")
         for row in traffic.rows
     ]  # fmt: skip
-    return Collected(sent, readings=[Reading(0.0, 0.2, 1, 0, 0)], duration_s=max(one.ended_s or 0.0 for one in sent))
+    return Collected(
+        sent,
+        readings=[Reading(0.0, 0.2, 1, 0, 0)],
+        duration_s=max(one.ended_s or 0.0 for one in sent),
+    )
 
 
 class Validating:
-    """`barostat validate` with another sender. Mutable: `sent` is filled with the traffic of each phase."""
+    """`barostat validate` with another sender. Mutable: `sent` is filled with the traffic of each
+    phase.
+    """
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.sent: list[Traffic] = []
@@ -64,7 +70,15 @@ class Validating:
 
         self._patch.setattr(validate_phases, "carried_out", carried_out)
         return main(
-            ["validate", TARGET.where.base, "--limits", str(self._limits), "--certificate", str(self.certificate), *map(str, words)]
+            [
+                "validate",
+                TARGET.where.base,
+                "--limits",
+                str(self._limits),
+                "--certificate",
+                str(self.certificate),
+                *map(str, words),
+            ]
         )
 
 
@@ -104,21 +118,39 @@ def test_ctrl_c_ends_it_wherever_it_is_and_certifies_nothing(
     assert "interrupted before its end" in capsys.readouterr().out
 
 
-def test_a_sender_that_does_not_keep_up_ends_the_knee_with_what_held(validating: Validating, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sender_that_does_not_keep_up_ends_the_knee_with_what_held(
+    validating: Validating, capsys: pytest.CaptureFixture[str]
+) -> None:
     def sender(traffic: Traffic) -> Collected:
         too_fast = (traffic.rate_per_s or 0.0) > 100.0
         found = answered(traffic, 9.0 if too_fast else 0.1)
         found.lags_s = [0.3 if too_fast else 0.001] * 100
         return found
 
-    assert validating("--knee", "--knee-from", "50", "--at", "0.01", "--phase", "4s", sender=sender) == 0
-    assert "knee  at least 80 requests/s: at 128 requests/s TTFT p99 9 s, 5 s allowed, but the sender did not" in capsys.readouterr().out
+    assert (
+        validating("--knee", "--knee-from", "50", "--at", "0.01", "--phase", "4s", sender=sender)
+        == 0
+    )
+    assert (
+        "knee  at least 80 requests/s: at 128 requests/s TTFT p99 9 s, 5 s allowed, but "
+        "the sender did not"
+    ) in capsys.readouterr().out
 
 
-def test_a_short_trace_is_sent_over_and_over_as_long_as_a_phase_is(validating: Validating, tmp_path: Path) -> None:
+def test_a_short_trace_is_sent_over_and_over_as_long_as_a_phase_is(
+    validating: Validating, tmp_path: Path
+) -> None:
     trace = tmp_path / "short.csv"
-    trace.write_text("arrival_s,input_tokens,output_tokens\n" + "".join(f"{place},100,20\n" for place in range(5)))
-    assert validating("--trace", trace, "--knee", "--knee-from", "10", "--trials", "2", "--phase", "20s") == 0
+    trace.write_text(
+        "arrival_s,input_tokens,output_tokens\n"
+        + "".join(f"{place},100,20\n" for place in range(5))
+    )
+    assert (
+        validating(
+            "--trace", trace, "--knee", "--knee-from", "10", "--trials", "2", "--phase", "20s"
+        )
+        == 0
+    )
     lasting = [traffic for traffic in validating.sent if "short.csv" in traffic.told]
     assert len(lasting) == 3
     for traffic in lasting[1:]:
@@ -132,4 +164,6 @@ def test_a_service_level_that_nobody_stated_is_not_said_to_be_kept() -> None:
     assert "PASS: the engine keeps its service level" in validation_table(stated)
     assert "service level is stated (spec.slo" in validation_table(unstated)
     assert "keeps its service level" not in validation_table(unstated) + validation_html(unstated)
-    assert "keeps its service level" not in validation_table(replace(load_tests.validation(good=False), slo=Slo()))
+    assert "keeps its service level" not in validation_table(
+        replace(load_tests.validation(good=False), slo=Slo())
+    )

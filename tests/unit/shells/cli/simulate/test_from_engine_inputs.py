@@ -25,7 +25,9 @@ NAMESPACE = "chat"
 
 
 class Cluster:
-    """An API server with one Deployment of two pods, whose engines show what a recorded one did, scrape by scrape."""
+    """An API server with one Deployment of two pods, whose engines show what a recorded one did,
+    scrape by scrape.
+    """
 
     def __init__(self, busy: str) -> None:
         pages = [path.read_text() for path in sorted((THRASH / "metrics/replica-0").iterdir())]
@@ -36,18 +38,33 @@ class Cluster:
         container = {
             "name": "vllm",
             "image": "vllm/vllm-openai:v0.32.0",
-            "args": ["m", "--max-num-seqs", "64", "--max-model-len", "4096", "--no-async-scheduling"],
+            "args": [
+                "m",
+                "--max-num-seqs",
+                "64",
+                "--max-model-len",
+                "4096",
+                "--no-async-scheduling",
+            ],
         }
         owner = {"kind": "ReplicaSet", "name": "vllm-1", "controller": True, "uid": "u1"}
         labels = {"app": "vllm"}
         status = {
             "phase": "Running",
             "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "vllm", "ready": True, "restartCount": 0, "state": {"running": {}}}],
+            "containerStatuses": [
+                {"name": "vllm", "ready": True, "restartCount": 0, "state": {"running": {}}}
+            ],
         }
         pods: list[dict[str, Any]] = [
             {
-                "metadata": {"name": name, "namespace": NAMESPACE, "uid": name, "labels": labels, "ownerReferences": [owner]},
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "uid": name,
+                    "labels": labels,
+                    "ownerReferences": [owner],
+                },
                 "spec": {"containers": [container], "nodeName": "node"},
                 "status": status,
             }
@@ -63,12 +80,26 @@ class Cluster:
             },
         }
         owned = {"kind": "Deployment", "name": "vllm", "controller": True, "uid": "d1"}
-        replica_set = {"metadata": {"name": "vllm-1", "namespace": NAMESPACE, "uid": "u1", "labels": labels, "ownerReferences": [owned]}}
+        replica_set = {
+            "metadata": {
+                "name": "vllm-1",
+                "namespace": NAMESPACE,
+                "uid": "u1",
+                "labels": labels,
+                "ownerReferences": [owned],
+            }
+        }
         self._documents: dict[str, Any] = {
             f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/vllm": deployment,
-            f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets": {"kind": "ReplicaSetList", "items": [replica_set]},
+            f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets": {
+                "kind": "ReplicaSetList",
+                "items": [replica_set],
+            },
             f"/api/v1/namespaces/{NAMESPACE}/pods": {"kind": "PodList", "items": pods},
-            **{f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}": pod for pod in pods},
+            **{
+                f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}": pod
+                for pod in pods
+            },
         }
 
     def handle(self, connection: socket.socket, request: str) -> None:
@@ -82,7 +113,11 @@ class Cluster:
             connection.sendall(answer(json.dumps(self._documents[path]), kind="application/json"))
         else:
             connection.sendall(
-                answer('{"kind": "Status", "apiVersion": "v1", "code": 404, "message": "no"}', "404 Not Found", "application/json")
+                answer(
+                    '{"kind": "Status", "apiVersion": "v1", "code": 404, "message": "no"}',
+                    "404 Not Found",
+                    "application/json",
+                )
             )
 
 
@@ -93,15 +128,53 @@ def kubeconfig(tmp_path: Path) -> Iterator[str]:
         cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
         context = {"name": "test", "context": {"cluster": "c", "user": "u", "namespace": NAMESPACE}}
         users = [{"name": "u", "user": {"token": "t"}}]
-        found.write_text(json.dumps({"clusters": [cluster], "contexts": [context], "users": users, "current-context": "test"}))
+        found.write_text(
+            json.dumps(
+                {
+                    "clusters": [cluster],
+                    "contexts": [context],
+                    "users": users,
+                    "current-context": "test",
+                }
+            )
+        )
         yield str(found)
 
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("on_virtual_time")
-def test_the_busiest_replica_of_a_workload_stands_for_it_and_is_named(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--from", "deploy/vllm", "-n", NAMESPACE, "--kubeconfig", kubeconfig, "--for", "3s", "--interval", "500ms"]
-    assert main(["what-if", *where, "--set", "max-num-seqs=8", "--runs", "1", "--duration", "30s", "-o", "json"]) == 0
+def test_the_busiest_replica_of_a_workload_stands_for_it_and_is_named(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = [
+        "--from",
+        "deploy/vllm",
+        "-n",
+        NAMESPACE,
+        "--kubeconfig",
+        kubeconfig,
+        "--for",
+        "3s",
+        "--interval",
+        "500ms",
+    ]
+    assert (
+        main(
+            [
+                "what-if",
+                *where,
+                "--set",
+                "max-num-seqs=8",
+                "--runs",
+                "1",
+                "--duration",
+                "30s",
+                "-o",
+                "json",
+            ]
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["candidates"][0]["settings"]["maxNumSeqs"] == 64
     assert found["candidates"][0]["settings"]["kvBlocks"] == 64
@@ -113,9 +186,24 @@ def test_the_busiest_replica_of_a_workload_stands_for_it_and_is_named(kubeconfig
 
 @pytest.mark.usefixtures("on_virtual_time")
 @pytest.mark.sweep
-def test_tune_and_simulate_look_there_too(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_and_simulate_look_there_too(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     where = ["-n", NAMESPACE, "--kubeconfig", kubeconfig, "--for", "2s", "--interval", "500ms"]
-    tune = ["tune", "--from", "pod/vllm-b", *where, "--slo-ttft-p99", "30", "--budget", "10", "--cores", "1", "--duration", "20s"]
+    tune = [
+        "tune",
+        "--from",
+        "pod/vllm-b",
+        *where,
+        "--slo-ttft-p99",
+        "30",
+        "--budget",
+        "10",
+        "--cores",
+        "1",
+        "--duration",
+        "20s",
+    ]
     assert main([*tune, "--lever", "max-num-seqs", "-o", "json"]) in (0, 3)
     assert not [note for note in json.loads(capsys.readouterr().out)["notes"] if "replicas" in note]
 
@@ -128,7 +216,9 @@ def test_a_namespace_belongs_to_a_cluster(capsys: pytest.CaptureFixture[str]) ->
 
 
 def _bundle(folder: Path, lines: list[str]) -> Path:
-    """A recorded engine with another log: that of an engine with 64 blocks of 128 tokens, as its own metrics have it."""
+    """A recorded engine with another log: that of an engine with 64 blocks of 128 tokens, as its
+    own metrics have it.
+    """
     made = folder / "bundle"
     shutil.copytree(THRASH, made)
     log = made / "logs/replica-0.log"
@@ -137,7 +227,9 @@ def _bundle(folder: Path, lines: list[str]) -> Path:
 
 
 def _looked(source: Path) -> Looked:
-    arguments: argparse.Namespace = parser().parse_args(["what-if", "--from", str(source), "--set", "max-num-seqs=8"])
+    arguments: argparse.Namespace = parser().parse_args(
+        ["what-if", "--from", str(source), "--set", "max-num-seqs=8"]
+    )
     return look(arguments, str(source), needs_traffic=True)
 
 
@@ -156,9 +248,15 @@ def test_a_log_with_few_step_lines_leaves_it_to_the_counters(tmp_path: Path) -> 
 
 
 def test_a_log_of_one_load_says_that_others_are_open(tmp_path: Path) -> None:
-    steady = [line for line in logged(fraction=True) if " 0 context requests" in line and " 20 generation requests" in line][:250]
+    steady = [
+        line
+        for line in logged(fraction=True)
+        if " 0 context requests" in line and " 20 generation requests" in line
+    ][:250]
     looked = _looked(_bundle(tmp_path, steady))
     assert looked.pace is not None
     assert "at one load only" in looked.pace.note
     paces: list[LinearPace] = [looked.pace.pace, *looked.pace.others]
-    assert max(pace.step_ns(0, 4, 800) for pace in paces) > 1.2 * min(pace.step_ns(0, 4, 800) for pace in paces)
+    assert max(pace.step_ns(0, 4, 800) for pace in paces) > 1.2 * min(
+        pace.step_ns(0, 4, 800) for pace in paces
+    )

@@ -1,4 +1,6 @@
-"""`simulate --gateway`: several engines behind the gateway's decision, with a verdict and its exit code."""
+"""`simulate --gateway`: several engines behind the gateway's decision, with a verdict and its exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ spec:
   request: {maxInputTokens: 2000, maxOutputTokens: 400}
   slo: {ttftP99Seconds: 5}
 """
-LOAD = ("--workload", "poisson:rate=30,minutes=0.5,input=100,output=60", "--kv-blocks", "200", "--step-time", "0.03")
+LOAD = (
+    "--workload",
+    "poisson:rate=30,minutes=0.5,input=100,output=60",
+    "--kv-blocks",
+    "200",
+    "--step-time",
+    "0.03",
+)
 
 
 @pytest.fixture
@@ -27,7 +36,9 @@ def limits(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_a_fleet_behind_the_gateway_has_a_verdict(limits: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fleet_behind_the_gateway_has_a_verdict(
+    limits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["simulate", *LOAD, "--replicas", "3", "--gateway", limits]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("The gateway keeps its promise: ")
@@ -53,7 +64,9 @@ def test_more_replicas_carry_more(limits: str, capsys: pytest.CaptureFixture[str
         (("--sliding-window", "128", "--gateway"), "this model has several"),
     ],
 )
-def test_what_cannot_be_is_said(words: tuple[str, ...], says: str, limits: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_is_said(
+    words: tuple[str, ...], says: str, limits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = [*words, limits] if words[-1] == "--gateway" else list(words)
     assert main(["simulate", *LOAD, *asked]) == 2
     assert says in capsys.readouterr().err

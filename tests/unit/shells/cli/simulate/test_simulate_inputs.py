@@ -11,7 +11,14 @@ from barostat.shells.cli.main import main
 from barostat.shells.cli.simulate.simulate_inputs import denser
 from barostat.twin.request import Row
 
-RUN = ["--workload", "poisson:rate=1,minutes=2,input=10,output=2", "--kv-blocks", "100", "--step-time", "0.1"]
+RUN = [
+    "--workload",
+    "poisson:rate=1,minutes=2,input=10,output=2",
+    "--kv-blocks",
+    "100",
+    "--step-time",
+    "0.1",
+]
 
 
 def test_arrivals_move_together_and_requests_stay() -> None:

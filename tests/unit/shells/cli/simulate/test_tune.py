@@ -18,7 +18,14 @@ from barostat.judge.experiments.tuning import Results
 from barostat.judge.experiments.tuning_proof import Proof
 from barostat.judge.experiments.tuning_space import Lever, Space
 from barostat.shells.cli.main import main
-from barostat.shells.reports.tuning.tuned import Tuned, beside_args, front_rows, headline, tune_args, why
+from barostat.shells.reports.tuning.tuned import (
+    Tuned,
+    beside_args,
+    front_rows,
+    headline,
+    tune_args,
+    why,
+)
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -32,7 +39,9 @@ COMMAND = [
 ]  # fmt: skip
 
 
-def test_answers_of_one_token_have_no_time_between_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_of_one_token_have_no_time_between_tokens(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Nothing was measured, which is not 0."""
     command = [word.replace("output=80", "output=1,spread=0") for word in COMMAND]
     assert main([*command, "-o", "json"]) == 0
@@ -42,7 +51,11 @@ def test_answers_of_one_token_have_no_time_between_tokens(capsys: pytest.Capture
     assert main(command) == 0
     assert "ITL p99 -" in capsys.readouterr().out
     assert main([*command, "-o", "html"]) == 0
-    drawn = capsys.readouterr().out.partition("The best, and settings that no other beats")[2].partition("<table")[0]
+    drawn = (
+        capsys.readouterr()
+        .out.partition("The best, and settings that no other beats")[2]
+        .partition("<table")[0]
+    )
     assert "TTFT p99" in drawn
     assert "ITL p99" not in drawn
 
@@ -64,10 +77,16 @@ def test_the_answer_is_the_same_on_any_number_of_cores(capsys: pytest.CaptureFix
     assert not found["stopped"]
 
 
-def test_every_form_has_the_settings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    known: dict[Trial, Outlook] = {}  # the search is the same each time: each of its runs is made once
+def test_every_form_has_the_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known: dict[
+        Trial, Outlook
+    ] = {}  # the search is the same each time: each of its runs is made once
     monkeypatch.setattr(
-        parallel_trials, "run_trial", lambda load, slo, one: known.get(one) or known.setdefault(one, run_trial(load, slo, one))
+        parallel_trials,
+        "run_trial",
+        lambda load, slo, one: known.get(one) or known.setdefault(one, run_trial(load, slo, one)),
     )
     command = [*COMMAND, "--cores", "1"]
     assert main([*command, "-o", "args"]) == 0
@@ -88,8 +107,16 @@ def test_every_form_has_the_settings(monkeypatch: pytest.MonkeyPatch, capsys: py
 @pytest.mark.parametrize(
     ("more", "printed", "said"),
     [
-        (["--lever", "max-num-seqs"], "--max-num-seqs 64\n", "barostat: nothing better than today's settings was found"),
-        (["--lever", "max-num-seqs", "--max-num-active-seqs", "60"], "--max-num-active-seqs 60\n", "these arguments are today's"),
+        (
+            ["--lever", "max-num-seqs"],
+            "--max-num-seqs 64\n",
+            "barostat: nothing better than today's settings was found",
+        ),
+        (
+            ["--lever", "max-num-seqs", "--max-num-active-seqs", "60"],
+            "--max-num-active-seqs 60\n",
+            "these arguments are today's",
+        ),
         (["--lever", "edge-output-cap"], "\n", "these arguments are today's"),
     ],
 )
@@ -107,17 +134,41 @@ def test_where_nothing_is_better_the_arguments_are_todays_and_it_is_said(
 
 
 def test_what_is_no_argument_is_said_beside_them() -> None:
-    levers = (Lever("watermark", (0.01, 0.05), 0), Lever("max-num-queued-reqs", (8, None), 0), Lever("edge-output-cap", (300, None), 1))
-    space = Space(Settings(kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048), levers)
+    levers = (
+        Lever("watermark", (0.01, 0.05), 0),
+        Lever("max-num-queued-reqs", (8, None), 0),
+        Lever("edge-output-cap", (300, None), 1),
+    )
+    space = Space(
+        Settings(kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048),
+        levers,
+    )
     slo = Slo(1.0, None)
-    tuned = Tuned(Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: []), (0.05, None, 300), None, slo)
+    tuned = Tuned(
+        Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: []),
+        (0.05, None, 300),
+        None,
+        slo,
+    )
     assert tune_args(tuned) == "--watermark 0.05\n"
     assert "  needs a restart: --watermark 0.05; leave out --max-num-queued-reqs" in headline(tuned)
-    assert beside_args(tuned) == "leave out --max-num-queued-reqs; beside these arguments, at the edge: edge-output-cap 300"
+    assert beside_args(tuned) == (
+        "leave out --max-num-queued-reqs; beside these arguments, at the edge: edge-output-cap 300"
+    )
 
 
 def test_a_bundle_is_tuned_on_its_own_traffic(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["tune", "--from", str(BUNDLES / "slot-bound"), "--slo-ttft-p99", "1", "--budget", "20", "--duration", "40s"]
+    command = [
+        "tune",
+        "--from",
+        str(BUNDLES / "slot-bound"),
+        "--slo-ttft-p99",
+        "1",
+        "--budget",
+        "20",
+        "--duration",
+        "40s",
+    ]
     assert main([*command, "--lever", "max-num-seqs", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["best"]["args"]["max-num-seqs"] >= 20
@@ -133,12 +184,18 @@ class Stopped(Cores):
         now = trials[: self.left]
         self.left -= len(now)
         self.stopped = self.stopped or len(now) < len(trials)
-        return [run_trial(self._load, self._slo, trial) for trial in now] + [None] * (len(trials) - len(now))
+        return [run_trial(self._load, self._slo, trial) for trial in now] + [None] * (
+            len(trials) - len(now)
+        )
 
 
 @pytest.mark.parametrize(("level_s", "code", "holds"), [("0.005", 3, False), ("50", 0, True)])
 def test_who_stops_it_is_told_whether_the_service_level_holds(
-    level_s: str, code: int, holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    level_s: str,
+    code: int,
+    holds: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("barostat.io.parallel_trials.Cores", Stopped)
     command = [*COMMAND, "--slo-ttft-p99", level_s]
@@ -149,8 +206,12 @@ def test_who_stops_it_is_told_whether_the_service_level_holds(
     assert (found["best"]["holds"], found["stopped"], found["proof"]) == (holds, True, None)
 
 
-def test_what_is_stopped_before_its_first_run_is_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("barostat.io.parallel_trials.Cores", type("AtOnce", (Stopped,), {"left": 0}))
+def test_what_is_stopped_before_its_first_run_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "barostat.io.parallel_trials.Cores", type("AtOnce", (Stopped,), {"left": 0})
+    )
     assert main(COMMAND) == 130
     assert capsys.readouterr().out == ""
 
@@ -160,12 +221,16 @@ def test_one_limit_is_shown_from_the_start_and_kept(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr()
     shown = re.findall(r"(\d+) of at most (\d+) runs", printed.err)
     found = json.loads(printed.out)
-    assert {limit for _, limit in shown} == {"44"}  # 20 for the search; 12, and 6 for each of two levers, for the proof
+    assert {limit for _, limit in shown} == {
+        "44"
+    }  # 20 for the search; 12, and 6 for each of two levers, for the proof
     assert found["runs"] == int(shown[-1][0]) <= 20
     assert found["runs"] + found["proof"]["runs"] <= 44
 
 
-def test_a_service_level_that_costs_goodput_is_kept_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_level_that_costs_goodput_is_kept_and_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     command = [
         "tune", "--workload", "closed:clients=40,requests=200,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
         "--max-num-seqs", "8", "--latency", "base=0.01,prefill=2e-5,decode=1e-3", "--slo-itl-p99", "0.022", "--budget", "20",
@@ -188,22 +253,36 @@ def test_a_service_level_that_costs_goodput_is_kept_and_said(capsys: pytest.Capt
     assert "runs" not in refused.err  # before the search, not after it
 
 
-def test_requests_that_no_setting_lets_in_are_told_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_that_no_setting_lets_in_are_told_before_the_search(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     command = [*COMMAND, "--lever", "max-num-seqs", "--max-model-len", "400", "--cores", "1"]
     assert main(command) == 3
     told = capsys.readouterr()
-    assert "are longer than max_model_len 400, and refused however little comes: more than --max-refused 0.01" in told.err
+    assert (
+        "are longer than max_model_len 400, and refused however little comes: more than "
+        "--max-refused 0.01"
+    ) in told.err
     assert "max-num-seqs" in told.out.splitlines()[0]  # the others are served better all the same
     assert main([*command, "--max-refused", "0.5"]) == 0
 
 
 def test_rows_beside_each_other_are_of_the_same_requests() -> None:
-    """Parts of a trace differ by more than settings do: the winner's six runs are not held against three of another's."""
+    """Parts of a trace differ by more than settings do: the winner's six runs are not held against
+    three of another's.
+    """
     space = Space(Settings(kv_blocks=2000, max_num_seqs=3), (Lever("watermark", (0.01, 0.05), 0),))
     results = Results(space, Slo(1.0), LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: [])
-    run = run_trial(Made(parse_spec("poisson:rate=6,minutes=0.1,input=200,output=80")), Slo(1.0), Trial(space.settings, 0, results.pace))
+    run = run_trial(
+        Made(parse_spec("poisson:rate=6,minutes=0.1,input=200,output=80")),
+        Slo(1.0),
+        Trial(space.settings, 0, results.pace),
+    )
     dense, quiet = replace(run, good_per_s=12.0), replace(run, good_per_s=8.0)
-    results.runs = {(0.01,): [dense] * 3 + [quiet] * 3, (0.05,): [replace(dense, ttft_p99_s=0.0)] * 3}
+    results.runs = {
+        (0.01,): [dense] * 3 + [quiet] * 3,
+        (0.05,): [replace(dense, ttft_p99_s=0.0)] * 3,
+    }
     assert {row[0] for row in front_rows(Tuned(results, (0.01,), None, Slo(1.0)))} == {"12"}
 
 
@@ -243,42 +322,101 @@ def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixtur
         (["--lever", "watermark", "--engine-version", "0.12.0"], "it came with 0.24.0"),
         (["--budget", "1"], "--budget"),
         (["--cores", "0"], "--cores"),
-        (["--workload", "live:http://localhost:1"], "is simulate's; here say --from http://localhost:1"),
+        (
+            ["--workload", "live:http://localhost:1"],
+            "is simulate's; here say --from http://localhost:1",
+        ),
         (["--clients", "3"], "--clients: belongs to a running engine; say which with --from"),
     ],
 )
-def test_what_cannot_be_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_is_refused(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*COMMAND, *more]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_good_has_to_be_defined(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", "--workload", "poisson:rate=1", "--kv-blocks", "100", "--latency", "base=0.01"]) == 2
+    assert (
+        main(
+            ["tune", "--workload", "poisson:rate=1", "--kv-blocks", "100", "--latency", "base=0.01"]
+        )
+        == 2
+    )
     assert "--slo-ttft-p99" in capsys.readouterr().err
     assert main(["tune", "--slo-ttft-p99", "1", "--kv-blocks", "100"]) == 2
     assert "--from" in capsys.readouterr().err
 
 
-def test_a_trace_is_searched_in_some_parts_and_proved_in_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40 + place % 5} for place in range(600)]
+def test_a_trace_is_searched_in_some_parts_and_proved_in_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40 + place % 5}
+        for place in range(600)
+    ]
     trace = tmp_path / "t.jsonl"
     trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["tune", "--trace", str(trace), "--kv-blocks", "2000", "--max-num-seqs", "1", "--latency", "base=0.01"]
-    assert main([*command, "--slo-ttft-p99", "1", "--budget", "30", "--lever", "max-num-seqs", "-o", "json"]) == 0
+    command = [
+        "tune",
+        "--trace",
+        str(trace),
+        "--kv-blocks",
+        "2000",
+        "--max-num-seqs",
+        "1",
+        "--latency",
+        "base=0.01",
+    ]
+    assert (
+        main(
+            [
+                *command,
+                "--slo-ttft-p99",
+                "1",
+                "--budget",
+                "30",
+                "--lever",
+                "max-num-seqs",
+                "-o",
+                "json",
+            ]
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["best"]["args"]["max-num-seqs"] > 1
     assert found["proof"]["moreThanNoise"]
     assert found["proof"]["heldOutRuns"] == 6
 
 
-def test_a_trace_with_one_held_out_part_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40} for place in range(50)]
+def test_a_trace_with_one_held_out_part_proves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40}
+        for place in range(50)
+    ]
     trace = tmp_path / "t.jsonl"
     trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["tune", "--trace", str(trace), "--kv-blocks", "2000", "--max-num-seqs", "1", "--latency", "base=0.01"]
+    command = [
+        "tune",
+        "--trace",
+        str(trace),
+        "--kv-blocks",
+        "2000",
+        "--max-num-seqs",
+        "1",
+        "--latency",
+        "base=0.01",
+    ]
     command += ["--slo-ttft-p99", "1", "--budget", "12", "--lever", "max-num-seqs"]
     assert main([*command, "-o", "json"]) == 0
     proof = json.loads(capsys.readouterr().out)["proof"]
-    assert (proof["heldOutRuns"], proof["standardError"], proof["moreThanNoise"]) == (1, None, False)
+    assert (proof["heldOutRuns"], proof["standardError"], proof["moreThanNoise"]) == (
+        1,
+        None,
+        False,
+    )
     assert main(command) == 0
     assert "one held-out run, which decides nothing" in capsys.readouterr().out

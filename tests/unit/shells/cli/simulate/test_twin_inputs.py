@@ -1,4 +1,6 @@
-"""The arguments of `barostat twin`: directly, from a plan, from vLLM's own command line; and engines that would not start."""
+"""The arguments of `barostat twin`: directly, from a plan, from vLLM's own command line; and
+engines that would not start.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,30 @@ def serving(*arguments: str) -> Serving:
 
 
 def test_blocks_may_be_given_directly() -> None:
-    found = serving("--kv-blocks", "400", "--max-model-len", "4096", *PACE, "--served-model-name", "a", "--served-model-name", "b")
+    found = serving(
+        "--kv-blocks",
+        "400",
+        "--max-model-len",
+        "4096",
+        *PACE,
+        "--served-model-name",
+        "a",
+        "--served-model-name",
+        "b",
+    )
     assert (found.settings.kv_blocks, found.names, found.host) == (400, ("a", "b"), "127.0.0.1")
     assert found.cache_labels["num_gpu_blocks"] == "400"
     assert found.cache_labels["kv_cache_size_tokens"] == "6400"
 
 
 @pytest.mark.parametrize(
-    "more", ["--gpu-memory-utilization=0.5", "--kv-cache-dtype=fp8", "--kv-cache-memory-bytes=4000000000", "--enforce-eager"]
+    "more",
+    [
+        "--gpu-memory-utilization=0.5",
+        "--kv-cache-dtype=fp8",
+        "--kv-cache-memory-bytes=4000000000",
+        "--enforce-eager",
+    ],
 )
 def test_what_sizes_the_pool_is_heeded(more: str) -> None:
     asked = ("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
@@ -71,25 +89,70 @@ def test_a_model_on_a_card_is_sized_as_the_plan_sizes_it_and_paced_by_the_step_m
     found = serving("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
     assert found.settings.kv_blocks > 10_000
     assert isinstance(found.pace, ModelledPace)
-    assert 0.006 < found.pace.step_ns(0, 1, 1000) / 1e9 < 0.012  # 16 GB of weights at 3.35 TB/s are 5 ms
+    assert (
+        0.006 < found.pace.step_ns(0, 1, 1000) / 1e9 < 0.012
+    )  # 16 GB of weights at 3.35 TB/s are 5 ms
     assert found.vocabulary == 151_936
     assert found.start.available_gib is not None
     assert found.cache_labels["block_size"] == "16"
 
 
 def test_vllms_own_command_line_is_understood(model: str) -> None:
-    flags = ["--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "32", "--watermark", "0.04"]
-    more = ["--max-num-queued-reqs", "7", "--shutdown-timeout", "9", "--served-model-name", "tiny", "--scheduling-policy", "priority"]
-    found = serving(*CPU, "--", "vllm", "serve", model, *flags, *more, "--disable-log-stats", "--no-enable-prefix-caching")
+    flags = [
+        "--max-model-len",
+        "4096",
+        "--num-gpu-blocks-override",
+        "64",
+        "--max-num-seqs",
+        "32",
+        "--watermark",
+        "0.04",
+    ]
+    more = [
+        "--max-num-queued-reqs",
+        "7",
+        "--shutdown-timeout",
+        "9",
+        "--served-model-name",
+        "tiny",
+        "--scheduling-policy",
+        "priority",
+    ]
+    found = serving(
+        *CPU,
+        "--",
+        "vllm",
+        "serve",
+        model,
+        *flags,
+        *more,
+        "--disable-log-stats",
+        "--no-enable-prefix-caching",
+    )
     settings = found.settings
-    assert (settings.kv_blocks, settings.groups[0].block_tokens, settings.max_num_seqs, settings.max_model_len) == (64, 128, 32, 4096)
-    assert (settings.watermark_ratio, settings.max_queued_requests, settings.policy, settings.prefix_caching) == (
+    assert (
+        settings.kv_blocks,
+        settings.groups[0].block_tokens,
+        settings.max_num_seqs,
+        settings.max_model_len,
+    ) == (64, 128, 32, 4096)
+    assert (
+        settings.watermark_ratio,
+        settings.max_queued_requests,
+        settings.policy,
+        settings.prefix_caching,
+    ) == (
         0.04,
         7,
         "priority",
         False,
     )
-    assert (found.shutdown_timeout_s, found.names, found.log_stats, found.start.device) == (9, ("tiny",), False, "CPU")
+    assert (found.shutdown_timeout_s, found.names, found.log_stats, found.start.device) == (
+        9,
+        ("tiny",),
+        False,
+        "CPU",
+    )
     assert found.start.overridden_blocks == (16_384, 64)
     assert found.cache_labels["kv_cache_memory_bytes"] == str(2**30)
 
@@ -106,40 +169,106 @@ def test_a_model_that_is_not_there_ends_it_as_the_hub_would() -> None:
     found = made(*CPU, "--", "vllm", "serve", "/models/not-there")
     assert isinstance(found, Unstartable)
     assert found.code == 1
-    assert found.text.splitlines()[-1].startswith("huggingface_hub.errors.HFValidationError: Repo id must be in the form")
+    assert found.text.splitlines()[-1].startswith(
+        "huggingface_hub.errors.HFValidationError: Repo id must be in the form"
+    )
 
 
 def test_a_pool_that_is_too_small_refuses_to_start(model: str) -> None:
-    found = serving(*CPU, "--", "vllm", "serve", model, "--max-model-len", "4096", "--num-gpu-blocks-override", "16")
+    found = serving(
+        *CPU,
+        "--",
+        "vllm",
+        "serve",
+        model,
+        "--max-model-len",
+        "4096",
+        "--num-gpu-blocks-override",
+        "16",
+    )
     assert "max seq len (4096), (0.00 GiB KV cache is needed" in found.refused
     assert "maximum model length is 1920" in found.refused
-    assert not serving(*CPU, "--", "vllm", "serve", model, "--max-model-len", "1920", "--num-gpu-blocks-override", "16").refused
+    assert not serving(
+        *CPU,
+        "--",
+        "vllm",
+        "serve",
+        model,
+        "--max-model-len",
+        "1920",
+        "--num-gpu-blocks-override",
+        "16",
+    ).refused
 
 
 @pytest.mark.parametrize(
-    "ways", [["--gpu", "T4", "--", "vllm", "serve", "Qwen/Qwen3-8B"], ["--gpu", "T4", "--model-config", "Qwen/Qwen3-8B"]]
+    "ways",
+    [
+        ["--gpu", "T4", "--", "vllm", "serve", "Qwen/Qwen3-8B"],
+        ["--gpu", "T4", "--model-config", "Qwen/Qwen3-8B"],
+    ],
 )
-def test_a_card_that_the_model_does_not_fit_on_refuses_to_start_as_vllm_says_it(ways: list[str]) -> None:
+def test_a_card_that_the_model_does_not_fit_on_refuses_to_start_as_vllm_says_it(
+    ways: list[str],
+) -> None:
     found = serving(*ways)
-    assert found.refused.startswith("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`")
+    assert found.refused.startswith(
+        "ValueError: No available memory for the cache blocks. Try increasing "
+        "`gpu_memory_utilization`"
+    )
     assert found.start.available_gib is not None
     assert round(found.start.available_gib, 2) == -3.94
 
 
 @pytest.mark.parametrize(
-    ("flag", "too_much", "fits"), [("--kv-cache-memory-bytes", "60000000000", "2000000000"), ("--num-gpu-blocks-override", "9999", "999")]
+    ("flag", "too_much", "fits"),
+    [
+        ("--kv-cache-memory-bytes", "60000000000", "2000000000"),
+        ("--num-gpu-blocks-override", "9999", "999"),
+    ],
 )
-def test_a_pool_that_is_set_beyond_the_card_runs_out_of_memory_as_it_is_allocated(flag: str, too_much: str, fits: str) -> None:
+def test_a_pool_that_is_set_beyond_the_card_runs_out_of_memory_as_it_is_allocated(
+    flag: str, too_much: str, fits: str
+) -> None:
     refused, starts = (
-        serving("--gpu", "L4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "4096", flag, value) for value in (too_much, fits)
+        serving(
+            "--gpu",
+            "L4",
+            "--",
+            "vllm",
+            "serve",
+            "Qwen/Qwen3-8B",
+            "--max-model-len",
+            "4096",
+            flag,
+            value,
+        )
+        for value in (too_much, fits)
     )
-    assert refused.refused.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ")
+    assert refused.refused.startswith(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+    )
     assert not starts.refused
 
 
 @pytest.mark.parametrize("verb", [["simulate"], ["tune", "--slo-ttft-p99", "1"]])
-def test_a_simulation_of_a_model_that_does_not_fit_says_by_how_much(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*verb, "--model-config", "Qwen/Qwen3-8B", "--gpu", "T4", "--workload", "poisson:rate=1"]) == 2
+def test_a_simulation_of_a_model_that_does_not_fit_says_by_how_much(
+    verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            [
+                *verb,
+                "--model-config",
+                "Qwen/Qwen3-8B",
+                "--gpu",
+                "T4",
+                "--workload",
+                "poisson:rate=1",
+            ]
+        )
+        == 2
+    )
     said = capsys.readouterr().err
     assert said.startswith("barostat: --gpu T4: Qwen/Qwen3-8B does not fit: ")
     assert "3.94 GiB more than the budget" in said
@@ -149,16 +278,33 @@ def test_a_port_that_is_taken_is_said_with_what_to_do(capsys: pytest.CaptureFixt
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["twin", "--kv-blocks", "400", *PACE, "--port", str(port)]) == 4
-    assert f"127.0.0.1:{port}: Address already in use; say --port N for another" in capsys.readouterr().err
+    assert (
+        f"127.0.0.1:{port}: Address already in use; say --port N for another"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_port_that_another_listens_on_first_is_said_in_the_same_words() -> None:
-    """Two that may share an address both have it; only the first that listens gets it, and that may be after the twin has bound it."""
+    """Two that may share an address both have it; only the first that listens gets it, and that may
+    be after the twin has bound it.
+    """
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
-        command = [sys.executable, "-m", "barostat", "twin", "--kv-blocks", "400", *PACE, "--port", str(port), "--start-time", "1"]
+        command = [
+            sys.executable,
+            "-m",
+            "barostat",
+            "twin",
+            "--kv-blocks",
+            "400",
+            *PACE,
+            "--port",
+            str(port),
+            "--start-time",
+            "1",
+        ]
         twin = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert twin.stderr is not None
         assert twin.stderr.readline()  # it logs, so that it is bound

@@ -34,18 +34,37 @@ def _read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def test_fewer_slots_preempt_less(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run("--set", "max-num-seqs=12", "--set", "watermark=0.1,enable-prefix-caching=false", "-o", "json") == 0
+    assert (
+        _run(
+            "--set",
+            "max-num-seqs=12",
+            "--set",
+            "watermark=0.1,enable-prefix-caching=false",
+            "-o",
+            "json",
+        )
+        == 0
+    )
     today, fewer, kept_free = _read(capsys)
-    assert [one["name"] for one in (today, fewer, kept_free)] == ["today", "max-num-seqs=12", "watermark=0.1,enable-prefix-caching=false"]
+    assert [one["name"] for one in (today, fewer, kept_free)] == [
+        "today",
+        "max-num-seqs=12",
+        "watermark=0.1,enable-prefix-caching=false",
+    ]
     assert today["preemptions"] > 0
     assert fewer["preemptions"] < today["preemptions"]
     assert fewer["settings"]["maxNumSeqs"] == 12
     assert kept_free["settings"]["maxNumSeqs"] == 64
-    assert (kept_free["settings"]["watermarkRatio"], kept_free["settings"]["prefixCaching"]) == (0.1, False)
+    assert (kept_free["settings"]["watermarkRatio"], kept_free["settings"]["prefixCaching"]) == (
+        0.1,
+        False,
+    )
     assert len({one["requests"]["total"] for one in (today, fewer, kept_free)}) == 1
 
 
-def test_what_a_gateway_would_hold_is_told_like_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_gateway_would_hold_is_told_like_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert _run("--set", "edge-kv-budget=11000", "-o", "json") == 0
     today, held = _read(capsys)
     assert held["preemptions"] < today["preemptions"]
@@ -54,10 +73,19 @@ def test_what_a_gateway_would_hold_is_told_like_the_rest(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    "workload", ["poisson:rate=20,minutes=1,input=200,output=100", "closed:clients=60,requests=600,input=200,output=100"]
+    "workload",
+    [
+        "poisson:rate=20,minutes=1,input=200,output=100",
+        "closed:clients=60,requests=600,input=200,output=100",
+    ],
 )
-def test_replicas_are_told_by_what_they_yield_together(workload: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run("--workload", workload, "--set", "replicas=3", "--set", "load=0.333333", "-o", "json") == 0
+def test_replicas_are_told_by_what_they_yield_together(
+    workload: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        _run("--workload", workload, "--set", "replicas=3", "--set", "load=0.333333", "-o", "json")
+        == 0
+    )
     printed = capsys.readouterr()
     today, several, one = json.loads(printed.out)["candidates"]
     assert "rates are of all together" in printed.err
@@ -91,14 +119,20 @@ def test_the_table_has_a_line_for_each_and_a_column_in_a_narrow_window(
     ]
 
 
-@pytest.mark.parametrize("wrong", ["max-num-seqs", "slots=3", "max-num-seqs=many", "policy=sjf", "=3"])
+@pytest.mark.parametrize(
+    "wrong", ["max-num-seqs", "slots=3", "max-num-seqs=many", "policy=sjf", "=3"]
+)
 def test_a_wrong_candidate_is_named(wrong: str) -> None:
     with pytest.raises(InputError, match="--set"):
         _run("--set", wrong)
 
 
-def test_a_name_that_is_nearly_one_is_told_or_taken_for_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match=r"no setting is called 'wattermark'; did you mean watermark\?"):
+def test_a_name_that_is_nearly_one_is_told_or_taken_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(
+        InputError, match=r"no setting is called 'wattermark'; did you mean watermark\?"
+    ):
         _run("--set", "wattermark=0.1")
     with pytest.raises(InputError, match="no setting is called 'xyz'; barostat what-if --help"):
         _run("--set", "xyz=1")
@@ -123,7 +157,9 @@ def test_without_traffic_only_that_is_asked_for(capsys: pytest.CaptureFixture[st
     assert said.count("\n") == 1
 
 
-def test_a_wrong_candidate_is_told_before_the_engine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_candidate_is_told_before_the_engine_is_looked_at(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["what-if", "--from", "http://127.0.0.1:9", "--set", "slots=3"]) == 2
     assert "--set slots=3" in capsys.readouterr().err
 
@@ -132,7 +168,17 @@ BUNDLES = Path(__file__).parents[4] / "data/bundles"
 
 
 def test_a_bundle_gives_configuration_traffic_and_pace(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["what-if", "--from", str(BUNDLES / "kv-preemption-thrash"), "--set", "max-num-seqs=8", "--runs", "2", "--duration", "2m"]
+    command = [
+        "what-if",
+        "--from",
+        str(BUNDLES / "kv-preemption-thrash"),
+        "--set",
+        "max-num-seqs=8",
+        "--runs",
+        "2",
+        "--duration",
+        "2m",
+    ]
     assert main([*command, "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     today, fewer = found["candidates"]
@@ -150,29 +196,58 @@ def test_a_bundle_gives_configuration_traffic_and_pace(capsys: pytest.CaptureFix
     assert "max-num-seqs=8: better:" in printed.out
     assert "40 clients" in printed.err
     assert main([*command[:-3], "1", "--duration", "1m"]) == 0
-    assert "max-num-seqs=8: no difference from today that is more than chance" in capsys.readouterr().out  # one run decides nothing
+    assert (
+        "max-num-seqs=8: no difference from today that is more than chance"
+        in capsys.readouterr().out
+    )  # one run decides nothing
 
 
-LENGTHY = (pytest.param(name, marks=pytest.mark.sweep) for name in ("slot-bound", "kv-admission-queueing"))
+LENGTHY = (
+    pytest.param(name, marks=pytest.mark.sweep) for name in ("slot-bound", "kv-admission-queueing")
+)
 
 
 @pytest.mark.parametrize("name", ["healthy-busy", "prefill-bound", *LENGTHY])
-def test_the_twin_of_today_is_near_what_the_engine_measured(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_twin_of_today_is_near_what_the_engine_measured(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["what-if", "--from", str(BUNDLES / name), "--runs", "2", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (today,) = found["candidates"]
-    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(found["measured"]["outputTokensPerSecond"], rel=0.12)
+    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(
+        found["measured"]["outputTokensPerSecond"], rel=0.12
+    )
     assert today["running"]["mean"] == pytest.approx(found["measured"]["running"], rel=0.1, abs=0.7)
-    assert today["kvUsageRatio"]["mean"] == pytest.approx(found["measured"]["kvUsageRatio"], abs=0.09)
+    assert today["kvUsageRatio"]["mean"] == pytest.approx(
+        found["measured"]["kvUsageRatio"], abs=0.09
+    )
 
 
-def test_what_was_not_seen_is_said_with_the_flag_that_supplies_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8"]) == 2
+def test_what_was_not_seen_is_said_with_the_flag_that_supplies_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8"]) == 2
+    )
     said = capsys.readouterr().err
     assert "--latency" in said
     assert "--workload" in said
     given = ["--latency", "base=0.02", "--workload", "poisson:rate=1,minutes=2"]
-    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8", *given, "--runs", "2"]) == 0
+    assert (
+        main(
+            [
+                "what-if",
+                "--from",
+                str(BUNDLES / "healthy-idle"),
+                "--set",
+                "max-num-seqs=8",
+                *given,
+                "--runs",
+                "2",
+            ]
+        )
+        == 0
+    )
     assert main(["what-if", "--set", "max-num-seqs=8", "--kv-blocks", "100"]) == 2
 
 
@@ -192,19 +267,29 @@ def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> Non
         (["--duration", "1m"], "--duration: belongs to --from"),
         (["--clients", "3"], "--clients: belongs to a running engine; say which with --from"),
         (["--gpu", "H100"], "--gpu H100: has no effect without --model-config"),
-        (["--set", "tensor-parallel-size=2"], "cannot be reckoned without the model's shape (--model-config) and the card (--gpu)"),
+        (
+            ["--set", "tensor-parallel-size=2"],
+            "cannot be reckoned without the model's shape (--model-config) and the card (--gpu)",
+        ),
         (["--set", "gpu=Voodoo2"], "no card of the catalogue"),
         (["--slo-ttft", "-1"], "--slo-ttft: must be above 0 seconds, not -1"),
-        (["--workload", "live:http://localhost:1"], "is simulate's; here say --from http://localhost:1"),
+        (
+            ["--workload", "live:http://localhost:1"],
+            "is simulate's; here say --from http://localhost:1",
+        ),
         (["--slo-itl", "0"], "--slo-itl: must be above 0 seconds, not 0"),
     ],
 )
-def test_an_option_that_cannot_act_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_that_cannot_act_is_refused(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*BASE, *more]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_runs_and_their_length_belong_to_traffic_that_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_and_their_length_belong_to_traffic_that_was_seen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     seen = ["what-if", "--from", str(BUNDLES / "slot-bound")]
     assert main([*seen, "--runs", "0"]) == 2
     assert "--runs 0: must be 1 to 100" in capsys.readouterr().err
@@ -218,8 +303,12 @@ RECKONED = [
 ]  # fmt: skip
 
 
-def test_what_steps_may_be_off_by_stands_beside_every_forecast(capsys: pytest.CaptureFixture[str]) -> None:
-    """Steps that are reckoned come with an interval, in the table as in the data; steps that are given do not."""
+def test_what_steps_may_be_off_by_stands_beside_every_forecast(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Steps that are reckoned come with an interval, in the table as in the data; steps that are
+    given do not.
+    """
     command = [*RECKONED, "--set", "max-num-seqs=4"]
     assert main([*command, "-o", "json"]) == 0
     for one in json.loads(capsys.readouterr().out)["candidates"]:
@@ -236,7 +325,9 @@ def test_what_steps_may_be_off_by_stands_beside_every_forecast(capsys: pytest.Ca
     assert "if steps are off" not in capsys.readouterr().out
 
 
-def test_a_tier_spares_reckoned_steps_what_preemptions_threw_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tier_spares_reckoned_steps_what_preemptions_threw_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main([*RECKONED, "--set", "kv-offloading-size=10", "-o", "json"]) == 0
     today, spared = json.loads(capsys.readouterr().out)["candidates"]
     assert today["recomputedTokens"] > 0
@@ -259,10 +350,15 @@ def test_a_candidate_that_would_not_start_is_named(capsys: pytest.CaptureFixture
     assert main([*command, "--set", "watermark=0.02"]) == 0
     assert "WOULD NOT START" not in capsys.readouterr().out
     assert main([*command, "--set", "watermark=0.02", "--set", "kv-blocks=500"]) == 1
-    assert "\nkv-blocks=500 WOULD NOT START: one request of max_model_len 8,192" in capsys.readouterr().out
+    assert (
+        "\nkv-blocks=500 WOULD NOT START: one request of max_model_len 8,192"
+        in capsys.readouterr().out
+    )
 
 
-def test_without_graphs_only_the_pool_is_reckoned_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_graphs_only_the_pool_is_reckoned_and_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     planned = [word for word in RECKONED if word not in ("--kv-blocks", "800")]
     assert main([*planned, "--set", "enforce-eager=true"]) == 0
     assert "only the pool is reckoned" in capsys.readouterr().err

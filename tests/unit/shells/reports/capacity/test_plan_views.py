@@ -1,4 +1,6 @@
-"""What a person sees of a plan: within the width of the terminal, in one table for several, and never a card that was not asked for."""
+"""What a person sees of a plan: within the width of the terminal, in one table for several, and
+never a card that was not asked for.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +49,18 @@ def test_a_whole_plan_stays_within_80_columns(model: str) -> None:
 
 
 def test_what_is_short_is_said_and_no_negative_amount_shown() -> None:
-    text = plan_views.table(answered("--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "L4"), 100)
+    text = plan_views.table(
+        answered("--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "L4"), 100
+    )
     assert "short on each GPU" in text
     assert "-11" not in text
 
 
 def test_the_page_says_where_it_was_planned_for() -> None:
     assert "on 2 x H100-SXM5-80GB, vLLM 0.32.0" in plan_html(
-        answered("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", "2", "--engine-version", "0.32.0")
+        answered(
+            "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--tp", "2", "--engine-version", "0.32.0"
+        )
     )
 
 
@@ -63,16 +69,28 @@ def test_a_longer_number_is_another_card(name: str) -> None:
     assert find_card(name) is None
 
 
-@pytest.mark.parametrize(("name", "card"), [("h100x8", "H100-SXM5-80GB"), ("MI300X VF", "MI300X"), ("A100-SXM4-40GB", "A100-SXM4-40GB")])
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [("h100x8", "H100-SXM5-80GB"), ("MI300X VF", "MI300X"), ("A100-SXM4-40GB", "A100-SXM4-40GB")],
+)
 def test_what_follows_a_name_does_not_matter_otherwise(name: str, card: str) -> None:
     found = find_card(name)
     assert found is not None
     assert found.name == card
 
 
-def test_json_in_an_alternative_is_not_split_at_its_commas(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_in_an_alternative_is_not_split_at_its_commas(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     speculation = 'H100 --speculative-config \'{"method": "ngram", "num_speculative_tokens": 4}\''
-    assert plan_compare.run(arguments("--model", "Qwen/Qwen3-8B", "--compare", "H100,A100", "--compare", speculation)) == 0
+    assert (
+        plan_compare.run(
+            arguments(
+                "--model", "Qwen/Qwen3-8B", "--compare", "H100,A100", "--compare", speculation
+            )
+        )
+        == 0
+    )
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 

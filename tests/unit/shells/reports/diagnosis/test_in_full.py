@@ -16,7 +16,13 @@ BUNDLES = Path(__file__).parents[4] / "data" / "bundles"
 SCREENS = 110
 
 
-def reported(name: str, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+def reported(
+    name: str,
+    form: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *more: str,
+) -> str:
     monkeypatch.delenv("COLUMNS", raising=False)
     main(["diagnose", "--bundle", str(BUNDLES / name), "-o", form, *more])
     return capsys.readouterr().out
@@ -29,7 +35,11 @@ def test_it_is_two_screens_and_no_sentence_stands_there_twice(
 ) -> None:
     lines = reported(name, "wide", monkeypatch, capsys).splitlines()
     assert len(lines) <= SCREENS
-    said = [line.split(": ", 1)[-1].strip() for line in lines if ": " in line and not re.search(r"than chance|tried$", line)]
+    said = [
+        line.split(": ", 1)[-1].strip()
+        for line in lines
+        if ": " in line and not re.search(r"than chance|tried$", line)
+    ]
     long = [sentence for sentence in said if len(sentence) > 40]
     assert sorted(set(long)) == sorted(long)
 
@@ -39,18 +49,34 @@ def test_every_reading_stands_there_once_with_the_name_that_dashboards_know(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = reported("kv-preemption-thrash", "wide", monkeypatch, capsys)
-    assert "vllm:inter_token_latency_seconds: itl_p99_s 0.232 s, itl_mean_s 0.0208 s, itl_p50_s 0.0178 s\n" in text
-    replica = json.loads(reported("kv-preemption-thrash", "json", monkeypatch, capsys))["replicas"][0]
-    signals = {item["signal"] for found in replica["symptoms"] if found["verdict"] == "Present" for item in found["evidence"]}
+    assert (
+        "vllm:inter_token_latency_seconds: itl_p99_s 0.232 s, itl_mean_s 0.0208 s, "
+        "itl_p50_s 0.0178 s\n"
+    ) in text
+    replica = json.loads(reported("kv-preemption-thrash", "json", monkeypatch, capsys))["replicas"][
+        0
+    ]
+    signals = {
+        item["signal"]
+        for found in replica["symptoms"]
+        if found["verdict"] == "Present"
+        for item in found["evidence"]
+    }
     assert signals
-    assert [len(re.findall(rf"\b{signal} [\d.]", text)) for signal in sorted(signals)] == [1] * len(signals)
+    assert [len(re.findall(rf"\b{signal} [\d.]", text)) for signal in sorted(signals)] == [1] * len(
+        signals
+    )
 
 
 def test_what_needs_one_of_two_sources_names_both_and_a_reason_of_its_own_stays(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = " ".join(reported("kv-preemption-thrash", "wide", monkeypatch, capsys, "--no-trials").split())
-    assert "without the card's state or the kernel's log: gpu-lost, gpu-xid, gpu-xid-software;" in text
+    text = " ".join(
+        reported("kv-preemption-thrash", "wide", monkeypatch, capsys, "--no-trials").split()
+    )
+    assert (
+        "without the card's state or the kernel's log: gpu-lost, gpu-xid, gpu-xid-software;" in text
+    )
     assert "host-cpu-saturated: 1.7 of 1.8 cores are the engine's own" in text
 
 

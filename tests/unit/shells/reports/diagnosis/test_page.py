@@ -1,4 +1,6 @@
-"""The page of a diagnosis: everything the report says, escaped, with the signals over time, and nothing to fetch."""
+"""The page of a diagnosis: everything the report says, escaped, with the signals over time, and
+nothing to fetch.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def words(root: ElementTree.Element) -> str:
 def test_the_page_is_whole_fetches_nothing_and_says_what_the_report_says(folder: Path) -> None:
     report, windows = judged(folder.name)
     text = report_html(report, windows)
-    assert not [word for word in ("src=", "href=", "<script", "<link", "@import", "url(") if word in text]
+    assert not [
+        word for word in ("src=", "href=", "<script", "<link", "@import", "url(") if word in text
+    ]
     said = words(parsed(text))
     replica = report.replicas[0]
     for sentence in (
@@ -104,6 +108,18 @@ def test_what_comes_from_outside_is_escaped() -> None:
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diagnose", "--bundle", str(BUNDLES / "kv-preemption-thrash"), "--no-trials", "-o", "html"]) == 1
+    assert (
+        main(
+            [
+                "diagnose",
+                "--bundle",
+                str(BUNDLES / "kv-preemption-thrash"),
+                "--no-trials",
+                "-o",
+                "html",
+            ]
+        )
+        == 1
+    )
     assert "kv-preemption-thrash" in words(parsed(capsys.readouterr().out))
     assert main(["diagnose", "http://127.0.0.1:9", "-o", "html", "--watch"]) == 2

@@ -24,10 +24,17 @@ def test_columns_move_together_before_a_heading_is_cut(columns: int, gap: int) -
     assert len(today) == len(heading) <= columns
 
 
-@pytest.mark.parametrize(("sick", "says"), [(2, "1 more replica is not healthy"), (3, "2 more replicas are not healthy")])
+@pytest.mark.parametrize(
+    ("sick", "says"), [(2, "1 more replica is not healthy"), (3, "2 more replicas are not healthy")]
+)
 def test_how_many_more_are_not_healthy(sick: int, says: str) -> None:
     thrash = Diagnosis("kv-preemption-thrash", "critical", 0.9, "the pool is full")
-    replicas = tuple(ReplicaReport(f"vllm-{number}", "", thrash, Forecast(None), ()) for number in range(sick))
+    replicas = tuple(
+        ReplicaReport(f"vllm-{number}", "", thrash, Forecast(None), ()) for number in range(sick)
+    )
     written = io.StringIO()
-    print_report(shown_report(Report(0.0, "fleet", replicas, thrash)), Console(file=written, width=100, color_system=None))
+    print_report(
+        shown_report(Report(0.0, "fleet", replicas, thrash)),
+        Console(file=written, width=100, color_system=None),
+    )
     assert f"\n{says}: -o wide shows each." in written.getvalue()

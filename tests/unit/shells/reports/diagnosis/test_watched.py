@@ -1,4 +1,6 @@
-"""Who watches: the report again only when it says something else, and after every look a line with what one watches."""
+"""Who watches: the report again only when it says something else, and after every look a line with
+what one watches.
+"""
 
 from __future__ import annotations
 

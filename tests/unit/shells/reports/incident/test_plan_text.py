@@ -14,9 +14,21 @@ from barostat.shells.reports.incident.plan_text import plan_text
 def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecast, "forecasts", forecasts_once)
     found = planned(scene(), lever="max-model-len=2048")
-    proof = next(line for line in plan_text(found.plan, found.replica).splitlines() if line.startswith("  proof"))
+    proof = next(
+        line
+        for line in plan_text(found.plan, found.replica).splitlines()
+        if line.startswith("  proof")
+    )
     assert "itl_mean_s falls by 10%" in proof
-    bare = replace(found.plan, baseline=tuple(entry for entry in found.plan.baseline if not entry[0].startswith("itl_")))
-    proof = next(line for line in plan_text(bare, found.replica).splitlines() if line.startswith("  proof"))
-    assert proof.endswith("under the load of now; by itl_mean_s only if that is measured after the change: it was not before")
+    bare = replace(
+        found.plan,
+        baseline=tuple(entry for entry in found.plan.baseline if not entry[0].startswith("itl_")),
+    )
+    proof = next(
+        line for line in plan_text(bare, found.replica).splitlines() if line.startswith("  proof")
+    )
+    assert proof.endswith(
+        "under the load of now; by itl_mean_s only if that is measured after the change: "
+        "it was not before"
+    )
     assert "falls by" not in proof

@@ -1,4 +1,6 @@
-"""The post-mortem as a page, as Markdown and as data: what was measured before and after, with the phases behind."""
+"""The post-mortem as a page, as Markdown and as data: what was measured before and after, with the
+phases behind.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ def figures(text: str) -> dict[str, ElementTree.Element]:
 
 def across(figure: ElementTree.Element, kind: str) -> list[float]:
     """Where the lines of that kind lie on the axis of time."""
-    lines = [line for line in figure.iter("polyline") if line.attrib["class"].split()[1:2] == ([kind] if kind else [])]
+    lines = [
+        line
+        for line in figure.iter("polyline")
+        if line.attrib["class"].split()[1:2] == ([kind] if kind else [])
+    ]
     return [float(pair.split(",")[0]) for line in lines for pair in line.attrib["points"].split()]
 
 
@@ -44,7 +50,15 @@ def test_there_is_a_drawing_for_each_quantity_with_before_left_of_after() -> Non
 def test_the_phases_are_shaded_behind_at_their_times() -> None:
     figure = figures(as_html(STATE, LOOKS))["KV usage"]
     bands = {band.findtext("title"): band.attrib for band in figure.iter("rect")}
-    assert list(bands) == ["Confirming", "Planned", "Preparing", "Changing", "Draining", "Verifying", "Promoting"]
+    assert list(bands) == [
+        "Confirming",
+        "Planned",
+        "Preparing",
+        "Changing",
+        "Draining",
+        "Verifying",
+        "Promoting",
+    ]
     verifying = bands["Verifying"]
     left, right = float(verifying["x"]), float(verifying["x"]) + float(verifying["width"])
     assert left - 0.2 <= min(across(figure, "")) < max(across(figure, "")) <= right + 0.2
@@ -52,18 +66,25 @@ def test_the_phases_are_shaded_behind_at_their_times() -> None:
 
 def test_what_was_promised_is_drawn_where_it_is_known() -> None:
     drawn = figures(as_html(STATE, LOOKS))
-    named = {title: [text.text for text in figure.iter("text") if text.get("class") == "limit-name"] for title, figure in drawn.items()}
+    named = {
+        title: [text.text for text in figure.iter("text") if text.get("class") == "limit-name"]
+        for title, figure in drawn.items()
+    }
     assert named["Time to first token"] == ["at most 2 s"]
     assert named["Time between tokens"] == ["at most 100 ms"]
     assert named["Output tokens per second"] == ["at least 576 at the load of before"]
     assert named["Running requests"] == ["limit before: 64", "limit after: 16"]
     assert named["KV usage"] == ["at most 97%"]
-    assert "the limit does not count while preemptions_per_s is at most 0.01" in (drawn["KV usage"].findtext("figcaption/span") or "")
+    assert "the limit does not count while preemptions_per_s is at most 0.01" in (
+        drawn["KV usage"].findtext("figcaption/span") or ""
+    )
     assert named["Preemptions per second"] == []
 
 
 def test_each_line_says_whose_it_is() -> None:
-    tips = [title.text for title in figures(as_html(STATE, LOOKS))["Time to first token"].iter("title")]
+    tips = [
+        title.text for title in figures(as_html(STATE, LOOKS))["Time to first token"].iter("title")
+    ]
     assert f"before: {HOME}" in tips
     assert f"after: {SPARE}, p99" in tips
 
@@ -74,7 +95,9 @@ def test_the_table_has_a_row_for_each_look() -> None:
     assert rows[-1].startswith(f"| after | 172 s | {SPARE} (spare-0) | 75% | 0 | 15.1 |")
     assert rows[0].startswith(f"| before | -45 s | {HOME} (home-0) |")
     assert len(rows) == len(LOOKS)
-    widths = {line.count("|") for line in text.split("## Measured")[1].split("##")[0].strip().splitlines()}
+    widths = {
+        line.count("|") for line in text.split("## Measured")[1].split("##")[0].strip().splitlines()
+    }
     assert len(widths) == 1
 
 
@@ -89,9 +112,21 @@ def test_without_looks_it_says_so_in_a_sentence_and_draws_none() -> None:
 
 def test_what_is_left_to_undo_is_named_with_its_pods_and_numbers() -> None:
     pods = (("home-0", PodRef("<vllm-a>", "u")),)
-    begun = replace(STATE, phase="HandedOff", committed=False, undo=(ScaleHome(1, 2), DeletePod("home-0")), pods=pods)
-    assert "## Not yet taken back\n\n1. DeletePod home-0 (<vllm-a>)\n1. ScaleHome 1 -> 2 replicas" in as_markdown(begun)
-    assert "<li>DeletePod home-0 (&lt;vllm-a&gt;)</li><li>ScaleHome 1 -&gt; 2 replicas</li>" in as_html(begun)
+    begun = replace(
+        STATE,
+        phase="HandedOff",
+        committed=False,
+        undo=(ScaleHome(1, 2), DeletePod("home-0")),
+        pods=pods,
+    )
+    assert (
+        "## Not yet taken back\n\n1. DeletePod home-0 (<vllm-a>)\n1. ScaleHome 1 -> 2 replicas"
+        in as_markdown(begun)
+    )
+    assert (
+        "<li>DeletePod home-0 (&lt;vllm-a&gt;)</li><li>ScaleHome 1 -&gt; 2 replicas</li>"
+        in as_html(begun)
+    )
     proved = as_markdown(replace(begun, committed=True, cursor=len(program(begun.plan)) - 1))
     assert "Not yet taken back" not in proved
     assert "## Left to do\n\n1. ReleaseHome" in proved
@@ -109,7 +144,11 @@ def test_a_name_that_is_no_pods_is_harmless() -> None:
     page = as_html(STATE, [Look("after", bad, bad, LOOKS[-1].series)])
     assert "<script>" not in page
     whole(page)
-    (row,) = [line for line in as_markdown(STATE, [Look("after", bad, bad, LOOKS[-1].series)]).splitlines() if "alert" in line]
+    (row,) = [
+        line
+        for line in as_markdown(STATE, [Look("after", bad, bad, LOOKS[-1].series)]).splitlines()
+        if "alert" in line
+    ]
     assert row.replace("\\|", "").count("|") == 11
 
 

@@ -13,8 +13,23 @@ from barostat.shells.reports.live.rows import Row
 from barostat.shells.reports.live.view import View
 
 AT = 1_800_000_000.0
-ILL = Row("vllm-7d9f-abcde", 0.99, 12, 30, 1.5, 400.0, 9.0, 0.3, "kv-preemption-thrash", "critical", AT - 90, "The pool is too small. " * 9)
-WELL = Row("vllm-7d9f-fghij", 0.2, 4, 0, 0.0, 12_345.0, 0.1, 0.02, "healthy-busy", "none", AT - 7200)
+ILL = Row(
+    "vllm-7d9f-abcde",
+    0.99,
+    12,
+    30,
+    1.5,
+    400.0,
+    9.0,
+    0.3,
+    "kv-preemption-thrash",
+    "critical",
+    AT - 90,
+    "The pool is too small. " * 9,
+)
+WELL = Row(
+    "vllm-7d9f-fghij", 0.2, 4, 0, 0.0, 12_345.0, 0.1, 0.02, "healthy-busy", "none", AT - 7200
+)
 FLEET = Fleet("deploy/vllm -n inference", (ILL, WELL), AT, AT, 5.0)
 
 
@@ -23,10 +38,18 @@ def text(fleet: Fleet = FLEET, view: View | None = None, width: int = 80, height
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 200), st.integers(1, 60), st.integers(0, 40), st.text(max_size=12), st.booleans())
-def test_a_frame_is_never_larger_than_its_terminal(width: int, height: int, count: int, letters: str, helped: bool) -> None:
-    rows = tuple(replace(ILL, name=f"{letters.replace(chr(10), ' ')}{number}") for number in range(count))
-    lines = frame(replace(FLEET, rows=rows), View(help=helped, filter=letters, typing=helped), width, height)
+@given(
+    st.integers(1, 200), st.integers(1, 60), st.integers(0, 40), st.text(max_size=12), st.booleans()
+)
+def test_a_frame_is_never_larger_than_its_terminal(
+    width: int, height: int, count: int, letters: str, helped: bool
+) -> None:
+    rows = tuple(
+        replace(ILL, name=f"{letters.replace(chr(10), ' ')}{number}") for number in range(count)
+    )
+    lines = frame(
+        replace(FLEET, rows=rows), View(help=helped, filter=letters, typing=helped), width, height
+    )
     assert len(lines) <= height
     assert all(line.cell_len <= width for line in lines)
     assert all("\n" not in line.plain for line in lines)
@@ -35,10 +58,43 @@ def test_a_frame_is_never_larger_than_its_terminal(width: int, height: int, coun
 def test_at_eighty_columns_every_figure_is_there() -> None:
     lines = text().splitlines()
     assert len(lines) == 24
-    for column in ("REPLICA", "KV", "RUN", "WAIT", "PRE/S", "TOK/S", "TTFT", "ITL", "VERDICTv", "FOR"):
+    for column in (
+        "REPLICA",
+        "KV",
+        "RUN",
+        "WAIT",
+        "PRE/S",
+        "TOK/S",
+        "TTFT",
+        "ITL",
+        "VERDICTv",
+        "FOR",
+    ):
         assert column in lines[3]
-    assert lines[4].split() == ["…abcde", "99%", "12", "30", "1.5", "400", "9.0s", "300ms", "!kv-preemption-thrash", "2m"]
-    assert lines[5].split() == ["…fghij", "20%", "4", "0", "0", "12.3k", "100ms", "20ms", "healthy-busy", "2h"]
+    assert lines[4].split() == [
+        "…abcde",
+        "99%",
+        "12",
+        "30",
+        "1.5",
+        "400",
+        "9.0s",
+        "300ms",
+        "!kv-preemption-thrash",
+        "2m",
+    ]
+    assert lines[5].split() == [
+        "…fghij",
+        "20%",
+        "4",
+        "0",
+        "0",
+        "12.3k",
+        "100ms",
+        "20ms",
+        "healthy-busy",
+        "2h",
+    ]
     assert "The pool is too small." in lines[-3]
     assert lines[-2].endswith("…")
     assert lines[-1].startswith("q quit")
@@ -74,12 +130,18 @@ def test_numbers_in_five_characters(value: float | None, words: str) -> None:
     assert len(words) <= 5
 
 
-@pytest.mark.parametrize(("value", "words"), [(None, "-"), (0, "0ms"), (0.0004, "<1ms"), (0.3, "300ms"), (9.04, "9.0s"), (120.0, "2m")])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(None, "-"), (0, "0ms"), (0.0004, "<1ms"), (0.3, "300ms"), (9.04, "9.0s"), (120.0, "2m")],
+)
 def test_latencies_in_five_characters(value: float | None, words: str) -> None:
     assert seconds(value) == words
 
 
-@pytest.mark.parametrize(("value", "words"), [(None, "-"), (-1, "0s"), (89, "89s"), (90, "2m"), (3600, "1h"), (200_000, "2d")])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(None, "-"), (-1, "0s"), (89, "89s"), (90, "2m"), (3600, "1h"), (200_000, "2d")],
+)
 def test_ages_in_four_characters(value: float | None, words: str) -> None:
     assert age(value) == words
 

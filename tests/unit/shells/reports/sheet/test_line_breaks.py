@@ -16,7 +16,13 @@ from barostat.shells.reports.sheet.line_breaks import kept_whole
         ("<code>--max-num-seqs 8 --tp 2</code>", ["--max", "--tp"]),
         ("again: barostat plan --compare -o json", ["--compare", "-o json"]),
         ("5 seconds, 3 states, vllm-5 s3, 2 d/w", []),
-        ("<p title='5 s'>none</p><svg viewBox='0 0 1 1'><title>5 s</title><text>5 s</text></svg>", []),
+        (
+            (
+                "<p title='5 s'>none</p><svg viewBox='0 0 1 1'><title>5 s</title><text>5 "
+                "s</text></svg>"
+            ),
+            [],
+        ),
         (f"--{'z' * 300} -o {'z' * 300} {'9' * 300} s", [f"--{'z' * 16}", f"-o {'z' * 9}"]),
     ],
 )

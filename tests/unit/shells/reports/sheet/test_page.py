@@ -6,7 +6,18 @@ import hashlib
 from base64 import b64encode
 from xml.etree import ElementTree
 
-from barostat.shells.reports.sheet.page import beside, facts, figures, folded, footer, heading, listing, page, table, verdict
+from barostat.shells.reports.sheet.page import (
+    beside,
+    facts,
+    figures,
+    folded,
+    footer,
+    heading,
+    listing,
+    page,
+    table,
+    verdict,
+)
 
 BAD = "<script>x</script>\"'&\x1b"
 
@@ -17,10 +28,17 @@ def parsed(text: str) -> ElementTree.Element:
 
 def test_its_policy_allows_its_own_style_and_nothing_else() -> None:
     root = parsed(page("x", "<p>y</p>"))
-    policy = next(meta.attrib["content"] for meta in root.iter("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        meta.attrib["content"]
+        for meta in root.iter("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
+    )
     style = root.findtext(".//style") or ""
     assert policy.split("; ")[0] == "default-src 'none'"
-    assert f"style-src 'sha256-{b64encode(hashlib.sha256(style.encode()).digest()).decode()}'" in policy
+    assert (
+        f"style-src 'sha256-{b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+        in policy
+    )
     assert "unsafe" not in policy
     assert "script-src" not in policy
 

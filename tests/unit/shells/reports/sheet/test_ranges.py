@@ -34,5 +34,7 @@ def test_without_a_row_there_is_no_drawing() -> None:
 
 def test_a_long_name_ends_within_the_drawing_sooner_where_it_is_bold() -> None:
     rows = (Candidate("n" * 99, 1.0, 1.0, 1.0), Candidate("n" * 99, 1.0, 1.0, 1.0, chosen=True))
-    names = [len(name) for name in re.findall("(n+…)", side_by_side([Ranges("good/s", rows, plain)]))]
+    names = [
+        len(name) for name in re.findall("(n+…)", side_by_side([Ranges("good/s", rows, plain)]))
+    ]
     assert names == [54, 46]

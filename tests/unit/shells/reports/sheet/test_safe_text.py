@@ -33,7 +33,10 @@ def test_whatever_it_is_it_stands_in_a_page_as_text(text: str) -> None:
         ("![x](http://y/z)", "!\\[x\\](`http://y/z`)"),
         ("<img src=x>", "&lt;img src=x>"),
         ("at www.evil.example, @team", "at `www.evil.example,` `@team`"),
-        ('vllm:num_requests_running{engine="0"} --max-num-seqs 4', 'vllm:num_requests_running{engine="0"} --max-num-seqs 4'),
+        (
+            'vllm:num_requests_running{engine="0"} --max-num-seqs 4',
+            'vllm:num_requests_running{engine="0"} --max-num-seqs 4',
+        ),
         ("_bold_ **x** ~~y~~", "\\_bold\\_ \\*\\*x\\*\\* \\~~y\\~~"),
         ("two\n\n## lines", "two ## lines"),
     ],

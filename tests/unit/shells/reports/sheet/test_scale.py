@@ -1,4 +1,6 @@
-"""Axes end at values that a person would have chosen, and moments are written as a clock has them."""
+"""Axes end at values that a person would have chosen, and moments are written as a clock has
+them.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,19 @@ from hypothesis import strategies as st
 from barostat.shells.reports.sheet.scale import instant, plain, top_of
 
 
-@pytest.mark.parametrize(("highest", "top"), [(0.0, 1.0), (1e-9, 1e-9), (35.0, 50.0), (0.97, 1.0), (1000.0, 1000.0)])
-def test_an_axis_of_a_rate_ends_at_a_round_value_and_at_one_where_all_is_zero(highest: float, top: float) -> None:
+@pytest.mark.parametrize(
+    ("highest", "top"), [(0.0, 1.0), (1e-9, 1e-9), (35.0, 50.0), (0.97, 1.0), (1000.0, 1000.0)]
+)
+def test_an_axis_of_a_rate_ends_at_a_round_value_and_at_one_where_all_is_zero(
+    highest: float, top: float
+) -> None:
     assert top_of(highest) == pytest.approx(top)
 
 
-@pytest.mark.parametrize(("highest", "top"), [(0.0, 2.0), (1.0, 2.0), (3.0, 4.0), (9.0, 10.0), (13.0, 20.0), (35.0, 40.0), (101.0, 200.0)])
+@pytest.mark.parametrize(
+    ("highest", "top"),
+    [(0.0, 2.0), (1.0, 2.0), (3.0, 4.0), (9.0, 10.0), (13.0, 20.0), (35.0, 40.0), (101.0, 200.0)],
+)
 def test_an_axis_of_a_count_has_a_whole_half(highest: float, top: float) -> None:
     assert top_of(highest, whole=True) == top
 

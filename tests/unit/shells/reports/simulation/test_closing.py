@@ -8,7 +8,15 @@ import pytest
 
 from barostat.shells.cli.main import main
 
-RUN = ["simulate", "--workload", "poisson:rate=2,minutes=2,input=300,output=100", "--kv-blocks", "400", "--step-time", "0.03"]
+RUN = [
+    "simulate",
+    "--workload",
+    "poisson:rate=2,minutes=2,input=300,output=100",
+    "--kv-blocks",
+    "400",
+    "--step-time",
+    "0.03",
+]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,9 @@ RUN = ["simulate", "--workload", "poisson:rate=2,minutes=2,input=300,output=100"
         (["--scale-rate", "20"], 1, "It FALLS BEHIND"),
     ],
 )
-def test_the_verdict_and_the_code(more: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_and_the_code(
+    more: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*RUN, *more]) == code
     told = capsys.readouterr().out
     assert said in told
@@ -33,19 +43,25 @@ def test_the_verdict_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["keepsUp"] == "keeps up"
 
 
-def test_an_engine_that_would_not_start_is_in_the_verdict_and_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_engine_that_would_not_start_is_in_the_verdict_and_the_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """A pool of 399 blocks holds 6,384 tokens."""
     for length, code in ((6384, 0), (6385, 1)):
         command = [*RUN, "--max-model-len", str(length)]
         assert main(command) == code
-        assert ("WOULD NOT START: one request of max_model_len 6,385" in capsys.readouterr().out) == bool(code)
+        assert (
+            "WOULD NOT START: one request of max_model_len 6,385" in capsys.readouterr().out
+        ) == bool(code)
         assert main([*command, "-o", "json"]) == code
         assert json.loads(capsys.readouterr().out)["wouldStart"] is not bool(code)
         assert main([*command, "-o", "html"]) == code
         assert ("WOULD NOT START" in capsys.readouterr().out) == bool(code)
 
 
-def test_what_is_too_long_is_refused_at_any_load_and_no_sign_of_too_much(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_too_long_is_refused_at_any_load_and_no_sign_of_too_much(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Still not good: of an SLO that asks for 99 in 100, one in six is missed."""
     command = [*RUN, "--max-model-len", "700"]
     assert main(command) == 0

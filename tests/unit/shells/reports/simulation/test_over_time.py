@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from barostat.shells.reports.simulation.over_time import between_tokens_s, by_arrival, first_token_s, one_over_time
+from barostat.shells.reports.simulation.over_time import (
+    between_tokens_s,
+    by_arrival,
+    first_token_s,
+    one_over_time,
+)
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, summarise
 
 
-def _life(arrival_s: float, wait_s: float | None, tokens: int = 11, last_s: float = 1.0, preemptions: int = 0) -> Life:
+def _life(
+    arrival_s: float,
+    wait_s: float | None,
+    tokens: int = 11,
+    last_s: float = 1.0,
+    preemptions: int = 0,
+) -> Life:
     came = round(arrival_s * NS)
     first = None if wait_s is None else came + round(wait_s * NS)
     done = None if first is None else first + round(last_s * NS)
@@ -33,8 +44,15 @@ def test_what_did_not_happen_is_no_point() -> None:
 def test_the_run_is_drawn_with_its_service_level() -> None:
     settings = Settings(101)
     lives = [_life(place, 0.5 + place, preemptions=2 * (place == 3)) for place in range(5)]
-    outcome = Outcome(lives=lives, load=[(place * NS, 40, 2, 1) for place in range(10)], end_ns=10 * NS, preemptions=2)
-    drawn = one_over_time(settings, outcome, summarise(outcome, settings.usable_blocks), Slo(2.0, None))
+    outcome = Outcome(
+        lives=lives,
+        load=[(place * NS, 40, 2, 1) for place in range(10)],
+        end_ns=10 * NS,
+        preemptions=2,
+    )
+    drawn = one_over_time(
+        settings, outcome, summarise(outcome, settings.usable_blocks), Slo(2.0, None)
+    )
     for title in ("First token", "Between tokens", "Preemptions", "KV usage", "Running", "Waiting"):
         assert f"<figcaption>{title}<span>" in drawn
     assert drawn.count("SLO 2 s") == 1

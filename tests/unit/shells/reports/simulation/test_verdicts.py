@@ -1,4 +1,6 @@
-"""The card on top of a page says what the terminal's last line says; more load is never called better."""
+"""The card on top of a page says what the terminal's last line says; more load is never called
+better.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from tests.support.page_text import unbroken
 
 from barostat.shells.cli.main import main
 
-LOAD = ["--workload", "poisson:rate=2,minutes=2,input=300,output=100", "--kv-blocks", "400", "--step-time", "0.03"]
+LOAD = [
+    "--workload",
+    "poisson:rate=2,minutes=2,input=300,output=100",
+    "--kv-blocks",
+    "400",
+    "--step-time",
+    "0.03",
+]
 
 
 def _card(command: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
@@ -45,7 +54,10 @@ def test_more_load_is_carried_or_not_but_never_better(capsys: pytest.CaptureFixt
     badge, told = _card(["what-if", *LOAD, "--set", "load=20", "--slo-ttft", "2"], capsys)
     assert badge == "TOO MUCH"
     assert "falls behind" in told
-    badge, told = _card(["what-if", *LOAD, "--set", "load=1.5", "--set", "watermark=0.05", "--slo-ttft", "60"], capsys)
+    badge, told = _card(
+        ["what-if", *LOAD, "--set", "load=1.5", "--set", "watermark=0.05", "--slo-ttft", "60"],
+        capsys,
+    )
     assert badge == "NOTHING BETTER"
     assert "load=1.5: it keeps up, and holds the service level" in told
 
@@ -57,7 +69,17 @@ def test_without_a_service_level_none_is_better(capsys: pytest.CaptureFixture[st
     main(["what-if", *LOAD, "--set", "max-num-seqs=2"])
     assert "good/s" not in capsys.readouterr().out
     bundle = str(Path(__file__).parents[4] / "data/bundles/slot-bound")
-    asked = ["what-if", "--from", bundle, "--set", "max-num-seqs=8", "--runs", "2", "--duration", "40s"]
+    asked = [
+        "what-if",
+        "--from",
+        bundle,
+        "--set",
+        "max-num-seqs=8",
+        "--runs",
+        "2",
+        "--duration",
+        "40s",
+    ]
     for form in ("table", "html"):
         main([*asked, "-o", form])
         said = capsys.readouterr().out
@@ -68,12 +90,17 @@ def test_without_a_service_level_none_is_better(capsys: pytest.CaptureFixture[st
 
 
 def test_a_candidate_with_more_good_requests_is_better(capsys: pytest.CaptureFixture[str]) -> None:
-    badge, told = _card(["what-if", *LOAD, "--max-num-seqs", "2", "--slo-ttft", "2", "--set", "max-num-seqs=32"], capsys)
+    badge, told = _card(
+        ["what-if", *LOAD, "--max-num-seqs", "2", "--slo-ttft", "2", "--set", "max-num-seqs=32"],
+        capsys,
+    )
     assert badge == "BETTER"
     assert "max-num-seqs=32" in told
 
 
-def test_what_has_one_page_only_is_refused_before_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_one_page_only_is_refused_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     limits = tmp_path / "limits.yaml"
     for more in (["--until-it-breaks"], ["--gateway", str(limits)]):
         assert main(["simulate", *LOAD, *more, "-o", "html"]) == 2
