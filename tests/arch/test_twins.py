@@ -1,4 +1,4 @@
-"""No two places of the source share more than a dozen lines, literally or in shape: what stands
+"""No two places of the source share more than fifteen lines, literally or in shape: what stands
 twice is mended once.
 
 A line counts as it is formatted, without comments, docstrings, imports and blank lines. By shape,
@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-MOST_LINES = 12
+MOST_LINES = 15
 
 Line = tuple[int, str]
 _SKIPPED = {
