@@ -14,8 +14,8 @@ Source: vLLM 0.33.0 GPUWorker.determine_available_memory; since 0.20.0 graphs ar
 
 from __future__ import annotations
 
+from barostat.catalog.settings.defaults import assumed_default
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import GIB, given, how_sure, is_cpu, last_of, setting
@@ -55,7 +55,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, f"other processes hold {foreign / GIB:.1f} GiB of the card")
     starting = situation.cause == "kv-pool-too-small"
     unsure = found.provenance == "version-default" and not found.certain
-    start = max(now, usual_utilization()) if unsure else now
+    start = max(now, float(assumed_default("gpu_memory_utilization"))) if unsure else now
     target = round(
         max(0.9, min(MOST, start + 0.03))
         if starting

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import detail_of
 
@@ -35,12 +35,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if known_flag(name, window.version) == "absent" and window.config.values[
             name
         ].provenance in ("flag", "config-file"):
-            return Proposal(NAME, f"remove {FLAGS[name].option}", _why(name, situation), True, 20)
+            return Proposal(
+                NAME, f"remove {SETTINGS[name].option}", _why(name, situation), True, 20
+            )
     return NotApplicable(NAME, "the log does not say that an argument is unknown")
 
 
 def _why(name: str, situation: Situation) -> str:
-    flag, version = FLAGS.get(name), situation.window.version
+    flag, version = SETTINGS.get(name), situation.window.version
     if flag is None or version is None or known_flag(name, version) != "absent":
         return "the engine refused it as unknown"
     if flag.gone and version.at_least(flag.gone):

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barostat.catalog.vllm_flags import canonical_name, is_switch
+from barostat.catalog.settings.table import canonical_name, is_switch
 from barostat.core.change import ConfigChange
 from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import NextStep

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.diagnosis import NextStep
 from barostat.core.errors import InputError

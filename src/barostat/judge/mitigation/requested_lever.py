@@ -21,15 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from barostat.catalog.vllm_flags import (
-    ALIASES,
-    CHOICES,
-    FLAGS,
-    OTHER_LISTS,
-    OTHER_SWITCHES,
-    is_switch,
-    range_of,
-)
+from barostat.catalog.settings.other_arguments import LISTS, SWITCHES
+from barostat.catalog.settings.table import ALIASES, SETTINGS, bounds_of, is_switch
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.levers import levers
@@ -126,7 +119,7 @@ def _argument(spelled: str) -> str:
     name = spelled.removeprefix("--").replace("-", "_").lower()
     positive = name.removeprefix("no_")
     for found in (name, positive if is_switch(positive) else ""):
-        if found in FLAGS or found in OTHER_SWITCHES or found in OTHER_LISTS:
+        if found in SETTINGS or found in SWITCHES or found in LISTS:
             return found.replace("_", "-")
     return ALIASES.get(name, "").replace("_", "-")
 
@@ -138,7 +131,7 @@ def _levers() -> frozenset[str]:
 
 @cache
 def _names() -> tuple[str, ...]:
-    known = {name.replace("_", "-") for name in (*FLAGS, *OTHER_SWITCHES)}
+    known = {name.replace("_", "-") for name in (*SETTINGS, *SWITCHES)}
     return tuple(sorted(known | _levers() | {"replicas"}))
 
 
@@ -148,7 +141,7 @@ def _flag(option: str, given: str | None, *, negated: bool) -> Asked:
         if given is not None:
             raise _wrong(f"no-{option}", f"takes no value: no-{option} alone switches it off")
         return Asked("argument", f"no-{option}")
-    if name in OTHER_LISTS or (name in FLAGS and FLAGS[name].kind == "list"):
+    if name in LISTS or (name in SETTINGS and SETTINGS[name].kind == "list"):
         raise _wrong(option, "takes a list, which is not set from here: change it in the manifest")
     if given is None:
         if is_switch(name):
@@ -166,16 +159,16 @@ def _written(name: str, given: str) -> str | None:
     """The value as it goes to the command line; None for what the argument does not take."""
     if is_switch(name):
         return given.lower() if given.lower() in ("true", "false") else None
-    value, numbers = read_value(name, given), range_of(name)
+    value, numbers = read_value(name, given), bounds_of(name)
     if numbers is not None:
-        if value == -1 and FLAGS[name].kind == "length":
+        if value == -1 and SETTINGS[name].kind == "length":
             return given.lower()
         if not isinstance(value, int | float) or value not in numbers:
             return None
         return str(value) if isinstance(value, int) else given
-    if name in CHOICES:
-        return given if given in CHOICES[name] else None
-    if name in FLAGS and FLAGS[name].kind == "json":
+    if name in SETTINGS and SETTINGS[name].choices:
+        return given if given in SETTINGS[name].choices else None
+    if name in SETTINGS and SETTINGS[name].kind == "json":
         try:
             json.loads(given)
         except ValueError:
@@ -188,17 +181,17 @@ def _takes(spelled: str, bare: str) -> str:
     name = (_argument(spelled) or bare).replace("-", "_")
     if is_switch(name):
         return "true or false"
-    if name in CHOICES:
-        return f"{', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
-    if (numbers := range_of(name)) is not None:
-        if FLAGS[name].kind != "float":
+    if name in SETTINGS and (choices := SETTINGS[name].choices):
+        return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    if (numbers := bounds_of(name)) is not None:
+        if SETTINGS[name].kind != "float":
             return (
                 "a whole number "
-                f"{numbers}{' (4k and 4K as vLLM reads them), or auto' if FLAGS[name].kind == 'length' else ''}"
+                f"{numbers}{' (4k and 4K as vLLM reads them), or auto' if SETTINGS[name].kind == 'length' else ''}"
             )
         return f"a number {numbers}{' (a share: 0.9 is 90 %)' if numbers.most == 1 else ''}"
-    if name in FLAGS:
-        return "JSON" if FLAGS[name].kind == "json" else "a text"
+    if name in SETTINGS:
+        return "JSON" if SETTINGS[name].kind == "json" else "a text"
     if bare in _MEMORY:
         return "an amount of memory from 1Mi up to 64Ti, such as 3Gi"
     if bare in LIMITS or bare in ("replicas", "scale-out"):

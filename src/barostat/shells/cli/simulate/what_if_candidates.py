@@ -11,8 +11,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.errors import InputError
 from barostat.judge.experiments.candidates import Candidate, Today, candidate
 from barostat.judge.experiments.lever_words import EDGE, ENGINE, FLEET, OFFLOADING, Asked, asked_in
@@ -40,7 +40,7 @@ def candidate_of(
     names = [one.name for one in own]
     if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
         changed.kv_blocks = (arguments.kv_blocks - 1) * (
-            arguments.block_size or USUAL_BLOCK_TOKENS
+            arguments.block_size or BLOCK_TOKENS
         ) // changed.block_size + 1
     engine = engine_of(changed)
     found = candidate(words, besides, Today(engine.settings, sizing, replicas))
@@ -128,7 +128,7 @@ def _known(name: str, words: str) -> str:
     """
     if name in _BESIDES or name in SIZING or f"--{name}" in _engine_options():
         return name
-    if (whole := canonical_name(f"--{name}")) in FLAGS:
+    if (whole := canonical_name(f"--{name}")) in SETTINGS:
         return whole.replace("_", "-")
     close = get_close_matches(name, (*ENGINE, *SIZING, *_BESIDES), n=2, cutoff=0.5)
     hint = (
@@ -141,7 +141,7 @@ def _known(name: str, words: str) -> str:
 
 def _is_of_the_host(name: str) -> bool:
     """True for an argument of vLLM that a scheduler knows nothing of."""
-    return canonical_name(f"--{name}") in FLAGS and f"--{name}" not in _engine_options()
+    return canonical_name(f"--{name}") in SETTINGS and f"--{name}" not in _engine_options()
 
 
 def _engine_options() -> Container[str]:
