@@ -5,7 +5,7 @@ manifests still carry.
 from __future__ import annotations
 
 import pytest
-from tests.unit.catalog.test_vllm_flags import version
+from tests.unit.catalog.settings.test_table_by_version import version
 
 from barostat.catalog.settings.other_arguments import REMOVED
 from barostat.catalog.settings.table import SETTINGS
