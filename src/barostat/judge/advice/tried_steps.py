@@ -44,7 +44,7 @@ from barostat.judge.experiments.side_by_side import (
 )
 from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, fitting_duration_s, stay_s
 from barostat.judge.observed.engine import engine_scrapes
-from barostat.judge.observed.settings import assumed
+from barostat.judge.observed.settings import Assumption
 from barostat.judge.observed.traffic import NotObserved, ObservedTraffic, observed_traffic
 from barostat.judge.observed.twin_settings import twin_settings
 from barostat.twin.pace import Pace
@@ -75,7 +75,8 @@ _TAKES_CARDS = ("scale-out", "tensor-parallel-up")
 class Bench:
     """The engine that the steps are for, as its twin: what every trial starts from.
 
-    `step_s`, `running`: of its mean step; `engines`: data-parallel ones behind its endpoint.
+    `step_s`, `running`: of its mean step; `engines`: data-parallel ones behind its endpoint;
+    `assumptions`: what the twin rests on and was not seen.
     """
 
     today: Today
@@ -84,6 +85,7 @@ class Bench:
     step_s: float
     running: float
     engines: int
+    assumptions: tuple[Assumption, ...] = ()
 
 
 def advised(recording: Recording) -> Examination:
@@ -123,11 +125,12 @@ def bench_of(
     known.
     """
     scrapes = engine_scrapes(replica, index)
-    settings = twin_settings(window)
-    if settings is None:
+    seen = twin_settings(window, replica.gpu)
+    if seen is None:
         return Prose(
             "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
         )
+    settings = seen.settings
     traffic = observed_traffic(window, scrapes)
     if isinstance(traffic, NotObserved):
         return Prose(
@@ -153,6 +156,7 @@ def bench_of(
         mean.duration_s,
         mean.decodes,
         1 if engines is None else max(1, int(engines.last)),
+        seen.assumptions,
     )
 
 
@@ -240,7 +244,7 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
     divided = told_of_division(bench.pace)
     if divided and len(paces) == 1:
         divided += ": tried with what is usual alone"
-    guessed = "".join(f"; {one}" for one in assumed(window))
+    guessed = "".join(f"; {one.text}" for one in bench.assumptions)
     said = (
         "tried on the twin of this engine, on traffic like that of the last "
         f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of "
@@ -252,7 +256,11 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
         report,
         next=_ordered(good, untried),
         not_advised=(*harmful, *report.not_advised),
-        trials=Trials(expected_of(today), Prose(said)),
+        trials=Trials(
+            expected_of(today),
+            Prose(said),
+            assumptions=tuple(one.text for one in bench.assumptions),
+        ),
     )
 
 

@@ -172,9 +172,10 @@ def forecasts(
     """
     candidates = [found for step in steps for found in _candidates(step, window)]
     scrapes = engine_scrapes(replica)
-    settings = twin_settings(window)
-    if not candidates or scrapes is None or settings is None:
+    seen = twin_settings(window, replica.gpu)
+    if not candidates or scrapes is None or seen is None:
         return ()
+    settings = seen.settings
     traffic = observed_traffic(window, scrapes)
     if isinstance(traffic, NotObserved) or not traffic.rate_per_s:
         return ()
