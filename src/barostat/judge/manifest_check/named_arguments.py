@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, is_switch
+from barostat.catalog.settings.table import SETTINGS, canonical_name, is_switch
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Given
@@ -19,7 +19,7 @@ def named_arguments(document: Document, mapping: Node | None) -> dict[str, Argum
     for key, node in mapping.entries.items() if mapping is not None else ():
         snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()
         name = _OTHER_SPELLINGS.get(key, canonical_name(snake) if snake else "")
-        if node.kind == "scalar" and not node.is_null and name in FLAGS:
+        if node.kind == "scalar" and not node.is_null and name in SETTINGS:
             text = "true" if not node.text and is_switch(name) else node.text
             arguments[name] = value_argument(
                 name, text, f"{key}: {node.text}", document.place(node)
