@@ -12,7 +12,7 @@ import pytest
 from tests.support.planning_scenes import ARGS, chosen_by_the_twin, planned, ranked_once, scene
 from tests.support.tried_bundles import TRIED
 
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.change import ConfigChange
 from barostat.core.config import written
 from barostat.core.diagnosis import NextStep
