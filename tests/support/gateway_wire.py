@@ -24,6 +24,7 @@ from barostat.gateway.access_log import AccessLog
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.client import ClientConnection
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.target import AllowedPath, Listing
 from barostat.gateway.messages.tenants import KeyTable
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.replica import Replica, upstream_address
@@ -189,6 +190,7 @@ class World:
         log: AccessLog | None = None,
         engine_key: str = "",
         longest_tokens: int | None = 32_768,
+        allowed_paths: tuple[AllowedPath, ...] = (),
     ) -> None:
         self.now = 1000.0
         self.later: list[Callable[[], None]] = []
@@ -217,6 +219,7 @@ class World:
             keys=KeyTable(keys) if keys is not None else None,
             engine_key=engine_key,
             log=log,
+            listing=Listing(allowed_paths),
         )
         for replica in self.replicas:
             self.desk.stands(replica, "up")

@@ -19,7 +19,7 @@ import httptools
 from barostat.gateway.exchange import Exchange
 from barostat.gateway.messages.refusal_bodies import answer
 from barostat.gateway.messages.request_head import NOT_PASSED_ON, RequestHead
-from barostat.gateway.messages.routes import route_of
+from barostat.gateway.messages.routes import Route
 
 if TYPE_CHECKING:
     from barostat.gateway.state import Gateway
@@ -330,7 +330,9 @@ class ClientConnection:
         if self.closing:
             return
         self.closing = True
-        gateway, route = self.gateway, route_of(self.head.target)
+        gateway, head = self.gateway, self.head
+        passage = gateway.listing.find(head.method, head.target)
+        route: Route = "other" if passage is None else passage.route
         unread = Exchange(self, self.head, b"")
         unread.began_at = self.began_at or unread.began_at
         gateway.refused_unread(unread, route, status, reason)

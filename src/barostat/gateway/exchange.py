@@ -22,8 +22,9 @@ from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ, Malformed, shape_of
 from barostat.gateway.messages.stream_end import final_events
+from barostat.gateway.messages.target import unlisted
 from barostat.gateway.messages.tenants import bearer
 from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, usage_in
 
@@ -65,7 +66,12 @@ class Exchange(Asking):
     def begin(self) -> None:
         """It is this request's turn on its connection."""
         gateway, head = self.gateway, self.head
-        self.route = route = route_of(head.target)
+        passage = gateway.listing.find(head.method, head.target)
+        if passage is None:
+            self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
+            return
+        self.route = route = passage.route
+        head.target = passage.target
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
             self._answer_self(
                 own[0],

@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.support.gateway_wire import Heard, World, chat, ok
+from tests.support.gateway_wire import Heard, World, chat, ok, post
+
+from barostat.gateway.messages.target import AllowedPath
 
 ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}]}).encode())
 OFFER = (
@@ -112,15 +114,13 @@ def test_what_a_browser_asks_before_it_sends_a_key_needs_none() -> None:
 
 
 def test_a_path_that_an_engine_spells_otherwise_does_not_lead_round_the_gateway() -> None:
-    world = World()
+    world = World(allowed_paths=(AllowedPath("/tokenize/"),))
     client = world.client()
-    client.sends(chat(max_tokens=5).replace(b"completions HTTP", b"completions/ HTTP"))
+    client.sends(post("/tokenize/", {"prompt": "a"}))
     engine = world.engine()
     (host,) = (headers[b"host"] for _, _, headers, _ in Heard(engine.heard).requests)
-    engine.says(
-        ok(b"", b"location: http://%b/v1/chat/completions" % host, status=b"307 Temporary Redirect")
-    )
-    assert b"\r\nlocation: /v1/chat/completions\r\n" in client.heard
+    engine.says(ok(b"", b"location: http://%b/tokenize" % host, status=b"307 Temporary Redirect"))
+    assert b"\r\nlocation: /tokenize\r\n" in client.heard
     assert host not in client.heard
     world.at_rest()
 

@@ -13,6 +13,7 @@ from tests.support.gateway_wire import Heard, Side, World, chat, chunked, event,
 
 from barostat.admit.replica_news import Observation, Pool
 from barostat.gateway.messages.structure import TEXTS_AND_BRACKETS
+from barostat.gateway.messages.target import AllowedPath
 
 USED = {"prompt_tokens": 7, "completion_tokens": 3}
 ANSWER = ok(json.dumps({"usage": USED}).encode())
@@ -344,10 +345,10 @@ def test_it_ends_at_the_end_of_an_event_and_not_within_one() -> None:
         world.at_rest()
 
 
-def test_an_answer_of_any_other_path_passes() -> None:
-    world = World()
+def test_the_bodies_of_an_allowed_path_pass_as_they_are() -> None:
+    world = World(allowed_paths=(AllowedPath("/v1/realtime/x"),))
     client = world.client()
-    client.sends(post("/v1/audio/transcriptions", b"\x00\x01" * 100))
+    client.sends(post("/v1/realtime/x", b"\x00\x01" * 100))
     assert Heard(world.engine().heard).requests[0][3] == b"\x00\x01" * 100
     world.engine().says(ok(b"\xff\x00"))
     assert client.heard == ok(b"\xff\x00")

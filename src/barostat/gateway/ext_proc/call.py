@@ -29,9 +29,10 @@ from barostat.admit.gate import Ended
 from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer, in_words
+from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ, Malformed, shape_of
+from barostat.gateway.messages.target import is_target, unlisted
 from barostat.gateway.messages.tenants import bearer
 from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usage_in
 
@@ -111,8 +112,16 @@ class Call(Asking):
             headers.get("authorization", b""),
             headers.get("x-api-key", b""),
         )
-        self.route = route_of(head.target)
         gateway = self.gateway
+        passage = gateway.listing.find(head.method, head.target)
+        if not is_target(head.target):
+            return self._refuse(400, "bad-request", "The request target is not a path.")
+        if passage is None or passage.target != head.target:  # Envoy forwards its own spelling
+            return self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
+        self.route = passage.route
+        if (own := gateway.own_page(head.method, head.target)) is not None:
+            self.status, self._answered = own[0], True
+            return (messages.at_once(own[0], plain_answer(*own, "text/plain; charset=utf-8")),)
         if gateway.keys is not None and head.method != b"OPTIONS":
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:

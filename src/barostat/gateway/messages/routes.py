@@ -1,8 +1,7 @@
-"""Which paths the gateway understands, and what a body on them asks for: sizes and names, never its
-text.
+"""The paths that the gateway understands, and what a body on them asks for: sizes and names, never
+its text.
 
-Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropic messages;
-everything else is passed on as it is.
+Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropic messages.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import unquote_to_bytes
 
 import orjson
 
@@ -26,14 +24,20 @@ ROUTES: tuple[Route, ...] = (
     "models",
     "other",
 )
-_PATHS: dict[bytes, Route] = {
-    b"/v1/chat/completions": "chat",
-    b"/v1/completions": "completions",
-    b"/v1/responses": "responses",
-    b"/v1/messages": "messages",
-    b"/v1/embeddings": "embeddings",
-    b"/v1/models": "models",
+_POSTED = frozenset({b"POST", b"OPTIONS"})
+_GOT = frozenset({b"GET", b"HEAD", b"OPTIONS"})
+LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
+    b"/v1/chat/completions": ("chat", _POSTED),
+    b"/v1/completions": ("completions", _POSTED),
+    b"/v1/responses": ("responses", _POSTED),
+    b"/v1/messages": ("messages", _POSTED),
+    b"/v1/embeddings": ("embeddings", _POSTED),
+    b"/v1/models": ("models", _GOT),
+    b"/health": ("other", _GOT),
+    b"/livez": ("other", _GOT),
+    b"/readyz": ("other", _GOT),
 }
+"""The paths that pass, and by which methods. The last three are answered here."""
 GENERATING: frozenset[Route] = frozenset({"chat", "completions", "responses", "messages"})
 READ: frozenset[Route] = GENERATING | {"embeddings"}
 OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {
@@ -102,16 +106,6 @@ class Malformed:
 
     message: str
     parameter: str | None = None
-
-
-def route_of(url: bytes) -> Route:
-    """What the path means, as the engine's router will read it: without the query, percent-signs
-    undone.
-    """
-    path = url.partition(b"?")[0]
-    if b"%" in path:
-        path = unquote_to_bytes(path)
-    return _PATHS.get(path, "other")
 
 
 def is_plain(body: bytes) -> bool:

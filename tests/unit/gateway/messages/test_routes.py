@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.admit.input_sizes import MEDIA_TOKENS
-from barostat.gateway.messages.routes import Malformed, Route, Shape, route_of, shape_of
+from barostat.gateway.messages.routes import Malformed, Route, Shape, shape_of
 from barostat.gateway.messages.token_bound import TokenCounts
 
 
@@ -19,24 +19,6 @@ def shape(route: Route, **document: Any) -> Shape:
     found = shape_of(route, json.dumps(document).encode())
     assert isinstance(found, Shape)
     return found
-
-
-@pytest.mark.parametrize(
-    ("url", "route"),
-    [
-        (b"/v1/chat/completions", "chat"),
-        (b"/v1/chat/completions?a=b", "chat"),
-        (b"/v1/%63hat/completions", "chat"),
-        (b"/v1/responses", "responses"),
-        (b"/v1/messages", "messages"),
-        (b"/v1/messages/count_tokens", "other"),
-        (b"/v1/chat/completions/", "other"),
-        (b"/", "other"),
-        (b"/%", "other"),
-    ],
-)
-def test_paths(url: bytes, route: str) -> None:
-    assert route_of(url) == route
 
 
 def test_what_decodes_at_once() -> None:

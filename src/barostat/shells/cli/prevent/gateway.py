@@ -60,6 +60,16 @@ def add_parser(verbs: Any) -> None:
         action="store_true",
         help="refuse, queue and change nothing; count what would be",
     )
+    parser.add_argument(
+        "--allow-path",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help=(
+            "let this path pass too, unread and unlimited: PATH, 'METHOD PATH' or PATH/*; may be "
+            "repeated"
+        ),
+    )
     listening = parser.add_argument_group("listening")
     listening.add_argument(
         "--host",
@@ -199,6 +209,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve; answer 0 when told to stop."""
     from barostat.core.errors import InputError
     from barostat.gateway.bounds import Bounds
+    from barostat.gateway.messages.target import allowed_path
     from barostat.gateway.replica import upstream_address
     from barostat.gateway.server import serve
     from barostat.gateway.settings import GatewaySettings
@@ -246,6 +257,7 @@ def run(arguments: argparse.Namespace) -> int:
             tls_key=arguments.tls_key,
             upstream_ca=arguments.upstream_ca,
             shadow=arguments.shadow,
+            allowed_paths=tuple(allowed_path(text) for text in arguments.allow_path),
             access_log=arguments.access_log,
             ext_proc=arguments.ext_proc,
             shared_budget=arguments.shared_budget,
