@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from barostat.admit import gate
@@ -23,8 +24,9 @@ from barostat.admit.request_limits import output_in_force, refused_at_sight, roo
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.asking import Asking
-from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
+from barostat.gateway.messages.routes import GENERATING
 from barostat.gateway.messages.served import Served, alike, elsewhere
+from barostat.gateway.messages.shape import Shape, is_plain
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
@@ -33,10 +35,8 @@ if TYPE_CHECKING:
     from barostat.gateway.exact_count import ExactCount
     from barostat.gateway.replica import Replica, Standing
 
-_POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
-"""What happens while a limit's state cannot be had and the file does not say: a model that answers
-is worth more than a full account.
-"""
+_POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
+"""What happens while a limit's state cannot be had and the file does not say."""
 _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more
 often.
@@ -110,6 +110,7 @@ class Desk:
         self.metrics = metrics
         self.clock = clock
         self._soon = soon
+        self.draw = SystemRandom().randrange
         self.shadow = shadow
         self.replicas = {replica.name: replica for replica in replicas}
         self.ledger = Ledger()
@@ -169,13 +170,13 @@ class Desk:
                 shape.plain = True
                 bound = shape.bound = counts.bound(shape)
                 each = counts.each(shape, bound)
-            if limit is not None and each > limit:
-                # Its length is not known to be allowed. Well below by the estimate is enough only
-                # at half the limit, and of one prompt.
-                if shape.prompts > 1 or 2 * counts.careful_estimate(shape, exchange.body) > limit:
-                    counted, tokens = "bound", max(bound, each * shape.prompts)
-                else:
+            if limit is not None and (each > limit or shape.unbounded) and not shape.unknown:
+                if counts.is_surely_below(limit, shape, exchange.body, self.draw):
                     counted = "estimate"
+                else:
+                    counted, tokens = "bound", max(bound, max(each, limit + 1) * shape.prompts)
+            elif limit is not None and shape.unknown:
+                tokens = shape.estimate = min(tokens, limit)
         request = AskedRequest(
             at=exchange.asked_at or now,
             input_tokens=tokens,
@@ -244,13 +245,13 @@ class Desk:
         return self._passed(request)
 
     def _unaccounted(self, request: AskedRequest) -> Decision:
-        """No engine has told the size of its pool: the account cannot be kept, the limits of one
-        request can.
+        """Decide while no engine has told the size of its pool: the account cannot be kept, the
+        limits of one request can. What decodes nothing holds nothing, and some engines have no pool.
         """
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
             return at_sight
-        if not self.shadow and not self.opens("kvTokenBudget"):
+        if request.decodes and not self.shadow and not self.opens("kvTokenBudget"):
             return Refused(503, "no-replica", "no engine has told the size of its KV pool yet", 1.0)
         passed = self._passed(request)
         self.metrics.count("unaccounted_total")

@@ -22,7 +22,8 @@ from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ
+from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.stream_end import final_events
 from barostat.gateway.messages.target import unlisted
 from barostat.gateway.messages.tenants import bearer
@@ -90,7 +91,7 @@ class Exchange(Asking):
         elif gateway.keys is None:
             self.credentials = gateway.engine_credentials or head.credentials()
         if route in READ and head.method == b"POST":
-            shape = shape_of(route, self.body)
+            shape = shape_of(route, self.body, gateway.allowed_parameters)
             if isinstance(shape, Malformed):
                 self._malformed(shape)
                 return
@@ -103,10 +104,10 @@ class Exchange(Asking):
 
     def _malformed(self, found: Malformed) -> None:
         if self.gateway.desk.shadow:
-            self.gateway.metrics.would_refuse("bad-request")
+            self.gateway.metrics.would_refuse(found.reason)
             self._forward_unread()
         else:
-            self._refuse(400, "bad-request", found.message, parameter=found.parameter)
+            self._refuse(400, found.reason, found.message, parameter=found.parameter)
 
     def _forward_unread(self) -> None:
         replica = self.gateway.desk.any_replica(self.not_on)
@@ -157,21 +158,11 @@ class Exchange(Asking):
 
     def counted(self, decision: Decision) -> None:
         """Its input has been counted, and with that it was decided on again."""
-        if isinstance(decision, CountFirst):  # not after a count: nothing more is to be had
-            self.uncountable()
-        else:
-            self.follow(decision)
+        self.follow(decision)
 
-    def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
-        then.
-        """
-        self._refuse(
-            503,
-            "input-not-counted",
-            "The input is near the limit and cannot be counted now.",
-            retry_after_s=2.0,
-        )
+    def uncountable(self, refused: Refused) -> None:
+        """Its input may be too long and cannot be counted: it is refused."""
+        self.follow(refused)
 
     # -- forwarding
 

@@ -139,6 +139,7 @@ class _Serving:
             engine_key=self._engine_key,
             log=self._log,
             listing=Listing(settings.allowed_paths),
+            allowed_parameters=settings.allowed_parameters,
         )
         desk.counter = ExactCount(desk)
         told = Told(desk)

@@ -41,6 +41,7 @@ class GatewaySettings:
     upstream_ca: Path | None = None
     shadow: bool = False
     allowed_paths: tuple[AllowedPath, ...] = ()
+    allowed_parameters: frozenset[str] = frozenset()
     access_log: str | None = None
     ext_proc: str | None = None
     shared_budget: str | None = None

@@ -42,9 +42,10 @@ class Gateway:
         engine_key: str = "",
         log: AccessLog | None = None,
         listing: Listing | None = None,
+        allowed_parameters: frozenset[str] = frozenset(),
     ) -> None:
         """`engine_key`: sent to the engines in place of what clients send. `listing`: the paths
-        that pass.
+        that pass. `allowed_parameters`: of those that are refused otherwise.
         """
         self.desk = desk
         self.rounds = rounds
@@ -52,6 +53,7 @@ class Gateway:
         self.bounds = bounds
         self.keys = keys
         self.listing = Listing() if listing is None else listing
+        self.allowed_parameters = allowed_parameters
         self.engine_credentials = (
             f"authorization: Bearer {engine_key}\r\n".encode() if engine_key else b""
         )

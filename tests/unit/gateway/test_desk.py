@@ -169,33 +169,6 @@ def test_who_waits_past_the_deadline_is_told_when_to_come_back() -> None:
     assert not world.desk.waiting
 
 
-def test_too_long_for_any_engine_is_counted_and_refused() -> None:
-    """Above the bound's reach the engine is asked; what cannot be counted passes, or not, as the
-    policy says.
-    """
-    for policy, expected in (("open", b""), ("closed", b"HTTP/1.1 503 ")):
-        world = World(
-            f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: "
-            f"{policy}}}}}"
-        )
-        world.desk.counter = _Uncountable(world)  # type: ignore[assignment]
-        client = world.client()
-        client.sends(chat("x" * 300, max_tokens=5))
-        assert client.heard[:13] == expected
-        assert len(world.engines) == (policy == "open")
-
-
-class _Uncountable:
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    def count(self, exchange: object) -> None:
-        from barostat.gateway.exact_count import ExactCount
-
-        counter = ExactCount(self.world.desk)
-        counter._unknown(exchange, exchange.shape)  # type: ignore[attr-defined,arg-type]
-
-
 def test_an_exact_count_decides() -> None:
     world = World("request: {maxInputTokens: 100}")
     client = world.client()
@@ -243,19 +216,24 @@ def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
     crowd.at_rest()
 
 
-def test_without_the_pool_the_failure_policy_decides() -> None:
-    for policy, passed in (("open", 1), ("closed", 0)):
-        world = World(f"edge: {{failurePolicy: {{kvTokenBudget: {policy}}}}}", pool_tokens=None)
+def test_without_the_pool_the_failure_policy_decides_and_closed_is_the_default() -> None:
+    for policy, passed in (("{kvTokenBudget: open}", 1), ("{kvTokenBudget: closed}", 0), ("{}", 0)):
+        world = World(f"edge: {{failurePolicy: {policy}}}", pool_tokens=None)
         client = world.client()
         client.sends(chat(max_tokens=5))
         assert len(world.engines) == passed
         if not passed:
             assert client.heard.startswith(b"HTTP/1.1 503 ")
+        client = world.client()
+        client.sends(post("/v1/embeddings", {"input": "a"}))  # it holds nothing in a pool
+        assert len(world.engines) == passed + 1
 
 
 def test_without_the_pool_one_requests_limits_are_kept_all_the_same() -> None:
     world = World(
-        "request: {maxOutputTokens: 100, maxInputTokens: 10}", pool_tokens=None, longest_tokens=None
+        "request: {maxOutputTokens: 100, maxInputTokens: 10}\nedge: {failurePolicy: {kvTokenBudget: open}}",
+        pool_tokens=None,
+        longest_tokens=None,
     )
     world.client().sends(post("/v1/completions", {"prompt": [1, 2], "max_tokens": 500}))
     assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 100

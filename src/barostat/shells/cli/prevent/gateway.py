@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barostat.gateway.messages.guarded import GUARDED_PARAMETERS
 from barostat.shells.cli.durations import seconds
 
 if TYPE_CHECKING:
@@ -68,6 +69,17 @@ def add_parser(verbs: Any) -> None:
         help=(
             "let this path pass too, unread and unlimited: PATH, 'METHOD PATH' or PATH/*; may be "
             "repeated"
+        ),
+    )
+    parser.add_argument(
+        "--allow-parameter",
+        action="append",
+        default=[],
+        choices=GUARDED_PARAMETERS,
+        metavar="NAME",
+        help=(
+            "take requests with this parameter, though the gateway cannot tell how long they are "
+            f"with it: {', '.join(GUARDED_PARAMETERS)}; may be repeated"
         ),
     )
     listening = parser.add_argument_group("listening")
@@ -258,6 +270,7 @@ def run(arguments: argparse.Namespace) -> int:
             upstream_ca=arguments.upstream_ca,
             shadow=arguments.shadow,
             allowed_paths=tuple(allowed_path(text) for text in arguments.allow_path),
+            allowed_parameters=frozenset(arguments.allow_parameter),
             access_log=arguments.access_log,
             ext_proc=arguments.ext_proc,
             shared_budget=arguments.shared_budget,
