@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
 """What happens while a limit's state cannot be had and the file does not say."""
+_ABSURD_TOKENS = 1 << 22
+"""No engine takes so many tokens in one sequence."""
 _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more
 often.
@@ -236,6 +238,26 @@ class Desk:
         )
         if counts.learn(shape, input_tokens):
             self.bound_exceeded += 1
+
+    def believed(self, exchange: Asking, usage: Usage) -> Usage:
+        """Return the usage without counts that cannot be: more than the engine's context takes, or
+        more output than the request may have.
+        """
+        shape, held = exchange.shape, self.ledger.reservations.get(exchange.reservation)
+        if shape is None:
+            return usage
+        seen, made = usage
+        pool = self.pools.get(exchange.served_by)
+        longest = _ABSURD_TOKENS if pool is None else pool.longest_tokens or _ABSURD_TOKENS
+        if seen is not None and seen > longest * shape.prompts:
+            seen = None
+        most = longest if held is None else min(longest, held.cap)
+        if made is not None and made > most * shape.sequences:
+            made = None
+        if (seen, made) == usage:
+            return usage
+        self.metrics.count("absurd_usage_total")
+        return Usage(seen, made)
 
     def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""

@@ -27,7 +27,7 @@ from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.stream_end import final_events
 from barostat.gateway.messages.target import unlisted
 from barostat.gateway.messages.tenants import bearer
-from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, usage_in
+from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, levels_behind, usage_in
 
 if TYPE_CHECKING:
     from barostat.gateway.client import ClientConnection
@@ -253,7 +253,11 @@ class Exchange(Asking):
         framing = self.framing
         assert framing is not None
         tail = self.answer.tail if self.shape is not None and self.answer is not None else b""
-        usage = usage_in(tail) if tail and self.status == 200 else NOT_SAID
+        usage = NOT_SAID
+        if tail and self.status == 200:
+            usage = self.gateway.desk.believed(
+                self, usage_in(tail, levels_behind(self.route, self.stream))
+            )
         self._settle(self._ended(tail, usage), usage)
         delimited = framing.mode != 3
         self.client.answered(keep=self.head.persistent and delimited)

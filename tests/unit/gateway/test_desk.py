@@ -242,6 +242,30 @@ def test_without_the_pool_one_requests_limits_are_kept_all_the_same() -> None:
     assert client.heard.startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 999_999_999, "completion_tokens": 999_999_999},
+        {"prompt_tokens": 32_769, "completion_tokens": 6},
+    ],
+)
+def test_usage_that_cannot_be_is_ignored(usage: dict[str, int]) -> None:
+    world = World("request: {maxInputTokens: 1000}")
+    client = world.client()
+    client.sends(chat("a", max_tokens=5))
+    world.engine().says(ok(json.dumps({"usage": usage}).encode()))
+    sizes = world.desk.ledger.learned.inputs
+    assert sizes.samples == {}
+    assert sizes.added_tokens == 0
+    page = world.metrics.page({}, {})
+    assert b"barostat_gateway_absurd_usage_total 1" in page
+    assert b"prompt_tokens_count 0" in page
+    client.sends(chat("a", max_tokens=5))
+    assert b"POST /v1/chat" in world.engine().heard  # passed on without a count
+    client.leaves()
+    world.at_rest()
+
+
 def test_an_engine_out_of_rotation_gets_nothing_new() -> None:
     world = World(replicas=2)
     world.desk.stands(world.replicas[0], "stalled")

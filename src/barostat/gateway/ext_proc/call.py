@@ -35,7 +35,7 @@ from barostat.gateway.messages.routes import GENERATING, READ
 from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.target import is_target, unlisted
 from barostat.gateway.messages.tenants import bearer
-from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usage_in
+from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, levels_behind, usage_in
 
 if TYPE_CHECKING:
     from barostat.gateway.ext_proc.server import ExternalProcessor
@@ -385,7 +385,10 @@ class Call(Asking):
         # without a head the client has left.
         gone = not self.status and self.processor.shows_heads
         good = self.status in (200, 0) and not gone  # 0: the answer's head is not shown
-        usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
+        usage = Usage(None, None)
+        if self._tail and good:
+            seen = usage_in(self._tail, levels_behind(self.route, self.stream))
+            usage = self.gateway.desk.believed(self, seen)
         if not self._shown and good and self.forwarded_at:
             self._produced = self._by_pace()
         ended: Ended = (
