@@ -66,7 +66,7 @@ class ExactCount:
             self._start(exchange)
         elif len(self._waiting) < WAITING:
             self._waiting.append(exchange)
-        elif self._desk.shadow:
+        elif self._desk.shadow or self._desk.rules.max_input_tokens is None:
             self._decide_by_estimate(exchange, shape)
         else:
             exchange.uncountable(
@@ -144,14 +144,18 @@ class ExactCount:
         return counts if cut is None else [min(count, cut) for count in counts], all_counted
 
     def _without_a_count(self, exchange: Asking, shape: Shape, why: Uncounted) -> None:
-        limit = self._desk.longest_input(shape) or 0
+        """Hold it to the limit of the file. To its own context the engine holds it itself."""
+        limit = self._desk.rules.max_input_tokens
+        if limit is None or self._desk.shadow:
+            self._decide_by_estimate(exchange, shape)
+            return
         bounds = self._desk.engines_of(shape).counts
         opens = self._desk.opens("maxInputTokens")
         if opens:
             tokens = -(-bounds.estimate(shape) // shape.prompts)
         else:
             tokens = limit + 1 if shape.unbounded else bounds.each(shape, shape.bound)
-        if tokens <= limit or self._desk.shadow:
+        if tokens <= limit:
             self._decide_by_estimate(exchange, shape)
             return
         about = "" if shape.unbounded else f"; it may be {tokens} tokens long"

@@ -210,6 +210,21 @@ def test_few_are_counted_at_once_and_who_leaves_is_not() -> None:
     asyncio.run(run())
 
 
+def test_to_its_own_context_the_engine_holds_what_cannot_be_counted() -> None:
+    async def run() -> None:
+        world = counting("slo: {ttftP99Seconds: 2}", longest_tokens=500)
+        client = world.client()
+        client.sends(prompt(300))
+        await settled(world)
+        world.engine().says(ok(b"{}"))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[-1][1] == b"/v1/completions"
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("policy", ["open", "closed"])
 def test_a_full_queue_of_counts_refuses_with_a_time_to_come_back(policy: str) -> None:
     async def run() -> None:
