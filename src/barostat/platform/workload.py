@@ -6,10 +6,12 @@ leaderworkerset.x-k8s.io/v1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.core.object_reference import ObjectReference
 from barostat.core.signal import Signal
 from barostat.platform.objects import (
     Object,
@@ -32,6 +34,8 @@ IN_SET, PLACE_IN_GROUP = (
 """Labels of a LeaderWorkerSet's pods: its name, and which of its group a pod is; the leader is
 0.
 """
+
+_WORKLOAD_KINDS = ("Deployment", "StatefulSet", "LeaderWorkerSet", "DaemonSet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,30 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
     known = _controllers(documents)
     if pod is None and len(known) == 1:
         return _workload(known[0])
+    return None
+
+
+def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> ObjectReference | None:
+    """The pod's workload as kubectl names it, by its owners or else by the pod's name; None where
+    neither tells.
+    """
+    found = workload_of(documents, pod)
+    if found is not None and found.kind in _WORKLOAD_KINDS:
+        namespace = found.namespace or text(pod, "metadata", "namespace")
+        return ObjectReference(found.kind.lower(), found.name, namespace)
+    return (
+        None
+        if pod is None
+        else workload_by_pod_name(name_of(pod), text(pod, "metadata", "namespace"))
+    )
+
+
+def workload_by_pod_name(name: str, namespace: str) -> ObjectReference | None:
+    """The workload whose controller gives its pods such names."""
+    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
+        return ObjectReference("deployment", match[1], namespace)
+    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", name):
+        return ObjectReference("statefulset", match[1], namespace)
     return None
 
 
