@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.change import ConfigChange
 from barostat.core.config import ConfigScalar, written
 from barostat.core.proposed_change import (
