@@ -29,7 +29,7 @@ def test_each_verb_has_each_setting(verb: str, capsys: pytest.CaptureFixture[str
 
 
 def test_plan_takes_the_flag_of_simulate(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "L4", "-o", "args"]
+    words = ["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "-o", "args"]
     assert main([*words, "--max-cudagraph-capture-size", "64"]) == 0
     assert "--max-cudagraph-capture-size 64" in capsys.readouterr().out
 
