@@ -143,8 +143,8 @@ def _filled(
             "log of its start): say --kv-blocks N"
         )
     if window.version is not None:
-        on_cpu = is_cpu(window) and "+cpu" not in str(window.version)
-        filled["engine_version"] = f"{window.version}{'+cpu' if on_cpu else ''}"
+        filled["engine_version"] = str(window.version)
+    filled["on_cpu"] = is_cpu(window)
     changed = {name: value for name, value in filled.items() if name not in given}
     return argparse.Namespace(**{**vars(arguments), **changed}), list(assumed), lacking
 

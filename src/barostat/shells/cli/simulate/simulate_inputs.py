@@ -225,12 +225,13 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
     words = given_words(arguments)
+    on_cpu = "+cpu" in version_text or getattr(arguments, "on_cpu", False)
     memory = card.memory_bytes[0] / GIB if card is not None else None
     config = resolve(
         args=["vllm", "serve", *words],
         env={},
         version=version,
-        gpu=card.name if card else None,
+        gpu="cpu" if on_cpu else card.name if card else None,
         gpu_memory_gib=memory,
     )
     found = open_model(arguments.model_config)
@@ -241,7 +242,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     )
     made = plan(PlanRequest(
         model=read_architecture(found.config, found.source), model_name=found.name, version=version, config=config, card=card,
-        memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu="+cpu" in version_text, measured=measured,
+        memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu=on_cpu, measured=measured,
         version_assumed=arguments.engine_version is None,
     ))  # fmt: skip
     settings = settings_of_plan(made)
