@@ -101,8 +101,18 @@ class _Alone(LiveRequest):
 class Watched:
     """One run. Mutable."""
 
-    def __init__(self, settings: Settings, pace: LinearPace, load: Load, seed: int = 0) -> None:
-        self.settings, self._load = settings, load
+    def __init__(
+        self,
+        settings: Settings,
+        pace: LinearPace,
+        load: Load,
+        seed: int = 0,
+        *,
+        model: str = "m",
+        pool_tokens: int | None = None,
+    ) -> None:
+        """`pool_tokens`: as the engine counts them, where that is not its blocks times their size."""
+        self.settings, self._load, self._model = settings, load, model
         self.truth = Truth()
         self._pace = _Counted(pace, self.truth)
         self._engine = LiveEngine(settings, self._pace)
@@ -111,7 +121,7 @@ class Watched:
         assert version is not None
         known = {
             "block_size": str(block), "num_gpu_blocks": str(settings.kv_blocks),
-            "kv_cache_size_tokens": str(settings.kv_blocks * block), "enable_prefix_caching": str(settings.prefix_caching),
+            "kv_cache_size_tokens": str(pool_tokens or settings.kv_blocks * block), "enable_prefix_caching": str(settings.prefix_caching),
         }  # fmt: skip
         self._metrics = EngineMetrics(
             version, "m", settings.max_model_len, cache_labels(version, known), BEGAN_S
@@ -143,7 +153,7 @@ class Watched:
             due = self._turn(now, busy=due is not None)
         settings = self.settings
         args = (
-            "serve", "m", "--max-model-len", str(settings.max_model_len), "--max-num-seqs", str(settings.max_num_seqs),
+            "serve", self._model, "--max-model-len", str(settings.max_model_len), "--max-num-seqs", str(settings.max_num_seqs),
             "--max-num-batched-tokens", str(settings.max_num_batched_tokens), "--watermark", str(settings.watermark_ratio),
             "--async-scheduling" if settings.async_scheduling else "--no-async-scheduling",
         )  # fmt: skip

@@ -19,6 +19,7 @@ from barostat.catalog.settings.table import SETTINGS
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import ProposedChange, Scale, SetEdgeLimit, SetFlag, UnsetFlag
+from barostat.judge.experiments.gated import one_kind_of_attention
 from barostat.judge.experiments.pool_change import SIZING, PoolThen, Sizing, pool_then
 from barostat.judge.experiments.trials import Trial
 from barostat.twin.from_config import with_setting
@@ -130,7 +131,7 @@ def candidate(name: str, changes: Sequence[TrialChange], today: Today) -> Candid
             case UnsetFlag(flag):
                 made = _with_setting(made, flag, None, where)
             case SetEdgeLimit():
-                made = _with_edge_limit(made, change)
+                made = _with_edge_limit(made, change, where)
             case Scale():
                 made = _scaled(made, change, today, where)
             case ScaleLoad(times):
@@ -176,13 +177,14 @@ def _set(settings: Settings, name: str, value: ConfigScalar | None, where: str) 
         raise InputError(f"{shown} {error.what}", where) from None
 
 
-def _with_edge_limit(made: Candidate, change: SetEdgeLimit) -> Candidate:
+def _with_edge_limit(made: Candidate, change: SetEdgeLimit, where: str) -> Candidate:
     match change.limit:
         case "request.maxInputTokens":
             return replace(made, input_cap=change.tokens)
         case "request.maxOutputTokens":
             return replace(made, output_cap=change.tokens)
         case "edge.kvTokenBudget":
+            one_kind_of_attention(made.settings, where)
             return replace(made, kv_budget=change.tokens)
 
 
