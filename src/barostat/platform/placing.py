@@ -19,7 +19,6 @@ from barostat.platform.node_affinity import against_affinity
 from barostat.platform.objects import (
     Object,
     condition,
-    count,
     mapping,
     name_of,
     objects,
@@ -215,17 +214,3 @@ def _share(written: object, of: int) -> int:
     ):
         return math.ceil(of * percent / 100)
     return written if isinstance(written, int) else of
-
-
-def rollout_complete(deployment: Object) -> bool:
-    """True where no rollout is under way or paused: the newest revision owns every pod."""
-    if value(deployment, "spec", "paused") is True:
-        return False
-    wanted = count(deployment, "spec", "replicas")
-    wanted = 1 if wanted is None else wanted
-    seen = (count(deployment, "status", "observedGeneration") or 0) >= (
-        count(deployment, "metadata", "generation") or 0
-    )
-    return seen and (count(deployment, "status", "updatedReplicas") or 0) == wanted == (
-        count(deployment, "status", "replicas") or 0
-    )

@@ -11,7 +11,6 @@ from barostat.platform.placing import (
     placeable,
     quota_left,
     requests,
-    rollout_complete,
 )
 
 TEMPLATE: dict[str, Any] = {
@@ -192,15 +191,3 @@ def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
     )
     assert (kept(selector=expressed("Exists")), kept(selector=expressed("DoesNotExist"))) == (3, 0)
     assert kept(selector={**expressed("Exists"), "matchLabels": {"app": "x"}}) == 0
-
-
-def test_rollouts() -> None:
-    done: dict[str, Any] = {
-        "metadata": {"generation": 2},
-        "spec": {"replicas": 2},
-        "status": {"observedGeneration": 2, "updatedReplicas": 2, "replicas": 2},
-    }
-    assert rollout_complete(done)
-    assert not rollout_complete({**done, "spec": {"replicas": 2, "paused": True}})
-    assert not rollout_complete({**done, "status": {**done["status"], "replicas": 3}})
-    assert not rollout_complete({**done, "metadata": {"generation": 3}})

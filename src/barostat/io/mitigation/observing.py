@@ -42,7 +42,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     if anew:
         names = (do.pod.name,) if do.pod is not None else await _spare(ground)
     else:
-        names = tuple(name_of(pod) for pod in await ground.home_pods())
+        names = tuple(name_of(pod) for pod in await ground.home_pods(await ground.home()))
     eye = watcher(ground, names, Options(for_s=0.0))
     following = Following(ground, eye)
     former = dict(plan.baseline)

@@ -90,7 +90,7 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
         if held:
             uid = text(pod, "metadata", "uid")
             if homes and uid not in {
-                text(own, "metadata", "uid") for own in await ground.home_pods()
+                text(own, "metadata", "uid") for own in await ground.home_pods(home)
             }:
                 raise Denied(Refused(f"{name_of(pod)} is not home's"))
             ready, _ = await ground.in_rotation(home)
@@ -124,7 +124,7 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
 async def pick_replica(ground: ActContext, do: Do) -> Done:
     """PickReplica: one that does not serve, else the least busy in rotation. Errors: Denied."""
     home = await ground.checked_home(do)
-    pods = await ground.home_pods()
+    pods = await ground.home_pods(home)
     if not pods:
         raise Denied(Refused("home owns no pod"))
     ready, _ = await ground.in_rotation(home)
@@ -144,7 +144,7 @@ async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
     `over`. Errors: Denied.
     """
     home = await ground.checked_home(do)
-    pods = await ground.home_pods()
+    pods = await ground.home_pods(home)
     if len(pods) <= act.over:
         return Done()
     ready, _ = await ground.in_rotation(home)
@@ -169,7 +169,7 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
         if pod is None:
             return Done(note="it is gone")
         uid = text(pod, "metadata", "uid")
-        own = await ground.home_pods()
+        own = await ground.home_pods(home)
         if uid in {text(other, "metadata", "uid") for other in own}:
             ready, _ = await ground.in_rotation(home)
             if (uid in ready or not is_ready(pod)) and await _kept(ground, do, pod, own):

@@ -60,7 +60,7 @@ def spare_labels(plan: RemedyPlan, index: int) -> dict[str, str]:
 
 async def spare_document(ground: ActContext, home: Object, index: int, key: str) -> dict[str, Any]:
     """The Deployment of a spare, as it is created. Errors: Denied."""
-    template: dict[str, Any] = copy.deepcopy(await ground.new_template(home))
+    template: dict[str, Any] = copy.deepcopy(await ground.new_source(home))
     own = spare_labels(ground.plan, index)
     off = await ground.rotation_labels(home)
     metadata = template.setdefault("metadata", {})
@@ -123,7 +123,7 @@ async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
     """
     waiting_since = ground.clock.now()
     while True:
-        container = engine_container(mapping(await ground.checked_home(do), "spec", "template"))
+        container = engine_container(ground.kind.template(await ground.checked_home(do)))
         engine = container.name if container is not None else ""
         pods = [pod for pod in await pods_of_spare(ground, act.index) if not is_going(pod)]
         for pod in pods:

@@ -9,12 +9,10 @@ request: {maxOutputTokens: 512}, edge: {kvTokenBudget: 9216}           a limit o
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from barostat.catalog.vllm_flags import canonical_name, is_switch
 from barostat.core.change import ConfigChange
@@ -28,7 +26,7 @@ REVISION, REPLICAS = "revision", "replicas"
 _FLAG = re.compile(r"^(--[a-z][\w-]*)(?:[ =](\S+))?$")
 _REMOVE = re.compile(r"^remove (--[a-z][\w-]*)")
 _LIMIT = re.compile(r"^(request|edge): \{(\w+): ([\d.]+)\}$")
-_ADDED_BY_REPLICA_SET = "pod-template-hash"
+ADDED_BY_REPLICA_SET = "pod-template-hash"
 _BY_A_PERSON = ("trust_remote_code", "port")
 """The first lets code of the model's run; with the second go the pod's probes and its Service."""
 
@@ -96,11 +94,8 @@ def changed_template(
     template: Object,
     *,
     config_maps: Mapping[str, Object] | None = None,
-    revision: Object | None = None,
 ) -> Object | NotChanged:
-    """The template with the change, everything else as it is. `revision`: the template of the
-    revision that a rollback goes to.
-    """
+    """The template with the change, everything else as it is."""
     match change.kind:
         case "argument" | "environment" | "config-file":
             value = None if change.value is None else _scalar(change.value)
@@ -110,12 +105,6 @@ def changed_template(
             return found if isinstance(found, NotChanged) else found.template
         case "pod-spec":
             return with_pod_spec(change, template)
-        case "revision":
-            if revision is None:
-                return NotChanged(f"revision {change.value} is not kept any more")
-            before: dict[str, Any] = copy.deepcopy(dict(revision))
-            before.get("metadata", {}).get("labels", {}).pop(_ADDED_BY_REPLICA_SET, None)
-            return before
         case _:
             return NotChanged(f"{change.name} is no part of the template")
 
@@ -148,7 +137,7 @@ def service_labels(
             for key, value in mapping(service, "spec", "selector").items()
             if labels.get(key) == value
         }
-    return {key: value for key, value in found.items() if key != _ADDED_BY_REPLICA_SET}
+    return {key: value for key, value in found.items() if key != ADDED_BY_REPLICA_SET}
 
 
 def selecting(services: Iterable[Object], template: Object) -> list[Object]:
@@ -161,7 +150,7 @@ def selecting(services: Iterable[Object], template: Object) -> list[Object]:
         selector = {
             key: value
             for key, value in mapping(service, "spec", "selector").items()
-            if key != _ADDED_BY_REPLICA_SET
+            if key != ADDED_BY_REPLICA_SET
         }
         return bool(mapping(service, "spec", "selector")) and all(
             labels.get(key) == value for key, value in selector.items()
@@ -173,5 +162,5 @@ def selecting(services: Iterable[Object], template: Object) -> list[Object]:
 def separable(services: list[Object]) -> bool:
     """Every one of these Services can be left by taking a label off, and there is one."""
     return bool(services) and all(
-        set(mapping(service, "spec", "selector")) - {_ADDED_BY_REPLICA_SET} for service in services
+        set(mapping(service, "spec", "selector")) - {ADDED_BY_REPLICA_SET} for service in services
     )

@@ -20,7 +20,7 @@ from barostat.judge.mitigation.target_objects import former_revision, is_stuck, 
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.levers import levers
 from barostat.platform.objects import Object, condition, mapping, name_of, text
-from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
+from barostat.platform.placing import disruption_minimum, placeable, quota_left
 from barostat.remedy.annotations import CLAIM, PATCHED, is_patch_to
 from barostat.remedy.plan import ROLLBACK, RemedyPlan
 from barostat.remedy.precheck import Facts
@@ -54,7 +54,8 @@ def facts(
         (field, seen.unread[key])
         for field, key in (
             ("owner", "applications"), ("autoscaler", "horizontalpodautoscalers"), ("separable", "services"), ("serving", "endpointslices"),
-            ("serving", "replicasets"), ("serving", "pods"), ("quota_left", "resourcequotas"), ("spare_schedulable", "nodes"),
+            *(("serving", plural) for plural in seen.kind.reads), ("serving", "pods"),
+            ("quota_left", "resourcequotas"), ("spare_schedulable", "nodes"),
             ("spare_schedulable", ALL_PODS), ("disruption_minimum", "poddisruptionbudgets"), ("missing_rights", "rights"),
             ("bad_nodes", "nodes"),
         )
@@ -62,7 +63,7 @@ def facts(
     ]  # fmt: skip
     if unread:
         reasons.append(("changes_last_hour", unread))
-    services = seen.services()
+    services, kept, rolled_out = seen.services(), seen.revisions(), seen.kind.rolled_out(home)
     owner, autoscaler = _owner(seen, plan)
     placed = spare_place(seen)
     scrapes = [scrape.at for replica in seen.recording.replicas for scrape in replica.scrapes]
@@ -78,11 +79,11 @@ def facts(
         burn_window_s=limits.burn_window_seconds
         if limits.burn_window_seconds is not None
         else BURN_WINDOW_S,
-        template=digest(seen.template),
-        rollout_complete=rollout_complete(home),
+        template=digest(seen.source),
+        rollout_complete=rolled_out,
         rollout_stuck=None
-        if "replicasets" not in lists
-        else is_stuck(home, lists["replicasets"], rollout_complete(home)),
+        if kept is None
+        else is_stuck(kept, rolled_out=rolled_out, paused=seen.kind.is_paused(home)),
         replicas=seen.replicas,
         serving=seen.serving(),
         spare_schedulable=None if placed is None else placed[0],
@@ -170,12 +171,12 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
     """Of the last rollout that could be undone: infinite where it was the first, our own change, or
     only restarts came after the first.
     """
-    template = digest(seen.template)
-    if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), template):
+    if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), digest(seen.source)):
         return math.inf
-    since = since_of_revision(seen.home, seen.lists.get("replicasets", []))
+    kept = seen.revisions() or []
+    since = since_of_revision(kept)
     if since is not None:
-        former = former_revision(seen.home, seen.lists.get("replicasets", []))
+        former = former_revision(kept)
         return math.inf if former is None else max(0.0, seen.at - since)
     ages = []
     for window in seen.windows().values():
@@ -185,11 +186,11 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
     return min(ages, default=math.inf)
 
 
-def worse_before(change: ConfigChange, template: Object, earlier: Sequence[State]) -> State | None:
-    """The incident in which the very change of the very same template was worse, or ended the
-    engine; None where there is none.
+def worse_before(change: ConfigChange, source: Object, earlier: Sequence[State]) -> State | None:
+    """The incident in which the very change of the very same source was worse, or ended the engine;
+    None where there is none.
     """
-    now = digest(template)
+    now = digest(source)
     alike = (
         state for state in earlier if state.plan.template == now and state.plan.change == change
     )

@@ -26,13 +26,9 @@ from barostat.core.limits import (
 )
 from barostat.core.window import Window
 from barostat.judge.diagnosis.fleet import badness
-from barostat.judge.manifest_edit.config_change import (
-    asked_for,
-    change_of,
-    changed_template,
-    digest,
-)
+from barostat.judge.manifest_edit.config_change import asked_for, change_of, digest
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
+from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.forecast import TRIED, best
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
@@ -42,10 +38,9 @@ from barostat.judge.mitigation.promise import promise, promise_of_rollback
 from barostat.judge.mitigation.requested_lever import LIMITS, asked_lever
 from barostat.judge.mitigation.standing_change import made_else
 from barostat.judge.mitigation.start_refused import would_not_start
-from barostat.judge.mitigation.target_objects import former_revision, is_stuck, revisions
+from barostat.judge.mitigation.target_objects import former_revision, is_stuck
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
-from barostat.platform.objects import mapping, name_of, text, value
-from barostat.platform.placing import rollout_complete
+from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.pods import engine_container
 from barostat.remedy.annotations import ENDED
 from barostat.remedy.plan import (
@@ -159,8 +154,8 @@ def plan_for(
             id=wish.id,
             made_at=seen.at,
             target=Target(
-                "apps/v1",
-                "Deployment",
+                seen.kind.api.api_version,
+                seen.kind.api.kind,
                 text(metadata, "namespace"),
                 name_of(seen.home),
                 text(metadata, "uid"),
@@ -178,7 +173,7 @@ def plan_for(
             else max(1, seen.replicas - 1),
             max_replicas=remedy.max_replicas,
             baseline=former,
-            template=digest(seen.template),
+            template=digest(seen.source),
             because=because,
             gpus=int(container.gpus) if container is not None else 0,
             autonomy=wish.autonomy,
@@ -237,7 +232,7 @@ def _first(
         change = as_resolved(_change(seen, step), seen.windows().get(worst.name))
         if isinstance(change, NotChanged):
             passed.append(f"{step.lever} ({step.change}): {change.why}")
-        elif (before := worse_before(change, seen.template, earlier)) is not None:
+        elif (before := worse_before(change, seen.source, earlier)) is not None:
             passed.append(
                 f"{step.lever} ({step.change}): incident {before.plan.id} took it back: "
                 f"{before.why[:200]}"
@@ -349,7 +344,7 @@ def as_resolved(
 
 
 def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
-    pair = former_revision(seen.home, seen.lists.get("replicasets", []))
+    pair = former_revision(seen.revisions() or [])
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
     return change_of(
         step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair
@@ -357,9 +352,8 @@ def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
 
 
 def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged:
-    made = revisions(text(seen.home, "metadata", "uid"), seen.lists.get("replicasets", []))
-    kept = {str(number): mapping(item, "spec", "template") for number, item in made}
-    return changed_template(change, seen.template, revision=kept.get(change.value or ""))
+    kept = {found.number: found.source for found in seen.revisions() or []}
+    return changed_source(seen.kind, seen.home, change, revision=kept.get(change.value or ""))
 
 
 def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits | None) -> str:
@@ -401,6 +395,7 @@ def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> Bound
     """Those that were asked for, with the time that the proof and the target's own pods need."""
     return with_times_of(
         seen.home,
+        seen.template,
         replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
     )
 
@@ -416,14 +411,16 @@ def _strategy(
                 f"replicas are added one at a time: {seen.replicas + 1} is the next number"
             )
         return "scale-out"
-    done = rollout_complete(seen.home)
-    if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
+    done, paused = seen.kind.rolled_out(seen.home), seen.kind.is_paused(seen.home)
+    if change.kind == "revision" and is_stuck(
+        seen.revisions() or [], rolled_out=done, paused=paused
+    ):
         return "stuck-rollout"
     if not done:
-        if value(seen.home, "spec", "paused") is True:
+        if paused:
             return NoRemedy(
                 "rollouts of it are paused: kubectl rollout resume "
-                f"deploy/{name_of(seen.home)} first"
+                f"{seen.kind.typed(name_of(seen.home))} first"
             )
         return NoRemedy(
             "a rollout is under way: let it end, or undo it (--lever undo-rollout, where "
@@ -543,7 +540,7 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         replicas=seen.replicas,
         serving=min(serving, seen.replicas),
         baseline=former,
-        template=digest(seen.template),
+        template=digest(seen.source),
         because=taking_back(done.id),
         autonomy=wish.autonomy,
         parent=text(seen.home, "metadata", "annotations", ENDED),

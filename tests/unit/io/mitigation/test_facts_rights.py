@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from barostat.io.mitigation.facts import NEEDED
+from barostat.io.mitigation.facts import needed
+from barostat.platform.workloads import kinds
 
+NEEDED = sorted({right for kind in kinds() if kind.rolls for right in needed(kind)})
 RBAC = Path(__file__).resolve().parents[4] / "deploy" / "rbac"
 
 

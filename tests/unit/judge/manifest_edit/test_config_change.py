@@ -258,18 +258,6 @@ def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
     assert "volumeMounts" not in other
 
 
-def test_a_revision_comes_back_without_the_label_of_its_replica_set() -> None:
-    before = template("--max-num-seqs", "32")
-    before["metadata"]["labels"]["pod-template-hash"] = "abc"
-    found = changed_template(
-        ConfigChange("revision", "revision", "3", "2"), template(), revision=before
-    )
-    assert found == template("--max-num-seqs", "32")
-    assert isinstance(
-        changed_template(ConfigChange("revision", "revision", "3", "2"), template()), NotChanged
-    )
-
-
 def test_switches_are_asked_for_by_name() -> None:
     assert asked_for("--no-enable-prefix-caching", None, template(), {}) == ConfigChange(
         "argument", "--enable-prefix-caching", None, "false"
