@@ -9,7 +9,7 @@ from tests.support.remedy_dialogue import a_plan
 
 from barostat.remedy.history import latest, taken_back_by
 from barostat.remedy.plan import ROLLBACK, taking_back
-from barostat.remedy.program import Phase
+from barostat.remedy.step import Phase
 from barostat.remedy.state import State
 
 
