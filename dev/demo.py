@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -37,7 +36,9 @@ from dev.engine import ROOT
 from dev.twin_engine import TwinEngine
 from rich.console import Console
 
+from barostat.core.proposed_change import SetFlag
 from barostat.io.local_host.recording import Sources, record_engines
+from barostat.judge.advice.change_text import as_set_option
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.shells.reports.diagnosis.text import cause_words, print_report
 
@@ -205,12 +206,11 @@ def _candidates(look: Look) -> list[str]:
     """What the diagnosis proposes that is a setting of the engine, as what-if wants it, and the
     first two of them together.
     """
-    flags = [
-        re.fullmatch(r"--([a-z-]+) (\S+)", step.change)
+    found = [
+        str(as_set_option(step.change))
         for step in look.report.next
-        if step.restarts
+        if isinstance(step.change, SetFlag)
     ]
-    found = [f"{flag[1]}={flag[2]}" for flag in flags if flag]
     return [*found[:2], ",".join(found[:2])] if len(found) > 1 else found
 
 

@@ -101,7 +101,7 @@ def levers_page() -> str:
     parts = [
         _page(
             lever.name,
-            lever.title,
+            str(lever.title),
             docs[lever.name],
             f"Side: {lever.side}. Weighed for: {', '.join(lever.causes)}.\n\n",
         )

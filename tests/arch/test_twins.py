@@ -159,6 +159,10 @@ _BODY = """
     with opened(path) as file:
         for line in file:
             total += len(line) ** 2
+    if total > limit:
+        total = limit - last
+    for rest in sorted(found):
+        print(rest)
     assert total >= 0
     return [total, *found] if found else None
 """

@@ -13,6 +13,8 @@ from barostat.core.diagnosis import CauseName
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.version import parse_version
 from barostat.core.window import Window
+from barostat.judge.advice.change_text import as_written
+from barostat.platform.workload import workload_by_pod_name
 
 NOW = 1_800_000_000.0
 GIB = 1024.0**3
@@ -57,7 +59,15 @@ def ask(
         Situation(
             cause,
             variant,
-            Window(replica, NOW, signals, EngineConfig(values), parse_version(version), pod),
+            Window(
+                replica,
+                NOW,
+                signals,
+                EngineConfig(values),
+                parse_version(version),
+                pod,
+                workload_by_pod_name(replica, "chat") if in_cluster else None,
+            ),
         )
     )
 
@@ -65,11 +75,11 @@ def ask(
 def proposed(answer: Proposal | NotApplicable) -> str:
     """The change, where there is one."""
     assert isinstance(answer, Proposal), answer
-    return answer.change
+    return str(as_written(answer.change))
 
 
 def refused(answer: Proposal | NotApplicable, *, classic: bool | None = None) -> str:
     """The reason, where it is not applicable."""
     assert isinstance(answer, NotApplicable), answer
     assert classic is None or answer.classic is classic, answer
-    return answer.because
+    return str(answer.because)

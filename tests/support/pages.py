@@ -20,6 +20,8 @@ from tests.support import load_tests
 from tests.support.measured_incident import LOOKS, STATE
 from tests.support.measured_past import NIGHT, grown, month, night
 
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.history.review import review
@@ -176,7 +178,7 @@ def hostile() -> str:
         replica,
         engine_version=HOSTILE,
         diagnosis=replace(replica.diagnosis, summary=HOSTILE),
-        next=(replace(replica.next[0], change=HOSTILE, because="x" * 300),),
+        next=(replace(replica.next[0], change=Advise(Prose(HOSTILE)), because=Prose("x" * 300)),),
         contributing=(HOSTILE,),
         problems=(HOSTILE, "y" * 500),
     )

@@ -18,6 +18,7 @@ from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.judge.mitigation.forecast import Forecast, forecasts
 from barostat.judge.mitigation.planning import Planned, Wish, plan_for
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
+from barostat.shells.cli.mitigate.lever_option import requested
 from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).resolve().parents[1] / "data" / "bundles"
@@ -96,8 +97,10 @@ def scene(
 
 
 def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
-    """The plan for it, which there must be."""
+    """The plan for it, which there must be. `lever`: as `mitigate --lever` takes it."""
     limits = wish.pop("limits", None)
+    if lever := wish.pop("lever", ""):
+        wish["requested"] = requested(lever)
     found = plan_for(seen, Wish("vllm-1", **wish), limits)
     assert isinstance(found, Planned), found
     return found

@@ -12,6 +12,16 @@ Provenance = Literal[
 ConfigScalar = int | float | str | bool
 
 
+def written(value: ConfigScalar) -> str:
+    """The value as a command line or a manifest has it: `true`, `48`, `0.05`, `8`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
     """One resolved setting.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from barostat.core.proposed_change import ProposedChange
+from barostat.core.prose import NO_PROSE, Prose
 from barostat.core.verdict import Verdict
 
 CauseName = Literal[
@@ -117,42 +119,54 @@ class Expected:
 
 
 Effect = Literal["helps", "trade-off", "unsure", "nothing", "harms"]
-"""What a step does by its forecast, beside today: better, better at a price, better or worse by
-what the window does not tell, no more than chance, worse.
+"""What a step does by its forecast: better than today; better at a price; better or worse, which
+the window does not tell; no more than chance; worse.
 """
+SloOutlook = Literal["meets", "may-miss", "misses"]
+"""Whether a forecast meets the SLO: over its whole range, over a part of it, or nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepForecast:
+    """What the twin forecasts of a step, beside today.
+
+    `better`, `worse`: figures that change by more than chance. `may_change`: how far each figure
+    may change, where that decides whether the step helps. `stuck`: why the engine would never
+    finish. `between`: the lowest and highest value of each figure, where the pace of a step is not
+    known exactly. `slo`: None where no SLO is set.
+    """
+
+    expected: Expected
+    effect: Effect
+    better: Prose = NO_PROSE
+    worse: Prose = NO_PROSE
+    may_change: Prose = NO_PROSE
+    stuck: Prose = NO_PROSE
+    between: tuple[Expected, Expected] | None = None
+    slo: SloOutlook | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """One thing to do, in order.
-
-    `expected`: its forecast, with `effect` and `told` (what of it is more than chance, in one
-    sentence); `set_words`: what `what-if --set` takes to try it again. `untried`: why it has no
-    forecast where others have one. `between`: the least and the most of each figure, where what the
-    window leaves open of a step's time makes them differ.
-    """
+    """One change to make. `untried`: why it has no forecast where other steps have one."""
 
     lever: str
-    change: str
-    because: str
+    change: ProposedChange
+    because: Prose
     restarts: bool
-    set_words: str = ""
-    expected: Expected | None = None
-    effect: Effect | None = None
-    told: str = ""
-    untried: str = ""
-    between: tuple[Expected, Expected] | None = None
+    forecast: StepForecast | None = None
+    untried: Prose = NO_PROSE
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What the order of the next steps rests on: `today` as the twin has it; without it, `why_not`
-    (and what would make it known).
+    """What the order of the next steps is based on: the twin's figures of today and `basis` (how
+    they were found), or `why_not`, with what would make trials possible.
     """
 
     today: Expected | None = None
-    told: str = ""
-    why_not: str = ""
+    basis: Prose = NO_PROSE
+    why_not: Prose = NO_PROSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from barostat.core.diagnosis import CauseName
+from barostat.core.proposed_change import EdgeLimit, ProposedChange, SetMemory, SetSharedMemory
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 
 Side = Literal["edge", "demand", "supply", "host", "manifest", "advice"]
@@ -19,8 +21,8 @@ class Proposal:
     """
 
     lever: str
-    change: str
-    because: str
+    change: ProposedChange
+    because: Prose
     restarts: bool
     rank: int
     """Lower is tried first: live and reversible before what restarts an engine."""
@@ -33,7 +35,7 @@ class NotApplicable:
     """
 
     lever: str
-    because: str
+    because: Prose
     classic: bool = False
     """True where common advice names this lever for this case: then the reason is worth showing."""
 
@@ -48,15 +50,45 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
+class SetsFlag:
+    """The lever sets this argument of the engine."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetsEdgeLimit:
+    """The lever sets this limit of a gateway."""
+
+    limit: EdgeLimit
+
+
+@dataclass(frozen=True, slots=True)
+class SetsMemory:
+    """The lever sets an amount of the container's memory."""
+
+    edit: type[SetMemory] | type[SetSharedMemory]
+
+
+@dataclass(frozen=True, slots=True)
+class SetsReplicas:
+    """The lever sets the number of replicas."""
+
+
+Sets = SetsFlag | SetsEdgeLimit | SetsMemory | SetsReplicas
+
+
+@dataclass(frozen=True, slots=True)
 class Lever:
     """A rule that proposes one change.
 
-    `causes`: causes it can help with. `propose` is only called for these; every other case is not
-    this lever's.
+    `causes`: the causes that it can help with; `propose` is called for no other. `sets`: the one
+    value that it always sets, which `mitigate --lever NAME=VALUE` takes; None where there is none.
     """
 
     name: str
-    title: str
+    title: Prose
     side: Side
     causes: tuple[CauseName, ...]
     propose: Callable[[Situation], Proposal | NotApplicable]
+    sets: Sets | None = None

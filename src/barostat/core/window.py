@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from barostat.core.config import EngineConfig
+from barostat.core.object_reference import ObjectReference
 from barostat.core.signal import Fresh, Missing, Reading, Signal, Stale
 from barostat.core.version import EngineVersion
 
@@ -20,7 +21,8 @@ class Window:
     (unix seconds).
 
     `pod`: namespace/name of the replica's pod where the cluster told of it, else empty: the
-    replica's name may be an address or a file's.
+    replica's name may be an address or a file's. `workload`: what the pod belongs to, as far as the
+    cluster or the pod's name tells.
     """
 
     replica: str
@@ -29,6 +31,7 @@ class Window:
     config: EngineConfig = field(default_factory=EngineConfig)
     version: EngineVersion | None = None
     pod: str = ""
+    workload: ObjectReference | None = None
 
     def read(self, name: str) -> Reading:
         """Fresh, Stale or Missing; never a bare number."""

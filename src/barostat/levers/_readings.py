@@ -10,6 +10,8 @@ import re
 from barostat.catalog.vllm_flags import FLAGS, has_flag
 from barostat.core.config import ConfigValue
 from barostat.core.lever import NotApplicable, Situation
+from barostat.core.object_reference import ObjectReference
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 
 GIB = 1024**3
@@ -143,18 +145,25 @@ def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | N
     ):
         return None
     if has is None and version is not None:
-        return NotApplicable(lever, f"it is not known whether vLLM {version} has {flag.option}")
+        return NotApplicable(
+            lever, Prose(f"it is not known whether vLLM {version} has {flag.option}")
+        )
     if version is None:
         return NotApplicable(
             lever,
-            f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known",
+            Prose(
+                f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known"
+            ),
         )
     if flag.gone and version.at_least(flag.gone):
         return NotApplicable(
-            lever, f"{flag.option} does not exist since vLLM {flag.gone} (this engine is {version})"
+            lever,
+            Prose(
+                f"{flag.option} does not exist since vLLM {flag.gone} (this engine is {version})"
+            ),
         )
     return NotApplicable(
-        lever, f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})"
+        lever, Prose(f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})")
     )
 
 
@@ -201,24 +210,14 @@ def pod_words(window: Window) -> str:
     """The replica's pod as a kubectl command takes it; empty where the replica is not known to be a
     pod.
     """
-    return _in_namespace(window.pod, "") if window.pod else ""
+    namespace, _, name = window.pod.rpartition("/")
+    return f"{name}{f' -n {namespace}' if namespace else ''}"
 
 
-def workload_words(window: Window) -> str:
-    """The workload that the replica's pod belongs to as a kubectl command takes it, read off the
-    pod's name; a place to fill in where that does not tell.
-    """
-    name = window.pod.rpartition("/")[2]
-    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
-        return _in_namespace(window.pod, f"deployment/{match[1]}")
-    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", name):
-        return _in_namespace(window.pod, f"statefulset/{match[1]}")
-    return "deployment/<name>"
-
-
-def _in_namespace(pod: str, name: str) -> str:
-    namespace, _, pod_name = pod.rpartition("/")
-    return f"{name or pod_name}{f' -n {namespace}' if namespace else ''}"
+def reference_of_pod(window: Window) -> ObjectReference | None:
+    """The replica's pod; None where the replica is not known to be one."""
+    namespace, _, name = window.pod.rpartition("/")
+    return ObjectReference("pod", name, namespace) if name else None
 
 
 def count(value: float) -> str:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks, last_of
 
 NAME = "api-server-count"
@@ -36,14 +38,19 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if cores is not None and used is not None and used > FULL_RATIO * cores:
         return NotApplicable(
             NAME,
-            f"{used:.1f} of the container's {cores:g} cores are used: more processes would "
-            "share them; raise its CPU limit",
+            Prose(
+                f"{used:.1f} of the container's {cores:g} cores are used: more processes would "
+                "share them; raise its CPU limit"
+            ),
         )
     if cores is not None and target + 1 > cores:
         target = int(cores) - 1
     if target <= now:
         return NotApplicable(
-            NAME, f"{now:.0f} API servers and an engine core fill the container's {cores:.0f} cores"
+            NAME,
+            Prose(
+                f"{now:.0f} API servers and an engine core fill the container's {cores:.0f} cores"
+            ),
         )
     busy = last_of(window, "api_server_cpu_cores")
     seen = (
@@ -51,7 +58,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if busy is not None
         else f"{now:.0f} process{'es' if now > 1 else ''} tokenize now"
     )
-    return Proposal(NAME, f"--api-server-count {target}", seen, True, 30)
+    return Proposal(NAME, SetFlag("api_server_count", target), Prose(seen), True, 30)
 
 
-LEVER = Lever(NAME, "more API server processes", "host", ("host-bound",), propose)
+LEVER = Lever(NAME, Prose("more API server processes"), "host", ("host-bound",), propose)

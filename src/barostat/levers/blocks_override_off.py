@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import UnsetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, given, setting, short_of_the_pool
 
 NAME = "blocks-override-off"
@@ -24,13 +26,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     found = setting(situation.window, "num_gpu_blocks_override")
     blocks = situation.window.config.number("num_gpu_blocks_override")
     if found is None or blocks is None or not given(situation.window, "num_gpu_blocks_override"):
-        return NotApplicable(NAME, "the number of blocks is not set by hand")
+        return NotApplicable(NAME, Prose("the number of blocks is not set by hand"))
     if situation.cause == "gpu-oom" and not short_of_the_pool(situation):
-        return NotApplicable(NAME, "memory did not run out as the pool was allocated")
+        return NotApplicable(NAME, Prose("memory did not run out as the pool was allocated"))
     return Proposal(
         NAME,
-        f"remove --num-gpu-blocks-override (now {blocks:.0f})",
-        f"{count(blocks)} blocks were set by hand, whatever memory there is",
+        UnsetFlag("num_gpu_blocks_override", int(blocks)),
+        Prose(f"{count(blocks)} blocks were set by hand, whatever memory there is"),
         True,
         25,
     )
@@ -38,7 +40,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "let the memory size the pool",
+    Prose("let the memory size the pool"),
     "supply",
     (*KV_CAUSES, "kv-pool-too-small", "gpu-oom"),
     propose,

@@ -12,6 +12,8 @@ Source: nginx upstream_response_time and request_time; streaming needs proxy buf
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.levers._readings import last_of
 
 NAME = "check-network"
@@ -29,16 +31,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         seconds = max(300, int(2 * e2e)) if e2e is not None else 600
         return Proposal(
             NAME,
-            f"proxy_read_timeout {seconds}s; proxy_buffering off;",
-            f"{timeouts:.0%} of the requests end by a time-out at the gateway",
+            Advise(Prose(f"proxy_read_timeout {seconds}s; proxy_buffering off;")),
+            Prose(f"{timeouts:.0%} of the requests end by a time-out at the gateway"),
             False,
             20,
         )
     if share is not None and share < 0.7:
         return Proposal(
             NAME,
-            "keepalive 256; (upstream connections of the gateway), proxy_buffering off;",
-            f"the engine has {share:.0%} of the latency",
+            Advise(
+                Prose("keepalive 256; (upstream connections of the gateway), proxy_buffering off;")
+            ),
+            Prose(f"the engine has {share:.0%} of the latency"),
             False,
             20,
         )
@@ -49,11 +53,17 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     return Proposal(
         NAME,
-        "send one request to the engine directly and one through the gateway, and compare",
-        f"{seen}; the loss is before it",
+        Advise(
+            Prose(
+                "send one request to the engine directly and one through the gateway, and compare"
+            )
+        ),
+        Prose(f"{seen}; the loss is before it"),
         False,
         20,
     )
 
 
-LEVER = Lever(NAME, "look between client and engine", "advice", ("network-or-gateway",), propose)
+LEVER = Lever(
+    NAME, Prose("look between client and engine"), "advice", ("network-or-gateway",), propose
+)

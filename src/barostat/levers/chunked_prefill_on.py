@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks, setting
 
 NAME = "chunked-prefill-on"
@@ -25,14 +27,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if behaves("chunked-prefill-forced", version):
         return NotApplicable(
             NAME,
-            f"vLLM {version} has it on for every generative model, whatever the argument says",
+            Prose(
+                f"vLLM {version} has it on for every generative model, whatever the argument says"
+            ),
             classic=True,
         )
     if found is not None and found.value is False and found.provenance != "version-default":
         return Proposal(
             NAME,
-            "--enable-chunked-prefill",
-            f"it is off ({found.source}): a long prompt takes a step of its own",
+            SetFlag("enable_chunked_prefill", True),
+            Prose(f"it is off ({found.source}): a long prompt takes a step of its own"),
             True,
             29,
         )
@@ -42,19 +46,32 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if situation.cause != "prefill-bound":
             return NotApplicable(
                 NAME,
-                f"it is off by default in vLLM {version}, and does not change what the pool holds",
+                Prose(
+                    f"it is off by default in vLLM {version}, and does not change what the pool holds"
+                ),
                 classic=True,
             )
         refusal = lacks(NAME, situation, "enable_chunked_prefill")
         return refusal or Proposal(
-            NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29
+            NAME,
+            SetFlag("enable_chunked_prefill", True),
+            Prose(f"it is off by default in vLLM {version}"),
+            True,
+            29,
         )
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None
         else "it is the default since vLLM 0.8.0, and nothing shows that it is off"
     )
-    return NotApplicable(NAME, why, classic=True)
+    return NotApplicable(NAME, Prose(why), classic=True)
 
 
-LEVER = Lever(NAME, "chunked prefill on", "supply", (*KV_CAUSES, "prefill-bound"), propose)
+LEVER = Lever(
+    NAME,
+    Prose("chunked prefill on"),
+    "supply",
+    (*KV_CAUSES, "prefill-bound"),
+    propose,
+    sets=SetsFlag("enable_chunked_prefill"),
+)

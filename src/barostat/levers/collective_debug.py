@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise, SetEnvironment, SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import detail_of, lacks
 
 NAME = "collective-debug"
@@ -23,12 +25,14 @@ _UNREACHED = re.compile(
 )
 """Not a connection that the other side closed: a rank that ended says no more than that."""
 
+_WITHOUT_P2P = ("NCCL_P2P_DISABLE", "1")
+
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """Logging first; without peer-to-peer where logging is on already."""
     config = situation.window.config
     if situation.variant != "collective":
-        return NotApplicable(NAME, "no collective hangs")
+        return NotApplicable(NAME, Prose("no collective hangs"))
     line = detail_of(situation.window, "log_collective_timeout")
     if _UNREACHED.search(line) and config.get("GLOO_SOCKET_IFNAME") is None:
         change = (
@@ -37,8 +41,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
         return Proposal(
             NAME,
-            change,
-            "the ranks do not reach each other over the network interface that was chosen",
+            Advise(Prose(change)),
+            Prose("the ranks do not reach each other over the network interface that was chosen"),
             True,
             10,
         )
@@ -49,8 +53,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
         return Proposal(
             NAME,
-            "the node's driver and NVML in this container (a vGPU, MIG or WSL may not answer)",
-            why,
+            Advise(
+                Prose(
+                    "the node's driver and NVML in this container (a vGPU, MIG or WSL may not answer)"
+                )
+            ),
+            Prose(why),
             True,
             10,
         )
@@ -60,16 +68,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if debug is None:
         return Proposal(
             NAME,
-            "env: [{name: NCCL_DEBUG, value: INFO}, {name: NCCL_P2P_DISABLE, value: '1'}]",
-            "the ranks do not find each other, and the log does not say why",
+            SetEnvironment((("NCCL_DEBUG", "INFO"), _WITHOUT_P2P)),
+            Prose("the ranks do not find each other, and the log does not say why"),
             True,
             30,
         )
     if no_p2p is None:
         return Proposal(
             NAME,
-            "env: [{name: NCCL_P2P_DISABLE, value: '1'}]",
-            f"{debug.source} is on; the path between cards is the next suspect",
+            SetEnvironment((_WITHOUT_P2P,)),
+            Prose(f"{debug.source} is on; the path between cards is the next suspect"),
             True,
             30,
         )
@@ -77,12 +85,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if off is None or off.value is not True:
         why = "the path between cards is off already; vLLM's own all-reduce is the next suspect"
         return lacks(NAME, situation, "disable_custom_all_reduce") or Proposal(
-            NAME, "--disable-custom-all-reduce", why, True, 31
+            NAME, SetFlag("disable_custom_all_reduce", True), Prose(why), True, 31
         )
     return NotApplicable(
         NAME,
-        "logging is on, and peer-to-peer and the custom all-reduce are off already: the "
-        "log names the pair",
+        Prose(
+            "logging is on, and peer-to-peer and the custom all-reduce are off already: the "
+            "log names the pair"
+        ),
     )
 
 
@@ -92,17 +102,19 @@ def _without_peer_access(situation: Situation, line: str) -> Proposal | NotAppli
     """
     config, why = situation.window.config, "these cards cannot read each other's memory"
     if "NCCL" in line and config.get("NCCL_P2P_DISABLE") is None:
-        return Proposal(NAME, "env: [{name: NCCL_P2P_DISABLE, value: '1'}]", why, True, 10)
+        return Proposal(NAME, SetEnvironment((_WITHOUT_P2P,)), Prose(why), True, 10)
     off = config.get("disable_custom_all_reduce")
     if off is None or off.value is not True:
         return lacks(NAME, situation, "disable_custom_all_reduce") or Proposal(
-            NAME, "--disable-custom-all-reduce", why, True, 10
+            NAME, SetFlag("disable_custom_all_reduce", True), Prose(why), True, 10
         )
     return NotApplicable(
         NAME,
-        "the cards cannot read each other's memory, and neither NCCL nor vLLM's all-reduce "
-        "asks for it any more",
+        Prose(
+            "the cards cannot read each other's memory, and neither NCCL nor vLLM's all-reduce "
+            "asks for it any more"
+        ),
     )
 
 
-LEVER = Lever(NAME, "find the link that hangs", "advice", ("hung-engine",), propose)
+LEVER = Lever(NAME, Prose("find the link that hangs"), "advice", ("hung-engine",), propose)

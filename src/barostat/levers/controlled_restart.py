@@ -13,7 +13,9 @@ Source: vLLM 0.33.0 /health looks at the engine process, not at its progress.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import last_of, pod_words
+from barostat.core.proposed_change import Advise, Restart
+from barostat.core.prose import Prose
+from barostat.levers._readings import last_of, reference_of_pod
 
 NAME = "controlled-restart"
 
@@ -24,8 +26,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if (last_of(window, "engine_core_stopped") or 0) > 0:
         return Proposal(
             NAME,
-            "kill -CONT <pid of VLLM::EngineCore>",
-            "the engine core is stopped (state T), not broken: it goes on where it was",
+            Advise(Prose("kill -CONT <pid of VLLM::EngineCore>")),
+            Prose("the engine core is stopped (state T), not broken: it goes on where it was"),
             False,
             10,
         )
@@ -39,13 +41,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             if last_of(window, "running_requests") == 0
             else "requests run and no token comes"
         )
-    pod = pod_words(window)
-    change = (
-        f"kubectl delete pod {pod} --grace-period=60"
-        if pod
-        else f"restart the engine at {window.replica} (stop its process, start it)"
-    )
-    return Proposal(NAME, change, f"{seen}; it does not come back by itself", True, 20)
+    pod = reference_of_pod(window)
+    change = Restart(pod, "" if pod is not None else window.replica)
+    return Proposal(NAME, change, Prose(f"{seen}; it does not come back by itself"), True, 20)
 
 
-LEVER = Lever(NAME, "restart the hung replica", "supply", ("hung-engine",), propose)
+LEVER = Lever(NAME, Prose("restart the hung replica"), "supply", ("hung-engine",), propose)

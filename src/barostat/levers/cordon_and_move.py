@@ -13,6 +13,8 @@ Source: NVIDIA Xid catalogue; Kubernetes cordon and drain.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
 
@@ -51,11 +53,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     why = _WORDS.get(situation.variant, "the card or its node is at fault")
     return Proposal(
         NAME,
-        change,
-        f"{why}{': ' + cut(detail, 160) if detail else ''}; no engine setting mends it",
+        Advise(Prose(change)),
+        Prose(f"{why}{': ' + cut(detail, 160) if detail else ''}; no engine setting mends it"),
         True,
         10,
     )
 
 
-LEVER = Lever(NAME, "away from this node", "supply", ("node-fault",), propose)
+LEVER = Lever(NAME, Prose("away from this node"), "supply", ("node-fault",), propose)

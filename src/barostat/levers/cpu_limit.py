@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import EditPodSpec, SetCpu
+from barostat.core.prose import Prose
 from barostat.levers._readings import last_of
 
 NAME = "cpu-limit"
@@ -29,10 +31,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         for name in ("cpu_limit_cores", "cpu_usage_cores", "cpu_throttled_ratio")
     )
     if limit is None or limit <= 0:
-        return NotApplicable(NAME, "the container has no CPU limit, or it was not recorded")
+        return NotApplicable(NAME, Prose("the container has no CPU limit, or it was not recorded"))
     full = used is not None and used > 0.9 * limit
     if not full and not (throttled is not None and throttled > 0.05):
-        return NotApplicable(NAME, f"the container is not at its limit of {limit:g} cores")
+        return NotApplicable(NAME, Prose(f"the container is not at its limit of {limit:g} cores"))
     cards = window.config.number("tensor_parallel_size") or 1.0
     target = max(math.ceil(2 * limit), int(cards) + 3)
     seen = (
@@ -42,11 +44,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     return Proposal(
         NAME,
-        f'resources: {{limits: {{cpu: "{target}"}}, requests: {{cpu: "{target}"}}}}',
-        f"{seen} (limit {limit:g})",
+        EditPodSpec(SetCpu(target)),
+        Prose(f"{seen} (limit {limit:g})"),
         True,
         20,
     )
 
 
-LEVER = Lever(NAME, "more CPU", "host", ("host-bound",), propose)
+LEVER = Lever(NAME, Prose("more CPU"), "host", ("host-bound",), propose)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, last_of
 
 NAME = "disaggregate"
@@ -25,18 +27,20 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if behaves("kv-connectors", situation.window.version) is not True:
         return NotApplicable(
             NAME,
-            "it needs vLLM >= 0.9.0 (this engine is "
-            f"{situation.window.version or 'of unknown version'})",
+            Prose(
+                "it needs vLLM >= 0.9.0 (this engine is "
+                f"{situation.window.version or 'of unknown version'})"
+            ),
         )
     high = last_of(situation.window, "prompt_tokens_p95")
     if high is None or high < LONG_TOKENS:
         return NotApplicable(
-            NAME, "the prompts are not long enough for it to pay, or were not measured"
+            NAME, Prose("the prompts are not long enough for it to pay, or were not measured")
         )
     return Proposal(
         NAME,
-        "plan separate prefill and decode pools (--kv-transfer-config)",
-        f"prompts reach {count(high)} tokens (95th percentile)",
+        Advise(Prose("plan separate prefill and decode pools (--kv-transfer-config)")),
+        Prose(f"prompts reach {count(high)} tokens (95th percentile)"),
         True,
         90,
     )
@@ -44,7 +48,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "separate prefill and decode",
+    Prose("separate prefill and decode"),
     "advice",
     ("prefill-bound", "kv-preemption-thrash"),
     propose,

@@ -15,7 +15,9 @@ blocks until it ends.
 from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsEdgeLimit, Situation
+from barostat.core.proposed_change import SetEdgeLimit
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, last_of, round_up_tokens
 
 NAME = "edge-input-cap"
@@ -26,29 +28,39 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     median, high = last_of(window, "prompt_tokens_p50"), last_of(window, "prompt_tokens_p95")
     if high is None or high <= 0:
-        return NotApplicable(NAME, "the lengths of the prompts were not measured")
+        return NotApplicable(NAME, Prose("the lengths of the prompts were not measured"))
     if median is not None and high < 1.25 * median:
         return NotApplicable(
             NAME,
-            f"the prompts are all alike (median {count(median)}, 95th percentile "
-            f"{count(high)}): a cap would refuse ordinary requests",
+            Prose(
+                f"the prompts are all alike (median {count(median)}, 95th percentile "
+                f"{count(high)}): a cap would refuse ordinary requests"
+            ),
         )
     cap = round_up_tokens(high)
     limit = last_of(window, "max_model_len_tokens")
     if limit is not None and cap >= limit:
         return NotApplicable(
-            NAME, f"a cap of {count(cap)} would be no tighter than the engine's own {count(limit)}"
+            NAME,
+            Prose(
+                f"a cap of {count(cap)} would be no tighter than the engine's own {count(limit)}"
+            ),
         )
     usual = f"; the median is {count(median)}" if median is not None else ""
     return Proposal(
         NAME,
-        f"request: {{maxInputTokens: {cap}}}",
-        f"95 % of the prompts have at most {count(high)} tokens{usual}",
+        SetEdgeLimit("request.maxInputTokens", cap),
+        Prose(f"95 % of the prompts have at most {count(high)} tokens{usual}"),
         False,
         12,
     )
 
 
 LEVER = Lever(
-    NAME, "cap the input tokens at the edge", "edge", (*KV_CAUSES, "prefill-bound"), propose
+    NAME,
+    Prose("cap the input tokens at the edge"),
+    "edge",
+    (*KV_CAUSES, "prefill-bound"),
+    propose,
+    sets=SetsEdgeLimit("request.maxInputTokens"),
 )

@@ -14,7 +14,9 @@ request may fill the whole context.
 from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsEdgeLimit, Situation
+from barostat.core.proposed_change import SetEdgeLimit
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, last_of, round_up_tokens
 
 NAME = "edge-output-cap"
@@ -27,19 +29,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     high, asked = last_of(window, "output_tokens_p95"), last_of(window, "max_tokens_p95")
     if high is None or high <= 0:
-        return NotApplicable(NAME, "the lengths of the outputs were not measured")
+        return NotApplicable(NAME, Prose("the lengths of the outputs were not measured"))
     cap = round_up_tokens(high)
     if asked is not None and asked <= cap:
         return NotApplicable(
             NAME,
-            f"clients ask for at most {count(asked)} tokens already (95th percentile), "
-            f"which a cap of {count(cap)} would not change",
+            Prose(
+                f"clients ask for at most {count(asked)} tokens already (95th percentile), "
+                f"which a cap of {count(cap)} would not change"
+            ),
         )
     wish = f" and clients ask for up to {count(asked)}" if asked is not None else ""
     return Proposal(
         NAME,
-        f"request: {{maxOutputTokens: {cap}}}",
-        f"95 % of the answers have at most {count(high)} tokens{wish}",
+        SetEdgeLimit("request.maxOutputTokens", cap),
+        Prose(f"95 % of the answers have at most {count(high)} tokens{wish}"),
         False,
         11,
     )
@@ -47,8 +51,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "cap the output tokens at the edge",
+    Prose("cap the output tokens at the edge"),
     "edge",
     (*KV_CAUSES, "slot-bound", "compute-bound"),
     propose,
+    sets=SetsEdgeLimit("request.maxOutputTokens"),
 )

@@ -12,8 +12,17 @@ LoRAConfig (MaxLoRARanks; 0.11.0 lacks 1; LoRAConfig of older ones ended at 64, 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import (
+    Advise,
+    EditPodSpec,
+    ProposedChange,
+    SetFlag,
+    SetServiceLinks,
+)
+from barostat.core.prose import Prose
 from barostat.core.version import EngineVersion
 from barostat.core.visible import cut
 from barostat.levers._readings import count, detail_of, number_in
@@ -29,15 +38,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     if taken and (port := detail_of(window, "log_port_in_use")):
         now = int(number_in(r"\bport:? (\d+)", port) or window.config.number("port") or 8000)
-        change = f"--port {now + 1}"
+        change: ProposedChange = SetFlag("port", now + 1)
         if window.pod:
-            change = (
+            instruction = (
                 f"{now + 1} in the place of {now}, all at once: --port, containerPort, the "
                 "probes, the Service's targetPort"
             )
-        return Proposal(NAME, change, f"port {now} is taken by another process", True, 20)
+            change = Advise(Prose(instruction))
+        return Proposal(NAME, change, Prose(f"port {now} is taken by another process"), True, 20)
     if situation.variant not in ("argument", ""):
-        return NotApplicable(NAME, "no value of an argument was refused")
+        return NotApplicable(NAME, Prose("no value of an argument was refused"))
     sure = all(
         found is not None and found.certain
         for found in map(window.config.get, ("max_num_seqs", "max_num_batched_tokens"))
@@ -48,24 +58,26 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     if seqs is not None and budget is not None and budget < seqs:
         why = f"it is {count(budget)} and must be at least max_num_seqs, {count(seqs)}"
-        return Proposal(NAME, f"--max-num-batched-tokens {max(2048, int(seqs))}", why, True, 20)
+        return Proposal(
+            NAME, SetFlag("max_num_batched_tokens", max(2048, int(seqs))), Prose(why), True, 20
+        )
     line = detail_of(window, "log_invalid_config", "log_unknown_argument")
     if not line or "unrecognized arguments" in line:
-        return NotApplicable(NAME, "the log does not quote a refused value")
+        return NotApplicable(NAME, Prose("the log does not quote a refused value"))
     if "appears to be a URI" in line:
         why = (
             "a Service named vllm gives its pods VLLM_PORT=tcp://..., which is vLLM's own "
             "variable; or give the Service another name"
         )
-        return Proposal(NAME, "spec.template.spec.enableServiceLinks: false", why, True, 20)
+        return Proposal(NAME, EditPodSpec(SetServiceLinks(enabled=False)), Prose(why), True, 20)
     length = number_in(r"derived max_model_len \([^)]*?(\d+)", line) or number_in(
         r"max_position_embeddings=(\d+)", line
     )
     if length is not None and "max_model_len" in line:
         return Proposal(
             NAME,
-            f"--max-model-len {length:.0f}",
-            f"the model's own length is {count(length)}",
+            SetFlag("max_model_len", int(length)),
+            Prose(f"the model's own length is {count(length)}"),
             True,
             20,
         )
@@ -75,82 +87,84 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return _longer_wait(line, window.version)
     if (rank := _fitting_rank(line, window.version)) is not None:
         return rank
-    for pattern, change, why in _SAID:
+    for pattern, change_of, why in _SAID:
         if match := pattern.search(line):
-            return Proposal(NAME, match.expand(change), match.expand(why), True, 20)
+            return Proposal(NAME, change_of(match), Prose(match.expand(why)), True, 20)
     argument = re.search(r"argument (--[\w-]+)", line)
     named = argument[1] if argument else "the setting"
     return Proposal(
         NAME,
-        f"correct {named}: {cut(line, 160)}",
-        "the engine refused this value, and says why in the line quoted",
+        Advise(Prose(f"correct {named}: {cut(line, 160)}")),
+        Prose("the engine refused this value, and says why in the line quoted"),
         True,
         21,
     )
 
 
-_SAID = tuple(
-    (re.compile(pattern), change, why)
-    for pattern, change, why in (
+def _advice(instruction: str) -> Callable[[re.Match[str]], ProposedChange]:
+    return lambda match: Advise(Prose(match.expand(instruction)))
+
+
+_SAID: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], ProposedChange], str], ...] = tuple(
+    (re.compile(pattern), change_of, why)
+    for pattern, change_of, why in (
         (
-            r"trust_remote_code",
-            (
-                "read the code that the model brings; then --trust-remote-code, and --revision "
-                "for the commit that was read"
+            "trust_remote_code",
+            _advice(
+                "read the code that the model brings; then --trust-remote-code, and --revision for the commit that was read"
             ),
-            (
-                "the model brings code of its own, which would run in the engine with all that "
-                "the engine may do"
-            ),
+            "the model brings code of its own, which would run in the engine with all that the engine may do",
         ),
-        (r"Bfloat16 is only supported", "--dtype half", "this card cannot compute in bfloat16"),
+        (
+            "Bfloat16 is only supported",
+            lambda _: SetFlag("dtype", "half"),
+            "this card cannot compute in bfloat16",
+        ),
         (
             r"max_num_batched_tokens \(\d+\) is smaller than max_model_len \((\d+)\)",
-            r"--max-num-batched-tokens \1",
+            lambda match: SetFlag("max_num_batched_tokens", int(match[1])),
             r"without chunked prefill a step has to hold a whole prompt, of up to \1 tokens",
         ),
         (
             r"World size \((\d+)\) is larger than the number of available GPUs \((\d+)\)",
-            r"resources: {limits: {nvidia.com/gpu: \1}}; or a smaller --tensor-parallel-size (times the other parallel sizes at most \2)",
+            _advice(
+                r"resources: {limits: {nvidia.com/gpu: \1}}; or a smaller "
+                r"--tensor-parallel-size (times the other parallel sizes at most \2)"
+            ),
             r"the parallel sizes ask for \1 cards, and the engine sees \2",
         ),
         (
-            r"Cannot provide a placement group|number of required GPUs exceeds",
-            "ray status; then add the nodes that are missing, or smaller parallel sizes",
+            "Cannot provide a placement group|number of required GPUs exceeds",
+            _advice("ray status; then add the nodes that are missing, or smaller parallel sizes"),
             "the Ray cluster does not have as many free cards as the parallel sizes ask for",
         ),
         (
-            r"placement group of specs|Ray does not allocate any",
-            (
-                "ray status; then free or add cards, one of them on the node that starts the "
-                "engine, or smaller parallel sizes"
+            "placement group of specs|Ray does not allocate any",
+            _advice(
+                "ray status; then free or add cards, one of them on the node that starts the engine, or smaller parallel sizes"
             ),
             "the Ray cluster does not have the cards that the engine waits for",
         ),
         (
-            r"unique IP address",
-            "env: VLLM_HOST_IP on each node, the address by which Ray knows it",
+            "unique IP address",
+            _advice("env: VLLM_HOST_IP on each node, the address by which Ray knows it"),
             "two nodes of the Ray cluster give the same address, or one gives two",
         ),
         (
             r"custom_all_reduce\.cuh",
-            "--disable-custom-all-reduce",
-            (
-                "vLLM's own all-reduce is refused the other cards' memory; without it NCCL "
-                "does the work"
-            ),
+            lambda _: SetFlag("disable_custom_all_reduce", True),
+            "vLLM's own all-reduce is refused the other cards' memory; without it NCCL does the work",
         ),
         (
             r"(\S{1,120}) is unsupported LoRA weight|expected target modules in",
-            (
-                "an adapter with nothing but low-rank weights of modules that this model has "
-                "(merge the others into the model)"
+            _advice(
+                "an adapter with nothing but low-rank weights of modules that this model has (merge the others into the model)"
             ),
             "the adapter holds weights that this engine cannot apply",
         ),
         (
-            r"requires --tool-call-parser",
-            "--tool-call-parser <the model's>",
+            "requires --tool-call-parser",
+            _advice("--tool-call-parser <the model's>"),
             "--enable-auto-tool-choice needs to know how the model writes calls",
         ),
     )
@@ -177,7 +191,11 @@ def _fitting_parallel_size(line: str) -> Proposal | None:
     if not fits:
         return None
     return Proposal(
-        NAME, f"--tensor-parallel-size {fits[0]}", f"{whole} cannot be divided by {size}", True, 20
+        NAME,
+        SetFlag("tensor_parallel_size", fits[0]),
+        Prose(f"{whole} cannot be divided by {size}"),
+        True,
+        20,
     )
 
 
@@ -201,15 +219,23 @@ def _longer_wait(line: str, version: EngineVersion | None) -> Proposal:
     if "VLLM_ENGINE_READY_TIMEOUT_S" in line or (
         version is not None and version.at_least(_WAIT_SET_SINCE)
     ):
-        return Proposal(NAME, change, why, True, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(why), True, 20)
     if version is None:
         return Proposal(
-            NAME, f"if this version takes it (vLLM {_WAIT_SET_SINCE} does): {change}", why, True, 20
+            NAME,
+            Advise(Prose(f"if this version takes it (vLLM {_WAIT_SET_SINCE} does): {change}")),
+            Prose(why),
+            True,
+            20,
         )
     return Proposal(
         NAME,
-        f"the weights on faster storage; or vLLM {_WAIT_SET_SINCE}, which can wait longer",
-        why,
+        Advise(
+            Prose(
+                f"the weights on faster storage; or vLLM {_WAIT_SET_SINCE}, which can wait longer"
+            )
+        ),
+        Prose(why),
         True,
         20,
     )
@@ -242,8 +268,12 @@ def _fitting_rank(line: str, version: EngineVersion | None) -> Proposal | None:
     if fits is None:
         return Proposal(
             NAME,
-            f"an adapter of rank {ranks[-1]} or less: no --max-lora-rank is as high as this one",
-            why,
+            Advise(
+                Prose(
+                    f"an adapter of rank {ranks[-1]} or less: no --max-lora-rank is as high as this one"
+                )
+            ),
+            Prose(why),
             True,
             20,
         )
@@ -252,14 +282,16 @@ def _fitting_rank(line: str, version: EngineVersion | None) -> Proposal | None:
         or fits <= _RANKS_OF_ALL_VERSIONS
         or (version is not None and version.at_least(_ALL_RANKS_SINCE))
     ):
-        return Proposal(NAME, f"--max-lora-rank {fits}", why, True, 20)
+        return Proposal(NAME, SetFlag("max_lora_rank", fits), Prose(why), True, 20)
     return Proposal(
         NAME,
-        f"if this version takes it (older ones end at 64 or 256): --max-lora-rank {fits}",
-        why,
+        Advise(
+            Prose(f"if this version takes it (older ones end at 64 or 256): --max-lora-rank {fits}")
+        ),
+        Prose(why),
         True,
         20,
     )
 
 
-LEVER = Lever(NAME, "correct a refused value", "manifest", ("bad-config",), propose)
+LEVER = Lever(NAME, Prose("correct a refused value"), "manifest", ("bad-config",), propose)

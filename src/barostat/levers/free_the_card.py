@@ -13,6 +13,8 @@ Source: vLLM 0.33.0 start-up check "Free memory on device"; nvidia-smi --query-c
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.levers._readings import GIB, detail_of, last_of, number_in
 
@@ -48,15 +50,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "measured its own"
         )
     else:
-        return NotApplicable(NAME, "nothing shows that another process holds memory of the card")
+        return NotApplicable(
+            NAME, Prose("nothing shows that another process holds memory of the card")
+        )
     return Proposal(
         NAME,
-        "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; then end the "
-        "other process",
-        why,
+        Advise(
+            Prose(
+                "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; then end the "
+                "other process"
+            )
+        ),
+        Prose(why),
         True,
         15,
     )
 
 
-LEVER = Lever(NAME, "free the card", "host", ("gpu-oom", "kv-pool-too-small"), propose)
+LEVER = Lever(NAME, Prose("free the card"), "host", ("gpu-oom", "kv-pool-too-small"), propose)

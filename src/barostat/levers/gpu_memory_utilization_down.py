@@ -19,7 +19,9 @@ import math
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import (
     GIB,
     detail_of,
@@ -50,12 +52,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
         return NotApplicable(
             NAME,
-            f"it takes the difference out of the KV pool{loss}, which is what is short; it "
-            "cures out of memory outside the pool",
+            Prose(
+                f"it takes the difference out of the KV pool{loss}, which is what is short; it "
+                "cures out of memory outside the pool"
+            ),
             True,
         )
     if is_cpu(window):
-        return NotApplicable(NAME, "the CPU backend has no GPU memory")
+        return NotApplicable(NAME, Prose("the CPU backend has no GPU memory"))
     line = detail_of(window, "log_gpu_oom_startup", "log_gpu_oom")
     free = number_in(r"Free memory on device[^(]*\(([\d.]+)/", line)
     total_gib = number_in(r"Free memory on device[^(]*\([\d.]+/([\d.]+)", line)
@@ -63,12 +67,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         target = math.floor((free / total_gib - 0.01) * 100) / 100
         if target < 0.1:
             return NotApplicable(
-                NAME, f"only {free:g} of {total_gib:g} GiB are free: another process has the card"
+                NAME,
+                Prose(f"only {free:g} of {total_gib:g} GiB are free: another process has the card"),
             )
         return Proposal(
             NAME,
-            f"--gpu-memory-utilization {target:g}",
-            f"{free:g} of {total_gib:g} GiB were free at start",
+            SetFlag("gpu_memory_utilization", target),
+            Prose(f"{free:g} of {total_gib:g} GiB were free at start"),
             True,
             24,
         )
@@ -77,17 +82,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             flag = f"--{owner.replace('_', '-')}"
             return NotApplicable(
                 NAME,
-                f"{flag} sets the pool's size: memory utilisation changes nothing; lower {flag}",
+                Prose(
+                    f"{flag} sets the pool's size: memory utilisation changes nothing; lower {flag}"
+                ),
             )
     if situation.variant == "startup" and not short_of_the_pool(situation):
         return NotApplicable(
             NAME,
-            "memory ran out while the weights were loaded: the pool, which comes after "
-            "them, is not what took it",
+            Prose(
+                "memory ran out while the weights were loaded: the pool, which comes after "
+                "them, is not what took it"
+            ),
         )
     found = setting(window, "gpu_memory_utilization")
     if found is None or now is None:
-        return NotApplicable(NAME, "the present memory utilisation is not known")
+        return NotApplicable(NAME, Prose("the present memory utilisation is not known"))
     outside = (
         situation.variant == "graph-capture"
         and behaves("graphs-in-budget", window.version) is not True
@@ -101,8 +110,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     sure = how_sure(found)
     return Proposal(
         NAME,
-        f"--gpu-memory-utilization {target:g}",
-        f"it is {now:g} now{sure}, and {why}",
+        SetFlag("gpu_memory_utilization", target),
+        Prose(f"it is {now:g} now{sure}, and {why}"),
         True,
         23,
     )
@@ -110,8 +119,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "leave memory outside the pool",
+    Prose("leave memory outside the pool"),
     "supply",
     ("gpu-oom", *KV_CAUSES, "kv-pool-too-small"),
     propose,
+    sets=SetsFlag("gpu_memory_utilization"),
 )

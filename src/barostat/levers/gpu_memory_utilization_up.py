@@ -17,7 +17,9 @@ from __future__ import annotations
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import GIB, given, how_sure, is_cpu, last_of, setting
 
 NAME = "gpu-memory-utilization-up"
@@ -29,30 +31,38 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if situation.variant == "states":
         return NotApplicable(
-            NAME, "the log names how many slots fit; fewer slots is the surer change"
+            NAME, Prose("the log names how many slots fit; fewer slots is the surer change")
         )
     for owner in ("num_gpu_blocks_override", "kv_cache_memory_bytes"):
         if given(window, owner):
             return NotApplicable(
                 NAME,
-                f"{setting(window, owner).source} sets the pool's size: memory utilisation "  # type: ignore[union-attr]
-                "changes nothing",
+                Prose(
+                    f"{setting(window, owner).source} sets the pool's size: memory utilisation "  # type: ignore[union-attr]
+                    "changes nothing"
+                ),
             )
     if is_cpu(window):
-        return NotApplicable(NAME, "on the CPU backend the pool is set by VLLM_CPU_KVCACHE_SPACE")
+        return NotApplicable(
+            NAME, Prose("on the CPU backend the pool is set by VLLM_CPU_KVCACHE_SPACE")
+        )
     found = setting(window, "gpu_memory_utilization")
     now = window.config.number("gpu_memory_utilization")
     if found is None or now is None:
-        return NotApplicable(NAME, "the present memory utilisation is not known")
+        return NotApplicable(NAME, Prose("the present memory utilisation is not known"))
     if now >= MOST:
         return NotApplicable(
             NAME,
-            f"it is {now:g} already: more leaves no room for fragmentation, and trades "
-            "preemption for out of memory",
+            Prose(
+                f"it is {now:g} already: more leaves no room for fragmentation, and trades "
+                "preemption for out of memory"
+            ),
         )
     foreign = last_of(window, "gpu_foreign_memory_bytes")
     if foreign is not None and foreign > GIB:
-        return NotApplicable(NAME, f"other processes hold {foreign / GIB:.1f} GiB of the card")
+        return NotApplicable(
+            NAME, Prose(f"other processes hold {foreign / GIB:.1f} GiB of the card")
+        )
     starting = situation.cause == "kv-pool-too-small"
     unsure = found.provenance == "version-default" and not found.certain
     start = max(now, usual_utilization()) if unsure else now
@@ -71,11 +81,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     sure = how_sure(found)
     return Proposal(
         NAME,
-        f"--gpu-memory-utilization {target:g}",
-        f"it is {now:g} now{sure}{gain}",
+        SetFlag("gpu_memory_utilization", target),
+        Prose(f"it is {now:g} now{sure}{gain}"),
         True,
         22 if starting else 50,
     )
 
 
-LEVER = Lever(NAME, "a larger pool", "supply", (*KV_CAUSES, "kv-pool-too-small"), propose)
+LEVER = Lever(
+    NAME,
+    Prose("a larger pool"),
+    "supply",
+    (*KV_CAUSES, "kv-pool-too-small"),
+    propose,
+    sets=SetsFlag("gpu_memory_utilization"),
+)

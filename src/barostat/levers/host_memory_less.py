@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag, UnsetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import given
 
 NAME = "host-memory-less"
@@ -24,23 +26,23 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if given(window, "kv_offloading_size") and (size := window.config.number("kv_offloading_size")):
         return Proposal(
             NAME,
-            f"--kv-offloading-size {max(1, int(size) // 2)}",
-            f"{size:g} GiB of KV cache lie in host memory, and its use can double",
+            SetFlag("kv_offloading_size", max(1, int(size) // 2)),
+            Prose(f"{size:g} GiB of KV cache lie in host memory, and its use can double"),
             True,
             22,
         )
     if given(window, "cpu_offload_gb") and (size := window.config.number("cpu_offload_gb")):
         return Proposal(
             NAME,
-            f"--cpu-offload-gb {size / 2:g}",
-            f"{size:g} GiB of weights lie in host memory per card",
+            SetFlag("cpu_offload_gb", size / 2),
+            Prose(f"{size:g} GiB of weights lie in host memory per card"),
             True,
             23,
         )
     if given(window, "swap_space") and window.config.number("swap_space"):
         if behaves("v1-default", window.version):
             return NotApplicable(
-                NAME, "--swap-space takes no memory on the V1 engine", classic=True
+                NAME, Prose("--swap-space takes no memory on the V1 engine"), classic=True
             )
         shown = window.config.get("swap_space")
         if (
@@ -49,21 +51,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             size = window.config.number("swap_space") or 0.0
             return Proposal(
                 NAME,
-                "--swap-space 0",
-                f"the V0 engine pins {size:g} GiB of host memory per card",
+                SetFlag("swap_space", 0),
+                Prose(f"the V0 engine pins {size:g} GiB of host memory per card"),
                 True,
                 24,
             )
         return Proposal(
             NAME,
-            "remove --swap-space",
-            "the V0 engine pins that much host memory per card",
+            UnsetFlag("swap_space"),
+            Prose("the V0 engine pins that much host memory per card"),
             True,
             24,
         )
     return NotApplicable(
-        NAME, "no argument is known that puts KV blocks or weights into host memory"
+        NAME, Prose("no argument is known that puts KV blocks or weights into host memory")
     )
 
 
-LEVER = Lever(NAME, "less host memory", "host", ("host-oom",), propose)
+LEVER = Lever(NAME, Prose("less host memory"), "host", ("host-oom",), propose)

@@ -18,7 +18,9 @@ from __future__ import annotations
 import math
 import re
 
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsMemory, Situation
+from barostat.core.proposed_change import Advise, EditPodSpec, SetMemory
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.levers._readings import GIB, detail_of, last_of
 
@@ -46,16 +48,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if need <= 0:
             return Proposal(
                 NAME,
-                "resources: {requests: {memory: <as much as limits.memory>}}",
-                "the node was promised twice; the limit is not recorded",
+                Advise(Prose("resources: {requests: {memory: <as much as limits.memory>}}")),
+                Prose("the node was promised twice; the limit is not recorded"),
                 True,
                 20,
             )
         size = math.ceil(need / GIB)
         return Proposal(
             NAME,
-            f"resources: {{requests: {{memory: {size}Gi}}, limits: {{memory: {size}Gi}}}}",
-            f"the pod needs {need / GIB:.0f} GiB",
+            EditPodSpec(SetMemory(f"{size}Gi")),
+            Prose(f"the pod needs {need / GIB:.0f} GiB"),
             True,
             20,
         )
@@ -65,14 +67,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
                 "killed for host memory; its limit is not recorded, so only the factor can be named"
             )
             return Proposal(
-                NAME, "resources: {limits: {memory: <1.5 times the present one>}}", why, True, 20
+                NAME,
+                Advise(Prose("resources: {limits: {memory: <1.5 times the present one>}}")),
+                Prose(why),
+                True,
+                20,
             )
         limit = used
     size = math.ceil(1.5 * limit / GIB)
     return Proposal(
         NAME,
-        f"resources: {{limits: {{memory: {size}Gi}}, requests: {{memory: {size}Gi}}}}",
-        f"killed at {limit / GIB:.1f} GiB",
+        EditPodSpec(SetMemory(f"{size}Gi")),
+        Prose(f"killed at {limit / GIB:.1f} GiB"),
         True,
         20,
     )
@@ -108,12 +114,14 @@ def _not_for_memory(evicted: str) -> Proposal | None:
     else:
         return Proposal(
             NAME,
-            "kubectl describe node <its node>",
-            f"the kubelet says nothing of memory: {cut(evicted, 160)}",
+            Advise(Prose("kubectl describe node <its node>")),
+            Prose(f"the kubelet says nothing of memory: {cut(evicted, 160)}"),
             False,
             20,
         )
-    return Proposal(NAME, change, f"{why}: {cut(evicted, 160)}", True, 20)
+    return Proposal(NAME, Advise(Prose(change)), Prose(f"{why}: {cut(evicted, 160)}"), True, 20)
 
 
-LEVER = Lever(NAME, "more host memory", "host", ("host-oom",), propose)
+LEVER = Lever(
+    NAME, Prose("more host memory"), "host", ("host-oom",), propose, sets=SetsMemory(SetMemory)
+)

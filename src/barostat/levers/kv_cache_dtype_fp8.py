@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, given, is_cpu, last_of, setting
 
 NAME = "kv-cache-dtype-fp8"
@@ -22,38 +24,53 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """fp8, where the cache still has the model's precision and the version is known to have it."""
     window = situation.window
     if situation.variant == "states":
-        return NotApplicable(NAME, "the state blocks of a hybrid model do not shrink with it")
+        return NotApplicable(
+            NAME, Prose("the state blocks of a hybrid model do not shrink with it")
+        )
     if situation.variant == "no-blocks":
-        return NotApplicable(NAME, "nothing is left for the pool: smaller tokens leave no more")
+        return NotApplicable(
+            NAME, Prose("nothing is left for the pool: smaller tokens leave no more")
+        )
     if window.version is None:
         return NotApplicable(
-            NAME, "--kv-cache-dtype fp8 needs vLLM >= 0.8.5, and this engine's version is not known"
+            NAME,
+            Prose(
+                "--kv-cache-dtype fp8 needs vLLM >= 0.8.5, and this engine's version is not known"
+            ),
         )
     if window.version.before("0.8.5"):
         return NotApplicable(
             NAME,
-            "--kv-cache-dtype fp8 needs vLLM >= 0.8.5 on this path (this engine is "
-            f"{window.version})",
+            Prose(
+                "--kv-cache-dtype fp8 needs vLLM >= 0.8.5 on this path (this engine is "
+                f"{window.version})"
+            ),
         )
     if is_cpu(window):
         return NotApplicable(
             NAME,
-            "on the CPU backend more memory (VLLM_CPU_KVCACHE_SPACE) is the plain way to a "
-            "larger pool",
+            Prose(
+                "on the CPU backend more memory (VLLM_CPU_KVCACHE_SPACE) is the plain way to a "
+                "larger pool"
+            ),
         )
     if given(window, "num_gpu_blocks_override"):
         return NotApplicable(
             NAME,
-            "the number of blocks is set by hand (--num-gpu-blocks-override): cheaper "
-            "tokens add none",
+            Prose(
+                "the number of blocks is set by hand (--num-gpu-blocks-override): cheaper "
+                "tokens add none"
+            ),
         )
     found = setting(window, "kv_cache_dtype")
     if found is None or str(found.value) not in ("auto", "bfloat16", "float16"):
         return NotApplicable(
             NAME,
-            f"the cache is {found.value} already"
-            if found
-            else "the cache's precision is not known",
+            Prose(
+                f"the cache is {found.value} already"
+                if found
+                else "the cache's precision is not known"
+            ),
         )
     pool = last_of(window, "kv_pool_tokens")
     size = (
@@ -62,10 +79,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         else f"the cache is {found.value}; fp8 holds about twice the tokens"
     )
     return Proposal(
-        NAME, "--kv-cache-dtype fp8", f"{size}; check the answers' quality first", True, 52
+        NAME,
+        SetFlag("kv_cache_dtype", "fp8"),
+        Prose(f"{size}; check the answers' quality first"),
+        True,
+        52,
     )
 
 
 LEVER = Lever(
-    NAME, "halve the bytes per token", "supply", (*KV_CAUSES, "kv-pool-too-small"), propose
+    NAME, Prose("halve the bytes per token"), "supply", (*KV_CAUSES, "kv-pool-too-small"), propose
 )

@@ -13,6 +13,8 @@ Source: vLLM 0.10.2 CacheConfig.kv_cache_memory_bytes, GPUWorker.determine_avail
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag, UnsetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import GIB, given, is_cpu, lacks, last_of, short_of_the_pool
 
 NAME = "kv-cache-memory-bytes"
@@ -27,7 +29,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:
         return refusal
     if is_cpu(window) or given(window, "num_gpu_blocks_override"):
-        return NotApplicable(NAME, "the pool's size is not set by the card's memory here")
+        return NotApplicable(NAME, Prose("the pool's size is not set by the card's memory here"))
     set_bytes = (
         window.config.number("kv_cache_memory_bytes")
         if given(window, "kv_cache_memory_bytes")
@@ -39,7 +41,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "is left"
         )
         return Proposal(
-            NAME, f"remove --kv-cache-memory-bytes (now {set_bytes:.0f})", why, True, 22
+            NAME, UnsetFlag("kv_cache_memory_bytes", int(set_bytes)), Prose(why), True, 22
         )
     if (
         situation.cause == "gpu-oom"
@@ -48,32 +50,35 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         and set_bytes > 2 * GIB
     ):
         why = f"the pool is set to {set_bytes / GIB:.1f} GiB; 1 GiB less stays free"
-        return Proposal(NAME, f"--kv-cache-memory-bytes {int(set_bytes - GIB)}", why, True, 26)
+        return Proposal(
+            NAME, SetFlag("kv_cache_memory_bytes", int(set_bytes - GIB)), Prose(why), True, 26
+        )
     pool_gib = window.config.number("available_kv_cache_memory_gib")
     if pool_gib is None or pool_gib <= 0:
-        return NotApplicable(NAME, "the pool's present size in bytes is not in the log")
+        return NotApplicable(NAME, Prose("the pool's present size in bytes is not in the log"))
     if situation.cause == "gpu-oom":
         if situation.variant != "serving" or pool_gib <= 2:
-            return NotApplicable(NAME, "the pool is not what should give memory back here")
+            return NotApplicable(NAME, Prose("the pool is not what should give memory back here"))
         return Proposal(
             NAME,
-            f"--kv-cache-memory-bytes {int((pool_gib - 1) * GIB)}",
-            f"the pool has {pool_gib:g} GiB; 1 GiB less stays free",
+            SetFlag("kv_cache_memory_bytes", int((pool_gib - 1) * GIB)),
+            Prose(f"the pool has {pool_gib:g} GiB; 1 GiB less stays free"),
             True,
             26,
         )
     free = last_of(window, "gpu_memory_free_bytes")
     if free is None:
-        return NotApplicable(NAME, "the free memory of the card was not measured")
+        return NotApplicable(NAME, Prose("the free memory of the card was not measured"))
     gain = free / GIB - SPARE_GIB
     if gain < 0.05 * pool_gib:
         return NotApplicable(
-            NAME, f"the card has {free / GIB:.1f} GiB free, which peaks and fragmentation need"
+            NAME,
+            Prose(f"the card has {free / GIB:.1f} GiB free, which peaks and fragmentation need"),
         )
     return Proposal(
         NAME,
-        f"--kv-cache-memory-bytes {int((pool_gib + gain) * GIB)}",
-        f"{free / GIB:.1f} GiB are free beside a pool of {pool_gib:g} GiB",
+        SetFlag("kv_cache_memory_bytes", int((pool_gib + gain) * GIB)),
+        Prose(f"{free / GIB:.1f} GiB are free beside a pool of {pool_gib:g} GiB"),
         True,
         51,
     )
@@ -81,7 +86,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "set the pool in bytes",
+    Prose("set the pool in bytes"),
     "supply",
     ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom"),
     propose,

@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import GIB, given, is_cpu, lacks, last_of
 
 NAME = "kv-offloading-size"
@@ -27,30 +29,36 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if (refusal := lacks(NAME, situation, "kv_offloading_size")) is not None:
         return refusal
     if is_cpu(window):
-        return NotApplicable(NAME, "on the CPU backend the pool lies in host memory already")
+        return NotApplicable(NAME, Prose("on the CPU backend the pool lies in host memory already"))
     if given(window, "kv_offloading_size") or given(window, "kv_transfer_config"):
-        return NotApplicable(NAME, "a second tier or a KV connector is configured already")
+        return NotApplicable(NAME, Prose("a second tier or a KV connector is configured already"))
     used, limit = last_of(window, "host_memory_bytes"), last_of(window, "host_memory_limit_bytes")
     if used is None or limit is None:
         return NotApplicable(
             NAME,
-            "the host's free memory was not measured, and too large a tier gets the pod killed",
+            Prose(
+                "the host's free memory was not measured, and too large a tier gets the pod killed"
+            ),
         )
     size = math.floor((limit - used) / GIB / 2)
     if size < 4:
         return NotApplicable(
             NAME,
-            f"the host has {(limit - used) / GIB:.0f} GiB free: too little for a tier that pays",
+            Prose(
+                f"the host has {(limit - used) / GIB:.0f} GiB free: too little for a tier that pays"
+            ),
         )
     return Proposal(
         NAME,
-        f"--kv-offloading-size {size}",
-        f"the container has {(limit - used) / GIB:.0f} GiB free; half of it, since use can double",
+        SetFlag("kv_offloading_size", size),
+        Prose(
+            f"the container has {(limit - used) / GIB:.0f} GiB free; half of it, since use can double"
+        ),
         True,
         55,
     )
 
 
 LEVER = Lever(
-    NAME, "a prefix-cache tier in host memory", "supply", ("kv-preemption-thrash",), propose
+    NAME, Prose("a prefix-cache tier in host memory"), "supply", ("kv-preemption-thrash",), propose
 )

@@ -16,6 +16,8 @@ since 0.9.0, as image=1,video=0 before.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks
 
 NAME = "limit-mm-per-prompt"
@@ -36,13 +38,15 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if measured is None:
         return NotApplicable(
             NAME,
-            "the log does not say that the start was measured with an image, a video or a sound",
+            Prose(
+                "the log does not say that the start was measured with an image, a video or a sound"
+            ),
         )
     if situation.cause == "gpu-oom" and (
         situation.variant != "startup"
         or window.config.get("available_kv_cache_memory_gib") is not None
     ):
-        return NotApplicable(NAME, "the memory ran out after the start had been measured")
+        return NotApplicable(NAME, Prose("the memory ran out after the start had been measured"))
     kind = str(measured.value)
     as_json = window.version is None or window.version.at_least(_JSON_SINCE)
     none = (
@@ -63,9 +67,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     nothing_left = situation.cause == "gpu-oom" or (pool_gib is not None and pool_gib <= 0)
     return Proposal(
         NAME,
-        f"{none} with the limits that it has now, if no request has "
-        f"{'a' if kind == 'video' else 'an'} {kind}{smaller}",
-        why,
+        Advise(
+            Prose(
+                f"{none} with the limits that it has now, if no request has "
+                f"{'a' if kind == 'video' else 'an'} {kind}{smaller}"
+            )
+        ),
+        Prose(why),
         True,
         _FIRST if nothing_left else _LAST,
     )
@@ -73,7 +81,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "items that nobody sends are not measured",
+    Prose("items that nobody sends are not measured"),
     "demand",
     ("gpu-oom", "kv-pool-too-small"),
     propose,

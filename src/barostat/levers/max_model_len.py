@@ -15,6 +15,8 @@ from __future__ import annotations
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, detail_of, number_in
 
 NAME = "max-model-len"
@@ -30,13 +32,15 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "the length reserves nothing for a request: a smaller one frees no block; cap the "
             "input at the edge instead"
         )
-        return NotApplicable(NAME, why, classic=True)
+        return NotApplicable(NAME, Prose(why), classic=True)
     if situation.variant != "length":
         return NotApplicable(
             NAME,
-            "there are no blocks at all: a shorter length makes none"
-            if situation.variant == "no-blocks"
-            else "the length fits",
+            Prose(
+                "there are no blocks at all: a shorter length makes none"
+                if situation.variant == "no-blocks"
+                else "the length fits"
+            ),
         )
     line = detail_of(window, "log_model_too_long")
     wanted = number_in(r"max seq len \((\d+)\)", line) or window.config.number("max_model_len")
@@ -58,22 +62,25 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         asked = f"; {count(wanted)} was asked for" if wanted else ""
         return Proposal(
             NAME,
-            f"--max-model-len {target}",
-            f"the pool holds one request of {count(fits)} tokens{asked}",
+            SetFlag("max_model_len", target),
+            Prose(f"the pool holds one request of {count(fits)} tokens{asked}"),
             True,
             20,
         )
     if behaves("auto-model-length", window.version):
         return Proposal(
             NAME,
-            "--max-model-len auto",
-            "the log does not say what fits; this version finds it at start",
+            SetFlag("max_model_len", "auto"),
+            Prose("the log does not say what fits; this version finds it at start"),
             True,
             20,
         )
     return NotApplicable(
-        NAME, "the log does not say which length fits (--max-model-len auto needs vLLM >= 0.14.0)"
+        NAME,
+        Prose("the log does not say which length fits (--max-model-len auto needs vLLM >= 0.14.0)"),
     )
 
 
-LEVER = Lever(NAME, "a length that fits", "demand", ("kv-pool-too-small", *KV_CAUSES), propose)
+LEVER = Lever(
+    NAME, Prose("a length that fits"), "demand", ("kv-pool-too-small", *KV_CAUSES), propose
+)

@@ -15,6 +15,8 @@ running with 142 preemptions, 32 running with none.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks, running_target
 
 NAME = "max-num-active-seqs"
@@ -28,16 +30,20 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if target is None:
         return NotApplicable(
             NAME,
-            "how many requests run at once was not measured, or it is one: no limit below "
-            "that can be named",
+            Prose(
+                "how many requests run at once was not measured, or it is one: no limit below "
+                "that can be named"
+            ),
         )
     return Proposal(
         NAME,
-        f"--max-num-active-seqs {target[0]}",
-        f"{target[1]}; the graphs keep their sizes",
+        SetFlag("max_num_active_seqs", target[0]),
+        Prose(f"{target[1]}; the graphs keep their sizes"),
         True,
         30,
     )
 
 
-LEVER = Lever(NAME, "run fewer requests at once", "demand", ("kv-preemption-thrash",), propose)
+LEVER = Lever(
+    NAME, Prose("run fewer requests at once"), "demand", ("kv-preemption-thrash",), propose
+)

@@ -19,6 +19,8 @@ from barostat.catalog.vllm_behaviours import behaves
 from barostat.catalog.vllm_defaults import USUAL_SEQS
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 from barostat.levers._readings import count, detail_of, last_of
 
@@ -48,32 +50,36 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "it bounds the tokens of one step, not the tokens that stay in the pool: lowering "
             "it does not reduce KV demand"
         )
-        return NotApplicable(NAME, why, classic=True)
+        return NotApplicable(NAME, Prose(why), classic=True)
     found = window.config.get("max_num_batched_tokens")
     now = last_of(window, "max_batched_tokens") or (
         window.config.number("max_num_batched_tokens") if found and found.certain else None
     )
     if now is None:
-        return NotApplicable(NAME, "the present token budget is not known")
+        return NotApplicable(NAME, Prose("the present token budget is not known"))
     if situation.cause == "prefill-bound":
         if now >= MOST:
             return NotApplicable(
                 NAME,
-                f"the budget is {count(now)} tokens already: a bigger one hardly speeds "
-                "prefill and stalls the decodes",
+                Prose(
+                    f"the budget is {count(now)} tokens already: a bigger one hardly speeds "
+                    "prefill and stalls the decodes"
+                ),
             )
         target = int(min(MOST, 2 * now))
         return Proposal(
             NAME,
-            f"--max-num-batched-tokens {target}",
-            f"the steps are full at {count(now)} tokens while prompts wait",
+            SetFlag("max_num_batched_tokens", target),
+            Prose(f"the steps are full at {count(now)} tokens while prompts wait"),
             True,
             30,
         )
     if "Free memory on device" in detail_of(window, "log_gpu_oom_startup"):
         return NotApplicable(
             NAME,
-            "the engine compares the card's free memory with its budget before it runs any step",
+            Prose(
+                "the engine compares the card's free memory with its budget before it runs any step"
+            ),
         )
     slots = window.config.number("max_num_seqs") or USUAL_SEQS
     whole_prompts = _chunked_prefill_is_off(window)
@@ -81,8 +87,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if whole_prompts and (longest is None or longest <= 0):
         return NotApplicable(
             NAME,
-            "chunked prefill is off: a step must hold a whole prompt, and max_model_len is "
-            "not known",
+            Prose(
+                "chunked prefill is off: a step must hold a whole prompt, and max_model_len is "
+                "not known"
+            ),
         )
     prompt = int(longest) if whole_prompts and longest is not None else 0
     target = max(int(now) // 2, int(slots), prompt, 1024)
@@ -93,20 +101,24 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             else f"{count(slots)} slots"
         )
         return NotApplicable(
-            NAME, f"the budget of {count(now)} tokens cannot be lowered below the {least}"
+            NAME, Prose(f"the budget of {count(now)} tokens cannot be lowered below the {least}")
         )
     peak = f"the activation peak is that of a step of {count(now)} tokens"
     if situation.variant == "startup" and window.config.get("model_memory_gib") is None:
         return Proposal(
             NAME,
-            f"--max-num-batched-tokens {target}",
-            f"{peak}; no help where the weights do not fit",
+            SetFlag("max_num_batched_tokens", target),
+            Prose(f"{peak}; no help where the weights do not fit"),
             True,
             48,
         )
-    return Proposal(NAME, f"--max-num-batched-tokens {target}", peak, True, 32)
+    return Proposal(NAME, SetFlag("max_num_batched_tokens", target), Prose(peak), True, 32)
 
 
 LEVER = Lever(
-    NAME, "the token budget of a step", "demand", ("prefill-bound", "gpu-oom", *KV_CAUSES), propose
+    NAME,
+    Prose("the token budget of a step"),
+    "demand",
+    ("prefill-bound", "gpu-oom", *KV_CAUSES),
+    propose,
 )

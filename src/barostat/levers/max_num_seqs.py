@@ -17,6 +17,8 @@ from __future__ import annotations
 from barostat.catalog.vllm_flags import has_flag
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, detail_of, how_sure, number_in, running_target
 
 NAME = "max-num-seqs"
@@ -30,7 +32,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         case "kv-admission-queueing":
             return NotApplicable(
                 NAME,
-                "the pool is full but hardly preempts: fewer slots would only lengthen the queue",
+                Prose(
+                    "the pool is full but hardly preempts: fewer slots would only lengthen the queue"
+                ),
                 classic=True,
             )
         case "kv-pool-too-small":
@@ -44,21 +48,25 @@ def _against_thrash(situation: Situation) -> Proposal | NotApplicable:
     if target is None:
         return NotApplicable(
             NAME,
-            "how many requests run at once was not measured, or it is one; a limit above "
-            "that changes nothing",
+            Prose(
+                "how many requests run at once was not measured, or it is one; a limit above "
+                "that changes nothing"
+            ),
             classic=True,
         )
     if has_flag("max_num_active_seqs", situation.window.version):
         return NotApplicable(
             NAME,
-            f"--max-num-active-seqs {target[0]} does the same on this version and keeps "
-            "the graph sizes",
+            Prose(
+                f"--max-num-active-seqs {target[0]} does the same on this version and keeps "
+                "the graph sizes"
+            ),
             classic=True,
         )
     return Proposal(
         NAME,
-        f"--max-num-seqs {target[0]}",
-        f"{target[1]}; a value above what runs would change nothing",
+        SetFlag("max_num_seqs", target[0]),
+        Prose(f"{target[1]}; a value above what runs would change nothing"),
         True,
         33,
     )
@@ -71,14 +79,16 @@ def _for_states(situation: Situation) -> Proposal | NotApplicable:
     if states is None or states < 1:
         return NotApplicable(
             NAME,
-            "the number of state blocks is not in the log"
-            if situation.variant == "states"
-            else "slots are not what the pool lacks",
+            Prose(
+                "the number of state blocks is not in the log"
+                if situation.variant == "states"
+                else "slots are not what the pool lacks"
+            ),
         )
     return Proposal(
         NAME,
-        f"--max-num-seqs {states:.0f}",
-        f"the pool has {count(states)} state blocks and every running request needs one",
+        SetFlag("max_num_seqs", int(states)),
+        Prose(f"the pool has {count(states)} state blocks and every running request needs one"),
         True,
         20,
     )
@@ -87,24 +97,27 @@ def _for_states(situation: Situation) -> Proposal | NotApplicable:
 def _for_capture(situation: Situation) -> Proposal | NotApplicable:
     if situation.variant != "graph-capture":
         return NotApplicable(
-            NAME, "the memory ran out elsewhere than in graph capture or the sampler's warm-up"
+            NAME,
+            Prose("the memory ran out elsewhere than in graph capture or the sampler's warm-up"),
         )
     rows = number_in(
         r"with (\d+) dummy requests", detail_of(situation.window, "log_gpu_oom_graph_capture")
     )
     known = rows or situation.window.config.number("max_num_seqs")
     if known is None or known < 2:
-        return NotApplicable(NAME, "the present number of slots is not known")
+        return NotApplicable(NAME, Prose("the present number of slots is not known"))
     target = 256 if known > 512 else max(1, int(known) // 2)
     found = situation.window.config.get("max_num_seqs")
     sure = how_sure(found) if rows is None and found is not None else ""
     return Proposal(
         NAME,
-        f"--max-num-seqs {target}",
-        f"graphs and sampler are sized for {count(known)} requests{sure}",
+        SetFlag("max_num_seqs", target),
+        Prose(f"graphs and sampler are sized for {count(known)} requests{sure}"),
         True,
         21,
     )
 
 
-LEVER = Lever(NAME, "fewer slots", "demand", (*KV_CAUSES, "gpu-oom", "kv-pool-too-small"), propose)
+LEVER = Lever(
+    NAME, Prose("fewer slots"), "demand", (*KV_CAUSES, "gpu-oom", "kv-pool-too-small"), propose
+)

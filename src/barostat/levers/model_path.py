@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.levers._readings import detail_of
 
@@ -24,7 +26,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """The kind of failure that the line tells, with the line to change."""
     window = situation.window
     if situation.variant != "model":
-        return NotApplicable(NAME, "the model was found")
+        return NotApplicable(NAME, Prose("the model was found"))
     line = detail_of(window, "log_model_not_found")
     found = window.config.get("model")
     model = str(found.value) if found is not None else "the model"
@@ -32,19 +34,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         change = "env: [{name: HF_TOKEN, valueFrom: {secretKeyRef: {name: <secret>, key: token}}}]"
         return Proposal(
             NAME,
-            change,
-            f"{model} is gated or private, and the engine has no token that may read it",
+            Advise(Prose(change)),
+            Prose(f"{model} is gated or private, and the engine has no token that may read it"),
             True,
             20,
         )
     if re.search(r"onnect|imed out|resolve|offline|Max retries|outgoing traffic", line):
         change = f"mount the files of {model} into the pod and serve that path (HF_HUB_OFFLINE=1)"
-        return Proposal(NAME, change, "the engine cannot reach the hub", True, 20)
+        return Proposal(
+            NAME, Advise(Prose(change)), Prose("the engine cannot reach the hub"), True, 20
+        )
     if re.search(r"architecture|not recognize|not supported", line):
         return Proposal(
             NAME,
-            f"use a vLLM that supports {model}",
-            "this version does not know the model's architecture",
+            Advise(Prose(f"use a vLLM that supports {model}")),
+            Prose("this version does not know the model's architecture"),
             True,
             20,
         )
@@ -54,8 +58,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
         return Proposal(
             NAME,
-            change,
-            f"a file of weights is damaged or not complete: {cut(line, 140)}",
+            Advise(Prose(change)),
+            Prose(f"a file of weights is damaged or not complete: {cut(line, 140)}"),
             True,
             20,
         )
@@ -64,14 +68,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             f"give the pod an account that may read {model} in the object store (its secret, "
             "or its service account's role)"
         )
-        return Proposal(NAME, change, cut(line, 140), True, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(cut(line, 140)), True, 20)
     return Proposal(
         NAME,
-        f"correct the model name or path ({model})",
-        f"it was not found: {cut(line, 140)}" if line else "it was not found",
+        Advise(Prose(f"correct the model name or path ({model})")),
+        Prose(f"it was not found: {cut(line, 140)}" if line else "it was not found"),
         True,
         20,
     )
 
 
-LEVER = Lever(NAME, "a model that can be had", "manifest", ("bad-config",), propose)
+LEVER = Lever(NAME, Prose("a model that can be had"), "manifest", ("bad-config",), propose)

@@ -18,6 +18,8 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.core.window import Window
 from barostat.levers._readings import cards_in_pod, detail_of, pod_words
@@ -85,7 +87,7 @@ _SAID = (
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """What the reason names."""
     if situation.variant != "pod":
-        return NotApplicable(NAME, "the container was created")
+        return NotApplicable(NAME, Prose("the container was created"))
     misfit = detail_of(situation.window, "log_broken_install").strip()
     if (below := _beneath_the_image(misfit, situation.window)) is not None:
         return below
@@ -99,24 +101,30 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "Kubernetes: --gpus all, or --device=/dev/kfd "
             "--device=/dev/dri)"
         )
-        return Proposal(NAME, change, f"the engine sees no card: {cut(misfit, 200)}", True, 20)
+        return Proposal(
+            NAME,
+            Advise(Prose(change)),
+            Prose(f"the engine sees no card: {cut(misfit, 200)}"),
+            True,
+            20,
+        )
     for words, change in _SAID:
         if words in misfit:
-            return Proposal(NAME, change, cut(misfit, 200), True, 20)
+            return Proposal(NAME, Advise(Prose(change)), Prose(cut(misfit, 200)), True, 20)
     if _MISSING.search(misfit) and not _MISFIT.search(misfit):
         change = (
             "image: <one that holds what is missing>: vLLM's own, or your own with that "
             "package or program added"
         )
-        return Proposal(NAME, change, cut(misfit, 200), True, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(cut(misfit, 200)), True, 20)
     if "non-zero exit status" in misfit:
         change = (
             "read what the compiler said above that line: a header or library that it lacks "
             "belongs into the image"
         )
-        return Proposal(NAME, change, cut(misfit, 200), True, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(cut(misfit, 200)), True, 20)
     if misfit:
-        return Proposal(NAME, _FOR_THIS_NODE, cut(misfit, 200), True, 20)
+        return Proposal(NAME, Advise(Prose(_FOR_THIS_NODE)), Prose(cut(misfit, 200)), True, 20)
     if refused := detail_of(situation.window, "log_storage_refused").strip():
         full = "No space" in refused or "quota" in refused
         change = (
@@ -124,9 +132,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             if full
             else _WRITABLE
         )
-        return Proposal(NAME, change, cut(refused, 200), True, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(cut(refused, 200)), True, 20)
     if detail_of(situation.window, "log_port_in_use"):
-        return NotApplicable(NAME, "the container ran: its port was taken")
+        return NotApplicable(NAME, Prose("the container ran: its port was taken"))
     reason = detail_of(
         situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready"
     ).strip()
@@ -135,19 +143,25 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if "mage" in reason:
         return Proposal(
             NAME,
-            "image: <a name and tag that the node can pull> (and imagePullSecrets for a "
-            "private one)",
-            cut(reason, 200),
+            Advise(
+                Prose(
+                    "image: <a name and tag that the node can pull> (and imagePullSecrets for a "
+                    "private one)"
+                )
+            ),
+            Prose(cut(reason, 200)),
             True,
             20,
         )
     change = f"kubectl describe pod {pod_words(situation.window) or '<name>'}"
     return Proposal(
         NAME,
-        change,
-        f"the container cannot be created: {cut(reason, 180)}"
-        if reason
-        else "the container cannot be created",
+        Advise(Prose(change)),
+        Prose(
+            f"the container cannot be created: {cut(reason, 180)}"
+            if reason
+            else "the container cannot be created"
+        ),
         False,
         20,
     )
@@ -170,15 +184,15 @@ def _beneath_the_image(words: str, window: Window) -> Proposal | None:
             )
         return Proposal(
             NAME,
-            change,
-            f"nothing on the host hands cards to containers: {cut(words, 180)}",
+            Advise(Prose(change)),
+            Prose(f"nothing on the host hands cards to containers: {cut(words, 180)}"),
             True,
             20,
         )
     if not _NODES_OWN.search(words):
         return None
     if _OTHER_IMAGE.search(words):
-        return Proposal(NAME, _FOR_THIS_NODE, cut(words, 200), True, 20)
+        return Proposal(NAME, Advise(Prose(_FOR_THIS_NODE)), Prose(cut(words, 200)), True, 20)
     change = "restart the host, or load its driver anew; then ask its owner"
     if node:
         change = (
@@ -187,11 +201,11 @@ def _beneath_the_image(words: str, window: Window) -> Proposal | None:
         )
     return Proposal(
         NAME,
-        change,
-        f"the driver or a card of the node fails, not the image: {cut(words, 170)}",
+        Advise(Prose(change)),
+        Prose(f"the driver or a card of the node fails, not the image: {cut(words, 170)}"),
         True,
         20,
     )
 
 
-LEVER = Lever(NAME, "a pod that can be created", "manifest", ("bad-config",), propose)
+LEVER = Lever(NAME, Prose("a pod that can be created"), "manifest", ("bad-config",), propose)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks, setting
 
 NAME = "prefix-caching-on"
@@ -28,9 +30,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if found is not None and found.value is False and found.provenance != "version-default":
         return Proposal(
             NAME,
-            "--enable-prefix-caching",
-            f"it is off ({found.source}): every preempted request is recomputed from its "
-            "first token",
+            SetFlag("enable_prefix_caching", True),
+            Prose(
+                f"it is off ({found.source}): every preempted request is recomputed from its "
+                "first token"
+            ),
             True,
             28,
         )
@@ -39,14 +43,25 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     ):
         refusal = lacks(NAME, situation, "enable_prefix_caching")
         return refusal or Proposal(
-            NAME, "--enable-prefix-caching", f"it is off by default in vLLM {version}", True, 45
+            NAME,
+            SetFlag("enable_prefix_caching", True),
+            Prose(f"it is off by default in vLLM {version}"),
+            True,
+            45,
         )
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None
         else "it is the default since vLLM 0.8.0, and nothing shows that it is off"
     )
-    return NotApplicable(NAME, why, classic=True)
+    return NotApplicable(NAME, Prose(why), classic=True)
 
 
-LEVER = Lever(NAME, "prefix caching on", "supply", (*KV_CAUSES, "prefill-bound"), propose)
+LEVER = Lever(
+    NAME,
+    Prose("prefix caching on"),
+    "supply",
+    (*KV_CAUSES, "prefill-bound"),
+    propose,
+    sets=SetsFlag("enable_prefix_caching"),
+)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import EditPodSpec, SetStartupProbe
+from barostat.core.prose import Prose
 from barostat.levers._readings import last_of
 
 NAME = "probes"
@@ -26,10 +28,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """Twice the longest start that was seen, at least ten minutes."""
     window = situation.window
     if situation.cause == "bad-config" and situation.variant != "probe":
-        return NotApplicable(NAME, "no probe ended the container")
+        return NotApplicable(NAME, Prose("no probe ended the container"))
     started = last_of(window, "pod_starting_s")
     if situation.cause == "scaling-lag" and not (last_of(window, "pod_probe_kills") or 0) > 0:
-        return NotApplicable(NAME, "no probe ended the container")
+        return NotApplicable(NAME, Prose("no probe ended the container"))
     tries = max(60, math.ceil(2 * (started or 0.0) / PERIOD_S))
     port = int(window.config.number("port") or 8000)
     seen = (
@@ -37,18 +39,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if started is not None
         else "a probe ended the container before it was ready"
     )
-    asked = f"httpGet: {{path: /health, port: {port}}}"
-    change = (
-        f"startupProbe: {{{asked}, periodSeconds: {PERIOD_S}, timeoutSeconds: 5, "
-        f"failureThreshold: {tries}}}"
-    )
+    change = EditPodSpec(SetStartupProbe("/health", port, PERIOD_S, 5, tries))
     return Proposal(
         NAME,
         change,
-        f"{seen}; this waits {tries * PERIOD_S // 60} min before liveness counts",
+        Prose(f"{seen}; this waits {tries * PERIOD_S // 60} min before liveness counts"),
         True,
         20,
     )
 
 
-LEVER = Lever(NAME, "probes that wait", "manifest", ("bad-config", "scaling-lag"), propose)
+LEVER = Lever(NAME, Prose("probes that wait"), "manifest", ("bad-config", "scaling-lag"), propose)

@@ -16,7 +16,9 @@ from __future__ import annotations
 import math
 
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import achieved_running, given, lacks, last_of
 
 NAME = "queue-bounds"
@@ -28,17 +30,17 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if (refusal := lacks(NAME, situation, "max_num_queued_reqs")) is not None:
         return refusal
     if given(window, "max_num_queued_reqs"):
-        return NotApplicable(NAME, "--max-num-queued-reqs is set already")
+        return NotApplicable(NAME, Prose("--max-num-queued-reqs is set already"))
     running, waiting = achieved_running(window), last_of(window, "waiting_requests")
     if running is None:
-        return NotApplicable(NAME, "how many requests run at once was not measured")
+        return NotApplicable(NAME, Prose("how many requests run at once was not measured"))
     engines = max(1.0, last_of(window, "data_parallel_engines") or 1.0)
     bound = max(2, math.ceil(2 * running * engines))
     queue = f" and {waiting:.0f} wait" if waiting is not None else ""
     return Proposal(
         NAME,
-        f"--max-num-queued-reqs {bound}",
-        f"{running:.0f} run{queue}; nothing bounds the queue today",
+        SetFlag("max_num_queued_reqs", bound),
+        Prose(f"{running:.0f} run{queue}; nothing bounds the queue today"),
         True,
         40,
     )
@@ -46,8 +48,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 LEVER = Lever(
     NAME,
-    "bound the engine's queue",
+    Prose("bound the engine's queue"),
     "demand",
     (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound"),
     propose,
+    sets=SetsFlag("max_num_queued_reqs"),
 )

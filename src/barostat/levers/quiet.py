@@ -12,6 +12,8 @@ setting, used or not.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.levers._readings import last_of, mean_of
 
 NAME = "quiet"
@@ -29,7 +31,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if usage is not None and usage > 0.8:
         reasons.append(f"a KV pool {usage:.0%} full with nobody waiting is well used")
     because = "; ".join(reasons) or "nobody waits for room and nothing is preempted"
-    return Proposal(NAME, "leave it as it is", because, False, 1)
+    return Proposal(NAME, Advise(Prose("leave it as it is")), Prose(because), False, 1)
 
 
-LEVER = Lever(NAME, "nothing to do", "advice", ("healthy-busy", "healthy-idle"), propose)
+LEVER = Lever(NAME, Prose("nothing to do"), "advice", ("healthy-busy", "healthy-idle"), propose)

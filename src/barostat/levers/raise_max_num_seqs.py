@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import count, last_of, mean_of
 
 NAME = "raise-max-num-seqs"
@@ -27,10 +29,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     limit, usage = last_of(window, "max_running_requests"), mean_of(window, "kv_usage_ratio")
     if limit is None or usage is None:
-        return NotApplicable(NAME, "the limit on running requests or the KV usage is not known")
+        return NotApplicable(
+            NAME, Prose("the limit on running requests or the KV usage is not known")
+        )
     if usage >= FULL:
         return NotApplicable(
-            NAME, f"the pool is {usage:.0%} full: more slots would preempt; add replicas instead"
+            NAME,
+            Prose(f"the pool is {usage:.0%} full: more slots would preempt; add replicas instead"),
         )
     target = math.floor(min(2 * limit, limit * FULL / max(usage, 0.01)))
     budget = window.config.number("max_num_batched_tokens")
@@ -40,20 +45,22 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         window.config.number("max_num_active_seqs"),
         window.config.number("max_num_seqs"),
     )
-    flag = "--max-num-seqs"
+    flag = "max_num_seqs"
     if active is not None and slots is not None and active < slots:
-        flag, target = "--max-num-active-seqs", min(target, int(slots))
+        flag, target = "max_num_active_seqs", min(target, int(slots))
     if target <= limit:
         return NotApplicable(
-            NAME, f"{count(limit)} cannot be raised within the pool and the token budget"
+            NAME, Prose(f"{count(limit)} cannot be raised within the pool and the token budget")
         )
     return Proposal(
         NAME,
-        f"{flag} {target}",
-        f"all {count(limit)} slots are taken while the pool is {usage:.0%} full",
+        SetFlag(flag, target),
+        Prose(f"all {count(limit)} slots are taken while the pool is {usage:.0%} full"),
         True,
         30,
     )
 
 
-LEVER = Lever(NAME, "more slots", "supply", ("slot-bound",), propose)
+LEVER = Lever(
+    NAME, Prose("more slots"), "supply", ("slot-bound",), propose, sets=SetsFlag("max_num_seqs")
+)

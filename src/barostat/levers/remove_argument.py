@@ -15,6 +15,8 @@ import re
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import UnsetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import detail_of
 
 NAME = "remove-argument"
@@ -24,19 +26,21 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """The refused words as the log quotes them; else what the version lacks by the catalogue."""
     window = situation.window
     if situation.variant != "argument":
-        return NotApplicable(NAME, "no argument was refused")
+        return NotApplicable(NAME, Prose("no argument was refused"))
     line = detail_of(window, "log_unknown_argument")
     refused = re.search(r"unrecognized arguments?:? (.+?)\s*$", line)
     if refused is not None:
         words = refused[1].strip()
         name = canonical_name(words.split()[0].partition("=")[0])
-        return Proposal(NAME, f"remove {words}", _why(name, situation), True, 20)
+        return Proposal(
+            NAME, UnsetFlag(name, as_refused=words), Prose(_why(name, situation)), True, 20
+        )
     for name in window.config.values:
         if known_flag(name, window.version) == "absent" and window.config.values[
             name
         ].provenance in ("flag", "config-file"):
-            return Proposal(NAME, f"remove {FLAGS[name].option}", _why(name, situation), True, 20)
-    return NotApplicable(NAME, "the log does not say that an argument is unknown")
+            return Proposal(NAME, UnsetFlag(name), Prose(_why(name, situation)), True, 20)
+    return NotApplicable(NAME, Prose("the log does not say that an argument is unknown"))
 
 
 def _why(name: str, situation: Situation) -> str:
@@ -50,4 +54,4 @@ def _why(name: str, situation: Situation) -> str:
     return f"it needs vLLM >= {flag.since} (this engine is {version})"
 
 
-LEVER = Lever(NAME, "remove what the engine refuses", "manifest", ("bad-config",), propose)
+LEVER = Lever(NAME, Prose("remove what the engine refuses"), "manifest", ("bad-config",), propose)

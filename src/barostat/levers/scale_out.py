@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 
 from barostat.core.diagnosis import KV_CAUSES
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import achieved_running, last_of, mean_of, workload_words
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsReplicas, Situation
+from barostat.core.proposed_change import Scale
+from barostat.core.prose import Prose
+from barostat.levers._readings import achieved_running, last_of, mean_of
 
 NAME = "scale-out"
 
@@ -27,12 +29,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """
     window = situation.window
     if situation.cause == "scaling-lag" and not (last_of(window, "hpa_at_max") or 0) > 0:
-        return NotApplicable(NAME, "more replicas are wanted already and are not there yet")
+        return NotApplicable(NAME, Prose("more replicas are wanted already and are not there yet"))
     if situation.cause in KV_CAUSES and achieved_running(window) == 1:
         return NotApplicable(
             NAME,
-            "one request alone fills the pool: another replica would be as small; cap the "
-            "input instead",
+            Prose(
+                "one request alone fills the pool: another replica would be as small; cap the "
+                "input instead"
+            ),
         )
     wanted = last_of(window, "replicas_wanted")
     running, waiting = achieved_running(window), mean_of(window, "waiting_requests")
@@ -43,18 +47,24 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         else "the load is more than one replica carries"
     )
     if wanted is None:
-        more = f"kubectl scale {workload_words(window)} --replicas=<one more than now>"
-        change = more if window.pod else f"one more engine like the one at {window.replica}"
-        return Proposal(NAME, change, f"{need}; the present number is not recorded", False, 60)
+        one_more = (
+            Scale(None, target=window.workload)
+            if window.pod
+            else Scale(None, engine=window.replica)
+        )
+        why = Prose(f"{need}; the present number is not recorded")
+        return Proposal(NAME, one_more, why, False, 60)
     target = max(int(wanted) + 1, min(math.ceil(wanted * share), 2 * int(wanted)))
-    field = "maxReplicas" if (last_of(window, "hpa_at_max") or 0) > 0 else "replicas"
-    return Proposal(NAME, f"{field}: {target}", f"{wanted:.0f} now; {need}", False, 60)
+    at_its_most = (last_of(window, "hpa_at_max") or 0) > 0
+    change = Scale(target, "autoscaler" if at_its_most else "workload", window.workload)
+    return Proposal(NAME, change, Prose(f"{wanted:.0f} now; {need}"), False, 60)
 
 
 LEVER = Lever(
     NAME,
-    "more replicas",
+    Prose("more replicas"),
     "supply",
     (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound", "scaling-lag", "host-bound"),
     propose,
+    sets=SetsReplicas(),
 )

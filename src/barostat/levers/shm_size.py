@@ -11,7 +11,9 @@ Source: Kubernetes emptyDir; vLLM's CPU engine needs 160 MiB, NCCL more with eac
 
 from __future__ import annotations
 
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsMemory, Situation
+from barostat.core.proposed_change import EditPodSpec, SetSharedMemory
+from barostat.core.prose import Prose
 from barostat.levers._readings import last_of
 
 NAME = "shm-size"
@@ -23,9 +25,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     now = last_of(window, "pod_shm_bytes")
     if situation.cause == "bad-config" and situation.variant != "shm":
-        return NotApplicable(NAME, "nothing says that /dev/shm is too small")
+        return NotApplicable(NAME, Prose("nothing says that /dev/shm is too small"))
     if situation.cause == "hung-engine" and situation.variant != "collective":
-        return NotApplicable(NAME, "no collective hangs")
+        return NotApplicable(NAME, Prose("no collective hangs"))
     cards = max(
         1.0,
         window.config.number("tensor_parallel_size") or 1.0,
@@ -35,25 +37,32 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         cards = max(2.0, cards)  # one card alone has no collective
     size = 1 if cards == 1 else max(8, 2 * int(cards))
     if now is not None and now >= size * 1024 * MIB:
-        return NotApplicable(NAME, f"/dev/shm has {now / MIB / 1024:.0f} GiB already")
-    change = (
-        f"volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: {size}Gi}}}}] "
-        f"and volumeMounts: [{{name: shm, mountPath: /dev/shm}}] (outside Kubernetes: "
-        f"--shm-size={size}g)"
-    )
+        return NotApplicable(NAME, Prose(f"/dev/shm has {now / MIB / 1024:.0f} GiB already"))
+    change = EditPodSpec(SetSharedMemory(f"{size}Gi"))
     for_cards = f" for {cards:.0f} card{'s' if cards > 1 else ''}"
     if now is not None:
-        return Proposal(NAME, change, f"/dev/shm has {now / MIB:.0f} MiB{for_cards}", True, 20)
+        return Proposal(
+            NAME, change, Prose(f"/dev/shm has {now / MIB:.0f} MiB{for_cards}"), True, 20
+        )
     if situation.cause == "hung-engine":
         return Proposal(
             NAME,
             change,
-            "its size was not recorded, and a container gets 64 MiB where the manifest "
-            "says nothing",
+            Prose(
+                "its size was not recorded, and a container gets 64 MiB where the manifest "
+                "says nothing"
+            ),
             True,
             32,
         )
-    return Proposal(NAME, change, f"/dev/shm is too small{for_cards}", True, 20)
+    return Proposal(NAME, change, Prose(f"/dev/shm is too small{for_cards}"), True, 20)
 
 
-LEVER = Lever(NAME, "a larger /dev/shm", "manifest", ("bad-config", "hung-engine"), propose)
+LEVER = Lever(
+    NAME,
+    Prose("a larger /dev/shm"),
+    "manifest",
+    ("bad-config", "hung-engine"),
+    propose,
+    sets=SetsMemory(SetSharedMemory),
+)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from barostat.catalog.slow_settings import slow_settings_of
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 
 NAME = "slow-setting"
 
@@ -23,11 +25,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     changes is not known here.
     """
     if situation.variant != "slow":
-        return NotApplicable(NAME, "steps are not what is slow")
+        return NotApplicable(NAME, Prose("steps are not what is slow"))
     found = slow_settings_of(situation.window)
     if not found:
-        return NotApplicable(NAME, "no setting that makes steps slow is there")
-    return Proposal(NAME, f"start it {found[0].instead}", found[0].told, True, 20)
+        return NotApplicable(NAME, Prose("no setting that makes steps slow is there"))
+    return Proposal(
+        NAME, Advise(Prose(f"start it {found[0].instead}")), Prose(found[0].told), True, 20
+    )
 
 
-LEVER = Lever(NAME, "steps as fast as the card", "advice", ("bad-config",), propose)
+LEVER = Lever(NAME, Prose("steps as fast as the card"), "advice", ("bad-config",), propose)

@@ -18,6 +18,8 @@ from __future__ import annotations
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 from barostat.levers._readings import GIB, last_of
 
@@ -44,14 +46,16 @@ def _more(window: Window) -> Proposal | NotApplicable:
     if limit is not None and cards * target * GIB > MOST_OF_HOST_RATIO * limit:
         return NotApplicable(
             NAME,
-            f"{cards * target:g} GiB are more than vLLM takes of the container's "
-            f"{limit / GIB:.0f} GiB: fewer sequences instead",
+            Prose(
+                f"{cards * target:g} GiB are more than vLLM takes of the container's "
+                f"{limit / GIB:.0f} GiB: fewer sequences instead"
+            ),
         )
     why = (
         f"the log says that requests of several sequences had no swap space left of {now:g} "
         "GiB per card; it is taken of the host's memory"
     )
-    return Proposal(NAME, f"--swap-space {target:g}", why, True, 36)
+    return Proposal(NAME, SetFlag("swap_space", target), Prose(why), True, 36)
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -78,7 +82,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "the V1 engine never swaps, and from vLLM 0.18.0 on the argument keeps the engine "
             "from starting"
         )
-    return NotApplicable(NAME, why, classic=True)
+    return NotApplicable(NAME, Prose(why), classic=True)
 
 
-LEVER = Lever(NAME, "swap to host memory", "supply", KV_CAUSES, propose)
+LEVER = Lever(NAME, Prose("swap to host memory"), "supply", KV_CAUSES, propose)

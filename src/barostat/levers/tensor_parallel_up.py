@@ -12,7 +12,9 @@ Source: vLLM 0.33.0 ModelConfig.get_num_kv_heads, GPUWorker.load_model.
 
 from __future__ import annotations
 
-from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
+from barostat.core.proposed_change import Advise, SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import detail_of, is_cpu, last_of, number_in, short_of_the_pool
 
 NAME = "tensor-parallel-up"
@@ -22,14 +24,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """Twice the present size for weights that do not fit or leave no pool."""
     window = situation.window
     if is_cpu(window):
-        return NotApplicable(NAME, "the CPU backend has no cards to share")
+        return NotApplicable(NAME, Prose("the CPU backend has no cards to share"))
     if short_of_the_pool(situation):
-        return NotApplicable(NAME, "the weights fit: memory ran out after the pool was sized")
+        return NotApplicable(
+            NAME, Prose("the weights fit: memory ran out after the pool was sized")
+        )
     weights = situation.variant == "startup" and "Free memory on device" not in detail_of(
         window, "log_gpu_oom_startup"
     )
     if not weights and situation.variant not in ("no-blocks", "length"):
-        return NotApplicable(NAME, "the weights fit")
+        return NotApplicable(NAME, Prose("the weights fit"))
     known = window.config.number("tensor_parallel_size")
     index = number_in(r"\bGPU (\d+) has a total capacity", detail_of(window, "log_gpu_oom_startup"))
     if known is None and index:
@@ -39,8 +43,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
         return Proposal(
             NAME,
-            "--tensor-parallel-size <twice the present one>",
-            f"{why}; it needs as many cards",
+            Advise(Prose("--tensor-parallel-size <twice the present one>")),
+            Prose(f"{why}; it needs as many cards"),
             True,
             45,
         )
@@ -53,11 +57,18 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     return Proposal(
         NAME,
-        f"--tensor-parallel-size {2 * now:.0f}",
-        f"the model is on {now:.0f} card{'s' if now > 1 else ''} now{have}",
+        SetFlag("tensor_parallel_size", int(2 * now)),
+        Prose(f"the model is on {now:.0f} card{'s' if now > 1 else ''} now{have}"),
         True,
         45,
     )
 
 
-LEVER = Lever(NAME, "more cards per replica", "supply", ("gpu-oom", "kv-pool-too-small"), propose)
+LEVER = Lever(
+    NAME,
+    Prose("more cards per replica"),
+    "supply",
+    ("gpu-oom", "kv-pool-too-small"),
+    propose,
+    sets=SetsFlag("tensor_parallel_size"),
+)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, last_of, pod_words
 
@@ -47,7 +49,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         reason = detail_of(window, "pod_pending", "pods_unschedulable").strip()
         why = f"the scheduler says: {cut(reason, 180)}" if reason else "a pod waits for a node"
         change = next((change for words, change in _NO_PLACE if re.search(words, reason)), _A_NODE)
-        return Proposal(NAME, change, why, False, 20)
+        return Proposal(NAME, Advise(Prose(change)), Prose(why), False, 20)
     seconds = last_of(window, "pod_starting_s")
     ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
     have = (
@@ -62,7 +64,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if pod
         else f"wait until {window.replica} answers"
     )
-    return Proposal(NAME, change, f"{have}{since}; a start takes minutes", False, 20)
+    return Proposal(
+        NAME, Advise(Prose(change)), Prose(f"{have}{since}; a start takes minutes"), False, 20
+    )
 
 
-LEVER = Lever(NAME, "wait for capacity", "advice", ("scaling-lag",), propose)
+LEVER = Lever(NAME, Prose("wait for capacity"), "advice", ("scaling-lag",), propose)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.levers._readings import lacks, last_of
 
 NAME = "watermark"
@@ -24,13 +26,15 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """0.02, or 0.05 where preemption is heavy or 0.02 was set already."""
     if situation.cause == "kv-admission-queueing":
         return NotApplicable(
-            NAME, "the pool hardly preempts: a watermark would only keep more of it empty"
+            NAME, Prose("the pool hardly preempts: a watermark would only keep more of it empty")
         )
     if (refusal := lacks(NAME, situation, "watermark")) is not None:
         return refusal
     now = situation.window.config.number("watermark") or 0.0
     if now >= 0.05:
-        return NotApplicable(NAME, f"the watermark is {now:g} already; more of it costs throughput")
+        return NotApplicable(
+            NAME, Prose(f"the watermark is {now:g} already; more of it costs throughput")
+        )
     preempted, finished = (
         last_of(situation.window, "preemptions_in_window"),
         last_of(situation.window, "finished_in_window"),
@@ -44,11 +48,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     return Proposal(
         NAME,
-        f"--watermark {target:g}",
-        f"{seen}it is {now:g} now, so a prompt may take the last block that the running ones need",
+        SetFlag("watermark", target),
+        Prose(
+            f"{seen}it is {now:g} now, so a prompt may take the last block that the running ones need"
+        ),
         True,
         31,
     )
 
 
-LEVER = Lever(NAME, "leave room for growth at admission", "demand", KV_CAUSES, propose)
+LEVER = Lever(NAME, Prose("leave room for growth at admission"), "demand", KV_CAUSES, propose)

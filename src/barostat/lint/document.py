@@ -20,8 +20,8 @@ _NULL = ("", "~", "null", "Null", "NULL")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a file. `start`, `end`: offsets into its text, -1 where it cannot be edited
-    there (it was rendered).
+    """A stretch of a file. `line` 0: the file as a whole. `start`, `end`: offsets into its text, -1
+    where it cannot be edited (rendered text).
     """
 
     file: str
@@ -29,6 +29,19 @@ class Place:
     column: int
     start: int = -1
     end: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a file, or the rest of it, could not be read."""
+
+    place: Place
+    reason: str
+
+    def __str__(self) -> str:
+        place = self.place
+        where = f"{place.file}:{place.line}:{place.column}" if place.line else place.file
+        return f"{where}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +126,16 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """One file. `problem`: why it could not be read, with the place in front; `roots` then holds
-    what was read before.
+    """One file. `problem`: why reading stopped; `roots` holds what was read before that.
 
-    `is_template`: that is why, something has to render it first. `variables`: what is put in for
-    `${NAME}` (compose's `.env` beside it).
+    `is_template`: a tool has to render the file first. `variables`: values for `${NAME}`, from the
+    `.env` beside a compose file.
     """
 
     file: str
     text: str
     roots: list[Node] = field(default_factory=list)
-    problem: str = ""
+    problem: Problem | None = None
     is_template: bool = False
     variables: dict[str, str] = field(default_factory=dict)
     _lines: list[int] = field(default_factory=list)

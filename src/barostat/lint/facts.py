@@ -374,6 +374,19 @@ class Scene:
     scrapes: tuple[Scrape, ...] = ()
     contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
 
+    @property
+    def is_about_vllm(self) -> bool:
+        """True if something was read that a rule can judge: an engine, limits, a load test, or an
+        alert or autoscaler of vLLM.
+        """
+        words = [query.expression + query.name for query in self.queries]
+        for scaler in self.scalers:
+            words += [scaler.name, scaler.target[1], *(name for name, _, _ in scaler.metrics)]
+            words += [query.expression for query in scaler.queries]
+        return bool(self.engines or self.limits or self.load_tests) or any(
+            "vllm" in word.lower() for word in words
+        )
+
     def text_of(self, file: str) -> str | None:
         """The text of a file that can be edited, None for any other."""
         return next((document.text for document in self.documents if document.file == file), None)

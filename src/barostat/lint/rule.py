@@ -14,6 +14,9 @@ Confidence = Literal["high", "medium", "low"]
 Persona = Literal["ordinary", "pedant"]
 Safety = Literal["certain", "likely"]
 
+NOT_CHECKED, NOTHING_CHECKED = "not-checked", "nothing-checked"
+"""What a report shows, in every format, in the place of findings that could not be looked for."""
+
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
@@ -62,6 +65,12 @@ class Finding:
     fix: str = ""
     edits: tuple[Edit, ...] = ()
     safety: Safety = "likely"
+
+
+def unchecked(place: Place, reason: str, severity: Severity, fix: str = "") -> Finding:
+    """Return the result for what was not checked. An error means: the exit code has to tell."""
+    at = replace(place, line=max(1, place.line), column=max(1, place.column))
+    return Finding(NOT_CHECKED, at, severity, "high", "ordinary", reason, fix)
 
 
 def findings(rules: Iterable[Rule], scene: Scene) -> list[Finding]:

@@ -5,10 +5,12 @@ Source: owner references of core/v1 and apps/v1; the `pod-template-hash` label.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.core.object_reference import ObjectReference
 from barostat.core.signal import Signal
 from barostat.platform.objects import (
     Object,
@@ -26,6 +28,8 @@ from barostat.platform.workloads import WorkloadKind, kind_named, kinds
 
 _MOST_OWNERS = 6
 """An owner reference that leads back to itself ends the search."""
+_ALONE = ("ReplicaSet", "Pod")
+"""Kinds that ask for no pods by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
     known = [
         (kind, item)
         for kind in kinds()
-        if kind.api.kind not in ("ReplicaSet", "Pod")
+        if kind.api.kind not in _ALONE
         for item in items(documents.get(kind.api.plural))
     ]
     above = {_owner(item) for _, item in known}
@@ -70,6 +74,30 @@ def keeper_of(documents: Mapping[str, Any], pod: Object) -> Workload | None:
     """
     owners = [found for found in _owners(documents, pod) if kind_named(found.kind) is not None]
     return owners[-1] if owners else None
+
+
+def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> ObjectReference | None:
+    """The pod's workload as kubectl names it, by its owners or else by the pod's name; None where
+    neither tells.
+    """
+    found = workload_of(documents, pod)
+    if found is not None and found.kind not in _ALONE and kind_named(found.kind) is not None:
+        namespace = found.namespace or text(pod, "metadata", "namespace")
+        return ObjectReference(found.kind.lower(), found.name, namespace)
+    return (
+        None
+        if pod is None
+        else workload_by_pod_name(name_of(pod), text(pod, "metadata", "namespace"))
+    )
+
+
+def workload_by_pod_name(name: str, namespace: str) -> ObjectReference | None:
+    """The workload whose controller gives its pods such names."""
+    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
+        return ObjectReference("deployment", match[1], namespace)
+    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", name):
+        return ObjectReference("statefulset", match[1], namespace)
+    return None
 
 
 def belongs_to(documents: Mapping[str, Any], pod: Object, kind: WorkloadKind, name: str) -> bool:

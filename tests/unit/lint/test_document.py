@@ -57,7 +57,7 @@ def test_hostile_texts_are_one_sentence() -> None:
         ("!!python/object/apply:os.system [ls]", ""),
         ("%TAG ! tag:x,2000:\n--- !x\na: 1", ""),
     ):
-        problem = read_yaml(text, "f").problem
+        problem = str(read_yaml(text, "f").problem or "")
         assert "\n" not in problem
         assert said in problem
         assert bool(problem) == bool(said)

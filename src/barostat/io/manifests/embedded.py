@@ -20,7 +20,7 @@ MOST = 50
 
 def with_embedded(document: Document) -> Document:
     """The document, such texts in it read."""
-    if document.problem or _VALUES.search(document.text) is None:
+    if document.problem is not None or _VALUES.search(document.text) is None:
         return document
     left = MOST
     for parent in [node for root in document.roots for node in root.walk() if node.kind == "map"]:
@@ -43,6 +43,6 @@ def _read(document: Document, node: Node) -> Node | None:
     read = read_yaml(blank + document.text[first : node.end], document.file)
     return (
         read.roots[0]
-        if not read.problem and len(read.roots) == 1 and read.roots[0].kind == "map"
+        if read.problem is None and len(read.roots) == 1 and read.roots[0].kind == "map"
         else None
     )

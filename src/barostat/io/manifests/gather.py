@@ -1,13 +1,13 @@
-"""What a person names on the command line -> documents: files, folders, stdin; charts and overlays
-rendered where their tool is there.
+"""Read what the command line names into documents: files, folders and stdin; charts and overlays
+rendered.
 
-    FILE            read as it is; of a chart's templates, its values.yaml, a kustomization or its patch: the chart or the overlay
-    DIR             every manifest below it; a chart (Chart.yaml) and an overlay (kustomization.yaml) are rendered, and the files that they
-                    are made of are not read a second time
-    -               one document stream from stdin
+    FILE    read as it is. A chart's template or values.yaml, a kustomization or one of its patches
+            stands for the whole chart or overlay
+    DIR     every manifest below it. Charts (Chart.yaml) and overlays (kustomization.yaml) are
+            rendered; the files they are made of are not read a second time
+    -       one stream of documents from stdin
 
-Values files of a chart are read beside it. What could not be rendered is said in `notes`, and its
-sources are read as far as they can be.
+What could not be read or rendered is in `unchecked`, with the reason.
 """
 
 from __future__ import annotations
@@ -20,15 +20,10 @@ from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
 from barostat.io.input_files.piped import piped_in
-from barostat.io.manifests.read import (
-    KUSTOMIZATIONS,
-    TEXT_ENDINGS,
-    YAML_ENDINGS,
-    document_of,
-    read_file,
-)
-from barostat.io.manifests.yaml_tree import LARGEST_BYTES
+from barostat.io.manifests.read import KUSTOMIZATIONS, document_of, is_read, read_file
+from barostat.io.manifests.yaml_tree import LARGEST_BYTES, TOO_LARGE
 from barostat.lint.document import Document, Place
+from barostat.lint.rule import Finding, Severity, unchecked
 
 if TYPE_CHECKING:
     from barostat.io.manifests.rendered import Rendered
@@ -48,29 +43,38 @@ _SKIPPED = frozenset(
 )
 _OURS = ("vllm", "servinglimits", "barostat")
 _WATCHING = ("horizontalpodautoscaler", "scaledobject", "huggingface")
+_OF_TOOLS = frozenset((*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json"))
 _SMALL_BYTES = 64 << 10
 MOST_FILES = 20_000
 
 
-@dataclass(slots=True)
-class Gathered:
-    """What was read. `unreadable`: a sentence each; `notes`: what was not looked at, and why;
-    `origins`: of rendered documents.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read. `lenient`: what cannot be read fails nothing unless it mentions vLLM. `remote`:
+    bases of other repositories may be fetched.
     """
 
+    render: bool = True
+    lenient: bool = False
+    remote: bool = False
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What was read. `origins`: by file, how a rendered document was made."""
+
     documents: list[Document] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    unchecked: list[Finding] = field(default_factory=list)
     origins: dict[str, Rendered] = field(default_factory=dict)
     files: int = 0
 
     def edited_at(self, place: Place) -> Place:
-        """Where a person edits what stands at that place of a document."""
+        """Return where a person edits what stands at that place of a document."""
         origin = self.origins.get(place.file)
         return place if origin is None else origin.traced(place).place
 
     def sources(self) -> list[Document]:
-        """What was rendered to documents and is none itself."""
+        """Return the files that were rendered to documents."""
         read = {document.file for document in self.documents}
         return [
             source
@@ -80,40 +84,37 @@ class Gathered:
         ]
 
 
-def gather(named: Sequence[str], *, render: bool = True, lenient: bool = False) -> Gathered:
-    """Everything that was named: files by themselves before folders, in which they may lie and be
-    passed over.
+def gather(named: Sequence[str], reading: Reading | None = None) -> Gathered:
+    """Read everything that was named: files before the folders in which they may lie.
 
-    `lenient`: a file that was named and cannot be read counts as one that was found. Errors:
-    InputError for a path that is not there.
+    Errors: InputError for a path that is not there.
     """
-    found = Gathered()
+    reading = reading or Reading()
+    gathered = Gathered()
     seen: set[str] = set()
-    whole: set[Path] = set()
+    rendered: set[Path] = set()
     for name in sorted(named, key=lambda name: name != "-" and Path(name).is_dir()):
         if name == "-":
-            _take(found, document_of(_stdin(), "<stdin>"), asked=True)
+            _keep(gathered, document_of(_stdin(), "<stdin>"), named=True)
             continue
         path = Path(name)
         if path.is_dir():
-            _folder(found, path, seen, render=render)
-        elif path.is_file() and render and (folder := _made_with(path)) is not None:
-            if folder not in whole:
-                whole.add(folder)
-                _folder(found, folder, seen, render=render)
+            _folder(gathered, path, seen, reading)
+        elif path.is_file() and reading.render and (folder := _made_with(path)) is not None:
+            if folder not in rendered:
+                rendered.add(folder)
+                _folder(gathered, folder, seen, reading)
         elif path.is_file() or path.is_fifo():
             if str(path) not in seen:
                 seen.add(str(path))
-                _take(found, read_file(path), asked=not lenient)
+                _keep(gathered, read_file(path), named=not reading.lenient)
         else:
             raise InputError("there is no such file or folder", name)
-    return found
+    return gathered
 
 
 def _made_with(file: Path) -> Path | None:
-    """The chart or the overlay that has to be rendered for what stands in that file; None for one
-    that stands for itself.
-    """
+    """Return the chart or overlay of which the file is a part; None for a manifest of its own."""
     charts = [
         folder
         for folder in file.parents
@@ -142,108 +143,136 @@ def _is_of_chart(file: Path, folder: Path) -> bool:
 def _stdin() -> str:
     data = piped_in().read(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
-        raise InputError(f"is larger than {LARGEST_BYTES >> 20} MB: no manifest", "<stdin>")
+        raise InputError(TOO_LARGE, "<stdin>")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", "<stdin>") from None
+        raise InputError("not UTF-8 text", "<stdin>") from None
 
 
-def _take(found: Gathered, document: Document, *, asked: bool) -> None:
-    """Keeps the document, or says why not. What nobody named is passed over where it does not look
-    like ours.
+def _keep(gathered: Gathered, document: Document, *, named: bool) -> None:
+    """Keep the document, or the reason why it was not read. A file that nobody named is skipped
+    unless it mentions vLLM.
     """
-    found.files += 1
-    if not document.problem:
-        found.documents.append(document)
+    gathered.files += 1
+    if document.problem is None:
+        gathered.documents.append(document)
         return
-    about_us = any(word in document.text.lower() for word in _OURS)
-    if asked or (about_us and not document.is_template):
-        found.unreadable.append(document.problem)
-        if document.roots:
-            found.documents.append(document)
-    elif about_us:
-        found.notes.append(f"not read: {document.problem}")
+    ours = any(word in document.text.lower() for word in _OURS)
+    if not named and not ours:
+        return
+    fails = named or not document.is_template
+    problem = document.problem
+    gathered.unchecked.append(
+        unchecked(problem.place, problem.reason, "error" if fails else "note")
+    )
+    if document.roots and fails:
+        gathered.documents.append(document)
 
 
-def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> None:
-    from barostat.io.manifests.rendered import render_chart, render_overlay, sources_of_overlay
+def _folder(gathered: Gathered, folder: Path, seen: set[str], reading: Reading) -> None:
+    files, charts, overlays = _listed(folder)
+    covered = {
+        file
+        for file in files
+        for chart in charts
+        if chart / "templates" in file.parents or chart / "charts" in file.parents
+    }
+    for chart in charts:
+        if not any(other in chart.parents for other in charts):  # else a dependency
+            _render_chart(gathered, chart, reading)
+    covered |= _render_overlays(gathered, overlays, files, reading)
+    for file in files:
+        if file in covered or str(file) in seen or file.name in _OF_TOOLS:
+            continue
+        seen.add(str(file))
+        if file.suffix.lower() == ".json" and not _may_be_manifest(file):
+            continue
+        if not _small(file) and not _mentions(file, (*_OURS, *_WATCHING)):
+            gathered.files += 1  # large, and nothing of ours in it: a CRD, a dashboard
+            continue
+        document = read_file(file)
+        of_chart = document.is_template and any(chart in file.parents for chart in charts)
+        if not of_chart:
+            _keep(gathered, document, named=False)
 
+
+def _listed(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return the files to read, the charts and the overlays below the folder.
+
+    Errors: InputError for too many files.
+    """
+    files: list[Path] = []
     charts: list[Path] = []
     overlays: list[Path] = []
-    files: list[Path] = []
     for directory, names in _walked(folder):
         if "Chart.yaml" in names:
             charts.append(directory)
         if any(name in names for name in KUSTOMIZATIONS):
             overlays.append(directory)
-        files += [
-            directory / name
-            for name in names
-            if Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)
-        ]
+        files += [directory / name for name in names if is_read(name)]
         if len(files) > MOST_FILES:
             raise InputError(
                 f"holds more than {MOST_FILES:,} files to read: name the folders that matter",
                 str(folder),
             )
-    covered: set[Path] = set()
-    for chart in charts:
-        if any(other in chart.parents for other in charts):
-            continue  # a dependency: rendered with the chart that it is of
-        covered |= {
-            file
-            for file in files
-            if chart / "templates" in file.parents or chart / "charts" in file.parents
-        }
-        if render:
-            _rendered(found, render_chart(chart), chart)
+    return files, charts, overlays
+
+
+def _render_chart(gathered: Gathered, chart: Path, reading: Reading) -> None:
+    """Render the chart if something in it mentions vLLM."""
+    if not any(
+        _mentions(directory / name, (*_OURS, *_WATCHING))
+        for directory, names in _walked(chart)
+        for name in names
+    ):
+        gathered.files += 1
+        return
+    from barostat.io.manifests.rendered import render_chart
+
+    if not reading.render:
+        _not_rendered(gathered, chart / "Chart.yaml", "not rendered (--no-render)", "note")
+        return
+    _keep_rendered(gathered, render_chart(chart), chart / "Chart.yaml", reading)
+
+
+def _render_overlays(
+    gathered: Gathered, overlays: Sequence[Path], files: Sequence[Path], reading: Reading
+) -> set[Path]:
+    """Render the overlays that no other builds on; return the files that they are made of."""
+    from barostat.io.manifests.rendered import render_overlay, sources_of_overlay
+
     resolved = {file: file.resolve() for file in files} if overlays else {}
-    used = {source for overlay in overlays for source in sources_of_overlay(overlay)}
+    bases = {source for overlay in overlays for source in sources_of_overlay(overlay)}
+    covered: set[Path] = set()
     for overlay in overlays:
-        if overlay.resolve() in used:
-            continue  # a base: rendered with the overlays that build on it
+        if overlay.resolve() in bases:
+            continue
         closure = _closure(overlay)
         own = next(overlay / name for name in KUSTOMIZATIONS if (overlay / name).is_file())
         kustomization = read_file(own)
-        beside = [file for file in files if file.parent == overlay] if kustomization.problem else []
-        about_us = any(
-            _mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file()
-        )
-        if kustomization.problem and about_us:
-            found.unreadable.append(kustomization.problem)
-        made = (
-            render_overlay(overlay) if render and about_us and not kustomization.problem else None
-        )
-        if made is not None and _rendered(found, made, overlay):
-            made_of = closure
+        problem = kustomization.problem
+        beside = [file for file in files if file.parent == overlay] if problem else []
+        ours = any(_mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file())
+        if problem is not None and ours:
+            gathered.unchecked.append(unchecked(problem.place, problem.reason, "error"))
+        made = None
+        if ours and problem is None and reading.render:
+            made = render_overlay(overlay, remote=reading.remote)
+        elif ours and problem is None:
+            _not_rendered(gathered, own, "not rendered (--no-render)", "note")
+        if made is not None and _keep_rendered(gathered, made, own, reading):
+            sources = closure
         else:
-            made_of = set(sources_of_overlay(overlay, patches_only=True))
-            if about_us and "helmCharts" in kustomization.text and not kustomization.problem:
-                _take(found, kustomization, asked=False)  # a chart's values within it
-        covered |= {file for file, whole in resolved.items() if whole in made_of}
-    for file in files:
-        if (
-            file in covered
-            or str(file) in seen
-            or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json")
-        ):
-            continue
-        seen.add(str(file))
-        if file.suffix.lower() == ".json" and not _is_ours(file):
-            continue
-        if not _small(file) and not _mentions(file, (*_OURS, *_WATCHING)):
-            found.files += 1  # a large file with none of our words in it: a CRD, a dashboard
-            continue
-        document = read_file(file)
-        if not (
-            document.is_template and any(chart in file.parents for chart in charts)
-        ):  # the chart's own: rendered with it, or so said
-            _take(found, document, asked=False)
+            sources = set(sources_of_overlay(overlay, patches_only=True))
+            if ours and "helmCharts" in kustomization.text and problem is None:
+                _keep(gathered, kustomization, named=False)  # values of a chart, inline
+        covered |= {file for file, whole in resolved.items() if whole in sources}
+    return covered
 
 
 def _closure(overlay: Path) -> set[Path]:
-    """Every file that the overlay is made of, through its bases."""
+    """Return every file that the overlay is made of, through its bases."""
     from barostat.io.manifests.rendered import sources_of_overlay
 
     found: set[Path] = set()
@@ -257,22 +286,27 @@ def _closure(overlay: Path) -> set[Path]:
     return found
 
 
-def _rendered(found: Gathered, made: Rendered, folder: Path) -> bool:
-    """Keeps what was rendered; False, with a note, where it was not."""
+def _keep_rendered(gathered: Gathered, made: Rendered, at: Path, reading: Reading) -> bool:
+    """Keep what was rendered; False, with the reason, if nothing was."""
     if made.why:
-        found.notes.append(f"not rendered: {folder}: {made.why}")
+        severity: Severity = "note" if reading.lenient else "error"
+        _not_rendered(gathered, at, f"not rendered: {made.why}", severity)
         return False
     if made.without:
-        found.notes.append(
-            f"rendered without {made.without}: {folder}: not in its charts folder (helm "
-            "dependency build)"
-        )
-    found.files += 1
-    if made.document.problem:
-        found.unreadable.append(made.document.problem)
-    found.documents.append(made.document)
-    found.origins[made.document.file] = made
+        reason = f"rendered without {made.without}, which is not in its charts folder"
+        _not_rendered(gathered, at, reason, "note", "helm dependency build")
+    gathered.files += 1
+    if (problem := made.document.problem) is not None:
+        gathered.unchecked.append(unchecked(problem.place, problem.reason, "error"))
+    gathered.documents.append(made.document)
+    gathered.origins[made.document.file] = made
     return True
+
+
+def _not_rendered(
+    gathered: Gathered, at: Path, reason: str, severity: Severity, fix: str = ""
+) -> None:
+    gathered.unchecked.append(unchecked(Place(str(at), 1, 1), reason, severity, fix))
 
 
 def _walked(folder: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -289,8 +323,8 @@ def _small(file: Path) -> bool:
 
 
 def _mentions(file: Path, words: Sequence[str]) -> bool:
-    """True for a file that has one of the words in it, in whatever case; and for one that cannot be
-    read, so that this is said.
+    """True for a file that contains one of the words, in any case, or that cannot be read (which is
+    then reported).
     """
     try:
         if file.stat().st_size > LARGEST_BYTES:
@@ -301,8 +335,8 @@ def _mentions(file: Path, words: Sequence[str]) -> bool:
     return any(word.encode() in text for word in words)
 
 
-def _is_ours(file: Path) -> bool:
-    """True for a JSON file that could be a manifest: most are data."""
+def _may_be_manifest(file: Path) -> bool:
+    """True for a JSON file that could be a manifest; most are data."""
     try:
         with file.open("rb") as opened:
             start = opened.read(65536)

@@ -11,7 +11,13 @@ from pathlib import Path
 from barostat.core.errors import InputError
 from barostat.core.redaction.key_shapes import is_issued
 from barostat.io.manifests.embedded import with_embedded
-from barostat.io.manifests.yaml_tree import LARGEST_BYTES, plain_text, read_yaml
+from barostat.io.manifests.yaml_tree import (
+    LARGEST_BYTES,
+    TOO_LARGE,
+    plain_text,
+    read_yaml,
+    whole_file,
+)
 from barostat.lint.document import Document, Place
 
 YAML_ENDINGS = (".yaml", ".yml", ".json")
@@ -35,6 +41,11 @@ _LARGEST_ENV = 64 << 10
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
 
 
+def is_read(name: str) -> bool:
+    """True for a file that is read where a folder is checked."""
+    return Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)
+
+
 def is_template(text: str) -> bool:
     """True for a file that Helm has to render first."""
     if "{{" not in text or _TEMPLATE.search(text) is None:
@@ -53,7 +64,7 @@ def document_of(text: str, file: str) -> Document:
     if is_template(text):
         if (
             _OF_HELM.search(text) is None
-            and not (whole := read_yaml(text, file)).problem
+            and (whole := read_yaml(text, file)).problem is None
             and _is_whole(whole)
         ):
             return with_embedded(
@@ -61,18 +72,16 @@ def document_of(text: str, file: str) -> Document:
             )  # KServe and Argo CD fill in such text themselves, within strings
         if (
             Path(file).name.lower().startswith("values")
-            and not (values := read_yaml(text, file)).problem
+            and (values := read_yaml(text, file)).problem is None
             and not _has_kind(values)
         ):
             # Helm renders no values: what looks like a template there is text in a value or a
             # comment
             return values
-        found = Document(file, text, is_template=True)
-        found.problem = (
-            f"{file}: is a template: give the chart's folder (helm renders it), or the "
-            "rendered output"
+        problem = whole_file(
+            file, "a template: pass the chart's folder (helm renders it) or the rendered output"
         )
-        return found
+        return Document(file, text, problem=problem, is_template=True)
     return with_embedded(read_yaml(text, file))
 
 
@@ -92,17 +101,15 @@ def read_file(path: Path, shown: str | None = None) -> Document:
     name = shown or str(path)
     try:
         if path.stat().st_size > LARGEST_BYTES:
-            return Document(
-                name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest"
-            )
+            return Document(name, "", problem=whole_file(name, TOO_LARGE))
         document = document_of(_text(path), name)
-        if _COMPOSE.search(document.text) is not None and not document.problem:
+        if _COMPOSE.search(document.text) is not None and document.problem is None:
             document.variables = _variables_beside(path)
         return document
     except UnicodeDecodeError:
         return _of_another_encoding(path, name)
     except OSError as error:
-        return Document(name, "", problem=f"{name}: {error.strerror or error}")
+        return Document(name, "", problem=whole_file(name, error.strerror or str(error)))
 
 
 def _variables_beside(path: Path) -> dict[str, str]:
@@ -127,15 +134,13 @@ def _of_another_encoding(path: Path, name: str) -> Document:
     """What is no UTF-8, its text as far as it can be told: by that one sees what it is about."""
     data = path.read_bytes()
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    said = (
-        "is UTF-16 text, as PowerShell's > writes it: save it as UTF-8"
-        if wide
-        else "is not UTF-8 text"
+    reason = (
+        "UTF-16 text, as PowerShell's > writes it: save it as UTF-8" if wide else "not UTF-8 text"
     )
     return Document(
         name,
         data.decode("utf-16" if wide else "latin-1", errors="replace"),
-        problem=f"{name}: {said}",
+        problem=whole_file(name, reason),
     )
 
 
@@ -173,7 +178,7 @@ def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
         return ()
     root = roots[0]
     before = document.text[: root.start].count("\n")
-    alone = len(document.roots) == 1 and not document.problem
+    alone = len(document.roots) == 1 and document.problem is None
     text = (
         document.text
         if alone

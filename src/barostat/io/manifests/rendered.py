@@ -1,18 +1,15 @@
 """Charts and overlays rendered with their own tool, and each place of the output traced back to the
 file that a person edits.
 
-`helm template` and `kustomize build` (or `kubectl kustomize`) run with a time limit, without a
-cluster, in the folder's own place. A value of the output is looked for in the sources (`origins`):
-values first, then the template or patch that it came from. Where nothing there says the same, or
-several could be meant, the nearest key above it is named, and that it stands so in the output
-alone. An image that a kustomization or two values put together is traced to its tag there.
+A value of the output is looked up in the sources (`origins`): first in values, then in the template
+or patch that it came from. Where no line there matches, or several do, the trace ends at the
+nearest key above it and names the rendered object. An image that a kustomization or two values
+compose is traced to its tag.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,14 +18,17 @@ from tempfile import TemporaryDirectory
 
 from barostat.io.manifests.origins import Way, in_template, in_tree, tag_of, way_to
 from barostat.io.manifests.read import KUSTOMIZATIONS
+from barostat.io.manifests.render_tools import Output, helm_template, kustomize_build
 from barostat.io.manifests.yaml_tree import read_yaml
 from barostat.lint.document import Document, Node, Place
 
-TIME_LIMIT_S = 60.0
 LONG_ENOUGH = 8
 """Characters of a text that is not said by chance."""
 _MISSING = re.compile(r"missing in charts/ directory: (.+)$")
 _DEPENDENCIES = re.compile(r"^dependencies:[^\n]*\n(?:(?:[ \t#-][^\n]*)?\n)*", re.MULTILINE)
+_REMOTE = re.compile(
+    r"://|^git@|^github\.com[/:]|^bitbucket\.org/|^gitlab\.com/|\?ref=|\.git(?:/|$)"
+)
 _SOURCE = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
 
 
@@ -166,27 +166,23 @@ class Rendered:
 
 
 def render_chart(folder: Path) -> Rendered:
-    """The chart with its own values; without the charts that it depends on where those were not
-    fetched.
+    """Render the chart with its own values; without the charts that it depends on where those are
+    not in its `charts` folder.
     """
-    output, why = _run(["helm", "template", "check", "."], folder, "helm")
-    missing = match[1].strip() if (match := _MISSING.search(why)) is not None else ""
+    made = helm_template(folder)
+    missing = match[1].strip() if (match := _MISSING.search(made.failure)) is not None else ""
     if missing:
-        with TemporaryDirectory(prefix="barostat-") as made:
-            output, still = _run(
-                ["helm", "template", "check", "."],
-                _without_dependencies(folder, Path(made)),
-                "helm",
-            )
-        missing, why = ("", why) if still else (missing, "")
-    document = read_yaml(output, f"{folder} (rendered)")
+        with TemporaryDirectory(prefix="barostat-") as scratch:
+            alone = helm_template(_without_dependencies(folder, Path(scratch)))
+        made, missing = (made, "") if alone.failure else (alone, missing)
+    document = read_yaml(made.text, f"{folder} (rendered)")
     values = folder / "values.yaml"
     sources = (
         [read_yaml(values.read_text(encoding="utf-8", errors="replace"), str(values))]
         if values.is_file()
         else []
     )
-    return Rendered(document, folder, why, sources, without=missing)
+    return Rendered(document, folder, made.failure, sources, without=missing)
 
 
 def _without_dependencies(folder: Path, beside: Path) -> Path:
@@ -199,18 +195,33 @@ def _without_dependencies(folder: Path, beside: Path) -> Path:
     return beside
 
 
-def render_overlay(folder: Path) -> Rendered:
-    """The overlay with its bases."""
-    if shutil.which("kustomize"):
-        output, why = _run(["kustomize", "build", "."], folder, "kustomize")
-    else:
-        output, why = _run(["kubectl", "kustomize", "."], folder, "kubectl")
-        why = why.replace("kubectl is not there", "neither kustomize nor kubectl is there")
-    document = read_yaml(output, f"{folder} (rendered)")
+def render_overlay(folder: Path, *, remote: bool = False) -> Rendered:
+    """Render the overlay with its bases. `remote`: bases of other repositories may be fetched."""
+    named = [] if remote else remote_bases(folder)
+    made = (
+        Output(failure=f"its base {named[0]} is remote and was not fetched (--remote)")
+        if named
+        else kustomize_build(folder)
+    )
+    document = read_yaml(made.text, f"{folder} (rendered)")
     sources = [_read(path, folder) for path in _ordered(folder)]
     return Rendered(
-        document, folder, why, sources, [_read(path, folder) for path in _kustomizations(folder)]
+        document,
+        folder,
+        made.failure,
+        sources,
+        [_read(path, folder) for path in _kustomizations(folder)],
     )
+
+
+def remote_bases(folder: Path) -> list[str]:
+    """Return what the overlay or one of its bases names of other repositories, in order."""
+    return [
+        named
+        for overlay in _overlays(folder)
+        for named in _named(overlay)
+        if _REMOTE.search(named) and not (overlay / named).exists()
+    ]
 
 
 def _overlays(folder: Path) -> Iterator[Path]:
@@ -258,76 +269,45 @@ def _shown(path: Path, folder: Path) -> str:
     return str(path)
 
 
-def _run(command: list[str], folder: Path, tool: str) -> tuple[str, str]:
-    """What the tool prints, or why it printed nothing."""
-    if shutil.which(command[0]) is None:
-        return "", f"{tool} is not there"
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        return "", f"{tool} took longer than {TIME_LIMIT_S:.0f} s"
-    except OSError as error:
-        return "", f"{tool} could not be run: {error.strerror}"
-    if done.returncode:
-        return "", f"{tool} says: {_reason(done.stderr)}"
-    return done.stdout, ""
-
-
-def _reason(stderr: str) -> str:
-    """The line of it that says why: helm's `Error:`, or the last one; of what kubectl writes
-    between `err=<` and `>` the last within.
-    """
-    lines = [line.strip() for line in stderr.splitlines() if line.strip(" \t>")]
-    said = next(
-        (line for line in reversed(lines) if line.startswith("Error:")),
-        lines[-1] if lines else "no reason given",
-    )
-    return said.removeprefix("`: ")[:300]
-
-
 @cache  # asked for each file of a folder, and no kustomization changes while we read
 def sources_of_overlay(folder: Path, *, patches_only: bool = False) -> frozenset[Path]:
-    """The files and folders that a kustomization names and that are there. `patches_only`: those
-    that are no objects of their own.
+    """Return the files and folders that a kustomization names and that are there. `patches_only`:
+    those that are no objects of their own.
     """
+    paths = (
+        (folder / name).resolve()
+        for name in _named(folder, patches_only=patches_only)
+        if "\n" not in name and "://" not in name and len(name) < 1000
+    )
+    return frozenset(path for path in paths if path.exists())
+
+
+def _named(folder: Path, *, patches_only: bool = False) -> list[str]:
+    """Return every file, folder and address that the kustomization in the folder names."""
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
     if file is None:
-        return frozenset()
+        return []
     document = read_yaml(file.read_text(encoding="utf-8", errors="replace"), str(file))
     root = document.roots[0] if document.roots else None
     if root is None or root.kind != "map":
-        return frozenset()
-    named = [
+        return []
+    patches = [
         item.text
         for key in ("patchesStrategicMerge", "patchesJson6902")
         for item in root.list_at(key)
         if item.kind == "scalar"
     ]
-    named += [
+    patches += [
         item.word("path")
         for key in ("patches", "patchesJson6902", "replacements")
         for item in root.maps_at(key)
     ]
-    if not patches_only:
-        named += [
-            item.text
-            for key in ("resources", "bases", "components", "configurations")
-            for item in root.list_at(key)
-        ]
-    paths = (
-        (folder / name).resolve()
-        for name in named
-        if name and "\n" not in name and "://" not in name and len(name) < 1000
-    )
-    return frozenset(path for path in paths if path.exists())
+    bases = [
+        item.text
+        for key in ("resources", "bases", "components", "configurations")
+        for item in root.list_at(key)
+    ]
+    return [name for name in (patches if patches_only else patches + bases) if name]
 
 
 def _made_of(root: Node, source: Node) -> bool:

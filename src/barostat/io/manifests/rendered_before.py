@@ -44,7 +44,12 @@ class Before:
 
 @contextmanager
 def rendered_before(
-    ref: str, folder: Path, origins: Mapping[str, Rendered], changed: Collection[Path]
+    ref: str,
+    folder: Path,
+    origins: Mapping[str, Rendered],
+    changed: Collection[Path],
+    *,
+    remote: bool = False,
 ) -> Iterator[Before]:
     """What those charts and overlays were of which a file has changed, or is new; none that was not
     there. Errors: as `changed_lines`.
@@ -63,7 +68,7 @@ def rendered_before(
                     rendered = (
                         render_chart(then)
                         if (then / "Chart.yaml").is_file()
-                        else render_overlay(then)
+                        else render_overlay(then, remote=remote)
                     )
                     if not rendered.why:
                         rendered.document.file = name

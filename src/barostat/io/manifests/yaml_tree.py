@@ -14,9 +14,10 @@ from typing import Any
 import yaml
 
 from barostat.core.bounds import MANIFEST_NODES
-from barostat.lint.document import Document, Node
+from barostat.lint.document import Document, Node, Place, Problem
 
 LARGEST_BYTES = 8 << 20
+TOO_LARGE = f"larger than {LARGEST_BYTES >> 20} MB: too large for a manifest"
 LARGEST_NODES = MANIFEST_NODES.most
 DEEPEST = 120
 LARGE_CHARS = 64_000
@@ -115,10 +116,10 @@ class _Builder:
 
 
 def read_yaml(text: str, file: str) -> Document:
-    """The documents of the text; what could not be read is said in `problem`. Never raises."""
+    """Read the documents of the text. Never raises: what could not be read is the `problem`."""
     document = Document(file, text)
     if len(text) > LARGEST_BYTES:
-        document.problem = f"{file}: is larger than {LARGEST_BYTES >> 20} MB: no manifest"
+        document.problem = whole_file(file, TOO_LARGE)
         return document
     try:
         events = yaml.parse(
@@ -132,21 +133,28 @@ def read_yaml(text: str, file: str) -> Document:
                     document.roots.append(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark is not None else file
-        said = " ".join(part for part in (error.problem, error.context) if part)
+        cause = " ".join(part for part in (error.problem, error.context) if part)
+        reason = f"not valid YAML: {cause or 'it cannot be parsed'}{_hint(text, mark)}"
         document.problem = (
-            f"{place}: is no YAML: {said or 'it cannot be parsed'}{_hint(text, mark)}"
+            Problem(Place(file, mark.line + 1, mark.column + 1), reason)
+            if mark is not None
+            else whole_file(file, reason)
         )
     except _TooMuch as error:
-        document.problem = f"{file}: {error}"
+        document.problem = whole_file(file, str(error))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = (
+        cause = (
             "nested too deeply"
             if isinstance(error, RecursionError)
             else (str(error).splitlines() or [type(error).__name__])[0]
         )
-        document.problem = f"{file}: is no YAML: {said[:200]}"
+        document.problem = whole_file(file, f"not valid YAML: {cause[:200]}")
     return document
+
+
+def whole_file(file: str, reason: str) -> Problem:
+    """Return the problem of a file that could not be read at all."""
+    return Problem(Place(file, 0, 0), reason)
 
 
 def _without_definitions(text: str) -> str:

@@ -178,7 +178,9 @@ class Campaign:
         made = plan_for(seen, wish, held, incidents[0] or ())
         if isinstance(made, NoRemedy):
             return NothingPrepared(
-                made.why, "refused" if wish.lever else standing_of(seen), made.passed_over
+                made.why,
+                "refused" if wish.requested is not None else standing_of(seen),
+                made.passed_over,
             )
         found = self._judged(seen, made.plan, held, incidents, pause_owners=pause_owners)
         written = limits_text(

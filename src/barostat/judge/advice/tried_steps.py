@@ -18,11 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from barostat.core.diagnosis import CauseName, Effect, NextStep, ReplicaReport, Trials
+from barostat.core.diagnosis import CauseName, Effect, NextStep, ReplicaReport, StepForecast, Trials
 from barostat.core.errors import InputError
+from barostat.core.proposed_change import ProposedChange, SetFlag, UnsetFlag
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 from barostat.judge.advice.between import between_words, ends, is_open
-from barostat.judge.advice.values import at_values
+from barostat.judge.advice.change_text import as_written, summary_of
+from barostat.judge.advice.nearby_values import nearby
 from barostat.judge.advice.worth import as_told, effect_of, expected_of, worth
 from barostat.judge.calibration.mean_steps import mean_load
 from barostat.judge.calibration.preferred import measured_step_times
@@ -30,10 +33,15 @@ from barostat.judge.calibration.step_times import FittedStepTimes, told_of_divis
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
-from barostat.judge.experiments.candidates import Candidate, Today, candidate
-from barostat.judge.experiments.lever_words import asked_in, set_words
-from barostat.judge.experiments.pool_change import sizing_of
-from barostat.judge.experiments.side_by_side import Compared, changes, compare, far_off, told
+from barostat.judge.experiments.candidates import Candidate, Today, candidate, is_modelled
+from barostat.judge.experiments.pool_change import SIZING, sizing_of
+from barostat.judge.experiments.side_by_side import (
+    Compared,
+    changed_figures,
+    changes,
+    compare,
+    far_off,
+)
 from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, fitting_duration_s, stay_s
 from barostat.judge.observed.engine import engine_scrapes
 from barostat.judge.observed.settings import assumed
@@ -59,6 +67,7 @@ _SEEN = {
     "output_tokens_per_s": "generation_tokens_per_s", "running": "running_requests", "kv_usage_ratio": "kv_usage_ratio",
     "preempted_per_s": "preemptions_per_s",
 }  # fmt: skip
+NOT_MODELLED = Prose("the twin does not model what it changes")
 _TAKES_CARDS = ("scale-out", "tensor-parallel-up")
 
 
@@ -100,7 +109,7 @@ def with_trials(found: Examination, recording: Recording) -> Examination:
     bench = bench_of(recording, replica, window, index)
     after = (
         replace(worst, trials=Trials(why_not=bench))
-        if isinstance(bench, str)
+        if isinstance(bench, Prose)
         else tried(worst, window, bench)
     )
     replicas = tuple(after if one is worst else one for one in found.report.replicas)
@@ -109,23 +118,27 @@ def with_trials(found: Examination, recording: Recording) -> Examination:
 
 def bench_of(
     recording: Recording, replica: ReplicaRecording, window: Window, index: str
-) -> Bench | str:
+) -> Bench | Prose:
     """The twin of that engine, or in one sentence what is not known for it and what would make it
     known.
     """
     scrapes = engine_scrapes(replica, index)
     settings = twin_settings(window)
     if settings is None:
-        return "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
+        return Prose(
+            "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
+        )
     traffic = observed_traffic(window, scrapes)
     if isinstance(traffic, NotObserved):
-        return traffic.why.replace(
-            "say --workload SPEC or --trace FILE",
-            "`what-if --from ... --workload SPEC` tries them with another",
+        return Prose(
+            traffic.why.replace(
+                "say --workload SPEC or --trace FILE",
+                "`what-if --from ... --workload SPEC` tries them with another",
+            )
         )
     pace = measured_step_times(replica.log, index, scrapes, settings, traffic)
     if pace is None or scrapes is None or not pace.samples:
-        return (
+        return Prose(
             "how long a step takes was not seen (hardly a step in the time looked at): "
             "look longer (--for 1m) while there is load, or "
             "`what-if --from ... --latency MODEL` tries them"
@@ -146,7 +159,7 @@ def bench_of(
 def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK) -> ReplicaReport:
     """The report with its next steps tried and put in order."""
     asked = [
-        (step, [(one, _candidate(one, bench)) for one in at_values(step, window)])
+        (step, [(one, _candidate(step.lever, one, bench)) for one in nearby(step.change, window)])
         for step in report.next
     ]
     can = [
@@ -162,7 +175,7 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
         paces = paces[:1]
         duration_s = _duration_s(bench, can, 1, work)
     if duration_s is None or not any(those for _, those in can):
-        why = (
+        why = Prose(
             (
                 "trials of requests that stay so long take more than a diagnosis may: `what-if "
                 "--from ...` takes its time for them"
@@ -180,32 +193,33 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
     if today.stuck:
         return replace(
             report,
-            trials=Trials(why_not=f"the twin of today's engine never goes on: {today.stuck}"),
+            trials=Trials(
+                why_not=Prose(f"the twin of today's engine never goes on: {today.stuck}")
+            ),
         )
     good: list[tuple[NextStep, float]] = []
     untried: list[NextStep] = []
     harmful: list[NextStep] = []
     for step, values in can:
         if not values:
-            first = next(found for one, those in asked if one is step for _, found in those)
-            untried.append(
-                replace(
-                    step,
-                    untried=f"{first}; what-if takes what is missing"
-                    if "--" in str(first)
-                    else str(first),
-                )
+            first = next(
+                found
+                for one, those in asked
+                if one is step
+                for _, found in those
+                if isinstance(found, Prose)
             )
+            untried.append(replace(step, untried=first))
             continue
         after, value = _best(step, values, today, load, paces)
-        if after.effect == "harms":
-            harmful.append(
-                replace(
-                    after,
-                    because=f"{after.change} is forecast to cost more than it brings: {after.told}",
-                )
+        forecast = after.forecast
+        if forecast is not None and forecast.effect == "harms":
+            why = Prose(
+                f"{as_written(after.change)} is forecast to cost more than it brings: "
+                f"{summary_of(forecast)}"
             )
-        elif after.expected is not None:
+            harmful.append(replace(after, because=why))
+        elif forecast is not None:
             good.append((after, value))
     off = far_off(
         today,
@@ -238,19 +252,22 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
         report,
         next=_ordered(good, untried),
         not_advised=(*harmful, *report.not_advised),
-        trials=Trials(expected_of(today), said),
+        trials=Trials(expected_of(today), Prose(said)),
     )
 
 
-def _candidate(step: NextStep, bench: Bench) -> Candidate | str:
-    """The step as a candidate; a sentence where the twin has nothing of it, or something is not
-    known.
+def _candidate(lever: str, change: ProposedChange, bench: Bench) -> Candidate | Prose:
+    """The change as a candidate; a sentence where the twin does not model it, or where something is
+    missing.
     """
+    if not is_modelled(change):
+        return NOT_MODELLED
     try:
-        asked = asked_in(step.change)
-        found = candidate(set_words(asked), asked, bench.today)
+        found = candidate(lever, (change,), bench.today)
     except InputError as error:
-        return error.what
+        sized = isinstance(change, SetFlag | UnsetFlag) and change.name in SIZING
+        hint = "; what-if takes what is missing" if sized and bench.today.sizing.lacks else ""
+        return Prose(f"{error.what}{hint}")
     if found.kv_budget is not None:
         found = replace(found, kv_budget=found.kv_budget // bench.engines)
     return found
@@ -258,7 +275,7 @@ def _candidate(step: NextStep, bench: Bench) -> Candidate | str:
 
 def _duration_s(
     bench: Bench,
-    can: Sequence[tuple[NextStep, Sequence[tuple[NextStep, Candidate]]]],
+    can: Sequence[tuple[NextStep, Sequence[tuple[ProposedChange, Candidate]]]],
     paces: int,
     work: int,
 ) -> float | None:
@@ -281,7 +298,7 @@ def _duration_s(
 
 def _best(
     step: NextStep,
-    values: Sequence[tuple[NextStep, Candidate]],
+    values: Sequence[tuple[ProposedChange, Candidate]],
     today: Compared,
     load: Load,
     paces: Sequence[Pace],
@@ -309,43 +326,43 @@ def _best(
     before, expected = expected_of(today), expected_of(then)
     value = worth(before, as_told(before, expected, differences), restarts=step.restarts)
     because = (
-        step.because if len(values) == 1 else f"{step.because}; {len(values)} values were tried"
+        step.because
+        if len(values) == 1
+        else Prose(f"{step.because}; {len(values)} values were tried")
     )
     effect: Effect
     if then.stuck:
-        effect, sentence = "harms", f"the engine would be stuck: {then.stuck}"
+        effect = "harms"
     elif is_open(today, then, restarts=step.restarts):
-        effect, sentence = "unsure", between_words(today, then)
+        effect = "unsure"
     else:
-        effect, sentence = (
-            effect_of(differences, expected.refused_ratio, value),
-            told([one for one in differences if one.told]),
-        )
-    after = replace(
-        chosen,
-        because=because,
-        set_words=found.name,
-        expected=expected,
-        effect=effect,
-        told=sentence,
+        effect = effect_of(differences, expected.refused_ratio, value)
+    forecast = StepForecast(
+        expected,
+        effect,
+        better=Prose(changed_figures(differences, better=True)),
+        worse=Prose(changed_figures(differences, better=False)),
+        may_change=Prose(between_words(today, then) if effect == "unsure" else ""),
+        stuck=Prose(then.stuck),
         between=ends(then),
     )
-    return after, value
+    return replace(step, change=chosen, because=because, forecast=forecast), value
 
 
 def _ordered(
     good: Sequence[tuple[NextStep, float]], untried: Sequence[NextStep]
 ) -> tuple[NextStep, ...]:
     ranked = [step for step, _ in sorted(good, key=lambda entry: -entry[1])]
-    nothing = [step for step in ranked if step.effect == "nothing"]
-    unsure = [step for step in ranked if step.effect == "unsure"]
+    effects = {step.lever: step.forecast.effect for step in ranked if step.forecast is not None}
+    nothing = [step for step in ranked if effects[step.lever] == "nothing"]
+    unsure = [step for step in ranked if effects[step.lever] == "unsure"]
     cards = [
         step
         for step in ranked
         if step.lever in _TAKES_CARDS and step not in nothing and step not in unsure
     ]
     helps, prices = (
-        [step for step in ranked if step.effect == effect and step not in cards]
+        [step for step in ranked if effects[step.lever] == effect and step not in cards]
         for effect in ("helps", "trade-off")
     )
     return (*helps, *untried, *prices, *cards, *unsure, *nothing)

@@ -157,7 +157,7 @@ def _replica(
     report = replace(
         worst,
         diagnosis=replace(worst.diagnosis, summary=summary),
-        next=live_steps(worst.next, by_engine[engine], recording.target),
+        next=live_steps(worst.next, by_engine[engine]),
         missing=(*recording.missing, *worst.missing),
         problems=(*problems, *worst.problems),
         unreachable=silent and replica.log is None,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from barostat.core.diagnosis import CauseName, NextStep
 from barostat.core.lever import NotApplicable, Proposal, Situation
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 from barostat.levers import levers
 
 DANGER = ("gpu-memory-utilization-down", "swap-space", "max-num-batched-tokens", "max-num-seqs")
 """Classic advice that does harm comes before classic advice that does nothing."""
+LEAVE_IT = Advise(Prose("leave it"))
 
 
 def next_steps(
@@ -40,7 +43,7 @@ def next_steps(
             case Proposal():
                 proposals.append(answer)
             case NotApplicable(name, because, True):
-                refused.append(NextStep(name, "leave it", because, restarts=False))
+                refused.append(NextStep(name, LEAVE_IT, because, restarts=False))
             case NotApplicable():
                 pass
     proposals.sort(key=lambda proposal: (proposal.rank, proposal.lever))

@@ -24,6 +24,7 @@ from barostat.platform import host, kubernetes
 from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import Object, name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version, pod_place
+from barostat.platform.workload import workload_reference
 
 _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
 """Kinds of log lines that end no start."""
@@ -92,6 +93,7 @@ def windows(
                 config=resolved,
                 version=version,
                 pod="" if pod is None else f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}",
+                workload=workload_reference(recording.kubernetes, pod),
             ),
             card,
         )

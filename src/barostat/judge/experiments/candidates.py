@@ -1,11 +1,11 @@
-"""A candidate beside today: what of the engine, its pool, its edge, its replicas or its load is
-other, made into trials.
+"""A candidate beside today: a change of the engine, its pool, its edge, its replicas or its load,
+made into trials.
 
-scheduler     a field of its settings                                max-num-seqs, watermark, ...
-pool          its blocks, as sizing has them (pool_change.py)        gpu-memory-utilization, kv-cache-dtype, tensor-parallel-size, ...
-edge          what is refused, cut or held back before the engine    edge-input-cap, edge-output-cap, edge-kv-budget
-fleet         the share of the load that comes here                  replicas, load
-offloading    what preemptions make to compute again, at its best    kv-offloading-size
+    scheduler     a field of the twin's settings               max_num_seqs, watermark, ...
+    pool          its blocks, by sizing (pool_change.py)       gpu_memory_utilization, kv_cache_dtype, ...
+    edge          requests rejected or held before the engine  SetEdgeLimit
+    fleet         the share of the load that comes here        Scale, ScaleLoad
+    offloading    recomputation after preemptions, at best     kv_offloading_size
 """
 
 from __future__ import annotations
@@ -15,36 +15,58 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from barostat.catalog.vllm_flags import option_of
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
-from barostat.judge.experiments.lever_words import EDGE, FLEET, OFFLOADING, Asked
+from barostat.core.proposed_change import ProposedChange, Scale, SetEdgeLimit, SetFlag, UnsetFlag
 from barostat.judge.experiments.pool_change import SIZING, PoolThen, Sizing, pool_then
 from barostat.judge.experiments.trials import Trial
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Policy, Settings, check
 
-_BLOCKS = "kv-blocks"
+OFFLOADING = "kv_offloading_size"
+_BLOCKS_OVERRIDE = "num_gpu_blocks_override"
 _WHOLE = {
-    "max-num-seqs": "max_num_seqs", "max-num-active-seqs": "max_num_active_seqs", "max-num-batched-tokens": "max_num_batched_tokens",
-    "max-model-len": "max_model_len", "long-prefill-token-threshold": "long_prefill_token_threshold",
-    "max-num-queued-reqs": "max_queued_requests", "max-num-queued-tokens": "max_queued_tokens", _BLOCKS: "kv_blocks",
-}  # fmt: skip
-_SWITCHES = {
-    "enable-prefix-caching": "prefix_caching", "enable-chunked-prefill": "chunked_prefill", "async-scheduling": "async_scheduling",
-    "scheduler-reserve-full-isl": "reserve_full_isl",
-}  # fmt: skip
-_SINCE = {
-    "watermark": ("watermark", "0.24.0"), "max-num-active-seqs": ("active_limit", "0.31.0"),
-    "max-num-queued-reqs": ("queue_limits", "0.29.0"), "max-num-queued-tokens": ("queue_limits", "0.29.0"),
-}  # fmt: skip
-_OFF = {
-    "max-num-active-seqs": None,
-    "max-num-queued-reqs": None,
-    "max-num-queued-tokens": None,
-    "long-prefill-token-threshold": 0,
+    "max_num_seqs": "max_num_seqs",
+    "max_num_active_seqs": "max_num_active_seqs",
+    "max_num_batched_tokens": "max_num_batched_tokens",
+    "max_model_len": "max_model_len",
+    "long_prefill_token_threshold": "long_prefill_token_threshold",
+    "max_num_queued_reqs": "max_queued_requests",
+    "max_num_queued_tokens": "max_queued_tokens",
+    "kv_blocks": "kv_blocks",
 }
-_TRUE, _FALSE = ("true", "on", "yes"), ("false", "no")
+_SWITCHES = {
+    "enable_prefix_caching": "prefix_caching",
+    "enable_chunked_prefill": "chunked_prefill",
+    "async_scheduling": "async_scheduling",
+    "scheduler_reserve_full_isl": "reserve_full_isl",
+}
+_SINCE = {
+    "watermark": ("watermark", "0.24.0"),
+    "max_num_active_seqs": ("active_limit", "0.31.0"),
+    "max_num_queued_reqs": ("queue_limits", "0.29.0"),
+    "max_num_queued_tokens": ("queue_limits", "0.29.0"),
+}
+_OFF = {
+    "max_num_active_seqs": None,
+    "max_num_queued_reqs": None,
+    "max_num_queued_tokens": None,
+    "long_prefill_token_threshold": 0,
+}
+_SCHEDULER = frozenset((*_WHOLE, *_SWITCHES, "watermark", "scheduling_policy"))
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLoad:
+    """That many times today's load: no change of the engine, but of what comes to it."""
+
+    times: float
+
+
+TrialChange = ProposedChange | ScaleLoad
+"""What a trial can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +82,9 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is tried. `load`: of today's, times; `engines`: how many share what is one engine's
-    today. `pool`: what its memory comes to, None where that is as today. `tier`: a prefix cache
-    behind the pool. `told`: what a person has to know of how it was reckoned.
+    """What is tried. `load`: times today's; `engines`: how many share what is one engine's today.
+    `pool`: the pool afterwards, None where it stays. `tier`: a prefix cache behind the pool.
+    `told`: what a person has to know about how the candidate was estimated.
     """
 
     name: str
@@ -77,7 +99,7 @@ class Candidate:
     told: tuple[str, ...] = ()
 
     def trial(self, version: int, pace: Pace) -> Trial:
-        """Its run of that version of the load, where today's steps take as the pace says."""
+        """Its run on that version of the load, where `pace` is that of today's steps."""
         return Trial(
             self.settings,
             version,
@@ -89,7 +111,7 @@ class Candidate:
         )
 
     def _paced(self, pace: Pace) -> Pace:
-        """How long its steps take where today's take that long."""
+        """The pace of its steps, given that of today's."""
         if self.pool is None or not self.pool.steps:
             return pace
         line = (
@@ -104,53 +126,92 @@ class Candidate:
         )
 
 
-def candidate(name: str, asked: Sequence[Asked], today: Today) -> Candidate:
-    """The candidate that these settings make of today's engine.
+def is_modelled(change: ProposedChange) -> bool:
+    """True if the twin models what the change acts on, so that it can be tried."""
+    match change:
+        case SetEdgeLimit() | Scale():
+            return True
+        case SetFlag(name) | UnsetFlag(name):
+            return name in _SCHEDULER or name in SIZING or name == OFFLOADING
+        case _:
+            return False
 
-    Errors: InputError for what the twin has nothing of, for a value that is none, for what this
-    version lacks or would not start with.
+
+def candidate(name: str, changes: Sequence[TrialChange], today: Today) -> Candidate:
+    """Today's engine with these changes.
+
+    Errors: InputError for a change that the twin does not model, a value that is none, an argument
+    that this version lacks, and an engine that would not start.
     """
     where = f"--set {name}"
-    found = Candidate(name, today.settings)
+    made = Candidate(name, today.settings)
     sized: dict[str, ConfigScalar | None] = {}
-    for one in asked:
-        if one.name in SIZING:
-            sized[one.name] = _scalar(one.value)
-        elif one.name in EDGE or one.name in FLEET or one.name == OFFLOADING:
-            found = _around(found, one, today, where)
-        else:
-            found = replace(found, settings=_set(found.settings, one, where))
+    for change in changes:
+        match change:
+            case SetFlag(flag, value) if flag in SIZING:
+                sized[flag] = value
+            case UnsetFlag(flag) if flag in SIZING:
+                sized[flag] = None
+            case SetFlag(flag, value):
+                made = _with_setting(made, flag, value, where)
+            case UnsetFlag(flag):
+                made = _with_setting(made, flag, None, where)
+            case SetEdgeLimit():
+                made = _with_edge_limit(made, change)
+            case Scale():
+                made = _scaled(made, change, today, where)
+            case ScaleLoad(times):
+                if not 1e-3 <= times <= 1e3:
+                    raise InputError(f"load is 0.001 to 1000 times today's, not {times:g}", where)
+                made = replace(made, load=made.load * times)
+            case _:
+                raise InputError("the twin does not model what it changes", where)
     if sized:
-        found = _resized(found, sized, today, where)
+        made = _resized(made, sized, today, where)
     try:
-        check(found.settings)
+        check(made.settings)
     except InputError as error:
         raise InputError(str(error), where) from None
-    return found
+    return made
 
 
-def _set(settings: Settings, one: Asked, where: str) -> Settings:
-    switch, since = _SINCE.get(one.name, ("", ""))
-    if switch and one.value is not None and not getattr(settings.behaviour, switch):
-        raise InputError(f"this version has no {one.name}; it came with {since}", where)
-    if one.name in _SWITCHES:
-        if one.value is None or one.value.lower() not in (*_TRUE, *_FALSE):
-            raise InputError(f"{one.name} is true or false", where)
-        return _with(settings, _SWITCHES[one.name], one.value.lower() in _TRUE)
-    if one.name == "watermark":
-        return replace(settings, watermark_ratio=0.0 if one.value is None else _number(one, where))
-    if one.name == "scheduling-policy" and one.value in ("fcfs", "priority"):
-        return replace(settings, policy=cast("Policy", one.value))
-    if one.name in _WHOLE:
-        if one.value is None and one.name not in _OFF:
-            raise InputError(f"{one.name} cannot be left out of a twin: give a number", where)
-        return _with(
-            settings, _WHOLE[one.name], _OFF[one.name] if one.value is None else _whole(one, where)
+def _with_setting(made: Candidate, name: str, value: ConfigScalar | None, where: str) -> Candidate:
+    if name == OFFLOADING:
+        return replace(
+            made,
+            tier=value is not None,
+            told=made.told if value is None else (*made.told, _TIER_AT_BEST),
         )
+    return replace(made, settings=_set(made.settings, name, value, where))
+
+
+_TIER_AT_BEST = (
+    "kv-offloading-size is tried at its best: blocks lost to preemption are never recomputed (the "
+    "tier is large enough, and copying back costs nothing)"
+)
+
+
+def _set(settings: Settings, name: str, value: ConfigScalar | None, where: str) -> Settings:
+    shown = option_of(name).lstrip("-")
+    switch, since = _SINCE.get(name, ("", ""))
+    if switch and value is not None and not getattr(settings.behaviour, switch):
+        raise InputError(f"this version has no {shown}; it came with {since}", where)
+    if name in _SWITCHES:
+        if not isinstance(value, bool):
+            raise InputError(f"{shown} is true or false", where)
+        return _with(settings, _SWITCHES[name], value)
+    if name == "watermark":
+        ratio = 0.0 if value is None else _number(shown, value, where)
+        return replace(settings, watermark_ratio=ratio)
+    if name == "scheduling_policy" and value in ("fcfs", "priority"):
+        return replace(settings, policy=cast("Policy", value))
+    if name in _WHOLE:
+        if value is None and name not in _OFF:
+            raise InputError(f"{shown} cannot be left out of a twin: give a number", where)
+        number = _OFF[name] if value is None else _whole(shown, value, where)
+        return _with(settings, _WHOLE[name], number)
     raise InputError(
-        f"{one.name} acts where the twin has nothing (the start, the host, the network), "
-        "so that it cannot be tried here",
-        where,
+        f"{shown} acts on what the twin does not model (the start, the host, the network)", where
     )
 
 
@@ -159,91 +220,56 @@ def _with(settings: Settings, field: str, value: bool | int | None) -> Settings:
     return replace(settings, **changed)
 
 
-def _around(found: Candidate, one: Asked, today: Today, where: str) -> Candidate:
-    """What is not the engine's own: its edge, its share of the load, a cache behind it."""
-    if one.name == "edge-input-cap":
-        return replace(found, input_cap=None if one.value is None else _whole(one, where))
-    if one.name == "edge-output-cap":
-        return replace(found, output_cap=None if one.value is None else _whole(one, where))
-    if one.name == "edge-kv-budget":
-        return replace(found, kv_budget=None if one.value is None else _whole(one, where))
-    if one.name == "load":
-        times = _number(one, where)
-        if not 1e-3 <= times <= 1e3:
-            raise InputError(f"load is 0.001 to 1000 times today's, not {times:g}", where)
-        return replace(found, load=found.load * times)
-    if one.name == "replicas":
-        value = (one.value or "").lstrip("+")
-        then = _whole(Asked(one.name, value), where) + (today.replicas if value != one.value else 0)
-        told = (
-            f"{then} replicas in place of {today.replicas}: each has {today.replicas}/{then} "
-            "of the load; rates are of all together"
-        )
-        more = then / today.replicas
-        return replace(
-            found, load=found.load / more, engines=found.engines * more, told=(*found.told, told)
-        )
+def _with_edge_limit(made: Candidate, change: SetEdgeLimit) -> Candidate:
+    match change.limit:
+        case "request.maxInputTokens":
+            return replace(made, input_cap=change.tokens)
+        case "request.maxOutputTokens":
+            return replace(made, output_cap=change.tokens)
+        case "edge.kvTokenBudget":
+            return replace(made, kv_budget=change.tokens)
+
+
+def _scaled(made: Candidate, change: Scale, today: Today, where: str) -> Candidate:
+    then = today.replicas + change.more if change.replicas is None else change.replicas
+    if then < 1:
+        raise InputError(f"replicas is a whole number above 0, not {then}", where)
     told = (
-        f"{one.name} is tried at its best: what preemptions threw out is never computed "
-        "again (the tier is large enough, and copying it "
-        "back costs nothing)"
+        f"{then} replicas in place of {today.replicas}: each has {today.replicas}/{then} "
+        "of the load; rates are of all together"
     )
+    more = then / today.replicas
     return replace(
-        found,
-        tier=one.value is not None,
-        told=(*found.told, told) if one.value is not None else found.told,
+        made, load=made.load / more, engines=made.engines * more, told=(*made.told, told)
     )
 
 
 def _resized(
-    found: Candidate, sized: dict[str, ConfigScalar | None], today: Today, where: str
+    made: Candidate, sized: dict[str, ConfigScalar | None], today: Today, where: str
 ) -> Candidate:
-    blocks = sized.pop("num-gpu-blocks-override", 0)
-    if blocks and not sized:
-        return replace(
-            found,
-            settings=replace(
-                found.settings,
-                kv_blocks=_whole(Asked("num-gpu-blocks-override", str(blocks)), where),
-            ),
-        )
-    if blocks is None or blocks:
-        sized["num-gpu-blocks-override"] = blocks
+    if set(sized) == {_BLOCKS_OVERRIDE} and (blocks := sized[_BLOCKS_OVERRIDE]) is not None:
+        shown = option_of(_BLOCKS_OVERRIDE).lstrip("-")
+        settings = replace(made.settings, kv_blocks=_whole(shown, blocks, where))
+        return replace(made, settings=settings)
     try:
         then = pool_then(today.sizing, sized)
     except InputError as error:
         raise InputError(error.what, where) from None
     settings = replace(
-        found.settings,
-        kv_blocks=1 + max(1, round(found.settings.usable_blocks * then.blocks_ratio)),
+        made.settings,
+        kv_blocks=1 + max(1, round(made.settings.usable_blocks * then.blocks_ratio)),
     )
-    return replace(found, settings=settings, pool=then, told=(*found.told, f"{where}: {then.told}"))
+    return replace(made, settings=settings, pool=then, told=(*made.told, f"{where}: {then.told}"))
 
 
-def _scalar(value: str | None) -> ConfigScalar | None:
-    if value is None or value.lower() in _FALSE:
-        return None if value is None else False
-    if value.lower() in _TRUE:
-        return True
-    try:
-        number = float(value)
-    except ValueError:
-        return value
-    return int(number) if number.is_integer() and "." not in value else number
+def _number(name: str, value: ConfigScalar, where: str) -> float:
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        raise InputError(f"{name} is a number, not {value!r}", where)
+    return float(value)
 
 
-def _number(one: Asked, where: str) -> float:
-    try:
-        value = float(one.value or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{one.name} is a number, not {one.value!r}", where)
-    return value
-
-
-def _whole(one: Asked, where: str) -> int:
-    value = _number(one, where)
-    if not value.is_integer() or value < 1:
-        raise InputError(f"{one.name} is a whole number above 0, not {one.value}", where)
-    return int(value)
+def _whole(name: str, value: ConfigScalar, where: str) -> int:
+    number = _number(name, value, where)
+    if not number.is_integer() or number < 1:
+        raise InputError(f"{name} is a whole number above 0, not {value}", where)
+    return int(number)

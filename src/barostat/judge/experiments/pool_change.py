@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from barostat.catalog.cards import find_card
 from barostat.catalog.models import find_model
+from barostat.catalog.vllm_flags import option_of
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
@@ -26,17 +27,17 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 from barostat.twin.linear_pace import LinearPace
 
-SIZING = {
-    "gpu-memory-utilization": "gpu_memory_utilization",
-    "kv-cache-dtype": "kv_cache_dtype",
-    "kv-cache-memory-bytes": "kv_cache_memory_bytes",
-    "tensor-parallel-size": "tensor_parallel_size",
-    "enforce-eager": "enforce_eager",
-    "max-cudagraph-capture-size": "max_cudagraph_capture_size",
-    "num-gpu-blocks-override": "num_gpu_blocks_override",
-}
-"""The levers that act through the pool: a lever's name -> vLLM's setting."""
-_STEPS = ("tensor-parallel-size", "kv-cache-dtype")
+SIZING = (
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "kv_cache_memory_bytes",
+    "tensor_parallel_size",
+    "enforce_eager",
+    "max_cudagraph_capture_size",
+    "num_gpu_blocks_override",
+)
+"""The settings that act through the size of the pool."""
+_CHANGE_STEPS = ("tensor_parallel_size", "kv_cache_dtype")
 _PARTS = ("base_s", "prefill_token_s", "decode_s", "kv_token_s")
 
 
@@ -92,11 +93,11 @@ def sizing_of(
 
 
 def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> PoolThen:
-    """What these changes (by the lever's name; None: the argument is left out) make of the pool.
+    """The pool with these settings (None: the argument is removed).
 
     Errors: InputError with what is missing, or why such an engine would not start.
     """
-    words = ", ".join(f"{name}={value}" for name, value in changes.items())
+    words = ", ".join(f"{option_of(name)}={value}" for name, value in changes.items())
     if today.lacks or today.model is None or today.version is None:
         raise InputError(
             f"the pool that follows from it cannot be reckoned without {today.lacks}", words
@@ -112,7 +113,7 @@ def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Pool
             words,
         )
     ratio = (after.pool.blocks - 1) / (before.pool.blocks - 1)
-    steps = _steps(before, after) if any(name in _STEPS for name in changes) else {}
+    steps = _steps(before, after) if any(name in _CHANGE_STEPS for name in changes) else {}
     return PoolThen(
         ratio,
         steps,
@@ -124,9 +125,9 @@ def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Pool
 def _planned(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> CapacityPlan:
     values = dict(today.config.values)
     for name, value in changes.items():
-        values.pop(SIZING[name], None)
+        values.pop(name, None)
         if value is not None:
-            values[SIZING[name]] = ConfigValue(value, "flag", f"--{name}={value}")
+            values[name] = ConfigValue(value, "flag", f"{option_of(name)}={value}")
     assert today.model is not None
     assert today.version is not None
     config = EngineConfig(values, today.config.problems)

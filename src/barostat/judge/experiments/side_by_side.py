@@ -170,17 +170,25 @@ def title_of(field: str, promised: bool) -> str:
     )
 
 
+NO_DIFFERENCE = "no difference from today that is more than chance"
+
+
 def told(found: Sequence[Difference], *, promised: bool = True) -> str:
     """The differences in one sentence: what gets better, what gets worse, what cannot be told."""
-    parts = []
-    for word, wanted in (("better", True), ("worse", False)):
-        those = [_change(one, promised) for one in found if one.told and one.better is wanted]
-        if those:
-            parts.append(f"{word}: {', '.join(those)}")
+    parts = [
+        f"{word}: {clause}"
+        for word, wanted in (("better", True), ("worse", False))
+        if (clause := changed_figures(found, better=wanted, promised=promised))
+    ]
     if not parts:
-        return "no difference from today that is more than chance"
+        return NO_DIFFERENCE
     open_ = [title_of(one.field, promised) for one in found if not one.told]
     return "; ".join(parts) + (f"; within noise: {', '.join(open_)}" if open_ else "")
+
+
+def changed_figures(found: Sequence[Difference], *, better: bool, promised: bool = True) -> str:
+    """The figures that get better, or worse, by more than chance; empty where none does."""
+    return ", ".join(_change(one, promised) for one in found if one.told and one.better is better)
 
 
 def far_off(

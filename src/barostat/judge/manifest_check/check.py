@@ -1,5 +1,5 @@
-"""Documents -> the report of a check: what every rule finds, less what is allowed in place, for the
-persona that asks.
+"""Documents -> what every rule finds in them, less what a comment in place allows, and what was not
+checked.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from barostat.lint.suppressions import sifted
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found. `hidden`: how many the other persona would see; `suppressed`: allowed in
-    place, each with its reason.
+    """`hidden`: how many findings only the strict profile shows. `suppressed`: allowed in place, each
+    with its reason.
     """
 
     findings: tuple[Finding, ...]

@@ -1,31 +1,36 @@
-"""From the words of a next step to one change, and from a change to the pod template that holds it.
+"""From a proposed change to the one change of a target's manifest, and from that to the pod template
+that holds it.
 
---max-num-seqs 48, --enable-prefix-caching, remove --swap-space 4      argument, variable or line of a config file (flag surgery)
-resources: {limits: {memory: 12Gi}}, volumes: [... sizeLimit: 1Gi]     what pod_spec_change.py changes
-kubectl rollout undo ...                                               the template of the revision before
-replicas: 3                                                            one replica more (one at a time)
-request: {maxOutputTokens: 512}, edge: {kvTokenBudget: 9216}           a limit of the limits file
+    SetFlag, UnsetFlag, SetEnvironment   argument, variable or line of a config file (flag_surgery.py)
+    EditPodSpec                          pod_spec_change.py
+    RollBack                             the template of the previous revision
+    Scale                                one replica more (one at a time)
+    SetEdgeLimit                         a limit of the limits file
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 
-from barostat.catalog.vllm_flags import canonical_name, is_switch
+from barostat.catalog.vllm_flags import option_of
 from barostat.core.change import ConfigChange
-from barostat.core.config import ConfigScalar
-from barostat.core.diagnosis import NextStep
+from barostat.core.config import ConfigScalar, written
+from barostat.core.proposed_change import (
+    EditPodSpec,
+    ProposedChange,
+    RollBack,
+    Scale,
+    SetEdgeLimit,
+    SetFlag,
+    UnsetFlag,
+)
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, set_flag
-from barostat.judge.manifest_edit.pod_spec_change import asked_of_pod_spec, with_pod_spec
+from barostat.judge.manifest_edit.pod_spec_change import change_of_pod_spec, with_pod_spec
 from barostat.platform.objects import Object, mapping, objects, text
 
 REVISION, REPLICAS = "revision", "replicas"
-_FLAG = re.compile(r"^(--[a-z][\w-]*)(?:[ =](\S+))?$")
-_REMOVE = re.compile(r"^remove (--[a-z][\w-]*)")
-_LIMIT = re.compile(r"^(request|edge): \{(\w+): ([\d.]+)\}$")
 ADDED_BY_REPLICA_SET = "pod-template-hash"
 _BY_A_PERSON = ("trust_remote_code", "port")
 """The first lets code of the model's run; with the second go the pod's probes and its Service."""
@@ -39,53 +44,45 @@ def digest(template: Object) -> str:
 
 
 def change_of(
-    step: NextStep,
+    change: ProposedChange,
     template: Object,
     *,
     replicas: int,
     config_maps: Mapping[str, Object],
     revision: tuple[str, str] | None,
 ) -> ConfigChange | NotChanged:
-    """The one change that the next step asks for. `revision`: the present one and the one before,
-    where there is one.
+    """The change of this target, with the present value. `revision`: the present and the previous
+    one, where there is one.
     """
-    words = step.change.strip()
-    if (limit := _LIMIT.match(words)) is not None:
-        return ConfigChange("limits", f"{limit[1]}.{limit[2]}", None, limit[3])
-    if words.startswith("replicas: "):
-        return ConfigChange("replicas", REPLICAS, str(replicas), str(replicas + 1))
-    if words.startswith("kubectl rollout undo"):
-        return (
-            ConfigChange("revision", REVISION, *revision)
-            if revision is not None
-            else NotChanged("no revision with other pods is kept")
-        )
-    if (found := asked_of_pod_spec(step, template)) is not None:
-        return found
-    if (gone := _REMOVE.match(words)) is not None:
-        return asked_for(gone[1], None, template, config_maps, switch=False)
-    if (flag := _FLAG.match(words)) is not None and canonical_name(flag[1]) not in _BY_A_PERSON:
-        return asked_for(flag[1], flag[2], template, config_maps)
-    return NotChanged("a person does it")
+    match change:
+        case SetEdgeLimit(limit, tokens):
+            return ConfigChange("limits", limit, None, str(tokens))
+        case Scale(replicas=int(), of="workload"):
+            return ConfigChange("replicas", REPLICAS, str(replicas), str(replicas + 1))
+        case RollBack():
+            if revision is None:
+                return NotChanged("no revision with other pods is kept")
+            return ConfigChange("revision", REVISION, *revision)
+        case EditPodSpec(edit):
+            return change_of_pod_spec(edit, template)
+        case SetFlag(name, value) if name not in _BY_A_PERSON:
+            return setting_change(name, value, template, config_maps)
+        case UnsetFlag(name):
+            return setting_change(name, None, template, config_maps)
+        case _:
+            return NotChanged("a person does it")
 
 
-def asked_for(
+def setting_change(
     name: str,
-    value: str | None,
+    value: ConfigScalar | None,
     template: Object,
     config_maps: Mapping[str, Object],
-    *,
-    switch: bool = True,
 ) -> ConfigChange | NotChanged:
-    """That setting at that value; without a value a switch is on (`--no-x`: off), and a setting
-    that `remove` names is gone.
-    """
-    wanted: ConfigScalar | None = None if value is None else _scalar(value)
-    bare = name.lstrip("-")
-    if value is None and switch and _is_switch(bare):
-        negated = bare.startswith("no-")
-        name, wanted = (f"--{bare[3:]}", False) if negated else (name, True)
-    found = set_flag(template, name, wanted, config_maps=config_maps, template_only=True)
+    """An argument or a variable of the engine at that value; None removes it."""
+    spelled = name if name.isupper() else option_of(name)
+    wanted = written(value) if isinstance(value, float) else value
+    found = set_flag(template, spelled, wanted, config_maps=config_maps, template_only=True)
     return found if isinstance(found, NotChanged) else found.change
 
 
@@ -111,10 +108,6 @@ def changed_template(
 
 def _scalar(value: str) -> ConfigScalar:
     return value == "true" if value in ("true", "false") else value
-
-
-def _is_switch(bare: str) -> bool:
-    return is_switch(canonical_name(f"--{bare.removeprefix('no-')}"))
 
 
 def service_labels(

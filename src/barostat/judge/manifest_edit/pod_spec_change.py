@@ -11,50 +11,47 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from barostat.core.change import ConfigChange
-from barostat.core.diagnosis import NextStep
+from barostat.core.proposed_change import (
+    PodEdit,
+    SetCpu,
+    SetMemory,
+    SetServiceLinks,
+    SetSharedMemory,
+    SetStartupProbe,
+)
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.platform.objects import Object, mapping, objects, text, value
 from barostat.platform.pods import container_named, engine_container
 
 MEMORY, SHM, LINKS, STARTUP = "memory", "/dev/shm", "enableServiceLinks", "startupProbe"
 UNLIMITED = "unlimited"
-_MEMORY = re.compile(r"memory: (\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti)?)\b")
-_TWO = re.compile(r"^(\S+)(?: \(request (\S+)\))?$")
-_SHM = re.compile(r"sizeLimit: (\d+(?:Mi|Gi))")
-_LINKS = re.compile(r"enableServiceLinks: (true|false)")
-_PROBE = re.compile(r"^startupProbe: \{httpGet: \{path: (\S+), port: (\d+)\}, (.*)\}$")
-_NUMBER = re.compile(r"(\w+): (\d+)")
 
 
-def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotChanged | None:
-    """The one change of the pod template that the next step asks for; None where it asks for
-    something else.
-    """
-    words = step.change.strip()
-    if step.lever == "host-memory-limit" and "memory: " in words:
-        size = _MEMORY.search(words)
-        if size is None or engine_container(template) is None:
-            return NotChanged("the present limit is not recorded, so the new one cannot be told")
-        return _change(MEMORY, template, size[1])
-    if step.lever == "shm-size":
-        size = _SHM.search(words)
-        return (
-            _change(SHM, template, size[1])
-            if size is not None
-            else NotChanged("the size is not told")
-        )
-    if (links := _LINKS.search(words)) is not None:
-        return _change(LINKS, template, links[1])
-    if (probe := _PROBE.match(words)) is not None:
-        numbers = {name: int(number) for name, number in _NUMBER.findall(probe[3])}
-        wanted = {"httpGet": {"path": probe[1], "port": int(probe[2])}, **numbers}
-        return _change(STARTUP, template, _json(wanted))
-    return None
+def change_of_pod_spec(edit: PodEdit, template: Object) -> ConfigChange | NotChanged:
+    """The edit as a change of this template."""
+    match edit:
+        case SetMemory(amount):
+            if engine_container(template) is None:
+                return NotChanged("the template has no container")
+            return _change(MEMORY, template, amount)
+        case SetSharedMemory(amount):
+            return _change(SHM, template, amount)
+        case SetServiceLinks(enabled):
+            return _change(LINKS, template, str(enabled).lower())
+        case SetStartupProbe():
+            probe = {
+                "httpGet": {"path": edit.path, "port": edit.port},
+                "periodSeconds": edit.period_s,
+                "timeoutSeconds": edit.timeout_s,
+                "failureThreshold": edit.failure_threshold,
+            }
+            return _change(STARTUP, template, _json(probe))
+        case SetCpu():
+            return NotChanged("a person does it")
 
 
 def _change(name: str, template: Object, wanted: str) -> ConfigChange | NotChanged:
@@ -130,9 +127,14 @@ def _memory_now(template: Object) -> str | None:
     return f"{limit or 'none'} (request {request or 'none'})"
 
 
+def _limit_and_request(written: str) -> tuple[str, str]:
+    """Limit and request of `700Mi` or `700Mi (request 500Mi)`."""
+    limit, _, rest = written.partition(" (request ")
+    return limit, rest.removesuffix(")") or limit
+
+
 def _set_memory(template: dict[str, Any], wanted: str | None) -> None:
-    found = _TWO.match(wanted) if wanted is not None else None
-    limit, request = (found[1], found[2] or found[1]) if found is not None else (None, None)
+    limit, request = (None, None) if wanted is None else _limit_and_request(wanted)
     resources = _engine(template).setdefault("resources", {})
     for kind, amount in (("limits", limit), ("requests", request)):
         amounts = resources.setdefault(kind, {})

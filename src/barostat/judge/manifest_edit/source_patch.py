@@ -22,7 +22,7 @@ from barostat.platform.owner import Owner
 from barostat.platform.pods import engine_container
 
 Form = Literal["values", "manifest", "autoscaler"]
-_STACK_KEYS = {
+STACK_KEYS = {
     "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "dtype": "dtype",
     "tensor_parallel_size": "tensorParallelSize", "enable_prefix_caching": "enablePrefixCaching",
     "enable_chunked_prefill": "enableChunkedPrefill",
@@ -156,7 +156,7 @@ def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | Non
         or surgery.change.kind != "argument"
     ):
         return None
-    key = _STACK_KEYS.get(canonical_name(surgery.change.name))
+    key = STACK_KEYS.get(canonical_name(surgery.change.name))
     if key is None or surgery.change.value is None:
         return None  # extraArgs is a list: a part of it cannot be set beside the rest
     return {

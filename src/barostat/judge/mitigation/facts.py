@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from barostat.catalog.option_names import known_argument
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import KV_CAUSES, CauseName
@@ -15,7 +16,6 @@ from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_edit.config_change import digest, separable
 from barostat.judge.mitigation.gateways import not_ready
-from barostat.judge.mitigation.requested_lever import known_argument
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, since_of_revision
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.levers import levers
@@ -138,7 +138,7 @@ def fits(plan: RemedyPlan, window: Window) -> bool:
     return (
         known_flag(name, window.version) != "absent"
         if name in FLAGS
-        else undoes or known_argument(change.name)
+        else undoes or bool(known_argument(change.name))
     )
 
 

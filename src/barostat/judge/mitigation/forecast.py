@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from barostat.catalog.vllm_flags import canonical_name
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.diagnosis import NextStep
 from barostat.core.errors import InputError
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 from barostat.judge.calibration.preferred import measured_step_times
 from barostat.judge.evidence.recording import ReplicaRecording
@@ -138,7 +139,7 @@ def best(
         f"and {chosen.output_tokens_per_s:.0f} tokens/s"
     )
     told += f" for this traffic, the best of {len(tried)} tried"
-    return replace(chosen.step, because=f"{told}; {chosen.step.because}"), tried
+    return replace(chosen.step, because=Prose(f"{told}; {chosen.step.because}")), tried
 
 
 def pick(tried: Sequence[Forecast], slo: Slo) -> Forecast | None:
@@ -231,20 +232,22 @@ def _candidates(step: NextStep, window: Window) -> list[tuple[NextStep, str, int
     """The step at values around the one that it names: shares of what really runs, a few
     watermarks.
     """
-    flag, _, written = step.change.partition(" ")
-    field = _FIELDS.get(canonical_name(flag)) if flag.startswith("--") else None
-    if field is None or not written:
+    change = step.change
+    if not isinstance(change, SetFlag) or isinstance(change.value, bool | str):
+        return []
+    field = _FIELDS.get(change.name)
+    if field is None:
         return []
     values: list[int | float] = []
     if field == "watermark_ratio":
-        values = sorted({*_WATERMARKS, float(written)})
+        values = sorted({*_WATERMARKS, change.value})
     else:
         running = window.fresh("running_requests")
         achieved = max(running.values) if running is not None else 0.0
         values = sorted(
-            {int(written), *(max(1, round(share * achieved)) for share in _SHARES if achieved)}
+            {change.value, *(max(1, round(share * achieved)) for share in _SHARES if achieved)}
         )
-    return [(replace(step, change=f"{flag} {value:g}"), field, value) for value in values]
+    return [(replace(step, change=SetFlag(change.name, value)), field, value) for value in values]
 
 
 def _mean(step: NextStep, runs: Sequence[Outlook], crowded: Outlook | None) -> Forecast:

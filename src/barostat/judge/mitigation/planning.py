@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.change import ConfigChange, Expectation
-from barostat.core.diagnosis import NextStep, ReplicaReport
+from barostat.core.config import ConfigScalar
+from barostat.core.diagnosis import ReplicaReport
 from barostat.core.limits import (
     LimitsSpec,
     RemedyLimits,
@@ -24,9 +25,18 @@ from barostat.core.limits import (
     ServingLimits,
     contradictions,
 )
+from barostat.core.proposed_change import (
+    EditPodSpec,
+    ProposedChange,
+    Scale,
+    SetEdgeLimit,
+    SetEnvironment,
+    SetFlag,
+)
 from barostat.core.window import Window
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.diagnosis.fleet import badness
-from barostat.judge.manifest_edit.config_change import asked_for, change_of, digest
+from barostat.judge.manifest_edit.config_change import change_of, digest, setting_change
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
 from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
@@ -35,7 +45,7 @@ from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
 from barostat.judge.mitigation.paused_mark import paused_by
 from barostat.judge.mitigation.pod_times import with_times_of
 from barostat.judge.mitigation.promise import promise, promise_of_rollback
-from barostat.judge.mitigation.requested_lever import LIMITS, asked_lever
+from barostat.judge.mitigation.requested_lever import Requested, RequestedChange, RequestedLever
 from barostat.judge.mitigation.standing_change import made_else
 from barostat.judge.mitigation.start_refused import would_not_start
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck
@@ -62,10 +72,10 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for besides the target. `lever`: as `asked_lever` reads it, or empty."""
+    """What a person asks for besides the target. `requested`: None where the diagnosis chooses."""
 
     id: str
-    lever: str = ""
+    requested: Requested | None = None
     autonomy: Autonomy = "recommend"
     in_place: bool = False
     sustained_s: float = 120.0
@@ -119,7 +129,11 @@ def plan_for(
         return NoRemedy(f"{worst.name} has no readings")
     chosen = _chosen(seen, wish, worst, earlier)
     forecast: tuple[str, ...] = ()
-    if not isinstance(chosen, NoRemedy) and "=" not in wish.lever and chosen[0] in TRIED:
+    if (
+        not isinstance(chosen, NoRemedy)
+        and not isinstance(wish.requested, RequestedChange)
+        and chosen[0] in TRIED
+    ):
         worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
         chosen = _chosen(seen, wish, worst, earlier)
     if isinstance(chosen, NoRemedy):
@@ -203,7 +217,7 @@ def _forecast(
         worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds)
     )
     told = tuple(
-        f"{found.step.change}: the twin forecasts {found.says}"
+        f"{as_written(found.step.change)}: the twin forecasts {found.says}"
         for found in tried
         if chosen is None or found.step.change != chosen.change
     )
@@ -220,7 +234,9 @@ def _forecast(
 def _chosen(
     seen: TargetSnapshot, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]
 ) -> Chosen | NoRemedy:
-    return _asked(seen, wish, worst) if wish.lever else _first(seen, worst, earlier)
+    if wish.requested is None:
+        return _first(seen, worst, earlier)
+    return _requested(seen, wish.requested, worst)
 
 
 def _first(
@@ -228,82 +244,77 @@ def _first(
 ) -> Chosen | NoRemedy:
     """The first next step that can be carried out here, and that was not worse before."""
     passed: list[str] = []
-    for step in sorted(worst.next, key=lambda step: step.lever not in LIMITS):
-        change = as_resolved(_change(seen, step), seen.windows().get(worst.name))
+    for step in sorted(worst.next, key=lambda step: not isinstance(step.change, SetEdgeLimit)):
+        named = f"{step.lever} ({as_written(step.change)})"
+        change = as_resolved(_change(seen, step.change), seen.windows().get(worst.name))
         if isinstance(change, NotChanged):
-            passed.append(f"{step.lever} ({step.change}): {change.why}")
+            passed.append(f"{named}: {change.why}")
         elif (before := worse_before(change, seen.source, earlier)) is not None:
-            passed.append(
-                f"{step.lever} ({step.change}): incident {before.plan.id} took it back: "
-                f"{before.why[:200]}"
-            )
+            passed.append(f"{named}: incident {before.plan.id} took it back: {before.why[:200]}")
         elif change.kind == "limits":
             against = why_none(seen.gateways)
             held = against or at_gateways(change, seen.gateways)
             if isinstance(held, ConfigChange):
-                return step.lever, held, step.because, tuple(passed)
-            passed.append(f"{step.lever} ({step.change}): {held}")
+                return step.lever, held, str(step.because), tuple(passed)
+            passed.append(f"{named}: {held}")
         elif refused := would_not_start(change, seen.windows().get(worst.name), seen.template):
-            passed.append(f"{step.lever} ({step.change}): {refused}")
+            passed.append(f"{named}: {refused}")
         elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
-            passed.append(f"{step.lever} ({step.change}): {made.why}")
+            passed.append(f"{named}: {made.why}")
         else:
-            return step.lever, change, step.because, tuple(passed)
+            return step.lever, change, str(step.because), tuple(passed)
     return NoRemedy(
         f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed)
     )
 
 
-def _asked(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport) -> Chosen | NoRemedy:
-    """What was asked for by name. Errors: InputError for what `asked_lever` refuses."""
-    asked = asked_lever(wish.lever)
-    name, value = asked.name, asked.value
-    if asked.kind == "limits":
-        return _asked_limit(seen, name, ConfigChange("limits", LIMITS[name], None, value))
-    if asked.kind == "replicas":
-        return (
-            "scale-out",
-            ConfigChange("replicas", "replicas", str(seen.replicas), value),
-            ASKED_FOR,
-            (),
-        )
+def _requested(
+    seen: TargetSnapshot, requested: Requested, worst: ReplicaReport
+) -> Chosen | NoRemedy:
+    """What a person asked for by name."""
+    name = requested.lever
     step = next((step for step in worst.next if step.lever == name), None)
-    if asked.kind in ("lever", "memory"):
-        change = (
-            as_resolved(_change(seen, step), seen.windows().get(worst.name))
-            if step is not None
-            else None
-        )
-        if step is None or change is None:
-            return NoRemedy(
-                f"the lever {name} is not among the next steps for {worst.diagnosis.cause}"
-            )
+    if isinstance(requested, RequestedLever):
+        if step is None:
+            return _not_among_the_steps(name, worst)
+        change = as_resolved(_change(seen, step.change), seen.windows().get(worst.name))
         if isinstance(change, NotChanged):
-            return NoRemedy(f"{step.change}: {change.why}")
-        return (
-            (name, change, step.because, ())
-            if value is None
-            else (name, replace(change, value=value), ASKED_FOR, ())
-        )
-    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
-    written = asked_for(
-        name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps
-    )
-    made = as_resolved(written, seen.windows().get(worst.name))
+            return NoRemedy(f"{as_written(step.change)}: {change.why}")
+        return name, change, str(step.because), ()
+    match requested.change:
+        case SetEdgeLimit(limit, tokens):
+            return _requested_limit(seen, name, ConfigChange("limits", limit, None, str(tokens)))
+        case Scale(replicas):
+            now = str(seen.replicas)
+            return name, ConfigChange("replicas", "replicas", now, str(replicas)), ASKED_FOR, ()
+        case SetEnvironment(((variable, value),)):
+            made = _setting(seen, variable, value)
+        case SetFlag(flag, value):
+            made = _setting(seen, flag, value)
+        case EditPodSpec() if step is None:
+            return _not_among_the_steps(name, worst)
+        case _:
+            made = _change(seen, requested.change)
+    made = as_resolved(made, seen.windows().get(worst.name))
     if isinstance(made, NotChanged):
-        return NoRemedy(f"{wish.lever}: {made.why}")
+        return NoRemedy(f"{as_written(requested.change)}: {made.why}")
     if refused := would_not_start(made, seen.windows().get(worst.name), seen.template):
-        return NoRemedy(f"{wish.lever}: {refused}")
-    advice = next((step.because for step in worst.not_advised if step.lever == name), "")
-    return (
-        name,
-        made,
-        f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR,
-        (),
-    )
+        return NoRemedy(f"{as_written(requested.change)}: {refused}")
+    advice = next((step.because for step in worst.not_advised if step.lever == name), None)
+    because = f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR
+    return name, made, because, ()
 
 
-def _asked_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chosen | NoRemedy:
+def _not_among_the_steps(lever: str, worst: ReplicaReport) -> NoRemedy:
+    return NoRemedy(f"the lever {lever} is not among the next steps for {worst.diagnosis.cause}")
+
+
+def _setting(seen: TargetSnapshot, name: str, value: ConfigScalar) -> ConfigChange | NotChanged:
+    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
+    return setting_change(name, value, seen.template, config_maps)
+
+
+def _requested_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chosen | NoRemedy:
     """A limit by name: live at the gateways that are there, else in the limits file."""
     if not seen.gateways:
         return lever, change, f"{ASKED_FOR}; it works where a gateway holds it", ()
@@ -343,11 +354,11 @@ def as_resolved(
     )  # a reference is put back as it was written
 
 
-def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
+def _change(seen: TargetSnapshot, proposed: ProposedChange) -> ConfigChange | NotChanged:
     pair = former_revision(seen.revisions() or [])
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
     return change_of(
-        step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair
+        proposed, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair
     )
 
 
@@ -469,18 +480,9 @@ def limits_after(
     if plan.change.kind == "limits" and plan.change.value is not None:
         found[f"spec.{plan.change.name}"] = plan.change.value, plan.because
     for step in replica.next:
-        change = (
-            change_of(step, {}, replicas=1, config_maps={}, revision=None)
-            if step.lever.startswith("edge-")
-            else None
-        )
-        if (
-            isinstance(change, ConfigChange)
-            and change.kind == "limits"
-            and change.value is not None
-            and held is None
-        ):
-            found.setdefault(f"spec.{change.name}", (change.value, step.because))
+        if isinstance(step.change, SetEdgeLimit) and held is None:
+            where = f"spec.{step.change.limit}"
+            found.setdefault(where, (str(step.change.tokens), str(step.because)))
     pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
     if (
         held is None

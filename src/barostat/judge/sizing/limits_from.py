@@ -10,7 +10,6 @@ that starts has more: then it is the estimate itself, and the limits say so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, sqrt
 
@@ -344,18 +343,3 @@ def _pools(traffic: Traffic | None, budget: int) -> tuple[str, ...]:
         f"short one, {budget:,} tokens each"
     )
     return (why, how)
-
-
-def as_arguments(limits: ServingLimits) -> list[str]:
-    """The engine's part as vLLM's own flags."""
-    engine = limits.spec.engine
-    names: Mapping[str, object] = {
-        "--max-model-len": engine.max_model_len, "--max-num-seqs": engine.max_num_seqs, "--max-num-active-seqs": engine.max_num_active_seqs,
-        "--max-num-batched-tokens": engine.max_num_batched_tokens, "--watermark": engine.watermark,
-        "--gpu-memory-utilization": engine.gpu_memory_utilization, "--kv-cache-memory-bytes": engine.kv_cache_memory_bytes,
-        "--kv-cache-dtype": engine.kv_cache_dtype, "--max-num-queued-reqs": engine.max_queued_requests,
-        "--max-num-queued-tokens": engine.max_queued_tokens,
-    }  # fmt: skip
-    return [
-        word for name, value in names.items() if value is not None for word in (name, str(value))
-    ]

@@ -1,9 +1,9 @@
-"""Limits that no load test has proved, or that one has proved for another configuration.
+"""Limits without a passing load test of these numbers on this version.
 
-Meaning: no certificate of `barostat validate` is about these limits; or the newest one is of other
-numbers, of another version of the engine, failed, or is older than 90 days.
-Impact: whether the engine keeps its service level at what the limits allow is found out in
-production.
+Meaning: no certificate of `barostat validate` covers these limits; or the newest one failed, was
+made with other numbers or another version of the engine, or is older than 90 days. A certificate
+whose verdict is `fail` is an error, also where the engine's manifest is not among the files.
+Impact: production shows whether the engine keeps its service level at these limits.
 
 Bad:
 
@@ -39,7 +39,7 @@ Good:
       "sha256:8d69bddb934a0d577a794334cb4bd9ceb62156705f12af69b4a3ec72631a8297"}}
 
 Fix: `barostat validate http://replica:8000 --limits limits.yaml --certificate
-limits.certificate.json`; keep that file beside the limits.
+limits.certificate.json`; keep that file beside the limits. After a failed test, lower the limits.
 Source: the prevention checklist: limits are load-tested before a rollout.
 """
 
@@ -55,67 +55,87 @@ from barostat.lint.rule import Found, Rule
 
 STALE_DAYS = 90
 _FIX = "`barostat validate URL --limits FILE --certificate FILE`"
+_FAILED_FIX = "lower the limits, or add capacity, and validate again"
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every limits document that an engine is under."""
-    seen = set()
-    for engine in scene.engines:
-        limits = scene.limits_for(engine)
-        if limits is not None and limits.place not in seen:
-            seen.add(limits.place)
-            yield from _found(engine, limits, scene)
-
-
-def _found(engine: Engine, limits: Limits, scene: Scene) -> Iterator[Found]:
-    digest = limits_digest(limits)
-    ours = [test for test in scene.load_tests if test.digest == digest]
-    if not ours:
-        if others := [test for test in scene.load_tests if _about(test, limits)]:
-            newest = max(others, key=lambda test: test.at)
-            said = (
-                f"the load test of {newest.at[:10] or 'an unknown day'} was of other numbers "
-                "than these limits have now"
-            )
-            yield Found(limits.place, said, _FIX, persona="ordinary")
-        else:
+    """Limits without a current, passing load test; failed load tests, whether or not the manifest
+    of an engine is there too.
+    """
+    matched: set[int] = set()
+    for limits in scene.limits:
+        digest = limits_digest(limits)
+        current = [test for test in scene.load_tests if test.digest == digest]
+        others = [test for test in scene.load_tests if _about(test, limits)]
+        matched.update(id(test) for test in (*current, *others))
+        engines = [engine for engine in scene.engines if scene.limits_for(engine) is limits]
+        if current:
+            yield from _judged(max(current, key=lambda test: test.at), engines, scene.today)
+        elif others:
+            yield _of_other_numbers(max(others, key=lambda test: test.at), limits)
+        elif engines:
             yield Found(limits.place, "no load test has proved these limits", _FIX, severity="note")
-        return
-    newest = max(ours, key=lambda test: test.at)
-    if newest.verdict != "pass":
+    for test in scene.load_tests:
+        if id(test) not in matched and test.verdict == "fail":
+            yield _failed(test, "a load test failed; its limits are not among these files")
+
+
+def _judged(newest: LoadTest, engines: list[Engine], today: str) -> Iterator[Found]:
+    """What is wrong with the newest load test of these very numbers."""
+    if newest.verdict == "fail":
+        yield _failed(newest, "the newest load test of these limits failed")
+    elif newest.verdict != "pass":
+        verdict = newest.verdict or "missing"
         yield Found(
             newest.place,
-            f"the newest load test of these limits says {newest.verdict or 'nothing'}, not pass",
+            f"the newest load test of these limits did not pass: its verdict is {verdict}",
             _FIX,
             persona="ordinary",
         )
     tested = parse_version(newest.version)
-    if (
-        tested is not None
-        and engine.version is not None
-        and tested.release[:2] != engine.version.release[:2]
-    ):
-        said = (
-            f"these limits were load-tested on vLLM {tested}, and {engine.name} runs "
-            f"{engine.version}"
-        )
-        yield Found(newest.place, said, _FIX, persona="ordinary")
-    days = _days(newest.at, scene.today)
+    for engine in engines:
+        if tested and engine.version and tested.release[:2] != engine.version.release[:2]:
+            yield Found(
+                newest.place,
+                f"these limits were load-tested on vLLM {tested}, and {engine.name} runs "
+                f"{engine.version}",
+                _FIX,
+                persona="ordinary",
+            )
+    days = _days(newest.at, today)
     if days is not None and days > STALE_DAYS:
         yield Found(
             newest.place, f"the load test of these limits is {days} days old", _FIX, severity="note"
         )
 
 
+def _of_other_numbers(newest: LoadTest, limits: Limits) -> Found:
+    day = newest.at[:10] or "an unknown day"
+    if newest.verdict == "fail":
+        return _failed(
+            newest, f"the load test of {day} failed; these limits were changed since, not retested"
+        )
+    return Found(
+        limits.place,
+        f"these limits were changed after their load test of {day}",
+        _FIX,
+        persona="ordinary",
+    )
+
+
+def _failed(test: LoadTest, message: str) -> Found:
+    return Found(test.place, message, _FAILED_FIX, severity="error", persona="ordinary")
+
+
 def _about(test: LoadTest, limits: Limits) -> bool:
-    """The certificate names these limits, or their model where it names none."""
+    """True if the certificate names these limits, or their model where it names no limits."""
     if test.name:
         return test.name == limits.name
     return bool(limits.model) and test.model.rsplit("/", 1)[-1] == limits.model.rsplit("/", 1)[-1]
 
 
 def _days(at: str, today: str) -> int | None:
-    """From the day of a test until today, None where one of them is not known."""
+    """Days from the test until today; None if either date is unknown."""
     try:
         return (date.fromisoformat(today[:10]) - date.fromisoformat(at[:10])).days
     except ValueError:

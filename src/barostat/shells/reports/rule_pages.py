@@ -42,7 +42,7 @@ def pages() -> Mapping[str, Page]:
         for symptom in symptoms()
     ]
     found += [
-        Page(lever.name, "lever", lever.title, _docstring(lever.propose)) for lever in levers()
+        Page(lever.name, "lever", str(lever.title), _docstring(lever.propose)) for lever in levers()
     ]
     found += [
         Page(

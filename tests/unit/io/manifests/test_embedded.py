@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barostat.io.manifests.gather import gather
+from barostat.io.manifests.gather import Reading, gather
 from barostat.io.manifests.read import document_of
 from barostat.judge.manifest_check.check import check
 from barostat.lint.document import edited
@@ -61,7 +61,7 @@ def test_whoever_holds_it(text: str) -> None:
 def test_a_text_that_is_no_mapping_stays_one(inner: str) -> None:
     rows = "".join(f"    {line}\n" for line in inner.splitlines())
     document = document_of(f"kind: ConfigMap\ndata:\n  v: |\n{rows}", "a.yaml")
-    assert document.problem == ""
+    assert document.problem is None
     assert check([document]).findings == ()
 
 
@@ -70,7 +70,7 @@ def test_values_within_a_kustomization_that_is_not_rendered(tmp_path: Path) -> N
     (tmp_path / "kustomization.yaml").write_text(
         f"helmCharts:\n- name: vllm-stack\n  valuesInline:\n{inline}"
     )
-    gathered = gather([str(tmp_path)], render=False)
+    gathered = gather([str(tmp_path)], Reading(render=False))
     assert [one.rule for one in check(gathered.documents).findings] == ["unknown-flag"]
 
 
@@ -81,8 +81,13 @@ def test_a_kustomization_that_is_no_yaml_is_told_where_it_is_about_us(tmp_path: 
         (tmp_path / name / "pod.yaml").write_text(
             f"kind: Pod\nspec: {{containers: [{{name: a, image: '{image}'}}]}}\n"
         )
-    (said,) = gather([str(tmp_path)]).unreadable
-    assert "ours/kustomization.yaml:2:1: is no YAML" in said
+    (result,) = gather([str(tmp_path)]).unchecked
+    assert (result.place.file, result.place.line, result.severity) == (
+        str(tmp_path / "ours" / "kustomization.yaml"),
+        2,
+        "error",
+    )
+    assert result.message.startswith("not valid YAML")
 
 
 @pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("latin-1", "not UTF-8")])
@@ -91,6 +96,6 @@ def test_another_encoding_is_told_also_in_a_folder(
 ) -> None:
     (tmp_path / "a.yaml").write_bytes("# grüße\nimage: vllm/vllm-openai\n".encode(encoding))
     (tmp_path / "b.yaml").write_bytes("# grüße\nimage: nginx\n".encode(encoding))
-    (problem,) = gather([str(tmp_path)]).unreadable
-    assert "a.yaml" in problem
-    assert said in problem
+    (result,) = gather([str(tmp_path)]).unchecked
+    assert result.place.file == str(tmp_path / "a.yaml")
+    assert said in result.message

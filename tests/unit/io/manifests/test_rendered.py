@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from barostat.io.manifests.gather import gather
+from barostat.io.manifests.gather import Gathered, Reading, gather
+from barostat.io.manifests.render_tools import INSTALL_HELM, INSTALL_KUSTOMIZE
 from barostat.io.manifests.rendered import render_overlay, sources_of_overlay
 from barostat.judge.manifest_check.check import check
 
+LENIENT = Reading(lenient=True)
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -25,6 +27,10 @@ spec:
     args: [--model=Qwen/Qwen3-8B, "--gpu-memory-utilization={share}"]
     resources: {{limits: {{nvidia.com/gpu: 1}}}}
 """
+
+
+def _reasons(gathered: Gathered) -> list[str]:
+    return [one.message for one in gathered.unchecked]
 
 
 @pytest.fixture
@@ -54,7 +60,7 @@ def _chart(folder: Path) -> None:
 def test_a_chart_is_rendered_and_traced_to_its_values_and_templates(tmp_path: Path) -> None:
     _chart(tmp_path / "llm")
     found = gather([str(tmp_path / "llm")])
-    assert found.unreadable == []
+    assert found.unchecked == []
     places = {
         one.rule: found.origins[one.place.file].traced(one.place).place
         for one in check(found.documents).findings
@@ -73,8 +79,10 @@ def test_where_helm_is_not_there_that_is_said(
     monkeypatch.setenv("PATH", str(tmp_path))
     _chart(tmp_path / "llm")
     found = gather([str(tmp_path / "llm")])
-    assert found.unreadable == []
-    assert found.notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]
+    (result,) = found.unchecked
+    assert (result.place.file, result.severity) == (str(tmp_path / "llm" / "Chart.yaml"), "error")
+    assert result.message == f"not rendered: {INSTALL_HELM}"
+    assert [one.severity for one in gather([str(tmp_path / "llm")], LENIENT).unchecked] == ["note"]
 
 
 def _overlay(folder: Path) -> Path:
@@ -147,7 +155,7 @@ def test_without_a_tool_a_patch_is_no_manifest_of_its_own(
     _overlay(tmp_path)
     found = gather([str(tmp_path)])
     assert [Path(document.file).name for document in found.documents] == ["pod.yaml"]
-    assert any("neither kustomize nor kubectl" in note for note in found.notes)
+    assert _reasons(found) == [f"not rendered: {INSTALL_KUSTOMIZE}"]
 
 
 def test_what_kubectl_writes_on_several_lines_is_told_by_the_one_that_says_why(
@@ -166,9 +174,7 @@ def test_what_kubectl_writes_on_several_lines_is_told_by_the_one_that_says_why(
     monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
     if shutil.which("kustomize"):
         pytest.skip("kustomize is asked first")
-    assert gather([str(tmp_path / "prod")]).notes == [
-        f"not rendered: {tmp_path / 'prod'}: kubectl says: no file a.json"
-    ]
+    assert _reasons(gather([str(tmp_path / "prod")])) == ["not rendered: kubectl: no file a.json"]
 
 
 def test_overlays_that_name_themselves_or_each_other_have_an_end(
@@ -210,12 +216,8 @@ def test_a_chart_whose_dependencies_were_not_fetched_is_rendered_without_them(
     (tools / "helm").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     found = gather([str(tmp_path / "llm")])
-    assert found.notes == [
-        (
-            f"rendered without redis: {tmp_path / 'llm'}: not in its charts folder (helm "
-            "dependency build)"
-        )
-    ]
+    assert _reasons(found) == ["rendered without redis, which is not in its charts folder"]
+    assert [one.severity for one in found.unchecked] == ["note"]
     assert any(document.file.endswith("(rendered)") for document in found.documents)
     assert (tmp_path / "llm" / "Chart.yaml").read_text() == meta
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -223,9 +225,7 @@ def test_a_chart_whose_dependencies_were_not_fetched_is_rendered_without_them(
         f'#!/bin/sh\necho "{refusal}" >&2; echo "Use --debug" >&2; exit 1\n'
     )
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
-    assert gather([str(tmp_path / "llm")]).notes == [
-        f"not rendered: {tmp_path / 'llm'}: helm says: {refusal}"
-    ]
+    assert _reasons(gather([str(tmp_path / "llm")])) == [f"not rendered: helm: {refusal}"]
 
 
 def test_templates_of_a_chart_beside_its_templates_folder_are_not_complained_of(
@@ -237,9 +237,7 @@ def test_templates_of_a_chart_beside_its_templates_folder_are_not_complained_of(
     (tmp_path / "llm" / "files" / "patch.yaml").write_text(
         POD.format(share="0.9").replace("v0.32.0", "{{ .Values.tag }}")
     )
-    assert gather([str(tmp_path / "llm")]).notes == [
-        f"not rendered: {tmp_path / 'llm'}: helm is not there"
-    ]
+    assert _reasons(gather([str(tmp_path / "llm")])) == [f"not rendered: {INSTALL_HELM}"]
 
 
 @pytest.mark.skipif(
@@ -316,7 +314,7 @@ def test_an_argument_that_a_helper_brings_is_found_there_though_the_template_has
 def test_a_file_of_a_chart_stands_for_the_chart(tmp_path: Path, named: str) -> None:
     _chart(tmp_path / "llm")
     gathered = gather([str(tmp_path / "llm" / named), str(tmp_path / "llm" / "values.yaml")])
-    assert gathered.unreadable == []
+    assert gathered.unchecked == []
     found = {one.rule: gathered.edited_at(one.place) for one in check(gathered.documents).findings}
     assert found["floating-tag"].file == str(tmp_path / "llm" / "values.yaml")
     assert found["bad-flag-value"].file == str(tmp_path / "llm" / "templates" / "pod.yaml")
@@ -329,8 +327,7 @@ def test_a_template_that_is_named_is_noted_where_helm_is_not_there(
     _chart(tmp_path / "llm")
     monkeypatch.setenv("PATH", str(tmp_path))
     gathered = gather([str(tmp_path / "llm" / "templates" / "pod.yaml")])
-    assert gathered.unreadable == []
-    assert gathered.notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]
+    assert _reasons(gathered) == [f"not rendered: {INSTALL_HELM}"]
 
 
 @pytest.mark.skipif(
@@ -359,6 +356,44 @@ def test_lenient_passes_over_strangers_that_were_named(tmp_path: Path) -> None:
     stranger, ours = tmp_path / "playbook.yaml", tmp_path / "llm.yaml"
     stranger.write_text("- {{ role }\n")
     ours.write_text("image: [vllm/vllm-openai\n")
-    assert len(gather([str(stranger), str(ours)]).unreadable) == 2
-    (said,) = gather([str(stranger), str(ours)], lenient=True).unreadable
-    assert "llm.yaml" in said
+    assert len(gather([str(stranger), str(ours)]).unchecked) == 2
+    (result,) = gather([str(stranger), str(ours)], LENIENT).unchecked
+    assert (result.place.file, result.severity) == (str(ours), "error")
+
+
+def test_a_chart_without_a_word_about_vllm_is_not_rendered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "Chart.yaml").write_text("apiVersion: v2\nname: redis\nversion: 1.0.0\n")
+    assert gather([str(tmp_path)]).unchecked == []
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "https://github.com/example/llm//deploy?ref=main",
+        "github.com/example/llm/deploy?ref=v1",
+        "git@github.com:example/llm.git//deploy",
+        "https://example.com/vllm.yaml",
+    ],
+)
+def test_a_remote_base_is_not_fetched_unless_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    """Also one that a local base names. The stand-in renders whatever it is asked for."""
+    prod = _overlay(tmp_path)
+    kustomization = tmp_path / "base" / "kustomization.yaml"
+    kustomization.write_text(f"resources: [pod.yaml, '{base}']\n")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "kustomize").write_text(f"#!/bin/sh\ntouch {tools}/was-run\ncat ../base/pod.yaml\n")
+    (tools / "kustomize").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    assert _reasons(gather([str(prod)])) == [
+        f"not rendered: its base {base} is remote and was not fetched (--remote)"
+    ]
+    assert not (tools / "was-run").exists()
+    assert gather([str(prod)], Reading(remote=True)).unchecked == []
+    assert (tools / "was-run").exists()

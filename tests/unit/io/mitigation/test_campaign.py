@@ -19,6 +19,7 @@ from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation.campaign import Campaign, new_id
 from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
+from barostat.shells.cli.mitigate.lever_option import requested
 from barostat.shells.reports.incident.plan_json import preview_json
 
 
@@ -42,7 +43,7 @@ async def prepared(
         owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append
     )
     return await campaign.prepare(
-        Wish(new_id(HOME), "max-num-seqs=60"),
+        Wish(new_id(HOME), requested("max-num-seqs=60")),
         await campaign.held_limits(),
         pause_owners=pause_owners,
     )

@@ -10,6 +10,8 @@ import pytest
 from tests.support.tried_bundles import advised_once, recorded
 
 from barostat.core.diagnosis import ReplicaReport
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.judge.advice.tried_steps import advised, bench_of, tried
 from barostat.judge.diagnosis.diagnose import examine
 
@@ -21,7 +23,7 @@ def _only(name: str) -> ReplicaReport:
 
 def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_does_not() -> None:
     before = examine(recorded("kv-preemption-thrash")).report.replicas[0]
-    assert "--max-num-active-seqs 6" in [step.change for step in before.next]
+    assert SetFlag("max_num_active_seqs", 6) in [step.change for step in before.next]
     after = _only("kv-preemption-thrash")
     assert after.trials is not None
     today = after.trials.today
@@ -32,20 +34,21 @@ def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_doe
     by_lever = {step.lever: step for step in after.next}
     cap, watermark = by_lever["max-num-active-seqs"], by_lever["watermark"]
     for step in (cap, watermark):
-        assert step.effect == "helps"
-        assert step.expected is not None
-        assert step.expected.output_tokens_per_s > 0.98 * today.output_tokens_per_s
-        assert step.expected.preempted_per_s < today.preempted_per_s / 2
-    assert int(cap.change.split()[1]) > 6  # at six it would cost a fifth of the throughput
-    assert "values were tried" in cap.because
-    assert (
-        "the model's shape (--model-config) and the card (--gpu)"
-        in by_lever["blocks-override-off"].untried
+        assert step.forecast is not None
+        assert step.forecast.effect == "helps"
+        expected = step.forecast.expected
+        assert expected.output_tokens_per_s > 0.98 * today.output_tokens_per_s
+        assert expected.preempted_per_s < today.preempted_per_s / 2
+    assert isinstance(cap.change, SetFlag)
+    assert int(cap.change.value) > 6  # at six it would cost a fifth of the throughput
+    assert "values were tried" in str(cap.because)
+    assert "the model's shape (--model-config) and the card (--gpu)" in str(
+        by_lever["blocks-override-off"].untried
     )
     assert {step.lever for step in before.next} == {
         step.lever for step in (*after.next, *after.not_advised)
     } & {s.lever for s in before.next}
-    effects = [step.effect for step in after.next]
+    effects = [step.forecast.effect if step.forecast else "" for step in after.next]
     assert effects.index("nothing") > max(
         place for place, effect in enumerate(effects) if effect in ("helps", "trade-off")
     )
@@ -58,10 +61,10 @@ def test_what_wins_by_refusing_is_left_and_said() -> None:
         "scale-out",
     ]  # cards come after what takes none
     left = next(step for step in found.not_advised if step.lever == "queue-bounds")
-    assert left.effect == "harms"
-    assert left.expected is not None
-    assert left.expected.refused_ratio > 0.2
-    assert "refused" in left.because
+    assert left.forecast is not None
+    assert left.forecast.effect == "harms"
+    assert left.forecast.expected.refused_ratio > 0.2
+    assert "refused" in str(left.because)
 
 
 def test_what_helps_or_harms_by_what_was_not_seen_comes_after_what_is_sure() -> None:
@@ -70,16 +73,17 @@ def test_what_helps_or_harms_by_what_was_not_seen_comes_after_what_is_sure() -> 
     third shorter, gaps four times as long.
     """
     found = _only("prefill-bound")
-    assert [(step.lever, step.effect) for step in found.next] == [
+    assert [(step.lever, step.forecast and step.forecast.effect) for step in found.next] == [
         ("scale-out", "helps"),
         ("max-num-batched-tokens", "unsure"),
     ]
     assert found.trials is not None
-    assert "of a step's time" in found.trials.told
-    today, between = found.trials.today, found.next[1].between
+    assert "of a step's time" in str(found.trials.basis)
+    today, unsure = found.trials.today, found.next[1].forecast
     assert today is not None
-    assert between is not None
-    least, most = between
+    assert unsure is not None
+    assert unsure.between is not None
+    least, most = unsure.between
     for name, ratio in (("output_tokens_per_s", 1.06), ("ttft_mean_s", 0.69), ("itl_mean_s", 3.9)):
         assert (
             0.9 * getattr(least, name) <= ratio * getattr(today, name) <= 1.1 * getattr(most, name)
@@ -98,18 +102,18 @@ def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
     found = examine(recording)
     window = found.shown[replica.name]
     none = bench_of(recording, replace(replica, scrapes=()), window, "")
-    assert isinstance(none, str)
-    assert "--workload" in none
+    assert isinstance(none, Prose)
+    assert "--workload" in str(none)
     one = bench_of(
         recording, replace(replica, scrapes=replica.scrapes[:1]), replace(window, signals={}), ""
     )
-    assert isinstance(one, str)
-    assert "what-if" in one or "--for" in one
+    assert isinstance(one, Prose)
+    assert "what-if" in str(one) or "--for" in str(one)
     bench = bench_of(recording, replica, window, "")
-    assert not isinstance(bench, str)
+    assert not isinstance(bench, Prose)
     short = tried(found.report.replicas[0], window, bench, work=10)
     assert short.trials is not None
-    assert "what-if" in short.trials.why_not
+    assert "what-if" in str(short.trials.why_not)
     assert short.next == found.report.replicas[0].next
 
 

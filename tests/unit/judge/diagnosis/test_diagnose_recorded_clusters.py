@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from barostat.io.bundles import bundle
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.diagnosis.diagnose import diagnose
 
 BUNDLES = Path(__file__).resolve().parents[3] / "data" / "clusters"
@@ -38,4 +39,4 @@ def test_a_recorded_pod_is_named_and_gets_its_remedy(name: str) -> None:
     # The log of a container that the kernel killed says no version; the image's tag does.
     assert replica.engine_version == "0.32.0"
     first = replica.next[0]
-    assert (first.lever, change in first.change) == (lever, True), first
+    assert (first.lever, change in str(as_written(first.change))) == (lever, True), first

@@ -10,6 +10,7 @@ import pytest
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.verdict import Absent, Present
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecording, Scrape
@@ -206,7 +207,7 @@ def test_a_setting_that_explains_it_is_named_with_what_to_set_instead() -> None:
         "warning",
     )
     assert "CUDA_LAUNCH_BLOCKING: the host waits for every kernel" in found.diagnosis.summary
-    assert found.next[0].change.startswith("start it without CUDA_LAUNCH_BLOCKING")
+    assert str(as_written(found.next[0].change)).startswith("start it without CUDA_LAUNCH_BLOCKING")
 
 
 def test_a_setting_that_explains_a_part_of_it_is_told_and_not_blamed() -> None:

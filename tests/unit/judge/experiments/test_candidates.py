@@ -11,13 +11,13 @@ from barostat.catalog.models import find_model
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.lever import Proposal
+from barostat.core.proposed_change import ProposedChange, SetFlag
 from barostat.core.version import parse_version
-from barostat.judge.experiments.candidates import Candidate, Today, candidate
-from barostat.judge.experiments.lever_words import asked_in
+from barostat.judge.experiments.candidates import Candidate, Today, candidate, is_modelled
 from barostat.judge.experiments.pool_change import Sizing
 from barostat.judge.experiments.trials import Made, run_trial, times_as_much
 from barostat.kv.read_architecture import read_architecture
-from barostat.levers import levers
+from barostat.shells.cli.simulate.set_option import changes_in
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings, for_version
 from barostat.twin.summary import Slo
@@ -46,7 +46,7 @@ def _sized() -> Sizing:
 
 
 def _tried(words: str, today: Today | None = None) -> Candidate:
-    return candidate(words, asked_in(words), today or Today(NOW, _sized()))
+    return candidate(words, changes_in(words), today or Today(NOW, _sized()))
 
 
 @pytest.mark.parametrize(
@@ -138,24 +138,10 @@ def test_caps_budgets_and_tiers_change_what_is_seen() -> None:
     assert spared.output_tokens_per_s >= today.output_tokens_per_s
 
 
-OF_THE_TWIN = {
-    "blocks-override-off", "chunked-prefill-on", "edge-admission-budget", "edge-input-cap", "edge-output-cap",
-    "gpu-memory-utilization-down", "gpu-memory-utilization-up", "graph-capture-less", "kv-cache-dtype-fp8", "kv-cache-memory-bytes",
-    "kv-offloading-size", "max-model-len", "max-num-active-seqs", "max-num-batched-tokens", "max-num-seqs", "prefix-caching-on",
-    "queue-bounds", "raise-max-num-seqs", "scale-out", "tensor-parallel-up", "watermark",
-}  # fmt: skip
-
-
-def test_every_lever_is_of_the_twin_or_named_here_as_one_that_is_not() -> None:
-    rest = {
-        "api-server-count", "check-network", "collective-debug", "controlled-restart", "cordon-and-move", "cpu-limit", "disaggregate",
-        "fix-argument", "free-the-card", "host-memory-less", "host-memory-limit", "limit-mm-per-prompt", "model-path", "pod-spec",
-        "probes", "quiet", "remove-argument", "shm-size", "slow-setting", "swap-space", "undo-rollout", "wait-for-capacity",
-    }  # fmt: skip
-    assert {lever.name for lever in levers()} == OF_THE_TWIN | rest
-
-
-def test_what_a_lever_of_the_twin_proposes_is_taken_in_its_own_words() -> None:
+def test_each_proposal_is_tried_or_refused_by_the_type_of_its_change() -> None:
+    """Only an engine that would not start is refused among those that the twin models; `auto` is
+    decided at start.
+    """
     roomy = for_version(
         Settings(
             kv_blocks=9001,
@@ -165,37 +151,25 @@ def test_what_a_lever_of_the_twin_proposes_is_taken_in_its_own_words() -> None:
             max_num_batched_tokens=16_384,
         )
     )
-    told: dict[str, set[str]] = {}
-    for _, answer in answers("0.33.0"):
-        if (
-            isinstance(answer, Proposal)
-            and answer.lever in OF_THE_TWIN
-            and not answer.change.endswith(" auto")
-        ):
-            told.setdefault(answer.lever, set()).add(answer.change)
-    assert set(told) >= OF_THE_TWIN - {
-        "chunked-prefill-on",
-        "edge-input-cap",
-        "graph-capture-less",
-        "max-model-len",
+    today = Today(roomy, _sized())
+    changes = {answer.change for _, answer in answers("0.33.0") if isinstance(answer, Proposal)} - {
+        SetFlag("max_model_len", "auto")
     }
-    refused = [
-        why
-        for changes in told.values()
-        for change in changes
-        if (why := _refusal(change, Today(roomy, _sized())))
-    ]
-    # the words are taken; such an engine may still be one that does not start
+    refusals = {change: _refusal(change, today) for change in changes}
+    modelled = {change for change in changes if is_modelled(change)}
+    assert len({type(change) for change in modelled}) >= 4
     assert not [
         why
-        for why in refused
-        if not re.search(r"would not start|refuses|must be|must not|does not fit", why)
+        for change in modelled
+        if (why := refusals[change])
+        and not re.search(r"would not start|refuses|must be|must not|does not fit", why)
     ]
+    assert all(refusals[change] for change in changes - modelled)
 
 
-def _refusal(change: str, today: Today) -> str:
+def _refusal(change: ProposedChange, today: Today) -> str:
     try:
-        _tried(change, today)
+        candidate("it", (change,), today)
     except InputError as error:
         return error.what
     return ""

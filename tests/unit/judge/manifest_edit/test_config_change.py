@@ -7,18 +7,35 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.lever_questions import ask, proposed
+from tests.support.lever_questions import ask
 
 from barostat.core.change import ConfigChange
-from barostat.core.diagnosis import CauseName, NextStep
+from barostat.core.diagnosis import CauseName
+from barostat.core.lever import Proposal
+from barostat.core.object_reference import ObjectReference
+from barostat.core.proposed_change import (
+    Advise,
+    EditPodSpec,
+    ProposedChange,
+    RollBack,
+    Scale,
+    SetEdgeLimit,
+    SetFlag,
+    SetMemory,
+    SetServiceLinks,
+    SetSharedMemory,
+    SetStartupProbe,
+    UnsetFlag,
+)
+from barostat.core.prose import Prose
 from barostat.judge.manifest_edit.config_change import (
-    asked_for,
     change_of,
     changed_template,
     digest,
     selecting,
     separable,
     service_labels,
+    setting_change,
 )
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 
@@ -40,64 +57,58 @@ def template(*args: str, shm: str | None = "1Gi", memory: str = "8Gi") -> dict[s
     return {"metadata": {"labels": {"app": "vllm", "tier": "gpu"}}, "spec": spec}
 
 
-def step(change: str, lever: str = "x") -> NextStep:
-    return NextStep(lever, change, "because", True)
-
-
-def of(
-    words: str, found: dict[str, Any], lever: str = "x", **more: Any
-) -> ConfigChange | NotChanged:
+def of(proposed: ProposedChange, found: dict[str, Any], **more: Any) -> ConfigChange | NotChanged:
     return change_of(
-        step(words, lever), found, **{"replicas": 2, "config_maps": {}, "revision": None, **more}
+        proposed, found, **{"replicas": 2, "config_maps": {}, "revision": None, **more}
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "args", "change"),
+    ("proposed", "args", "change"),
     [
-        ("--max-num-seqs 48", [], ConfigChange("argument", "--max-num-seqs", None, "48")),
+        (SetFlag("max_num_seqs", 48), [], ConfigChange("argument", "--max-num-seqs", None, "48")),
         (
-            "--max-num-seqs 48",
+            SetFlag("max_num_seqs", 48),
             ["--max-num-seqs=64"],
             ConfigChange("argument", "--max-num-seqs", "64", "48"),
         ),
         (
-            "--enable-prefix-caching",
+            SetFlag("enable_prefix_caching", True),
             [],
             ConfigChange("argument", "--enable-prefix-caching", None, "true"),
         ),
         (
-            "remove --swap-space 4",
+            UnsetFlag("swap_space", as_refused="--swap-space 4"),
             ["--swap-space", "4"],
             ConfigChange("argument", "--swap-space", "4", None),
         ),
         (
-            "edge: {kvTokenBudget: 1792}",
+            SetEdgeLimit("edge.kvTokenBudget", 1792),
             [],
             ConfigChange("limits", "edge.kvTokenBudget", None, "1792"),
         ),
-        ("replicas: 5", [], ConfigChange("replicas", "replicas", "2", "3")),
+        (Scale(5), [], ConfigChange("replicas", "replicas", "2", "3")),
     ],
 )
-def test_words_become_one_change(words: str, args: list[str], change: ConfigChange) -> None:
-    assert of(words, template(*args)) == change
+def test_a_proposal_becomes_one_change(
+    proposed: ProposedChange, args: list[str], change: ConfigChange
+) -> None:
+    assert of(proposed, template(*args)) == change
 
 
 def test_pod_specs_and_revisions() -> None:
-    memory = "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}"
-    assert of(memory, template(), "host-memory-limit") == ConfigChange(
+    assert of(EditPodSpec(SetMemory("12Gi")), template()) == ConfigChange(
         "pod-spec", "memory", "8Gi", "12Gi"
     )
-    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
-    assert of(shm, template(shm=None), "shm-size") == ConfigChange(
+    assert of(EditPodSpec(SetSharedMemory("8Gi")), template(shm=None)) == ConfigChange(
         "pod-spec", "/dev/shm", None, "8Gi"
     )
-    undo = "kubectl rollout undo deployment/vllm"
+    undo = RollBack(ObjectReference("deployment", "vllm"))
     assert of(undo, template(), revision=("3", "2")) == ConfigChange(
         "revision", "revision", "3", "2"
     )
     assert isinstance(of(undo, template()), NotChanged)
-    assert isinstance(of("add a node with a free GPU", template()), NotChanged)
+    assert isinstance(of(Advise(Prose("add a node with a free GPU")), template()), NotChanged)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +153,7 @@ def test_limit_and_request_come_back_as_they_were(
 ) -> None:
     former = template()
     former["spec"]["containers"][0]["resources"] = resources
-    change = of(
-        "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}", former, "host-memory-limit"
-    )
+    change = of(EditPodSpec(SetMemory("12Gi")), former)
     assert change == ConfigChange("pod-spec", "memory", now, "12Gi")
     there = changed_template(change, former)
     assert not isinstance(there, NotChanged)
@@ -159,26 +168,22 @@ def test_a_mounted_shm_goes_as_it_came_and_another_volume_is_left_alone() -> Non
     assert changed_template(added.reversed(), there) == template(shm=None)
     unlimited = template()
     unlimited["spec"]["volumes"][0]["emptyDir"] = {"medium": "Memory"}
-    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
-    change = of(shm, unlimited, "shm-size")
+    shm = EditPodSpec(SetSharedMemory("8Gi"))
+    change = of(shm, unlimited)
     assert change == ConfigChange("pod-spec", "/dev/shm", "unlimited", "8Gi")
     there = changed_template(change, unlimited)
     assert not isinstance(there, NotChanged)
     assert changed_template(change.reversed(), there) == unlimited
     host = template()
     host["spec"]["volumes"][0] = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
-    assert isinstance(of(shm, host, "shm-size"), NotChanged)
+    assert isinstance(of(shm, host), NotChanged)
 
 
 def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
-    assert of("spec.template.spec.enableServiceLinks: false", template()) == ConfigChange(
+    assert of(EditPodSpec(SetServiceLinks(enabled=False)), template()) == ConfigChange(
         "pod-spec", "enableServiceLinks", None, "false"
     )
-    words = (
-        "startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, "
-        "timeoutSeconds: 5, failureThreshold: 60}"
-    )
-    change = of(words, template(), "probes")
+    change = of(EditPodSpec(SetStartupProbe("/health", 8000, 10, 5, 60)), template())
     assert isinstance(change, ConfigChange)
     there = changed_template(change, template())
     assert not isinstance(there, NotChanged)
@@ -187,11 +192,9 @@ def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "words", ["--trust-remote-code", "--trust_remote_code", "--port 8001", "--port=8001"]
-)
-def test_what_brings_in_code_or_goes_with_a_service_is_not_set_by_itself(words: str) -> None:
-    assert of(words, template(), "fix-argument") == NotChanged("a person does it")
+@pytest.mark.parametrize("flag", [SetFlag("trust_remote_code", True), SetFlag("port", 8001)])
+def test_what_brings_in_code_or_goes_with_a_service_is_not_set_by_itself(flag: SetFlag) -> None:
+    assert of(flag, template()) == NotChanged("a person does it")
 
 
 @pytest.mark.parametrize(
@@ -240,14 +243,8 @@ def test_what_a_lever_leaves_to_a_person_is_taken_by_no_machine(
 ) -> None:
     readings: dict[str, Any] = {name: (1.0, said) for name, said in reading.items()}
     answer = ask(lever, cause, variant, **readings)
-    assert of(proposed(answer), template(), lever) == NotChanged("a person does it")
-
-
-def test_a_limit_of_memory_that_is_not_known_is_told_as_such() -> None:
-    unknown = proposed(ask("host-memory-limit", "host-oom", "cgroup"))
-    assert of(unknown, template(), "host-memory-limit") == NotChanged(
-        "the present limit is not recorded, so the new one cannot be told"
-    )
+    assert isinstance(answer, Proposal)
+    assert of(answer.change, template()) == NotChanged("a person does it")
 
 
 def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
@@ -258,11 +255,14 @@ def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
     assert "volumeMounts" not in other
 
 
-def test_switches_are_asked_for_by_name() -> None:
-    assert asked_for("--no-enable-prefix-caching", None, template(), {}) == ConfigChange(
+def test_a_switch_is_turned_off_and_a_variable_is_set() -> None:
+    assert setting_change("enable_prefix_caching", False, template(), {}) == ConfigChange(
         "argument", "--enable-prefix-caching", None, "false"
     )
-    assert isinstance(asked_for("--max-num-seqs", None, template(), {}), NotChanged)
+    assert setting_change("VLLM_CPU_KVCACHE_SPACE", "8", template(), {}) == ConfigChange(
+        "environment", "VLLM_CPU_KVCACHE_SPACE", None, "8"
+    )
+    assert isinstance(setting_change("max_num_seqs", None, template(), {}), NotChanged)
 
 
 def test_labels_of_services_and_selector_come_off() -> None:

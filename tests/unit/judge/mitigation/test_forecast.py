@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from barostat.core.diagnosis import NextStep
+from barostat.core.proposed_change import SetFlag
+from barostat.core.prose import Prose
 from barostat.judge.experiments.trials import Made
 from barostat.judge.mitigation.forecast import AtOnce, Forecast, pick, tighter
 from barostat.twin.settings import KvGroup, Settings
@@ -18,7 +20,9 @@ def tried(
     present: float,
     crowded: float | None = None,
 ) -> Forecast:
-    step = NextStep("max-num-active-seqs", f"--max-num-active-seqs {value}", "", restarts=True)
+    step = NextStep(
+        "max-num-active-seqs", SetFlag("max_num_active_seqs", value), Prose(""), restarts=True
+    )
     return Forecast(step, preempted, tokens, good, present, crowded)
 
 

@@ -20,6 +20,9 @@ from barostat.core.limits import (
     ServiceLevel,
     ServingLimits,
 )
+from barostat.core.object_reference import ObjectReference
+from barostat.core.proposed_change import EditPodSpec, RollBack, SetFlag, SetMemory
+from barostat.core.prose import Prose
 from barostat.core.verdict import Absent, Present
 from barostat.judge.mitigation import forecast
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
@@ -31,6 +34,7 @@ from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.plan import GatewayRef, lint
 from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
+from barostat.shells.cli.mitigate.lever_option import requested
 
 
 @pytest.fixture(autouse=True)
@@ -75,13 +79,13 @@ def test_windows_are_made_once_and_are_those_of_the_recording_that_is_there() ->
 
 def test_without_a_card_it_refuses_or_goes_in_place() -> None:
     seen, fewer = scene(gpus="2"), "max-num-active-seqs=8"
-    refused = plan_for(seen, Wish("vllm-1", fewer), None)
+    refused = plan_for(seen, Wish("vllm-1", requested(fewer)), None)
     assert isinstance(refused, NoRemedy)
     assert "no node takes a spare" in refused.why
     assert "--in-place" in refused.why
     assert planned(seen, lever=fewer, in_place=True).plan.strategy == "in-place"
     kept = ServingLimits(LimitsSpec(remedy=RemedyLimits(floor_replicas=2)))
-    floor = plan_for(seen, Wish("vllm-1", fewer, in_place=True), kept)
+    floor = plan_for(seen, Wish("vllm-1", requested(fewer), in_place=True), kept)
     assert isinstance(floor, NoRemedy)
     assert "the floor is 2" in floor.why
 
@@ -103,7 +107,7 @@ def test_what_was_asked_for_is_planned() -> None:
         ("gpu-memory-utilization-down", "not among"),
         ("max-model-len=4096", "already"),
     ):
-        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        found = plan_for(scene(), Wish("vllm-1", requested(lever)), None)
         assert isinstance(found, NoRemedy)
         assert why in found.why
 
@@ -141,7 +145,7 @@ def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
     assert any(
         "edge-admission-budget" in told and "has its token" in told for told in found.passed_over
     )
-    asked = plan_for(seen, Wish("vllm-1", "edge-input-cap=400"), None)
+    asked = plan_for(seen, Wish("vllm-1", requested("edge-input-cap=400")), None)
     assert isinstance(asked, NoRemedy)
     assert "has its token" in asked.why
 
@@ -158,11 +162,11 @@ def test_a_limit_that_a_person_gives_is_the_one_that_is_written_and_has_to_fit_t
         ("edge-admission-budget=99999999", "is above the pool"),
         ("edge-input-cap=4096", "leaves no room for output"),
     ):
-        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        found = plan_for(scene(), Wish("vllm-1", requested(lever)), None)
         assert isinstance(found, NoRemedy)
         assert why in found.why
     kept = ServingLimits(LimitsSpec(request=RequestLimits(max_output_tokens=4000)))
-    found = plan_for(scene(), Wish("vllm-1", "edge-input-cap=400"), kept)
+    found = plan_for(scene(), Wish("vllm-1", requested("edge-input-cap=400")), kept)
     assert isinstance(found, NoRemedy)
     assert "input and output together ask for 4400" in found.why
 
@@ -225,7 +229,7 @@ def test_what_would_make_it_worse_is_not_for_it_and_what_was_asked_for_is_not_ca
 
 def test_what_vllm_would_refuse_is_refused_before_it_starts() -> None:
     for lever in ("max-num-seqs=4096", "max-num-batched-tokens=8"):
-        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        found = plan_for(scene(), Wish("vllm-1", requested(lever)), None)
         assert isinstance(found, NoRemedy)
         assert "vLLM refuses to start" in found.why
 
@@ -245,7 +249,7 @@ def test_a_paused_deployment_and_one_without_replicas_are_told_as_they_are() -> 
         (paused, "kubectl rollout resume"),
         (nobody, "none of its pods (2 are asked for) is a vLLM"),
     ):
-        found = plan_for(seen, Wish("vllm-1", "max-num-seqs=16"), None)
+        found = plan_for(seen, Wish("vllm-1", requested("max-num-seqs=16")), None)
         assert isinstance(found, NoRemedy)
         assert why in found.why
 
@@ -368,8 +372,8 @@ def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left(
     seen = scene()
     step = NextStep(
         "undo-rollout",
-        "kubectl rollout undo deployment/vllm",
-        "the last rollout is 3 min old",
+        RollBack(ObjectReference("deployment", "vllm")),
+        Prose("the last rollout is 3 min old"),
         restarts=True,
     )
     (sick, *rest) = seen.report.replicas
@@ -397,7 +401,7 @@ def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left(
         told.startswith("rollout-complete")
         for told in refusals(facts(seen, plan, (), RemedyLimits()), plan)
     )
-    found = plan_for(seen, Wish("vllm-1", "undo-rollout"), None)
+    found = plan_for(seen, Wish("vllm-1", requested("undo-rollout")), None)
     assert isinstance(found, NoRemedy)
     assert "a rollout is under way" in found.why
 
@@ -463,8 +467,8 @@ def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> No
     seen = scene()
     step = NextStep(
         "tensor-parallel-up",
-        "--tensor-parallel-size 2",
-        "the model is on 1 card now",
+        SetFlag("tensor_parallel_size", 2),
+        Prose("the model is on 1 card now"),
         restarts=True,
     )
     (sick, *rest) = seen.report.replicas
@@ -475,7 +479,7 @@ def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> No
         "vLLM needs 2 cards for it, and a pod has 1: change both" in told
         for told in found.passed_over
     )
-    asked = plan_for(seen, Wish("vllm-1", "tensor-parallel-size=2"), None)
+    asked = plan_for(seen, Wish("vllm-1", requested("tensor-parallel-size=2")), None)
     assert isinstance(asked, NoRemedy)
     assert "and a pod has 1" in asked.why
 
@@ -484,8 +488,8 @@ def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
     seen = scene()
     step = NextStep(
         "host-memory-limit",
-        "resources: {limits: {memory: 2Gi}, requests: {memory: 2Gi}}",
-        "killed",
+        EditPodSpec(SetMemory("2Gi")),
+        Prose("killed"),
         restarts=True,
     )
     (sick, *rest) = seen.report.replicas

@@ -58,13 +58,15 @@ def test_a_certificate_of_these_limits_is_enough() -> None:
     ("certificates", "ordinary", "words"),
     [
         ([], False, "no load test"),
-        ([certificate(digest="sha256:other")], True, "other numbers"),
+        ([certificate(digest="sha256:other")], True, "changed after their load test"),
         ([certificate(digest="sha256:other", name="somebody-else")], False, "no load test"),
-        ([certificate(verdict="fail")], True, "says fail"),
+        ([certificate(verdict="inconclusive")], True, "its verdict is inconclusive"),
+        ([certificate(verdict="fail", digest="sha256:other")], True, "failed"),
+        ([certificate(verdict="fail")], True, "failed"),
         (
             [certificate(), certificate(verdict="fail", at="2026-11-10T10:00:00Z")],
             True,
-            "says fail",
+            "failed",
         ),
         ([certificate(version="0.30.1")], True, "on vLLM 0.30.1"),
         ([certificate(at="2026-07-01T10:00:00Z")], False, "142 days old"),
@@ -74,6 +76,14 @@ def test_what_it_finds_and_who_is_told(certificates: list[str], ordinary: bool, 
     (message,) = told(*certificates)
     assert words in message
     assert bool(told(*certificates, persona="ordinary")) is ordinary
+
+
+@pytest.mark.parametrize("engine", [POD, ""], ids=["with-engine", "limits-alone"])
+@pytest.mark.parametrize("name", ["q", "of-other-limits"])
+def test_a_failed_load_test_is_an_error_with_and_without_an_engine(engine: str, name: str) -> None:
+    failed = certificate(verdict="fail", name=name, digest="sha256:unknown")
+    found = check([document_of(LIMITS % 8 + engine + failed, "a.yaml")]).findings
+    assert [one.severity for one in found if one.rule == "not-load-tested"] == ["error"]
 
 
 def test_a_later_pass_heals_a_failure_and_an_unknown_day_has_no_age() -> None:

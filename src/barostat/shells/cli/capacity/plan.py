@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from barostat.core.errors import InputError
-from barostat.shells.cli.capacity.plan_arguments import add_arguments
+from barostat.shells.cli.capacity.plan_arguments import START_FORMATS, add_arguments
 
 EPILOG = """\
 examples:
@@ -104,7 +104,16 @@ def run(arguments: argparse.Namespace) -> int:
     answer = plan_inputs.about(plan_inputs.answer(asked), arguments.source)
     if arguments.slo:
         answer = plan_inputs.promising(answer, arguments.slo)
-    print(plan_views.render(answer, arguments.output))
+    if arguments.output in START_FORMATS:
+        from barostat.judge.sizing.engine_start import engine_start
+        from barostat.shells.reports.capacity.start_forms import START_FORMS
+
+        start = engine_start(
+            answer.plan, answer.derived.limits.spec.engine, asked.given, asked.running
+        )
+        print(START_FORMS[arguments.output](start))
+    else:
+        print(plan_views.render(answer, arguments.output))
     if not answer.plan.request.model.known:
         print(f"barostat: {answer.plan.request.model.notes[-1]}", file=sys.stderr)
         return 3

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import argparse
 
-FORMATS = ("table", "json", "yaml", "md", "html", "limits", "args")
+START_FORMATS = ("args", "serve", "helm", "kustomize", "compose")
+FORMATS = ("table", "json", "yaml", "md", "html", "limits", *START_FORMATS)
 
 # Flags that are vLLM's own, passed on as they are: our spelling -> vLLM's.
 PASSED = {
@@ -137,6 +138,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cards side by side, in one table: H100,4xL40S; or one with flags; may be repeated",
     )
     shown.add_argument(
-        "-o", "--output", choices=FORMATS, default="table", help="form (default table)"
+        "-o",
+        "--output",
+        choices=FORMATS,
+        default="table",
+        help="form (default table); args, serve, helm, kustomize and compose start the planned engine",
     )
     shown.add_argument("--exit-zero", action="store_true", help="exit 0 also when it does not fit")

@@ -24,6 +24,7 @@ from barostat.core.window import Window
 from barostat.engines.vllm.command_line import words as command_line
 from barostat.engines.vllm.command_line.config import read_value, resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
+from barostat.engines.vllm.command_line.words import CommandLine
 from barostat.engines.vllm.metrics.settings import model_names
 from barostat.io.input_files.model_files import FoundModel, open_model
 from barostat.judge.evidence.recording import ReplicaRecording
@@ -44,13 +45,16 @@ _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_si
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for. `notes`: sentences for a person, to stderr. `refused`: what vLLM's parser
-    would not take, a sentence each.
+    """What was asked for. `given`: the engine's command line with our own flags as vLLM's.
+    `running`: that of the engine behind --from, where it is known. `notes`: sentences for a person,
+    to stderr. `refused`: what vLLM's parser would not take, a sentence each.
     """
 
     request: PlanRequest
     traffic: Traffic | None
     headroom_ratio: float
+    given: CommandLine
+    running: CommandLine | None = None
     notes: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -151,7 +155,17 @@ def asked(arguments: argparse.Namespace) -> Asked:
         if one.value:
             raise InputError(f"{one.value} is no value for it", FLAGS[one.name].option)
     refused = tuple(one.because for one in wrong)
-    return Asked(request, traffic, _headroom(arguments.headroom), tuple(notes), refused)
+    return Asked(
+        request,
+        traffic,
+        _headroom(arguments.headroom),
+        command_line.parse(given, environment),
+        command_line.parse(replica.args, replica.env)
+        if replica is not None and replica.args is not None
+        else None,
+        tuple(notes),
+        refused,
+    )
 
 
 def answer(question: Asked) -> CapacityAnswer:

@@ -22,7 +22,7 @@ examples:
 
 what is right in its place is allowed there:  # barostat: ignore[rule] reason
 
-exit codes: 0 nothing found, 1 found, 2 something could not be read
+exit codes: 0 nothing found, 1 findings, 2 something, or everything, was not checked
 """
 
 
@@ -81,9 +81,15 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--no-render", action="store_true", help="run neither helm nor kustomize")
     parser.add_argument(
+        "--remote",
+        action="store_true",
+        help="fetch the bases of kustomizations that lie in other repositories",
+    )
+    parser.add_argument(
         "--lenient",
         action="store_true",
-        help="pass over named files that cannot be read and are not about vLLM (for hooks)",
+        help="exit 0 where nothing was checked, and skip named files that are not about vLLM "
+        "(for commit hooks)",
     )
     fixing = parser.add_argument_group("mending")
     fixing.add_argument(
@@ -107,7 +113,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, print; answer 0 nothing found, 1 found, 2 not readable."""
+    """Check and print; return 0 nothing found, 1 findings, 2 not everything was checked."""
     from barostat.core.errors import InputError
     from barostat.shells.cli.check.checking import asked, refusals
 
@@ -128,10 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.check.forms import render
 
     sys.stdout.write(render(report, arguments.output))
-    for sentence in report.unreadable:
-        print(f"barostat: {sentence}", file=sys.stderr)
     for note in report.notes:
         print(f"barostat: {note}", file=sys.stderr)
-    if report.unreadable:
+    if report.is_incomplete:
         return 2
     return 1 if report.findings and not arguments.exit_zero else 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from barostat.catalog.cards import card_names, find_card
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
-from barostat.io.manifests.gather import Gathered, gather
+from barostat.io.manifests.gather import Gathered, Reading, gather
 from barostat.io.manifests.read import limits_complaints
 from barostat.judge.manifest_check.check import Checked, check
-from barostat.lint.document import Document
-from barostat.lint.rule import Finding
+from barostat.lint.document import Document, Place
+from barostat.lint.rule import NOTHING_CHECKED, Finding
 from barostat.shells.reports.check.report import CheckReport
 
 if TYPE_CHECKING:
@@ -59,9 +59,13 @@ def refusals(arguments: argparse.Namespace) -> str:
 
 
 def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
-    """What was read, and what the rules say of it."""
-    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
+    """Read what was named and judge it."""
+    gathered = gather(arguments.paths, _reading(arguments))
     return gathered, _checked(arguments, gathered)
+
+
+def _reading(arguments: argparse.Namespace) -> Reading:
+    return Reading(not arguments.no_render, arguments.lenient, arguments.remote)
 
 
 def _checked(
@@ -90,7 +94,7 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
     found = _as_edited(
         [*checked.findings, *drifted], [one for one, _ in checked.suppressed], gathered
     )
-    notes = [*gathered.notes, *alone]
+    notes = list(alone)
     if arguments.since:
         found, left_out = _since(found, arguments, gathered)
         if left_out:
@@ -109,6 +113,7 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
     )
     return CheckReport(
         tuple(order),
+        tuple(_unchecked(arguments, gathered, checked)),
         tuple(
             {
                 (at.rule, at.place.file, at.place.line): (at, reason) for at, reason in suppressed
@@ -118,9 +123,26 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
         len(checked.scene.engines),
         checked.hidden,
         arguments.persona,
-        tuple(gathered.unreadable),
         tuple(notes),
     )
+
+
+def _unchecked(
+    arguments: argparse.Namespace, gathered: Gathered, checked: Checked
+) -> Iterator[Finding]:
+    """Yield what was not checked, and one result for all where nothing was."""
+    yield from gathered.unchecked
+    if not checked.scene.is_about_vllm:
+        named = [path for path in arguments.paths if path != "-"]
+        yield Finding(
+            NOTHING_CHECKED,
+            Place(named[0] if named else "<stdin>" if arguments.paths else arguments.live, 1, 1),
+            "note" if arguments.lenient else "error",
+            "high",
+            "ordinary",
+            "nothing was checked: no engine, and no limits, alert or autoscaler of one, was read",
+            "name the folder or file that starts vLLM; --lenient accepts this",
+        )
 
 
 def _beside_live(
@@ -133,7 +155,7 @@ def _beside_live(
     from barostat.shells.cli.check.live import live
 
     running = live(arguments)
-    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
+    gathered = gather(arguments.paths, _reading(arguments))
     checked = _checked(arguments, gathered) if arguments.paths else None
     notes = []
     if checked is None or not checked.scene.engines:
@@ -218,7 +240,9 @@ def _since(
     before = texts_before(
         arguments.since, folder, [file for file, touched in lines.items() if touched]
     )
-    with rendered_before(arguments.since, folder, gathered.origins, lines) as rendered:
+    with rendered_before(
+        arguments.since, folder, gathered.origins, lines, remote=arguments.remote
+    ) as rendered:
         known = _found_before(arguments, gathered, before, set(lines) - set(before), rendered)
     kept = []
     for finding in found:

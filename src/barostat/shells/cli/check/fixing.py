@@ -68,8 +68,8 @@ def mend(arguments: argparse.Namespace) -> None:
 def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
     """Why the text must not be written, empty where it may."""
     after = document_of(text, before.file)
-    if after.problem:
-        return after.problem
+    if after.problem is not None:
+        return str(after.problem)
     old, new = (_errors(document, arguments) for document in (before, after))
     return (
         ""

@@ -140,10 +140,9 @@ def run(arguments: argparse.Namespace) -> int:
             "goes with --dry-run; what was carried out: barostat incident show ID -o json",
             "-o json",
         )
-    from barostat.judge.mitigation.requested_lever import asked_lever
+    from barostat.shells.cli.mitigate.lever_option import requested
 
-    if arguments.lever:
-        asked_lever(arguments.lever)
+    arguments.requested = requested(arguments.lever) if arguments.lever else None
     return within(arguments, arguments.target, lambda campaign: _mitigate(campaign, arguments))
 
 
@@ -170,7 +169,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     print_progress(f"looking at {campaign.typed} for {arguments.for_s:.0f} s")
     wish = Wish(
         new_id(campaign.name),
-        arguments.lever,
+        arguments.requested,
         "act" if autonomy == "act" else "recommend",
         arguments.in_place,
         arguments.sustained_s,

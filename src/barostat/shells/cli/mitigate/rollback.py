@@ -144,7 +144,12 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
             f"{state.plan.id} was taken back already, by {after.plan.id}", json_form=json_form
         )
     print_progress(f"looking at {campaign.typed} for {arguments.for_s:.0f} s")
-    wish = Wish(new_id(campaign.name), "", "recommend", arguments.in_place, arguments.sustained_s)
+    wish = Wish(
+        new_id(campaign.name),
+        autonomy="recommend",
+        in_place=arguments.in_place,
+        sustained_s=arguments.sustained_s,
+    )
     found = await campaign.prepare_rollback(state.plan, wish, pause_owners=arguments.pause_owner)
     if (
         not isinstance(found, NothingPrepared)

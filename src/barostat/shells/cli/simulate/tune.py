@@ -237,17 +237,21 @@ def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
     Errors: InputError with the reason where it would not.
     """
     from barostat.core.errors import InputError
-    from barostat.judge.experiments.lever_words import Asked
+    from barostat.core.proposed_change import SetFlag
     from barostat.shells.cli.simulate.simulate_inputs import engine_of
-    from barostat.shells.cli.simulate.what_if_candidates import with_values
+    from barostat.shells.cli.simulate.what_if_candidates import with_flags
     from barostat.twin.settings import would_not_start
 
-    values = [Asked(name, str(value)) for name, value in tuned.flags.items() if value is not None]
+    flags = [
+        SetFlag(name.replace("-", "_"), value)
+        for name, value in tuned.flags.items()
+        if value is not None
+    ]
     kept = copy.copy(now.arguments)
     if "max-num-active-seqs" in tuned.flags:  # moved, or left out
         kept.max_num_active_seqs = None
     try:
-        settings = engine_of(with_values(kept, values, "the arguments found")).settings
+        settings = engine_of(with_flags(kept, flags, "the arguments found")).settings
     except InputError as error:
         raise InputError(
             f"an engine with the settings found would not start ({error.what}): no "

@@ -244,10 +244,13 @@ def _of_another_load(arguments: argparse.Namespace) -> set[str]:
     """The candidates to which more or less comes than today. (More replicas are a change that may
     be better.)
     """
-    from barostat.judge.experiments.lever_words import asked_in
+    from barostat.judge.experiments.candidates import ScaleLoad
+    from barostat.shells.cli.simulate.set_option import changes_in
 
     return {
-        name for name in arguments.candidates if any(one.name == "load" for one in asked_in(name))
+        name
+        for name in arguments.candidates
+        if any(isinstance(change, ScaleLoad) for change in changes_in(name))
     }
 
 

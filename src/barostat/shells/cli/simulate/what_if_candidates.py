@@ -1,6 +1,4 @@
-"""`--set NAME=VALUE,...`, or the words of a proposal -> a candidate, beside the engine that the
-arguments name.
-"""
+"""The value of `--set` as a candidate beside the engine that the arguments describe."""
 
 from __future__ import annotations
 
@@ -14,64 +12,63 @@ from typing import Any
 from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.errors import InputError
-from barostat.judge.experiments.candidates import Candidate, Today, candidate
-from barostat.judge.experiments.lever_words import EDGE, ENGINE, FLEET, OFFLOADING, Asked, asked_in
+from barostat.core.proposed_change import SetFlag, UnsetFlag
+from barostat.judge.experiments.candidates import (
+    OFFLOADING,
+    Candidate,
+    Today,
+    TrialChange,
+    candidate,
+)
 from barostat.judge.experiments.pool_change import SIZING, Sizing
+from barostat.shells.cli.simulate.set_option import EDGE, FLEET, changes_in
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
 from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
 
-_ON = ("true", "on", "yes")
-_BESIDES = (*EDGE, *FLEET, OFFLOADING)
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
 
 
 def candidate_of(
     arguments: argparse.Namespace, words: str, sizing: Sizing = _NOT_PLANNED, replicas: int = 1
 ) -> tuple[Candidate, Engine]:
-    """The candidate, and the engine as the arguments alone have it with what of the words is an
-    argument.
+    """The candidate, and the engine as the arguments alone describe it with those changes that are
+    arguments.
 
     Blocks of another size take the same memory. `sizing`, `replicas`: of an engine that was looked
     at.
-    Errors: InputError naming what is not known, has no such value, or cannot be reckoned.
+    Errors: InputError for a name that is not known, a value that it does not take, and a pool that
+    cannot be calculated.
     """
-    own, besides = _divided(arguments, words)
-    changed = with_values(arguments, own, words)
-    names = [one.name for one in own]
-    if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
+    own, others = _divided(arguments, words)
+    changed = with_flags(arguments, own, words)
+    names = [flag.name for flag in own]
+    if "block_size" in names and "kv_blocks" not in names and arguments.kv_blocks is not None:
         changed.kv_blocks = (arguments.kv_blocks - 1) * (
             arguments.block_size or USUAL_BLOCK_TOKENS
         ) // changed.block_size + 1
     engine = engine_of(changed)
-    found = candidate(words, besides, Today(engine.settings, sizing, replicas))
-    if any(
-        one.name == "enforce-eager" and (one.value or "").lower() in _ON for one in (*own, *besides)
-    ):
-        found = replace(
-            found,
-            told=(
-                *found.told,
-                (
-                    f"--set {words}: only the pool is reckoned; without graphs small steps "
-                    "take longer too"
-                ),
-            ),
+    made = candidate(words, others, Today(engine.settings, sizing, replicas))
+    if SetFlag("enforce_eager", True) in (*own, *others):
+        only_pool = (
+            f"--set {words}: only the pool is recalculated; without CUDA graphs small steps take "
+            "longer too"
         )
-    return found, engine
+        made = replace(made, told=(*made.told, only_pool))
+    return made, engine
 
 
 def with_changes(arguments: argparse.Namespace, words: str) -> argparse.Namespace:
-    """The arguments with those of the words that are arguments in place of what they say.
+    """The arguments with those changes that are arguments.
 
-    Errors: InputError naming what is not known or has no such value.
+    Errors: InputError for a name that is not known, and a value that it does not take.
     """
-    return with_values(arguments, _divided(arguments, words)[0], words)
+    return with_flags(arguments, _divided(arguments, words)[0], words)
 
 
-def with_values(
-    arguments: argparse.Namespace, values: Sequence[Asked], words: str
+def with_flags(
+    arguments: argparse.Namespace, flags: Sequence[SetFlag | UnsetFlag], words: str
 ) -> argparse.Namespace:
-    """The arguments with these in place of what they say.
+    """The arguments with these flags.
 
     Errors: InputError naming the words.
     """
@@ -81,67 +78,89 @@ def with_values(
             raise InputError(message, f"--set {words}")
 
     given: list[str] = []
-    for name, value in values:
-        if value is None:
-            raise InputError(f"{name} cannot be left out here: give a value", f"--set {words}")
-        if value.lower() in ("true", "false", "on", "yes", "no"):
-            given.append(f"--{name}" if value.lower() in _ON else f"--no-{name}")
-        else:
-            given += [f"--{name}", value]
+    for flag in flags:
+        option = flag.name.replace("_", "-")
+        match flag:
+            case UnsetFlag():
+                raise InputError(
+                    f"{option} cannot be left out here: give a value", f"--set {words}"
+                )
+            case SetFlag(_, bool(value)):
+                given.append(f"--{option}" if value else f"--no-{option}")
+            case SetFlag(_, value):
+                given += [f"--{option}", str(value)]
     parser = Strict(add_help=False, allow_abbrev=False)
     add_engine_arguments(parser)
     changed = copy.copy(arguments)
-    for name, found in vars(parser.parse_args(given)).items():
-        if found not in (None, []):
-            setattr(changed, name, found)
+    for name, value in vars(parser.parse_args(given)).items():
+        if value not in (None, []):
+            setattr(changed, name, value)
     return changed
 
 
-def _divided(arguments: argparse.Namespace, words: str) -> tuple[list[Asked], list[Asked]]:
-    """What is an argument of the engine that is described here, and what is beside it: the edge,
-    the fleet, a pool that was seen.
+def _divided(
+    arguments: argparse.Namespace, words: str
+) -> tuple[list[SetFlag | UnsetFlag], list[TrialChange]]:
+    """The changes of arguments of the engine that is described here, and the others: of the edge,
+    the fleet, and a pool that was seen.
     """
     planned = (
         arguments.model_config is not None
         and arguments.kv_blocks is None
         and getattr(arguments, "source", None) is None
     )
-    own: list[Asked] = []
-    besides: list[Asked] = []
-    for asked in asked_in(words):
-        one = asked._replace(name=_known(asked.name, words))
-        off = one.value is None and one.name not in SIZING
-        beside = (
-            one.name in _BESIDES
-            or off
-            or (one.name in SIZING and not planned)
-            or _is_of_the_host(one.name)
+    own: list[SetFlag | UnsetFlag] = []
+    others: list[TrialChange] = []
+    for change in changes_in(words):
+        if not isinstance(change, SetFlag | UnsetFlag):
+            others.append(change)
+            continue
+        flag = replace(change, name=_known(change.name, words))
+        sized = flag.name in SIZING
+        is_other = (
+            flag.name == OFFLOADING
+            or (isinstance(flag, UnsetFlag) and not sized)
+            or (sized and not planned)
+            or _is_of_the_host(flag.name)
         )
-        (besides if beside else own).append(one)
-    return own, besides
+        if is_other:
+            others.append(flag)
+        else:
+            own.append(flag)
+    return own, others
 
 
 def _known(name: str, words: str) -> str:
-    """The setting's whole name, where it is the beginning of one, as vLLM reads it.
+    """The setting's whole name, where `name` is the beginning of one, as vLLM reads it.
 
-    Errors: InputError for what nothing is called, with what is called so nearly.
+    Errors: InputError for an unknown name, with the names closest to it.
     """
-    if name in _BESIDES or name in SIZING or f"--{name}" in _engine_options():
+    if name == OFFLOADING or name in SIZING or _option(name) in _engine_options():
         return name
-    if (whole := canonical_name(f"--{name}")) in FLAGS:
-        return whole.replace("_", "-")
-    close = get_close_matches(name, (*ENGINE, *SIZING, *_BESIDES), n=2, cutoff=0.5)
-    hint = (
-        f"did you mean {' or '.join(close)}?"
-        if close
-        else "barostat what-if --help says which there are"
-    )
-    raise InputError(f"no setting is called {name!r}; {hint}", f"--set {words}")
+    if (whole := canonical_name(_option(name))) in FLAGS:
+        return whole
+    known = (*_ENGINE, *(one.replace("_", "-") for one in (*SIZING, OFFLOADING)), *EDGE, *FLEET)
+    shown = name.replace("_", "-")
+    close = get_close_matches(shown, known, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else "barostat what-if --help lists them"
+    raise InputError(f"no setting is called {shown!r}; {hint}", f"--set {words}")
+
+
+_ENGINE = (
+    "max-num-seqs", "max-num-active-seqs", "max-num-batched-tokens", "max-model-len", "watermark", "long-prefill-token-threshold",
+    "scheduling-policy", "max-num-queued-reqs", "max-num-queued-tokens", "enable-prefix-caching", "enable-chunked-prefill",
+    "async-scheduling", "scheduler-reserve-full-isl", "block-size", "kv-blocks",
+)  # fmt: skip
+"""The scheduler's settings that the twin has as the engine has them."""
 
 
 def _is_of_the_host(name: str) -> bool:
     """True for an argument of vLLM that a scheduler knows nothing of."""
-    return canonical_name(f"--{name}") in FLAGS and f"--{name}" not in _engine_options()
+    return canonical_name(_option(name)) in FLAGS and _option(name) not in _engine_options()
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _engine_options() -> Container[str]:

@@ -9,7 +9,6 @@ from barostat.core.units import gib
 from barostat.io.input_files.limits_file import as_document
 from barostat.io.input_files.limits_file import render as render_limits
 from barostat.judge.sizing.answer import CapacityAnswer
-from barostat.judge.sizing.limits_from import as_arguments
 from barostat.judge.sizing.plan import summary
 from barostat.kv.estimate import Estimate
 from barostat.shells.reports.capacity.page import plan_html
@@ -42,8 +41,6 @@ def render(answer: CapacityAnswer, form: str) -> str:
             ).rstrip()
         case "limits":
             return render_limits(answer.derived.limits).rstrip()
-        case "args":
-            return " ".join(as_arguments(answer.derived.limits))
         case "md":
             return markdown(answer)
         case "html":

@@ -4,11 +4,10 @@ own.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from barostat.core.visible import visible
-from barostat.lint.rule import Finding
+from barostat.lint.rule import NOT_CHECKED, NOTHING_CHECKED, Finding
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.check.report import CheckReport
 from barostat.shells.reports.json_text import json_text
@@ -25,12 +24,7 @@ def render(report: CheckReport, form: str) -> str:
 
             return sarif(report)
         case "github":
-            return "".join(
-                [
-                    *map(_annotation, report.findings),
-                    *map(_annotation_of_unreadable, report.unreadable),
-                ]
-            )
+            return "".join(map(_annotation, report.results))
         case "junit":
             return _junit(report)
         case "md":
@@ -41,11 +35,9 @@ def render(report: CheckReport, form: str) -> str:
 
 def _table(report: CheckReport) -> str:
     lines = []
-    for one in report.findings:
+    for one in report.results:
         sure = "" if one.confidence == "high" else f" ({one.confidence} confidence)"
-        lines.append(
-            f"{one.place.file}:{one.place.line}:{one.place.column}: {one.severity} {one.rule}{sure}"
-        )
+        lines.append(f"{_place(one)}: {one.severity} {one.rule}{sure}")
         lines.append(f"    {one.message}")
         if one.fix:
             lines.append(f"    fix: {one.fix}")
@@ -80,7 +72,10 @@ def _json(report: CheckReport) -> str:
             {**finding_document(one), "reason": reason} for one, reason in report.suppressed
         ],
         "hiddenFindings": report.hidden,
-        "unreadable": list(report.unreadable),
+        "unchecked": [finding_document(one) for one in report.unchecked],
+        "unreadable": [
+            f"{_place(one)}: {one.message}" for one in report.unchecked if one.severity == "error"
+        ],
         "notes": list(report.notes),
     }
     return json_text(document) + "\n"
@@ -101,22 +96,6 @@ def _annotation(one: Finding) -> str:
     )
 
 
-def _annotation_of_unreadable(sentence: str) -> str:
-    """The same for a file that could not be read, at its place where the sentence begins with
-    one.
-    """
-    match = re.match(
-        r"(?P<file>[^\n]+?):(?:(?P<line>\d+):(?P<col>\d+):)? (?P<said>.*)", sentence, re.DOTALL
-    )
-    if match is None:
-        return f"::error title=not readable::{_data(sentence)}\n"
-    place = f",line={match['line']},col={match['col']}" if match["line"] else ""
-    return (
-        f"::error file={_property(match['file'])}{place},title=not "
-        f"readable::{_data(match['said'])}\n"
-    )
-
-
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
@@ -126,44 +105,38 @@ def _data(text: str) -> str:
 
 
 def _junit(report: CheckReport) -> str:
-    """A test case for each finding; errors and warnings fail, notes are skipped tests; a clean
-    report is one passed case.
+    """Return a test case for each result: what was not checked is an error, findings are failures,
+    notes are skipped tests. A clean report is one passed case.
     """
-    cases = []
-    for one in report.findings:
-        place = f"{one.place.file}:{one.place.line}:{one.place.column}"
-        body = _escaped(
-            _printable(f"{place}: {one.message}" + (f"\nfix: {one.fix}" if one.fix else ""))
-        )
-        inner = (
-            f"<skipped message={_attribute(_printable(one.message))}/>"
-            if one.severity == "note"
-            else (
-                f"<failure type={_attribute(one.severity)} "
-                f"message={_attribute(_printable(one.message))}>{body}</failure>"
-            )
-        )
-        cases.append(
-            f"    <testcase classname={_attribute(_printable(one.place.file))} "
-            f"name={_attribute(f'{one.rule} {place}')}>{inner}</testcase>"
-        )
-    for sentence in report.unreadable:
-        said = _attribute(_printable(sentence))
-        cases.append(
-            f'    <testcase classname="barostat check" name={said}><error '
-            f"message={said}/></testcase>"
-        )
+    cases = [_case(one) for one in report.results]
     if not cases:
         cases.append('    <testcase classname="barostat check" name="nothing found"/>')
-    failed = sum(one.severity != "note" for one in report.findings)
-    skipped = len(report.findings) - failed
-    head = (
-        f'tests="{len(cases)}" failures="{failed}" errors="{len(report.unreadable)}" '
-        f'skipped="{skipped}"'
-    )
+    skipped = sum(one.severity == "note" for one in report.results)
+    errors = sum(one.severity != "note" for one in report.unchecked)
+    failures = sum(one.severity != "note" for one in report.findings)
+    head = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
     rows = "\n".join(cases)
     suite = f'  <testsuite name="barostat check" {head}>\n{rows}\n  </testsuite>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {head}>\n{suite}\n</testsuites>\n'
+
+
+def _case(one: Finding) -> str:
+    message = _attribute(visible(one.message))
+    text = f"{_place(one)}: {one.message}" + (f"\nfix: {one.fix}" if one.fix else "")
+    if one.severity == "note":
+        inner = f"<skipped message={message}/>"
+    else:
+        tag = "error" if one.rule in (NOT_CHECKED, NOTHING_CHECKED) else "failure"
+        body = _escaped(visible(text))
+        inner = f"<{tag} type={_attribute(one.severity)} message={message}>{body}</{tag}>"
+    return (
+        f"    <testcase classname={_attribute(visible(one.place.file))} "
+        f"name={_attribute(f'{one.rule} {_place(one)}')}>{inner}</testcase>"
+    )
+
+
+def _place(one: Finding) -> str:
+    return f"{one.place.file}:{one.place.line}:{one.place.column}"
 
 
 def _escaped(text: str) -> str:
@@ -181,16 +154,11 @@ def _attribute(text: str) -> str:
     )
 
 
-def _printable(text: str) -> str:
-    """The text without what XML 1.0 cannot hold."""
-    return visible(text)
-
-
 def _markdown(report: CheckReport) -> str:
-    if not report.findings:
+    if not report.results:
         return f"{report.summary()}\n"
     rows = ["| place | severity | rule | what | fix |", "|---|---|---|---|---|"]
-    for one in report.findings:
+    for one in report.results:
         place = code(f"{one.place.file}:{one.place.line}")
         rows.append(
             "| "

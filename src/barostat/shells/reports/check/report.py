@@ -1,44 +1,52 @@
-"""What a check's report consists of, whatever its form."""
+"""What a check's report consists of, whatever its format."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 
-from barostat.lint.rule import Finding
+from barostat.lint.rule import NOTHING_CHECKED, Finding
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`hidden`: findings that only the pedant sees. `suppressed`: allowed in place, each with its
-    reason.
-
-    `unreadable` and `notes`: a sentence each, for people.
+    """`unchecked`: what could not be read, each with its reason; errors among them fail the check.
+    `suppressed`: allowed in place, each with its reason. `hidden`: findings that only the strict
+    profile shows. `notes`: sentences about the check as a whole.
     """
 
     findings: tuple[Finding, ...]
+    unchecked: tuple[Finding, ...]
     suppressed: tuple[tuple[Finding, str], ...]
     files: int
     engines: int
     hidden: int
     persona: str
-    unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def results(self) -> tuple[Finding, ...]:
+        """What every format shows: what was not checked, then the findings."""
+        return (*self.unchecked, *self.findings)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """True if something that should have been checked was not."""
+        return any(one.severity == "error" for one in self.unchecked)
+
     def summary(self) -> str:
-        """The report in one line."""
+        """Return the report in one line."""
         counts = Counter(one.severity for one in self.findings)
-        said = (
-            ", ".join(
-                _counted(counts[kind], kind)
-                for kind in ("error", "warning", "note")
-                if counts[kind]
-            )
-            or "nothing found"
+        total = ", ".join(
+            _counted(counts[kind], kind) for kind in ("error", "warning", "note") if counts[kind]
         )
-        parts = [f"{_counted(self.files, 'file')}, {_counted(self.engines, 'engine')}: {said}"]
-        if self.unreadable:
-            parts.append(f"{len(self.unreadable)} not readable")
+        checked = f"{_counted(self.files, 'file')}, {_counted(self.engines, 'engine')}"
+        if any(one.rule == NOTHING_CHECKED for one in self.unchecked):
+            parts = [f"{checked}: nothing was checked"]
+        else:
+            parts = [f"{checked}: {total or 'nothing found'}"]
+            if self.unchecked:
+                parts.append(f"{len(self.unchecked)} not checked")
         if self.suppressed:
             parts.append(f"{len(self.suppressed)} allowed in place")
         if self.hidden:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from barostat import __version__
 from barostat.lint.document import Edit
-from barostat.lint.rule import Finding, Rule
+from barostat.lint.rule import NOT_CHECKED, NOTHING_CHECKED, Finding, Rule
 from barostat.lint.rules import rules
 from barostat.shells.reports.check.report import CheckReport
 from barostat.shells.reports.json_text import json_text
@@ -29,6 +29,8 @@ _WITHOUT_PAGE = {
     "unused-suppression": "a comment that allows nothing",
     "suppression-without-reason": "a comment without a reason",
     "rule-failed": "a rule that failed",
+    NOT_CHECKED: "something could not be read",
+    NOTHING_CHECKED: "nothing could be read",
 }
 
 
@@ -40,7 +42,7 @@ def sarif(report: CheckReport) -> str:
     ]
     index = {rule["id"]: place for place, rule in enumerate(known)}
     seen: dict[str, int] = {}
-    results = [_result(one, index, seen) for one in report.findings]
+    results = [_result(one, index, seen) for one in report.results]
     for one, reason in report.suppressed:
         results.append(
             {
@@ -61,9 +63,13 @@ def sarif(report: CheckReport) -> str:
         "results": results,
         "invocations": [
             {
-                "executionSuccessful": not report.unreadable,
+                "executionSuccessful": not report.is_incomplete,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": text}} for text in report.unreadable
+                    {
+                        "level": one.severity,
+                        "message": {"text": f"{one.place.file}: {one.message}"},
+                    }
+                    for one in report.unchecked
                 ],
             }
         ],

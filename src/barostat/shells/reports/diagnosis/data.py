@@ -9,11 +9,13 @@ from barostat.core.diagnosis import (
     Expected,
     NextStep,
     ReplicaReport,
+    StepForecast,
     SymptomFinding,
     Trials,
 )
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Absent, Evidence, Present, Unknown
+from barostat.judge.advice.change_text import as_set_option, as_written, summary_of
 from barostat.shells.reports.api_version import API_VERSION
 
 
@@ -110,16 +112,34 @@ def _evidence(item: Evidence) -> dict[str, Any]:
 def _trials(found: Trials | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    return {"today": _expected(found.today), "told": found.told, "whyNot": found.why_not or None}
+    return {
+        "today": _expected(found.today),
+        "told": str(found.basis),
+        "whyNot": str(found.why_not) or None,
+    }
 
 
 def _step(step: NextStep) -> dict[str, Any]:
+    forecast = step.forecast
     return {
-        "lever": step.lever, "change": step.change, "because": step.because, "restarts": step.restarts,
-        "set": step.set_words or None, "expected": _expected(step.expected), "effect": step.effect, "told": step.told or None,
-        "untried": step.untried or None,
-        "between": None if step.between is None else dict(zip(("least", "most"), map(_expected, step.between), strict=True)),
-    }  # fmt: skip
+        "lever": step.lever,
+        "change": str(as_written(step.change)),
+        "because": str(step.because),
+        "restarts": step.restarts,
+        "set": None if forecast is None else str(as_set_option(step.change)),
+        "expected": None if forecast is None else _expected(forecast.expected),
+        "effect": None if forecast is None else forecast.effect,
+        "told": None if forecast is None else str(summary_of(forecast)),
+        "untried": str(step.untried) or None,
+        "between": _between(forecast),
+    }
+
+
+def _between(forecast: StepForecast | None) -> dict[str, Any] | None:
+    if forecast is None or forecast.between is None:
+        return None
+    least, most = forecast.between
+    return {"least": _expected(least), "most": _expected(most)}
 
 
 def _expected(found: Expected | None) -> dict[str, Any] | None:

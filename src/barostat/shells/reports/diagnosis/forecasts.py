@@ -4,8 +4,9 @@ first.
 
 from __future__ import annotations
 
-from barostat.core.diagnosis import Expected, NextStep, ReplicaReport
+from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast
 from barostat.core.units import figure
+from barostat.judge.advice.change_text import as_set_option, as_written, summary_of
 from barostat.shells.reports.simulation.text import format_seconds
 
 HEADING = (
@@ -43,15 +44,18 @@ def effect_words(step: NextStep) -> str:
     """What the step's forecast is beside today, or why it was not tried; empty where no trials were
     made.
     """
-    if step.untried:
-        return f"not tried: {step.untried}"
-    if step.expected is None or step.effect is None:
-        return ""
-    if step.effect == "nothing":
-        return "forecast: no difference from today that is more than chance"
-    if step.effect == "unsure":
-        return f"cannot tell whether it helps: {step.told}; try it on a spare"
-    return f"{_EFFECTS[step.effect]}: {step.told.removeprefix('better: ')}"
+    forecast = step.forecast
+    if forecast is None:
+        return f"not tried: {step.untried}" if step.untried else ""
+    match forecast.effect:
+        case "nothing":
+            return "forecast: no difference from today that is more than chance"
+        case "unsure":
+            return f"cannot tell whether it helps: {forecast.may_change}; try it on a spare"
+        case effect:
+            worse = f"worse: {forecast.worse}" if forecast.worse else ""
+            figures = "; ".join(filter(None, (str(forecast.better), worse)))
+            return f"{_EFFECTS[effect]}: {figures}"
 
 
 def trials_words(replica: ReplicaReport) -> list[str]:
@@ -63,9 +67,11 @@ def trials_words(replica: ReplicaReport) -> list[str]:
         return []
     if trials.today is None:
         return [f"the next steps are in their usual order, not tried: {trials.why_not}"]
-    again = next((step.set_words for step in replica.next if step.set_words), "")
+    again = next(
+        (as_set_option(step.change) for step in replica.next if step.forecast is not None), None
+    )
     more = [f"again, with more runs: barostat what-if --from ... --set {again}"] if again else []
-    return [f"today on the twin: {expected_words(trials.today)}", trials.told, *more]
+    return [f"today on the twin: {expected_words(trials.today)}", str(trials.basis), *more]
 
 
 def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
@@ -74,10 +80,11 @@ def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
         return []
     found = [HEADING, ("today", *_cells(replica.trials.today), "")]
     for step in replica.next:
-        if step.expected is not None:
+        if (forecast := step.forecast) is not None:
+            told = str(summary_of(forecast))
             found += [
-                (step.change, *_cells(step.expected), step.told),
-                *((*row, "") for row in _ends(step)),
+                (str(as_written(step.change)), *_cells(forecast.expected), told),
+                *((*row, "") for row in _ends(forecast)),
             ]
     return found
 
@@ -90,20 +97,20 @@ def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
         return []
     found = [_SHORT_HEADING, ("today", *_cells(replica.trials.today))]
     for number, step in enumerate(replica.next[:steps], 1):
-        if step.expected is not None and step.effect != "nothing":
-            found += [(str(number), *_cells(step.expected)), *_ends(step)]
+        if (forecast := step.forecast) is not None and forecast.effect != "nothing":
+            found += [(str(number), *_cells(forecast.expected)), *_ends(forecast)]
     return found
 
 
-def _ends(step: NextStep) -> list[tuple[str, ...]]:
+def _ends(forecast: StepForecast) -> list[tuple[str, ...]]:
     """The least and the most of each figure, where one that is told first is further than a quarter
     from what is expected.
     """
-    if step.between is None or step.expected is None or step.effect == "nothing":
+    if forecast.between is None or forecast.effect == "nothing":
         return []
     expected, *ends = (
         (one.output_tokens_per_s, one.ttft_mean_s, one.itl_mean_s)
-        for one in (step.expected, *step.between)
+        for one in (forecast.expected, *forecast.between)
     )
     far = any(
         value and other is not None and abs(other / value - 1) > _WIDE_RATIO
@@ -111,7 +118,7 @@ def _ends(step: NextStep) -> list[tuple[str, ...]]:
         for value, other in zip(expected, end, strict=True)
     )
     return (
-        [(word, *_cells(one)) for word, one in zip(PLAIN[2:], step.between, strict=True)]
+        [(word, *_cells(one)) for word, one in zip(PLAIN[2:], forecast.between, strict=True)]
         if far
         else []
     )

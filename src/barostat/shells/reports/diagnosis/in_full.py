@@ -70,5 +70,5 @@ def by_reason(steps: Sequence[NextStep]) -> list[tuple[str, str]]:
     """(names, reason): those that are not advised for the same reason stand together."""
     found: dict[str, list[str]] = {}
     for step in steps:
-        found.setdefault(step.because, []).append(step.lever)
+        found.setdefault(str(step.because), []).append(step.lever)
     return [(", ".join(names), because) for because, names in found.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Present
+from barostat.judge.advice.change_text import as_written
 from barostat.shells.reports.diagnosis.forecasts import PLAIN, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.safe_text import code, in_markdown
@@ -70,7 +71,7 @@ def _replica(replica: ReplicaReport) -> list[str]:
     lines += _list(
         "Next",
         [
-            f"{code(s.change)} ({'restart' if s.restarts else 'live'}): {in_markdown(s.because)}"
+            f"{code(str(as_written(s.change)))} ({'restart' if s.restarts else 'live'}): {in_markdown(str(s.because))}"
             for s in replica.next
         ],
         numbered=True,
@@ -79,7 +80,7 @@ def _replica(replica: ReplicaReport) -> list[str]:
     lines += _list(
         "Leave alone",
         [
-            f"**{in_markdown(step.lever)}**: {in_markdown(step.because)}"
+            f"**{in_markdown(step.lever)}**: {in_markdown(str(step.because))}"
             for step in replica.not_advised
         ],
     )
@@ -103,7 +104,7 @@ def _forecasts(replica: ReplicaReport) -> list[str]:
         for first, *cells in table
     ]
     untried = [
-        f"- {code(step.change)} was not tried: {in_markdown(step.untried)}"
+        f"- {code(str(as_written(step.change)))} was not tried: {in_markdown(str(step.untried))}"
         for step in replica.next
         if step.untried
     ]

@@ -13,6 +13,7 @@ from barostat.core.signal import Signal
 from barostat.core.units import many
 from barostat.core.verdict import Present, Unknown
 from barostat.core.window import Window
+from barostat.judge.advice.change_text import as_written
 from barostat.shells.reports.diagnosis.forecasts import effect_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
@@ -91,7 +92,7 @@ def replica_html(
         listing(
             "What to leave",
             [
-                f"<b>{escape(step.lever)}</b>: {escape(step.because)}"
+                f"<b>{escape(step.lever)}</b>: {escape(str(step.because))}"
                 for step in replica.not_advised
             ],
         ),
@@ -177,8 +178,8 @@ def _step(step: NextStep) -> str:
     )
     below = f"<br/><span class='soft'>{escape(told)}</span>" if (told := effect_words(step)) else ""
     return (
-        f"<code>{escape(step.change)}</code> <span "
-        f"class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
+        f"<code>{escape(str(as_written(step.change)))}</code> <span "
+        f"class='tag'>{cost}</span><br/>{escape(str(step.because))}{below}"
     )
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Absent, Evidence, Present
+from barostat.judge.advice.change_text import as_written
 from barostat.shells.reports.diagnosis.forecasts import effect_words, numbered_rows, trials_words
 from barostat.shells.reports.diagnosis.in_full import by_reason, readings, reasons_once, value_words
 from barostat.shells.reports.diagnosis.not_measured import not_measured
@@ -241,12 +242,21 @@ def _step(number: int, step: NextStep) -> Table:
     grid.add_row(
         f"{number}.",
         Text.assemble(
-            f"{step.lever}: ", (step.change, "bold"), (_cost(step), "dim"), f"\n{step.because}"
+            f"{step.lever}: ",
+            (str(as_written(step.change)), "bold"),
+            (_cost(step), "dim"),
+            f"\n{step.because}",
         ),
     )
     if told := effect_words(step):
         grid.add_row(
-            "", Text(told, style="dim" if step.untried or step.effect == "nothing" else "cyan")
+            "",
+            Text(
+                told,
+                style="dim"
+                if step.forecast is None or step.forecast.effect == "nothing"
+                else "cyan",
+            ),
         )
     return grid
 

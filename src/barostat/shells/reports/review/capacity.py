@@ -11,6 +11,7 @@ from typing import Any
 from barostat.core.diagnosis import ReplicaReport, Severity
 from barostat.core.signal import Point
 from barostat.core.units import many
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.growth import CannotTell, Growth
 from barostat.judge.history.review import HEADROOM_RATIO, Review, Shape
 from barostat.shells.reports.api_version import API_VERSION
@@ -530,8 +531,8 @@ def capacity_json(found: Review, fleet: Fleet, target: str) -> dict[str, Any]:
         "next": [
             {
                 "lever": one.lever,
-                "change": one.change,
-                "because": one.because,
+                "change": str(as_written(one.change)),
+                "because": str(one.because),
                 "restarts": one.restarts,
             }
             for one in (fleet.worst.next if fleet.worst is not None else ())

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.steps import FIGURES, Step
 from barostat.judge.history.story import Episode, Story
 from barostat.shells.reports.api_version import API_VERSION
@@ -233,8 +234,8 @@ def past_json(past: Past) -> dict[str, Any]:
         "next": [
             {
                 "lever": one.lever,
-                "change": one.change,
-                "because": one.because,
+                "change": str(as_written(one.change)),
+                "because": str(one.because),
                 "restarts": one.restarts,
             }
             for one in story.next

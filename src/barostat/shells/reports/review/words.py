@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from barostat.core.diagnosis import NextStep, Severity
+from barostat.judge.advice.change_text import as_written
 from barostat.shells.reports.sheet.charts import Chart, Span, charts
 from barostat.shells.reports.sheet.page import (
     facts,
@@ -118,8 +119,8 @@ def _cost(step: NextStep) -> str:
 
 def _step(step: NextStep) -> str:
     return (
-        f"<code>{escape(step.change)}</code> <span "
-        f"class='tag'>{_cost(step)}</span><br/>{escape(step.because)}"
+        f"<code>{escape(str(as_written(step.change)))}</code> <span "
+        f"class='tag'>{_cost(step)}</span><br/>{escape(str(step.because))}"
     )
 
 
@@ -145,7 +146,7 @@ def as_markdown(told: Told) -> str:
             body += [""] if part.listed else []
         body += [f"- {text}" for text in part.listed]
         body += [
-            f"{place}. `{one.change}` ({one.lever}, {_cost(one)}): {one.because}"
+            f"{place}. `{as_written(one.change)}` ({one.lever}, {_cost(one)}): {one.because}"
             for place, one in enumerate(part.steps, 1)
         ]
         while body and not body[-1]:

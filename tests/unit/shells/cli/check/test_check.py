@@ -58,7 +58,7 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "bad.yaml"]) == 1
     assert main(["check", "bad.yaml", "--exit-zero"]) == 0
     assert main(["check", "broken.yaml", "bad.yaml"]) == 2
-    assert "broken.yaml:1:5" in capsys.readouterr().err
+    assert "broken.yaml:1:5: error not-checked" in capsys.readouterr().out
     assert main(["check", "nowhere.yaml"]) == 2
 
 
@@ -235,7 +235,7 @@ def test_a_file_that_was_named_has_to_be_readable_whatever_folder_it_lies_in(
 ) -> None:
     Path("broken.yaml").write_text("a: [1\n")
     assert main(["check", *named]) == 2
-    assert capsys.readouterr().err.startswith("barostat: broken.yaml:2:1: is no YAML")
+    assert capsys.readouterr().out.startswith("broken.yaml:2:1: error not-checked\n")
 
 
 def test_arguments_that_make_no_sense_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,8 +310,10 @@ def test_live_holds_limits_alone_against_the_workloads_as_they_are(
 
 
 def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--live", str(BUNDLE)]) == 0
-    assert "nothing of an engine is declared" in capsys.readouterr().err
+    assert main(["check", "--live", str(BUNDLE)]) == 2
+    shown = capsys.readouterr()
+    assert "nothing of an engine is declared" in shown.err
+    assert "error nothing-checked" in shown.out
     assert main(["check"]) == 2
     assert main(["check", "good.yaml", "-n", "x"]) == 2
 
@@ -426,8 +428,70 @@ def test_since_reads_names_and_lines_beyond_ascii(capsys: pytest.CaptureFixture[
 def test_a_file_that_cannot_be_read_is_annotated(capsys: pytest.CaptureFixture[str]) -> None:
     Path("tab.yaml").write_text("a:\n\tb: 1\n")
     assert main(["check", "tab.yaml", "-o", "github"]) == 2
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("::error file=tab.yaml,line=2,col=1,title=not readable::is no YAML: ")
+    line, last = capsys.readouterr().out.splitlines()
+    assert line.startswith("::error file=tab.yaml,line=2,col=1,title=not-checked::not valid YAML: ")
+    assert last.startswith("::error file=tab.yaml,line=1,col=1,title=nothing-checked::")
+
+
+@pytest.fixture(params=["chart-without-helm", "nothing-of-vllm", "empty-folder"])
+def unread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A folder in which nothing can be checked."""
+    Path("x/templates").mkdir(parents=True)
+    if request.param == "chart-without-helm":
+        Path("x/Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+        Path("x/templates/pod.yaml").write_text(BAD.replace("v0.32.0", "{{ .Values.tag }}"))
+        monkeypatch.setenv("PATH", "")
+    elif request.param == "nothing-of-vllm":
+        Path("x/service.yaml").write_text("kind: Service\nmetadata: {name: web}\nspec: {}\n")
+    return "x"
+
+
+def test_nothing_checked_is_not_green_in_any_format(
+    unread: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed(form: str) -> str:
+        assert main(["check", unread, "-o", form]) == 2
+        return capsys.readouterr().out
+
+    assert "error nothing-checked" in printed("table")
+    assert "nothing was checked" in printed("table").splitlines()[-1]
+    report = json.loads(printed("json"))
+    assert report["findings"] == []
+    assert "nothing-checked" in {one["rule"] for one in report["unchecked"]}
+    assert report["unreadable"]
+    (run,) = json.loads(printed("sarif"))["runs"]
+    assert "nothing-checked" in {one["ruleId"] for one in run["results"]}
+    assert run["invocations"][0]["executionSuccessful"] is False
+    suites = ElementTree.fromstring(printed("junit"))
+    assert int(suites.attrib["errors"]) == len(list(suites.iter("error"))) > 0
+    assert "title=nothing-checked::" in printed("github")
+    assert "| `nothing-checked` |" in printed("md")
+
+
+def test_lenient_accepts_that_nothing_was_checked_and_still_shows_it(
+    unread: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", unread, "--lenient"]) == 0
+    assert "note nothing-checked" in capsys.readouterr().out
+
+
+def test_a_failed_certificate_beside_limits_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x").mkdir()
+    Path("x/limits.yaml").write_text(
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {name: q}\n"
+        "spec: {model: tiny, engine: {maxNumSeqs: 8}}\n"
+    )
+    assert main(["check", "x"]) == 0
+    certificate = {
+        "apiVersion": "barostat.dev/v1alpha1",
+        "kind": "LoadTestCertificate",
+        "verdict": "fail",
+        "limits": {"name": "q", "digest": "sha256:0"},
+    }
+    Path("x/limits.certificate.json").write_text(json.dumps(certificate, indent=2))
+    capsys.readouterr()
+    assert main(["check", "x"]) == 1
+    assert "x/limits.certificate.json:3:11: error not-load-tested" in capsys.readouterr().out
 
 
 def test_what_the_cluster_holds_is_text() -> None:

@@ -1,80 +1,15 @@
-"""Charts as the real `helm` renders them, from the command line: each finding at a line that a
-person edits.
+"""Rendered charts from the command line: each finding at a line that a person edits. A stand-in
+prints what helm makes of each chart; tests/integration/test_helm.py has the real one.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from barostat.shells.cli.main import main
-
-REAL_HELM = pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not there")
-TEMPLATED = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: "{{ .Release.Name }}-vllm"}
-spec:
-  template:
-    spec:
-      containers:
-      - name: vllm
-        image: "{{ .Values.image.repository }}:{{ .Values.image.tag }}"
-        args:
-        - --model=Qwen/Qwen3-8B
-        {{- range .Values.extraArgs }}
-        - {{ . | quote }}
-        {{- end }}
-        {{- include "llm.probes" . | nindent 8 }}
-        resources: {limits: {nvidia.com/gpu: 1, cpu: "{{ mul .Values.cores 1 }}"}}
-"""
-HELPERS = """\
-{{- define "llm.probes" -}}
-livenessProbe:
-  httpGet: {path: /health, port: 8000}
-  initialDelaySeconds: 900
-readinessProbe: {httpGet: {path: /health, port: 8000}}
-{{- end -}}
-"""
-
-
-@REAL_HELM
-def test_what_helm_renders_is_found_in_values_templates_and_helpers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also where the charts that it depends on were not fetched; another values file, which is not
-    rendered, is not pointed at.
-    """
-    chart = tmp_path / "llm"
-    (chart / "templates").mkdir(parents=True)
-    depends = (
-        "dependencies:\n- name: redis\n  version: 1.0.0\n  repository: https://charts.invalid\n"
-    )
-    (chart / "Chart.yaml").write_text(f"apiVersion: v2\nname: llm\n{depends}version: 0.1.0\n")
-    values = (
-        "image:\n  repository: vllm/vllm-openai\n  tag: latest\nextraArgs:\n- "
-        "--gpu-memory-utilization=90\ncores: 1\n"
-    )
-    (chart / "values.yaml").write_text(values)
-    (chart / "values-a.yaml").write_text(values)
-    (chart / "templates" / "vllm.yaml").write_text(TEMPLATED)
-    (chart / "templates" / "_helpers.tpl").write_text(HELPERS)
-    assert main(["check", str(chart), "-o", "json"]) == 1
-    printed = capsys.readouterr()
-    assert f"rendered without redis: {chart}" in printed.err
-    found = {
-        one["rule"]: (Path(one["file"]).name, one["line"])
-        for one in json.loads(printed.out)["findings"]
-    }
-    assert found == {
-        "floating-tag": ("values.yaml", 3),
-        "bad-flag-value": ("values.yaml", 5),
-        "probe-kills-saturated": ("_helpers.tpl", 2),
-        "cpu-limit-starves": ("vllm.yaml", 16),
-    }
 
 
 def test_what_values_show_is_told_once_and_what_is_only_near_is_said_to_be(

@@ -17,8 +17,8 @@ from barostat.core.errors import InputError
 from barostat.io.mitigation.campaign import Campaign
 from barostat.io.mitigation.store import Store
 from barostat.remedy.plan import ROLLBACK, GatewayRef, LiveEdge, taking_back
-from barostat.remedy.step import Phase
 from barostat.remedy.state import State, WriteRecord
+from barostat.remedy.step import Phase
 from barostat.shells.cli.mitigate.incident import go_on
 from barostat.shells.cli.mitigate.rollback import take_back
 from barostat.shells.cli.mitigate.verify import hold_against

@@ -136,7 +136,7 @@ def test_a_name_that_is_nearly_one_is_told_or_taken_for_it(
         _run("--set", "wattermark=0.1")
     with pytest.raises(InputError, match="no setting is called 'xyz'; barostat what-if --help"):
         _run("--set", "xyz=1")
-    with pytest.raises(InputError, match="acts where the twin has nothing"):
+    with pytest.raises(InputError, match="acts on what the twin does not model"):
         _run("--set", "cpu-offload-gb=4")
     assert _run("--set", "max-num-seqs=12", "--set", "max-num-seq=12", "-o", "json") == 0
     whole, beginning = _read(capsys)[1:]  # vLLM too takes a beginning that only one has
@@ -361,4 +361,4 @@ def test_without_graphs_only_the_pool_is_reckoned_and_it_is_said(
 ) -> None:
     planned = [word for word in RECKONED if word not in ("--kv-blocks", "800")]
     assert main([*planned, "--set", "enforce-eager=true"]) == 0
-    assert "only the pool is reckoned" in capsys.readouterr().err
+    assert "only the pool is recalculated" in capsys.readouterr().err

@@ -10,9 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from barostat.core.proposed_change import Advise
+from barostat.core.prose import Prose
 from barostat.core.shown import ShownReport
 from barostat.core.window import Window
 from barostat.io.bundles import bundle
+from barostat.judge.advice.change_text import as_written
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.shells.cli.main import main
 from barostat.shells.reports.diagnosis.page import report_html
@@ -45,9 +48,9 @@ def test_the_page_is_whole_fetches_nothing_and_says_what_the_report_says(folder:
     for sentence in (
         replica.diagnosis.cause,
         replica.diagnosis.summary,
-        *(step.change for step in replica.next),
-        *(step.because for step in replica.next),
-        *(step.because for step in replica.not_advised),
+        *(str(as_written(step.change)) for step in replica.next),
+        *(str(step.because) for step in replica.next),
+        *(str(step.because) for step in replica.not_advised),
         *(item.because for item in replica.ruled_out),
         *replica.missing,
     ):
@@ -95,8 +98,8 @@ def test_what_comes_from_outside_is_escaped() -> None:
         name=bad,
         engine_version=bad,
         diagnosis=replace(replica.diagnosis, summary=bad, variant=bad),
-        next=(replace(replica.next[0], change=bad, because=bad),),
-        not_advised=(replace(replica.next[0], lever=bad, because=bad),),
+        next=(replace(replica.next[0], change=Advise(Prose(bad)), because=Prose(bad)),),
+        not_advised=(replace(replica.next[0], lever=bad, because=Prose(bad)),),
         ruled_out=(replace(replica.ruled_out[0], because=bad),),
         contributing=(bad,),
         missing=(bad,),

@@ -6,47 +6,84 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.catalog.option_names import known_argument
 from barostat.core.errors import InputError
-from barostat.judge.mitigation.requested_lever import Asked, asked_lever, known_argument
+from barostat.core.proposed_change import (
+    EditPodSpec,
+    Scale,
+    SetEdgeLimit,
+    SetEnvironment,
+    SetFlag,
+    SetMemory,
+)
+from barostat.judge.mitigation.requested_lever import Requested, RequestedChange, RequestedLever
 from barostat.levers import levers
 from barostat.shells.cli.main import main
+from barostat.shells.cli.mitigate.lever_option import requested
 
 
 @pytest.mark.parametrize(
-    ("text", "asked"),
+    ("text", "wanted"),
     [
-        ("max-num-seqs=48", Asked("argument", "max-num-seqs", "48")),
-        ("--max_num_seqs=048", Asked("argument", "max-num-seqs", "48")),
-        ("-tp=2", Asked("argument", "tensor-parallel-size", "2")),
-        ("device-memory-utilization=0.9", Asked("argument", "gpu-memory-utilization", "0.9")),
-        ("max-model-len=4k", Asked("argument", "max-model-len", "4000")),
-        ("max-model-len=auto", Asked("argument", "max-model-len", "auto")),
-        ("watermark=0", Asked("argument", "watermark", "0")),
-        ("watermark", Asked("lever", "watermark")),
-        ("kv-cache-dtype=fp8", Asked("argument", "kv-cache-dtype", "fp8")),
-        ("enable-prefix-caching", Asked("argument", "enable-prefix-caching")),
-        ("enable-prefix-caching=False", Asked("argument", "enable-prefix-caching", "false")),
-        ("no-enable-prefix-caching", Asked("argument", "no-enable-prefix-caching")),
-        ("disable-cascade-attn", Asked("argument", "disable-cascade-attn")),
-        ('kv-transfer-config={"a": 1}', Asked("argument", "kv-transfer-config", '{"a": 1}')),
-        ("VLLM_CPU_KVCACHE_SPACE=8", Asked("environment", "VLLM_CPU_KVCACHE_SPACE", "8")),
-        ("scale-out", Asked("lever", "scale-out")),
-        ("scale-out=3", Asked("replicas", "replicas", "3")),
-        ("replicas=3", Asked("replicas", "replicas", "3")),
-        ("edge-input-cap", Asked("lever", "edge-input-cap")),
-        ("edge-input-cap=400", Asked("limits", "edge-input-cap", "400")),
-        ("undo-rollout", Asked("lever", "undo-rollout")),
-        ("host-memory-limit=3Gi", Asked("memory", "host-memory-limit", "3Gi")),
+        ("max-num-seqs=48", RequestedChange("max-num-seqs", SetFlag("max_num_seqs", 48))),
+        ("--max_num_seqs=048", RequestedChange("max-num-seqs", SetFlag("max_num_seqs", 48))),
+        ("-tp=2", RequestedChange("tensor-parallel-size", SetFlag("tensor_parallel_size", 2))),
+        (
+            "device-memory-utilization=0.9",
+            RequestedChange("gpu-memory-utilization", SetFlag("gpu_memory_utilization", 0.9)),
+        ),
+        ("max-model-len=4k", RequestedChange("max-model-len", SetFlag("max_model_len", 4000))),
+        ("max-model-len=auto", RequestedChange("max-model-len", SetFlag("max_model_len", "auto"))),
+        ("watermark=0", RequestedChange("watermark", SetFlag("watermark", 0))),
+        ("watermark", RequestedLever("watermark")),
+        ("kv-cache-dtype=fp8", RequestedChange("kv-cache-dtype", SetFlag("kv_cache_dtype", "fp8"))),
+        (
+            "enable-prefix-caching",
+            RequestedChange("enable-prefix-caching", SetFlag("enable_prefix_caching", True)),
+        ),
+        (
+            "enable-prefix-caching=False",
+            RequestedChange("enable-prefix-caching", SetFlag("enable_prefix_caching", False)),
+        ),
+        (
+            "no-enable-prefix-caching",
+            RequestedChange("no-enable-prefix-caching", SetFlag("enable_prefix_caching", False)),
+        ),
+        (
+            "disable-cascade-attn",
+            RequestedChange("disable-cascade-attn", SetFlag("disable_cascade_attn", True)),
+        ),
+        (
+            'kv-transfer-config={"a": 1}',
+            RequestedChange("kv-transfer-config", SetFlag("kv_transfer_config", '{"a": 1}')),
+        ),
+        (
+            "VLLM_CPU_KVCACHE_SPACE=8",
+            RequestedChange(
+                "VLLM_CPU_KVCACHE_SPACE", SetEnvironment((("VLLM_CPU_KVCACHE_SPACE", "8"),))
+            ),
+        ),
+        ("scale-out", RequestedLever("scale-out")),
+        ("scale-out=3", RequestedChange("scale-out", Scale(3))),
+        ("replicas=3", RequestedChange("scale-out", Scale(3))),
+        ("edge-input-cap", RequestedLever("edge-input-cap")),
+        (
+            "edge-input-cap=400",
+            RequestedChange("edge-input-cap", SetEdgeLimit("request.maxInputTokens", 400)),
+        ),
+        ("undo-rollout", RequestedLever("undo-rollout")),
+        (
+            "host-memory-limit=3Gi",
+            RequestedChange("host-memory-limit", EditPodSpec(SetMemory("3Gi"))),
+        ),
     ],
 )
-def test_what_makes_sense_is_read(text: str, asked: Asked) -> None:
-    assert asked_lever(text) == asked
+def test_what_makes_sense_is_read(text: str, wanted: Requested) -> None:
+    assert requested(text) == wanted
 
 
 def test_every_lever_may_be_asked_for_by_its_name() -> None:
-    assert {asked_lever(lever.name).name for lever in levers()} == {
-        lever.name for lever in levers()
-    }
+    assert {requested(lever.name).lever for lever in levers()} == {lever.name for lever in levers()}
 
 
 WHOLE = "takes a whole number from 1 up to 2,147,483,647"
@@ -116,7 +153,7 @@ WHOLE = "takes a whole number from 1 up to 2,147,483,647"
 )
 def test_what_makes_none_is_told_in_one_sentence(text: str, told: str) -> None:
     with pytest.raises(InputError) as refused:
-        asked_lever(text)
+        requested(text)
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
     assert str(refused.value).startswith("--lever")
@@ -133,7 +170,7 @@ def test_what_makes_none_is_told_in_one_sentence(text: str, told: str) -> None:
     ],
 )
 def test_an_argument_is_known_or_not(name: str, known: bool) -> None:
-    assert known_argument(name) is known
+    assert bool(known_argument(name)) is known
 
 
 @pytest.mark.parametrize("lever", ["max-num-seqs=abc", "foo=1", "=5"])

@@ -1,0 +1,150 @@
+"""The only place that puts a proposed change and its forecast into words."""
+
+from __future__ import annotations
+
+from barostat.catalog.vllm_flags import option_of
+from barostat.core.config import written
+from barostat.core.diagnosis import StepForecast
+from barostat.core.object_reference import ObjectReference
+from barostat.core.proposed_change import (
+    Advise,
+    EditPodSpec,
+    PodEdit,
+    ProposedChange,
+    Restart,
+    RollBack,
+    Scale,
+    SetCpu,
+    SetEdgeLimit,
+    SetEnvironment,
+    SetFlag,
+    SetMemory,
+    SetServiceLinks,
+    SetSharedMemory,
+    SetStartupProbe,
+    UnsetFlag,
+)
+from barostat.core.prose import Prose
+from barostat.judge.experiments.side_by_side import NO_DIFFERENCE
+
+_SET_NAMES = {
+    "request.maxInputTokens": "edge-input-cap",
+    "request.maxOutputTokens": "edge-output-cap",
+    "edge.kvTokenBudget": "edge-kv-budget",
+}
+
+
+def as_written(change: ProposedChange) -> Prose:
+    """The change as a command line, a manifest or a limits file has it: `--max-num-seqs 48`,
+    `edge: {kvTokenBudget: 9216}`.
+    """
+    return Prose(_written(change))
+
+
+def as_set_option(change: ProposedChange) -> Prose:
+    """The change as `barostat what-if --set` takes it; empty for one that it does not take."""
+    match change:
+        case SetFlag(name, value):
+            return Prose(f"{_dashed(name)}={written(value)}")
+        case UnsetFlag(name):
+            return Prose(f"{_dashed(name)}=off")
+        case SetEdgeLimit(limit, tokens):
+            return Prose(f"{_SET_NAMES[limit]}={tokens}")
+        case Scale():
+            return Prose(f"replicas={change.replicas or f'+{change.more}'}")
+        case _:
+            return Prose("")
+
+
+def summary_of(forecast: StepForecast) -> Prose:
+    """What the forecast comes to beside today, in one clause."""
+    if forecast.stuck:
+        return Prose(f"the engine would be stuck: {forecast.stuck}")
+    if forecast.may_change:
+        return forecast.may_change
+    parts = [
+        f"{word}: {figures}"
+        for word, figures in (("better", forecast.better), ("worse", forecast.worse))
+        if figures
+    ]
+    return Prose("; ".join(parts) or NO_DIFFERENCE)
+
+
+def _written(change: ProposedChange) -> str:
+    match change:
+        case SetFlag(name, bool(value)):
+            return option_of(name) if value else f"--no-{_dashed(name)}"
+        case SetFlag(name, value):
+            return f"{option_of(name)} {written(value)}"
+        case UnsetFlag(name, now, as_refused):
+            shown = as_refused or option_of(name)
+            return f"remove {shown}" + ("" if now is None else f" (now {written(now)})")
+        case SetEnvironment(variables):
+            entries = ", ".join(f"{{name: {name}, value: {_quoted(v)}}}" for name, v in variables)
+            return f"env: [{entries}]"
+        case SetEdgeLimit(limit, tokens):
+            section, _, key = limit.partition(".")
+            return f"{section}: {{{key}: {tokens}}}"
+        case Scale():
+            return _scale(change)
+        case Restart(pod, engine):
+            if pod is None:
+                return f"restart the engine at {engine} (stop its process, start it)"
+            return f"kubectl delete pod {pod.name}{_namespace(pod)} --grace-period=60"
+        case RollBack(workload):
+            return (
+                f"kubectl rollout undo {_object(workload)} (under Helm or GitOps: revert the "
+                "release or commit)"
+            )
+        case EditPodSpec(edit):
+            return _edit(edit)
+        case Advise(instruction):
+            return str(instruction)
+
+
+def _scale(change: Scale) -> str:
+    if change.replicas is not None:
+        field = "maxReplicas" if change.of == "autoscaler" else "replicas"
+        return f"{field}: {change.replicas}"
+    if change.engine:
+        return f"one more engine like the one at {change.engine}"
+    target = change.target or ObjectReference("deployment", "")
+    return f"kubectl scale {_object(target)} --replicas=<one more than now>"
+
+
+def _edit(edit: PodEdit) -> str:
+    match edit:
+        case SetMemory(amount):
+            return f"resources: {{limits: {{memory: {amount}}}, requests: {{memory: {amount}}}}}"
+        case SetCpu(cores):
+            return f'resources: {{limits: {{cpu: "{cores}"}}, requests: {{cpu: "{cores}"}}}}'
+        case SetSharedMemory(amount):
+            return (
+                f"volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: {amount}}}}}] and "
+                "volumeMounts: [{name: shm, mountPath: /dev/shm}] (outside Kubernetes: "
+                f"--shm-size={amount.removesuffix('i').lower()})"
+            )
+        case SetServiceLinks(enabled):
+            return f"spec.template.spec.enableServiceLinks: {str(enabled).lower()}"
+        case SetStartupProbe(path, port, period_s, timeout_s, failure_threshold):
+            return (
+                f"startupProbe: {{httpGet: {{path: {path}, port: {port}}}, periodSeconds: "
+                f"{period_s}, timeoutSeconds: {timeout_s}, failureThreshold: {failure_threshold}}}"
+            )
+
+
+def _object(found: ObjectReference) -> str:
+    return f"{found.kind}/{found.name or '<name>'}{_namespace(found)}"
+
+
+def _namespace(found: ObjectReference) -> str:
+    return f" -n {found.namespace}" if found.namespace else ""
+
+
+def _dashed(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
+
+
+def _quoted(value: str) -> str:
+    """A number in quotes, as a variable of Kubernetes has to be a text."""
+    return f"'{value}'" if value.isdigit() else value
