@@ -45,11 +45,11 @@ def pod(phase: str = "Running") -> dict[str, Any]:
 
 
 def test_a_free_card_is_found_and_a_taken_one_told() -> None:
-    assert placeable(TEMPLATE, [node()], [pod()]) == (True, "")
-    found, why = placeable(TEMPLATE, [node()], [pod(), pod()])
+    assert placeable([TEMPLATE], [node()], [pod()]) == (True, "")
+    found, why = placeable([TEMPLATE], [node()], [pod(), pod()])
     assert not found
     assert "0 nvidia.com/gpu free, 1 are asked for" in why
-    assert placeable(TEMPLATE, [node()], [pod(), pod("Succeeded")]) == (True, "")
+    assert placeable([TEMPLATE], [node()], [pod(), pod("Succeeded")]) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_free_card_is_found_and_a_taken_one_told() -> None:
     ],
 )
 def test_nodes_that_take_nothing(nodes: list[dict[str, Any]], why: str) -> None:
-    found, because = placeable(TEMPLATE, nodes, [])
+    found, because = placeable([TEMPLATE], nodes, [])
     assert not found
     assert why in because
 
@@ -73,7 +73,7 @@ def test_a_node_that_node_affinity_rules_out_takes_nothing() -> None:
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}
         }
     }
-    found, why = placeable({"spec": {**TEMPLATE["spec"], "affinity": affinity}}, [node()], [])
+    found, why = placeable([{"spec": {**TEMPLATE["spec"], "affinity": affinity}}], [node()], [])
     assert (found, why) == (False, "n: is not what node affinity asks for (pool In h100)")
 
 
@@ -135,9 +135,9 @@ def test_a_quota_counts_the_pods_of_its_scope_alone(scoped: dict[str, Any], coun
 
 def test_selectors_and_tolerations_count() -> None:
     picky = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"pool": "b"}}}
-    assert not placeable(picky, [node()], [])[0]
+    assert not placeable([picky], [node()], [])[0]
     patient = {"spec": {**TEMPLATE["spec"], "tolerations": [{"operator": "Exists"}]}}
-    assert placeable(patient, [node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], [])[0]
+    assert placeable([patient], [node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], [])[0]
 
 
 def test_quotas() -> None:

@@ -53,7 +53,7 @@ _ALWAYS: tuple[tuple[str, str, str], ...] = (
 def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
     """Rights that carrying out any plan for such a workload needs, as verb, group, resource."""
     api = kind.api
-    verbs = ("get", "patch", "update", *kind.makes)
+    verbs = ("get", "patch", "update", *kind.verbs)
     read = [workload_resource(plural) for plural in kind.reads]
     return (
         *((verb, api.group, api.plural) for verb in verbs),

@@ -39,7 +39,7 @@ async def preview(context: ActContext) -> list[str]:
             "dry run, as the server would store it:",
             *_diff(context.kind.source(home), context.kind.source(tried)),
         ]
-        if plan.strategy == "stuck-rollout":
+        if plan.strategy == "stuck-rollout" or plan.rolls != "spares":
             return lines
         spare = await spare_document(context, home, 0, "dry-run")
         made = await cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)

@@ -34,6 +34,7 @@ from barostat.remedy.annotations import (
     ENDED,
     FORMER,
     INCIDENT,
+    LABELS,
     LEAST,
     PATCHED,
     STEP,
@@ -146,7 +147,7 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
             )
         if act.to < now:
             pods = await ground.home_pods(home)
-            ready = sum(map(is_ready, pods))
+            ready = sum(is_ready(pod) and not annotation(pod, LABELS) for pod in pods)
             if ready > act.to:
                 raise Denied(
                     Refused(f"{ready} replicas are Ready: one that serves would be deleted")
@@ -154,8 +155,9 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
             newest = sorted(
                 pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True
             )
+            chosen = ground.plan.rolls == "spares"  # by its owner, among all of them
             newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
-            if not await marked(ground, do, newborn, LEAST):
+            if chosen and not await marked(ground, do, newborn, LEAST):
                 continue
         wanted = ground.kind.with_replicas(act.to)
         if await ground.merged(do, ground.resource, home, wanted) is not None:

@@ -23,10 +23,11 @@ from barostat.io.kubernetes.client.resources import (
     workload_resource,
 )
 from barostat.io.mitigation.marked_home import kind_of_target, read_home
-from barostat.judge.manifest_edit.config_change import digest, selecting, service_labels
+from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.measurements import Key, Look
+from barostat.judge.mitigation.rotation import rotation_labels, routing_services
 from barostat.judge.mitigation.target_objects import behind
 from barostat.platform.objects import condition, mapping, objects, text
 from barostat.platform.workloads import Revision, WorkloadKind
@@ -161,18 +162,13 @@ class TargetReader:
         """Home's revisions that are kept, the oldest first. Errors: Denied."""
         return self.kind.revisions(home, await self.lists())
 
-    def _labelled(self, home: Object) -> Object:
-        return {"metadata": {"labels": self.kind.labels(home)}}
-
     async def services(self, home: Object) -> list[Mapping[str, Any]]:
-        """The Services that home's pods are behind. Errors: Denied."""
-        return selecting(await self.listed(SERVICES), self._labelled(home))
+        """The Services that send requests to home's pods. Errors: Denied."""
+        return routing_services(self.kind, home, await self.listed(SERVICES))
 
     async def rotation_labels(self, home: Object) -> dict[str, str]:
         """The labels that take a pod in and out of rotation. Errors: Denied."""
-        return service_labels(
-            self._labelled(home), mapping(home, "spec", "selector"), await self.services(home)
-        )
+        return rotation_labels(self.kind, home, await self.services(home))
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
         """(uids of pods that stand ready behind every one of the Services, uids that stand behind

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from barostat.catalog.vllm_flags import option_of
 from barostat.core.change import ConfigChange
@@ -28,7 +28,7 @@ from barostat.core.proposed_change import (
 )
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, set_flag
 from barostat.judge.manifest_edit.pod_spec_change import change_of_pod_spec, with_pod_spec
-from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.objects import Object
 
 REVISION, REPLICAS = "revision", "replicas"
 ADDED_BY_REPLICA_SET = "pod-template-hash"
@@ -108,52 +108,3 @@ def changed_template(
 
 def _scalar(value: str) -> ConfigScalar:
     return value == "true" if value in ("true", "false") else value
-
-
-def service_labels(
-    template: Object, selector: Object, services: Iterable[Object]
-) -> dict[str, str]:
-    """The labels by which the Services find these pods, and those of the Deployment's selector:
-    they come off one that is taken out.
-    """
-    labels = mapping(template, "metadata", "labels")
-    found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
-    asked = {
-        text(one, "key")
-        for one in objects(selector, "matchExpressions")
-        if text(one, "operator") in ("In", "Exists")
-    }
-    found |= {key: str(value) for key, value in labels.items() if key in asked}
-    for service in services:
-        found |= {
-            key: str(value)
-            for key, value in mapping(service, "spec", "selector").items()
-            if labels.get(key) == value
-        }
-    return {key: value for key, value in found.items() if key != ADDED_BY_REPLICA_SET}
-
-
-def selecting(services: Iterable[Object], template: Object) -> list[Object]:
-    """The Services that select pods of this template (a Service without a selector selects
-    none).
-    """
-    labels = mapping(template, "metadata", "labels")
-
-    def selects(service: Object) -> bool:
-        selector = {
-            key: value
-            for key, value in mapping(service, "spec", "selector").items()
-            if key != ADDED_BY_REPLICA_SET
-        }
-        return bool(mapping(service, "spec", "selector")) and all(
-            labels.get(key) == value for key, value in selector.items()
-        )
-
-    return [service for service in services if selects(service)]
-
-
-def separable(services: list[Object]) -> bool:
-    """Every one of these Services can be left by taking a label off, and there is one."""
-    return bool(services) and all(
-        set(mapping(service, "spec", "selector")) - {ADDED_BY_REPLICA_SET} for service in services
-    )

@@ -14,8 +14,9 @@ from barostat.core.diagnosis import KV_CAUSES, CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
-from barostat.judge.manifest_edit.config_change import digest, separable
+from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.mitigation.gateways import not_ready
+from barostat.judge.mitigation.rotation import separable
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, since_of_revision
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.levers import levers
@@ -65,7 +66,7 @@ def facts(
         reasons.append(("changes_last_hour", unread))
     services, kept, rolled_out = seen.services(), seen.revisions(), seen.kind.rolled_out(home)
     owner, autoscaler = _owner(seen, plan)
-    placed = spare_place(seen)
+    placed = spare_place(seen, max(1, plan.units_needed))
     scrapes = [scrape.at for replica in seen.recording.replicas for scrape in replica.scrapes]
     return Facts(
         at=seen.at,
@@ -88,9 +89,7 @@ def facts(
         serving=seen.serving(),
         spare_schedulable=None if placed is None else placed[0],
         spare_because="" if placed is None else placed[1],
-        quota_left=None
-        if "resourcequotas" not in lists
-        else quota_left(seen.template, lists["resourcequotas"]),
+        quota_left=_quota_left(seen),
         disruption_minimum=(
             None
             if "poddisruptionbudgets" not in lists
@@ -98,7 +97,7 @@ def facts(
         ),
         autoscaler=None if "horizontalpodautoscalers" not in lists else autoscaler,
         owner=owner,
-        separable=None if services is None else separable(services),
+        separable=None if services is None else separable(seen.kind, services),
         claim=text(marks, CLAIM),
         changes_last_hour=None if earlier is None else changes_last_hour(earlier, plan.id, seen.at),
         changes_per_hour=limits.changes_per_hour
@@ -211,10 +210,21 @@ def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
     )
 
 
-def spare_place(seen: TargetSnapshot) -> tuple[bool, str] | None:
-    """Whether a node takes one more replica; None where nodes or their pods could not be read."""
+def spare_place(seen: TargetSnapshot, units: int = 1) -> tuple[bool, str] | None:
+    """Whether nodes take so many more units; None where nodes or their pods could not be read."""
     nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
-    return None if nodes is None or pods is None else placeable(seen.template, nodes, pods)
+    if nodes is None or pods is None:
+        return None
+    return placeable(seen.kind.unit_templates(seen.home) * units, nodes, pods)
+
+
+def _quota_left(seen: TargetSnapshot) -> int | None:
+    """Units that the quotas allow: of a group, as many as its most demanding pod lets."""
+    quotas = seen.lists.get("resourcequotas")
+    if quotas is None:
+        return None
+    templates = seen.kind.unit_templates(seen.home)
+    return min(quota_left(template, quotas) for template in templates) // len(templates)
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:

@@ -51,7 +51,7 @@ from barostat.judge.mitigation.start_refused import would_not_start
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import mapping, name_of, text
-from barostat.platform.pods import engine_container
+from barostat.platform.workloads import NumberedKind
 from barostat.remedy.annotations import ENDED
 from barostat.remedy.plan import (
     ASKED_FOR,
@@ -161,7 +161,6 @@ def plan_for(
         fleet=list(windows.values()),
         live=strategy == "edge-live",
     )
-    container = engine_container(seen.template)
     metadata = mapping(seen.home, "metadata")
     return Planned(
         RemedyPlan(
@@ -189,11 +188,13 @@ def plan_for(
             baseline=former,
             template=digest(seen.source),
             because=because,
-            gpus=int(container.gpus) if container is not None else 0,
+            gpus=seen.kind.unit_gpus(seen.home),
             autonomy=wish.autonomy,
             parent=text(metadata, "annotations", ENDED),
             bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
+            rolls=seen.kind.rolls or "spares",
+            unit_pods=seen.kind.pods_per_unit(seen.home),
         ),
         worst,
         (*passed, *forecast),
@@ -441,11 +442,12 @@ def _strategy(
         remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     )
     kept = min(serving, seen.replicas - 1)
-    place = spare_place(seen)
-    if wish.in_place or (serving == 0 and (place is None or not place[0])):
+    place, stays = spare_place(seen), _stays_behind(seen)
+    if wish.in_place or stays or (serving == 0 and (place is None or not place[0])):
         if kept < min(floor, serving):
+            why = f" (no spare: {stays})" if stays else ""
             return NoRemedy(
-                f"in place {kept} replicas would serve meanwhile, the floor is {floor}: "
+                f"in place {kept} replicas would serve meanwhile, the floor is {floor}{why}: "
                 "add one, or free a card for a spare"
             )
         return "in-place"
@@ -462,6 +464,12 @@ def _strategy(
         )
         return NoRemedy(f"no node takes a spare replica ({place[1]}); {more}")
     return "spare"
+
+
+def _stays_behind(seen: TargetSnapshot) -> str:
+    """Why a spare would leave something behind; empty if it would not."""
+    kind = seen.kind
+    return kind.why_no_spare(seen.home) if isinstance(kind, NumberedKind) else ""
 
 
 def limits_after(

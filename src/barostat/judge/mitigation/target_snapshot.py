@@ -10,9 +10,9 @@ from barostat.core.diagnosis import Report
 from barostat.core.window import Window
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording
-from barostat.judge.manifest_edit.config_change import selecting
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.paused_mark import noted_of
+from barostat.judge.mitigation.rotation import routing_services
 from barostat.judge.mitigation.target_objects import behind
 from barostat.platform.objects import Object, text
 from barostat.platform.owner import Owner, owners
@@ -77,8 +77,7 @@ class TargetSnapshot:
     def services(self) -> list[Object] | None:
         """The Services that home's pods are behind; None where they could not be read."""
         found = self.lists.get("services")
-        labels = {"metadata": {"labels": self.kind.labels(self.home)}}
-        return None if found is None else selecting(found, labels)
+        return None if found is None else routing_services(self.kind, self.home, found)
 
     def pods(self) -> list[Object] | None:
         """Home's pods that answer for a unit."""

@@ -14,9 +14,12 @@ from barostat.platform.workloads._known import (
     spellings,
     words_to_type,
 )
+from barostat.platform.workloads._numbered import Makes, NumberedKind
 
 __all__ = [
     "Api",
+    "Makes",
+    "NumberedKind",
     "Part",
     "Place",
     "Revision",

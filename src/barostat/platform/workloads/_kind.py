@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from barostat.platform.label_selector import as_query
 from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
+from barostat.platform.pods import engine_container, starts_engine
 
 Rolls = Literal["", "spares", "ordinals", "canary", "owner"]
 """How a remedy changes such an object.
@@ -110,10 +111,11 @@ class WorkloadKind:
 
     `places`: where its templates are, the one whose pods answer first. `name_label`: the label of
     its pods that holds the object's name; without one, pods are found by owner references and the
-    object's own selector. `other_labels`: labels that all its pods have besides, where the name's
-    label is a common one. `pod_suffix`: what a pod's name has behind the object's, as a regular
+    object's own selector. `fixed_labels`: labels of its pods that its owner needs: they cannot
+    be taken off. `other_labels`: labels that all its pods have besides, where the name's label is a
+    common one. `pod_suffix`: what a pod's name has behind the object's, as a regular
     expression. `source_path`: the part of the object that a change edits. `reads`: lists that
-    `own_pods` and `revisions` need besides pods. `makes`: `create` and `delete` where a remedy makes
+    `own_pods` and `revisions` need besides pods. `verbs`: `create` and `delete` where a remedy makes
     objects of the kind. `whole`: nobody adds an image, arguments or
     containers to its templates. `default_replicas`: where the manifest says nothing. `by_hand`: why
     we do not change it. `reverts`: what becomes of an edit of the objects below it.
@@ -124,12 +126,13 @@ class WorkloadKind:
     rolls: Rolls = ""
     unit: Literal["replica", "group"] = "replica"
     name_label: str = ""
+    fixed_labels: tuple[str, ...] = ()
     other_labels: Mapping[str, str] = {}
     role_label: str = ""
     pod_suffix: str = "-.*"
     source_path: tuple[str, ...] = ("spec", "template")
     reads: tuple[str, ...] = ()
-    makes: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
     whole: bool = True
     default_replicas: int | None = 1
     by_hand: str = ""
@@ -148,6 +151,15 @@ class WorkloadKind:
     def labels(self, item: Object) -> Object:
         """Labels that every pod that answers carries."""
         return mapping(self.template(item), "metadata", "labels")
+
+    def routes(self, item: Object, service: Object) -> bool:
+        """True where requests reach its pods through that Service, which selects them."""
+        return True
+
+    def unit_gpus(self, item: Object) -> int:
+        """GPUs of one unit."""
+        found = [engine_container(template) for template in self.unit_templates(item)]
+        return sum(int(container.gpus) for container in found if container is not None)
 
     def replicas(self, item: Object) -> int:
         """Units that are asked for."""
@@ -229,10 +241,12 @@ class WorkloadKind:
         self, item: Object, edit: Callable[[Object], Object | Refusal]
     ) -> dict[str, Any] | Refusal:
         """A copy of the object with `edit` made to the template that answers, and to every other
-        template that takes it. The refusal of the first one is the object's.
+        one that starts vLLM and takes it. The refusal of the first one is the object's.
         """
         new: dict[str, Any] = copy.deepcopy(dict(item))
         for index, part in enumerate(self.parts(item)):
+            if index and not starts_engine(part.template):
+                continue
             made = edit(part.template)
             if isinstance(made, Mapping):
                 self.put_template(new, part, made)

@@ -31,7 +31,8 @@ class Deployment(WorkloadKind):
     rolls: Rolls = "spares"
     pod_suffix = "-[a-z0-9]+-[a-z0-9]{5}"
     reads = ("replicasets",)
-    makes = ("create", "delete")
+    fixed_labels = ("pod-template-hash",)
+    verbs = ("create", "delete")
 
     def own_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
         """The pods whose controller is one of its ReplicaSets."""

@@ -32,9 +32,6 @@ from barostat.judge.manifest_edit.config_change import (
     change_of,
     changed_template,
     digest,
-    selecting,
-    separable,
-    service_labels,
     setting_change,
 )
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
@@ -263,26 +260,3 @@ def test_a_switch_is_turned_off_and_a_variable_is_set() -> None:
         "environment", "VLLM_CPU_KVCACHE_SPACE", None, "8"
     )
     assert isinstance(setting_change("max_num_seqs", None, template(), {}), NotChanged)
-
-
-def test_labels_of_services_and_selector_come_off() -> None:
-    chat = {"metadata": {"name": "chat"}, "spec": {"selector": {"tier": "gpu"}}}
-    other = {"metadata": {"name": "other"}, "spec": {"selector": {"app": "else"}}}
-    external = {"metadata": {"name": "external"}, "spec": {}}
-    canary = {"metadata": {"name": "canary"}, "spec": {"selector": {"pod-template-hash": "abc"}}}
-    found = selecting([chat, other, external], template())
-    assert found == [chat]
-    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {
-        "app": "vllm",
-        "tier": "gpu",
-    }
-    own = [
-        {"key": "app", "operator": "In", "values": ["vllm", "chat"]},
-        {"key": "track", "operator": "NotIn", "values": ["canary"]},
-    ]
-    assert service_labels(template(), {"matchExpressions": own}, []) == {
-        "app": "vllm"
-    }  # its ReplicaSet keeps the pod else
-    assert separable([chat])
-    assert not separable([])
-    assert not separable(selecting([chat, canary], template()))
