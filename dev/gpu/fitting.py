@@ -9,7 +9,7 @@ from dev.gpu.item import Item
 from dev.gpu.journal import Journal
 from dev.gpu.startup import planned_for, stated_row
 
-from barostat.catalog.vllm_flags import canonical_name, has_flag
+from barostat.catalog.settings.table import canonical_name, has_flag
 from barostat.core.units import GIB
 
 

@@ -23,7 +23,7 @@ from dev.gpu.journal import PACE, STARTUPS, STEPS, Row
 from dev.gpu.startup import came_up, keep_config, started_row, stated_row
 from dev.load import Background, Counts, Load
 
-from barostat.catalog.vllm_flags import has_flag
+from barostat.catalog.settings.table import has_flag
 from barostat.core.errors import InputError
 from barostat.engines.vllm.logs.steps import logged_steps
 from barostat.judge.calibration.logged_step_times import pace_of_steps

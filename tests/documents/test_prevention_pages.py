@@ -11,9 +11,9 @@ import pytest
 
 from barostat.alerts.named import alerts
 from barostat.catalog.metric_names import NAME_ERAS, V0_GONE_IN
+from barostat.catalog.settings.defaults import default
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.catalog.vllm_behaviours import BEHAVIOURS
-from barostat.catalog.vllm_defaults import default
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.diagnosis import CAUSES
 from barostat.core.limits import EdgeLimits, EngineLimits, RequestLimits
 from barostat.core.limits_fields import fields_of
@@ -58,22 +58,23 @@ DEFAULT_SHARE_MOVED = next(
 # Every version that a section names, as the catalogue has it.
 VERSIONS = {
     "Memory at 90 % is a sign of pressure": {
-        FLAGS["gpu_memory_utilization"].since, DEFAULT_SHARE_MOVED, BEHAVIOURS["waiting-by-reason"].since,
+        SETTINGS["gpu_memory_utilization"].since, DEFAULT_SHARE_MOVED, BEHAVIOURS["waiting-by-reason"].since,
     },
     "Lower the memory share to 0.7, or 0.6, and be safe": {
-        FLAGS["gpu_memory_utilization"].since, FLAGS["kv_cache_memory_bytes"].since, BEHAVIOURS["graphs-in-budget"].since,
+        SETTINGS["gpu_memory_utilization"].since, SETTINGS["kv_cache_memory_bytes"].since, BEHAVIOURS["graphs-in-budget"].since,
     },
     "Add swap space": {
         BEHAVIOURS["v1-default"].since, BEHAVIOURS["swap-space-ignored"].since, BEHAVIOURS["swap-space-ignored"].until,
-        BEHAVIOURS["swap-space-refused"].since, FLAGS["swap_space"].gone, FLAGS["preemption_mode"].gone, FLAGS["kv_offloading_size"].since,
+        BEHAVIOURS["swap-space-refused"].since, SETTINGS["swap_space"].gone,
+        SETTINGS["preemption_mode"].gone, SETTINGS["kv_offloading_size"].since,
     },
     "Raise max-num-seqs when requests wait": {BEHAVIOURS["waiting-by-reason"].since},
-    "Cut max-num-seqs by a quarter or by half": {FLAGS["max_num_active_seqs"].since, FLAGS["watermark"].since},
+    "Cut max-num-seqs by a quarter or by half": {SETTINGS["max_num_active_seqs"].since, SETTINGS["watermark"].since},
     "Cut max-num-batched-tokens against pressure": {BEHAVIOURS["full-sequence-admission"].since},
     "Switch on prefix caching and chunked prefill": {
         BEHAVIOURS["prefix-caching-default"].since, BEHAVIOURS["chunked-prefill-default"].since,
     },
-    "Scale on GPU utilisation, or on memory": {FLAGS["gpu_memory_utilization"].since},
+    "Scale on GPU utilisation, or on memory": {SETTINGS["gpu_memory_utilization"].since},
     "Page on cache usage above 90 %": {BEHAVIOURS["v1-default"].since, ERAS["vllm:kv_cache_usage_perc"].since},
     "Alert on the metrics of old dashboards": {
         ERAS[name].before
@@ -114,7 +115,7 @@ def test_every_name_on_the_page_is_there(page: str) -> None:
         elif words.startswith("--persona"):
             assert words == "--persona pedant"
         elif words.startswith("--"):
-            assert canonical_name(words.split()[0].lstrip("-").replace("-", "_")) in FLAGS, words
+            assert canonical_name(words.split()[0].lstrip("-").replace("-", "_")) in SETTINGS, words
         elif words.startswith("vllm:"):
             assert words in ERAS or words == "vllm:num_preemptions", words
         elif "/" in words:

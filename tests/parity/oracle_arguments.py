@@ -2,7 +2,7 @@
 
 Reads a JSON list of argument lists on stdin; writes one JSON line per list: the settings as parsed,
 or {"refused": true}. With a first argument `names`: one JSON line with every name of the parser,
-its option strings, and whether it is a switch.
+its option strings, and whether it is a switch; with `defaults`: one with the default of each.
 """
 
 from __future__ import annotations
@@ -26,6 +26,18 @@ def main() -> None:
                     [action.dest, action.option_strings, action.nargs == 0]
                     for action in parser._actions
                 ]
+            )
+        )
+        return
+    if sys.argv[1:] == ["defaults"]:
+        plain = int | float | str | None
+        print(
+            json.dumps(
+                {
+                    action.dest: action.default
+                    for action in parser._actions
+                    if isinstance(action.default, plain)
+                }
             )
         )
         return

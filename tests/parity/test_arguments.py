@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from barostat.catalog.vllm_arguments import REMOVED, removed
-from barostat.catalog.vllm_flags import FLAGS, OTHER_SWITCHES, canonical_name, known_flag
+from barostat.catalog.settings.defaults import default
+from barostat.catalog.settings.other_arguments import REMOVED, SWITCHES
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag, lacking
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.config import resolve
 
@@ -109,12 +110,36 @@ def test_settings_are_what_the_parser_of_vllm_makes_of_them() -> None:
                 ), (args, name)
 
 
+# Resolved after parsing: by the platform, the model or the architecture.
+RESOLVED_LATER = {
+    "block_size",
+    "enable_chunked_prefill",
+    "async_scheduling",
+    "enable_prefix_caching",
+}
+
+
+def test_the_defaults_of_the_table_are_those_of_vllm() -> None:
+    (real,) = _ask("defaults")
+    version = parse_version(VERSION)
+    compared = 0
+    for name, setting in SETTINGS.items():
+        found = default(name, version)
+        if found is None or setting.by_card or name in RESOLVED_LATER:
+            continue
+        assert found.value == real[name], name
+        compared += 1
+    assert compared > 20
+    for name in RESOLVED_LATER:
+        assert real.get(name) is None, name
+
+
 def test_the_catalogue_knows_what_the_parser_of_vllm_has() -> None:
     (names,) = _ask("names")
     real = {dest: (options, switch) for dest, options, switch in names if options}
     version = parse_version(VERSION)
     assert version is not None
-    for name, flag in FLAGS.items():
+    for name, flag in SETTINGS.items():
         assert (known_flag(name, version) == "present") == (name in real), name
         if name in real:
             assert real[name][1] == (flag.kind == "bool"), name
@@ -122,7 +147,7 @@ def test_the_catalogue_knows_what_the_parser_of_vllm_has() -> None:
         for option in options:
             if not option.startswith("--no-"):
                 assert canonical_name(option) == name, option
-    assert not {name for name in REMOVED if removed(name, version) is not None and name in real}
+    assert not {name for name in REMOVED if lacking(name, version) is not None and name in real}
     switches = {name for name, (_, switch) in real.items() if switch and name != "help"}
-    assert {name for name in OTHER_SWITCHES if name in real} <= switches
-    assert not {name for name in switches if name not in FLAGS and name not in OTHER_SWITCHES}
+    assert {name for name in SWITCHES if name in real} <= switches
+    assert not {name for name in switches if name not in SETTINGS and name not in SWITCHES}

@@ -105,20 +105,6 @@ HIDDEN_SINCE: tuple[Era, ...] = (
     Era("vllm:time_per_output_token_seconds", before="0.12.0"),
 )
 
-# Labels of cache_config_info: the fields of CacheConfig, which come and go.
-CACHE_LABEL_ERAS: tuple[Era, ...] = (
-    Era("swap_space", before="0.18.0"),
-    Era("cpu_offload_gb", before="0.18.0"),
-    Era("calculate_kv_scales", before="0.28.0"),
-    Era("cpu_kvcache_space_bytes", since="0.9.2", before="0.20.0"),
-    Era("kv_cache_memory_bytes", since="0.10.2", always=True),
-    Era("kv_offloading_size", since="0.11.1", always=True),
-    Era("user_specified_block_size", since="0.18.0", always=True),
-    Era("kv_cache_size_tokens", since="0.24.0", always=True),
-    Era("kv_cache_max_concurrency", since="0.24.0", always=True),
-    Era("effective_attention_block_size", since="0.31.0", always=True),
-)
-
 # Values of request_success_total's finished_reason.
 FINISHED_REASON_ERAS: tuple[Era, ...] = (
     Era("error", since="0.13.0", always=True),

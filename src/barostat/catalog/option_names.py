@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import ALIASES, FLAGS, OTHER_LISTS, OTHER_SWITCHES, is_switch
+from barostat.catalog.settings.other_arguments import LISTS, SWITCHES
+from barostat.catalog.settings.table import ALIASES, SETTINGS, is_switch
 
 
 def known_argument(spelled: str) -> str:
@@ -14,6 +15,6 @@ def known_argument(spelled: str) -> str:
     name = spelled.removeprefix("--").replace("-", "_").lower()
     positive = name.removeprefix("no_")
     for found in (name, positive if is_switch(positive) else ""):
-        if found in FLAGS or found in OTHER_SWITCHES or found in OTHER_LISTS:
+        if found in SETTINGS or found in SWITCHES or found in LISTS:
             return found
     return ALIASES.get(name, "")

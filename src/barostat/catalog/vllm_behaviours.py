@@ -1,8 +1,8 @@
 """What vLLM does from which version on: the gates that symptoms, levers and parsers ask before they
 say something about an engine.
 
-Source: the wheels 0.6.6.post1 to 0.33.0 (vllm/v1/core/sched, vllm/v1/engine, vllm/config,
-vllm/envs), and the pull requests named.
+Source: the wheels 0.6.6.post1 to 0.33.0 (vllm/v1/core: scheduler, KVCacheManager, BlockPool;
+vllm/v1/engine, vllm/config, vllm/envs), and the pull requests named.
 """
 
 from __future__ import annotations
@@ -40,17 +40,23 @@ _BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("output-cap-override", "0.18.0", "max_new_tokens in --override-generation-config caps every request"),
     Behaviour("graphs-estimated-opt-in", "0.18.0", "graph memory can be taken from the KV budget (off by default)", until="0.20.0"),
     Behaviour("full-sequence-admission", "0.19.0", "a request is admitted only if its whole known sequence fits in free blocks (#37307)"),
+    Behaviour("window-admission-cap", "0.20.0", "a sliding window or local chunk counts at admission with the blocks it can hold"),
     Behaviour("graphs-in-budget", "0.20.0", "graph memory is part of what gpu_memory_utilization allows"),
     Behaviour("waiting-by-reason", "0.20.0", "num_requests_waiting_by_reason tells capacity from deferred"),
     Behaviour("pool-tokens-from-concurrency", "0.20.1", "the logged pool size is concurrency times length: hybrids depend on it"),
     Behaviour("blocks-override-checked", "0.21.0", "the start-up fit check uses --num-gpu-blocks-override"),
+    Behaviour("unhashed-blocks-reused-first", "0.23.0", "freed blocks without a hash are reused before those in the prefix cache"),
     Behaviour("admission-watermark", "0.24.0", "--watermark keeps blocks free at admission; 0 by default (#44594)"),
     Behaviour("pool-tokens-metric", "0.24.0", "cache_config_info has kv_cache_size_tokens"),
+    Behaviour("window-freed-when-processed", "0.26.0", "blocks behind a window are freed once their step is processed"),
     Behaviour("large-memory-tier", "0.28.0", "cards of 160 GiB and more take a budget of 16384 tokens per step by default"),
     Behaviour("queue-limits", "0.29.0", "--max-num-queued-reqs and --max-num-queued-tokens answer 503 instead of queueing without bound"),
+    Behaviour("sparse-window-cache", "0.30.0", "the prefix cache keeps only those blocks of a window at which a request can resume"),
     Behaviour("active-sequence-limit", "0.31.0", "--max-num-active-seqs limits what runs and leaves the graph sizes alone"),
+    Behaviour("lone-request-unthrottled", "0.31.0", "long_prefill_token_threshold does not hold back a request that runs alone"),
     Behaviour("rejections-metric", "0.32.0", "admission_rejections_total counts the 503 of the queue limits"),
     Behaviour("output-clamped-to-context", "0.32.0", "prompt plus max_tokens beyond the context is clamped, not refused"),
+    Behaviour("self-preempted-skips-on", "0.33.0", "by priority, a request that preempts itself does not end the step"),
 )  # fmt: skip
 
 BEHAVIOURS: dict[str, Behaviour] = {behaviour.name: behaviour for behaviour in _BEHAVIOURS}

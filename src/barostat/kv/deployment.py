@@ -8,12 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Layer
 
-OLDEST_KNOWN = "0.6.0"
-NEWEST_KNOWN = "0.33.0"
 _LOGS_REQUESTS_SINCE_BUILD = 91
 
 # How a state is cached: `none` keeps the running one; `align` one more per request, to copy from;
@@ -62,7 +60,7 @@ class Deployment:
     dcp: int = 1
     dtype: str = "bfloat16"
     kv_cache_dtype: str = "auto"
-    block_size: int = USUAL_BLOCK_TOKENS
+    block_size: int = BLOCK_TOKENS
     async_scheduling: bool = True
     prefix_caching: bool = True
     hybrid_manager: bool = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 
-from barostat.catalog.vllm_flags import FLAGS, has_flag
+from barostat.catalog.settings.table import SETTINGS, has_flag
 from barostat.core.config import ConfigValue
 from barostat.core.lever import NotApplicable, Situation
 from barostat.core.object_reference import ObjectReference
@@ -134,7 +134,7 @@ def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | N
     """The refusal if this engine's version lacks the argument, or may lack it; None if it has
     it.
     """
-    flag = FLAGS[flag_name]
+    flag = SETTINGS[flag_name]
     version = situation.window.version
     has = has_flag(flag_name, version)
     if has or (

@@ -14,8 +14,8 @@ Source: vLLM 0.33.0 GPUWorker.determine_available_memory; since 0.20.0 graphs ar
 
 from __future__ import annotations
 
+from barostat.catalog.settings.defaults import assumed_default
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
 from barostat.core.proposed_change import SetFlag
@@ -65,7 +65,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     starting = situation.cause == "kv-pool-too-small"
     unsure = found.provenance == "version-default" and not found.certain
-    start = max(now, usual_utilization()) if unsure else now
+    start = max(now, float(assumed_default("gpu_memory_utilization"))) if unsure else now
     target = round(
         max(0.9, min(MOST, start + 0.03))
         if starting

@@ -15,8 +15,8 @@ Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
 
 from __future__ import annotations
 
+from barostat.catalog.settings.defaults import SMALL_CARD_SEQS
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import USUAL_SEQS
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.proposed_change import SetFlag
@@ -81,7 +81,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
                 "the engine compares the card's free memory with its budget before it runs any step"
             ),
         )
-    slots = window.config.number("max_num_seqs") or USUAL_SEQS
+    slots = window.config.number("max_num_seqs") or SMALL_CARD_SEQS
     whole_prompts = _chunked_prefill_is_off(window)
     longest = last_of(window, "max_model_len_tokens") or window.config.number("max_model_len")
     if whole_prompts and (longest is None or longest <= 0):

@@ -14,7 +14,7 @@ Source: vLLM 0.32.0 Scheduler.schedule; GPUModelRunner._dummy_sampler_run.
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import has_flag
+from barostat.catalog.settings.table import has_flag
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.proposed_change import SetFlag

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.proposed_change import UnsetFlag
 from barostat.core.prose import Prose
@@ -44,7 +44,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 
 def _why(name: str, situation: Situation) -> str:
-    flag, version = FLAGS.get(name), situation.window.version
+    flag, version = SETTINGS.get(name), situation.window.version
     if flag is None or version is None or known_flag(name, version) != "absent":
         return "the engine refused it as unknown"
     if flag.gone and version.at_least(flag.gone):

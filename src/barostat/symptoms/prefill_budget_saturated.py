@@ -25,7 +25,7 @@ maintainers, 6,000-token prompts at 32 % KV usage.
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_defaults import USUAL_STEP_TOKENS
+from barostat.catalog.settings.defaults import SMALL_CARD_STEP_TOKENS
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -81,7 +81,7 @@ def _by_elimination(
         and prompt.mean >= PREFILL_HEAVY_RATIO * generated.mean
         and prompt.mean > 0
     ):
-        full_step_s = (step_budget_tokens(window) or USUAL_STEP_TOKENS) / (
+        full_step_s = (step_budget_tokens(window) or SMALL_CARD_STEP_TOKENS) / (
             prompt.mean + generated.mean
         )
         if full_step_s > LONGEST_FULL_STEP_S:

@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS
-from barostat.catalog.vllm_versions import DEFAULT_VERSION
+from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
+from barostat.catalog.vllm_behaviours import behaves
+from barostat.catalog.vllm_versions import DEFAULT_VERSION, NEWEST_READ, OLDEST_SIMULATED
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
 from barostat.core.version import EngineVersion, parse_version
@@ -18,9 +19,6 @@ Policy = Literal["fcfs", "priority"]
 State = Literal["", "all", "align"]
 _LARGEST = 2**31 - 1
 _MOST_BLOCKS = 50_000_000  # ten times what the largest node holds; each is a place in an array
-OLDEST = "0.12.0"  # before it a victim stayed in the step that preempted it
-NEWEST = "0.33.0"
-"""The newest version whose scheduler was read: a later one is taken to decide as it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +53,8 @@ class KvGroup:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The decisions that changed between versions, one switch each.
-
-    Source: the wheels 0.12.0 to 0.33.0, vllm/v1/core/sched/scheduler.py, kv_cache_manager.py,
-    block_pool.py.
+    """The decisions that changed between versions, one switch each; since when, and what each
+    means: `catalog/vllm_behaviours.py`.
     """
 
     full_sequence_gate: bool = True
@@ -76,19 +72,22 @@ class Behaviour:
     @classmethod
     def of(cls, version: EngineVersion) -> Behaviour:
         """How that version decides."""
-        since = version.at_least
+
+        def has(name: str) -> bool:
+            return behaves(name, version) is True
+
         return cls(
-            full_sequence_gate=since("0.19.0"),
-            window_admission_cap=since("0.20.0"),
-            unhashed_reused_first=since("0.23.0"),
-            watermark=since("0.24.0"),
-            window_freed_when_processed=since("0.26.0"),
-            sparse_window_cache=since("0.30.0"),
-            queue_limits=since("0.29.0"),
-            active_limit=since("0.31.0"),
-            lone_request_unthrottled=since("0.31.0"),
-            output_clamped=since("0.32.0"),
-            self_preempted_skips_on=since("0.33.0"),
+            full_sequence_gate=has("full-sequence-admission"),
+            window_admission_cap=has("window-admission-cap"),
+            unhashed_reused_first=has("unhashed-blocks-reused-first"),
+            watermark=has("admission-watermark"),
+            window_freed_when_processed=has("window-freed-when-processed"),
+            sparse_window_cache=has("sparse-window-cache"),
+            queue_limits=has("queue-limits"),
+            active_limit=has("active-sequence-limit"),
+            lone_request_unthrottled=has("lone-request-unthrottled"),
+            output_clamped=has("output-clamped-to-context"),
+            self_preempted_skips_on=has("self-preempted-skips-on"),
         )
 
 
@@ -104,10 +103,10 @@ class Settings:
     """
 
     kv_blocks: int
-    groups: tuple[KvGroup, ...] = (KvGroup(USUAL_BLOCK_TOKENS),)
+    groups: tuple[KvGroup, ...] = (KvGroup(BLOCK_TOKENS),)
     max_model_len: int = 2**20
-    max_num_seqs: int = USUAL_SEQS
-    max_num_batched_tokens: int = USUAL_STEP_TOKENS
+    max_num_seqs: int = SMALL_CARD_SEQS
+    max_num_batched_tokens: int = SMALL_CARD_STEP_TOKENS
     max_num_active_seqs: int | None = None
     long_prefill_token_threshold: int = 0
     watermark_ratio: float = 0.0
@@ -213,11 +212,11 @@ def newer_than_read(version: str) -> str:
     else empty.
     """
     known = parse_version(version)
-    if known is None or not known.beyond(NEWEST):
+    if known is None or not known.beyond(NEWEST_READ):
         return ""
     return (
-        f"vLLM {known} is newer than {NEWEST}, the newest whose scheduler is known here: it is "
-        f"taken to decide as {NEWEST} does"
+        f"vLLM {known} is newer than {NEWEST_READ}, the newest whose scheduler is known here: it is "
+        f"taken to decide as {NEWEST_READ} does"
     )
 
 
@@ -229,9 +228,9 @@ def for_version(settings: Settings, version: str = DEFAULT_VERSION) -> Settings:
     settings.
     """
     known = parse_version(version)
-    if known is None or known.before(OLDEST):
+    if known is None or known.before(OLDEST_SIMULATED):
         raise InputError(
-            f"the twin knows vLLM {OLDEST} and later, not {version!r}", "engine version"
+            f"the twin knows vLLM {OLDEST_SIMULATED} and later, not {version!r}", "engine version"
         )
     behaviour = Behaviour.of(known)
     refused = (

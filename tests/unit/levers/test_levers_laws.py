@@ -8,8 +8,8 @@ from itertools import product
 
 import pytest
 
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.catalog.signals import SIGNALS, signal
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.diagnosis import CAUSES, VARIANTS, CauseName
 from barostat.core.lever import NotApplicable, Proposal, Situation
@@ -144,7 +144,7 @@ def set_by(answer: Proposal) -> dict[str, ConfigScalar]:
             return {name: value}
         case Advise(instruction):
             words = re.findall(r"--[a-z][a-z0-9-]+", str(instruction))
-            return {name: "" for word in words if (name := canonical_name(word)) in FLAGS}
+            return {name: "" for word in words if (name := canonical_name(word)) in SETTINGS}
         case _:
             return {}
 
@@ -171,13 +171,13 @@ def test_every_answer_keeps_the_laws(version: str | None) -> None:
             assert presence != "absent", where
             if presence == "unknown version":  # only what every version has may be named then
                 assert cell.window.config.get(name) or parsed is None, where
-                assert cell.window.config.get(name) or FLAGS[name].since in (
+                assert cell.window.config.get(name) or SETTINGS[name].since in (
                     "",
                     "0.1.0",
                     "0.2.0",
                     "0.5.0",
                 ), where
-                assert not FLAGS[name].gone, where
+                assert not SETTINGS[name].gone, where
         running = cell.window.fresh("running_requests")
         if cell.cause.startswith("kv-p") or cell.cause == "kv-admission-queueing":
             assert answer.lever != "gpu-memory-utilization-down", where

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.errors import InputError
-from barostat.twin.settings import NEWEST, KvGroup, Settings, check, for_version, newer_than_read
+from barostat.twin.settings import KvGroup, Settings, check, for_version, newer_than_read
 
 PLAIN = Settings(kv_blocks=100, max_model_len=1000)
 
@@ -82,7 +83,7 @@ def test_sizes_of_several_groups() -> None:
     ("version", "newer"),
     [
         ("0.12.0", False),
-        (NEWEST, False),
+        (NEWEST_READ, False),
         ("0.33.9", False),
         ("0.34.0", True),
         ("1.0", True),
@@ -92,4 +93,4 @@ def test_sizes_of_several_groups() -> None:
 def test_a_version_that_nobody_read_is_told(version: str, newer: bool) -> None:
     said = newer_than_read(version)
     assert bool(said) is newer
-    assert not newer or (version in said and NEWEST in said)
+    assert not newer or (version in said and NEWEST_READ in said)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from barostat.admit.replica_news import Observation, Pool
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.engines.vllm.metrics.exposition import read
 from barostat.engines.vllm.metrics.settings import pool as pool_of
 from barostat.engines.vllm.metrics.settings import settings
@@ -113,7 +113,7 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
         }
     ) or [""]
     tokens = 0.0
-    block = float(USUAL_BLOCK_TOKENS)
+    block = float(BLOCK_TOKENS)
     for engine in engines:
         one = pool_of(exposition, engine)
         if one.tokens is None:

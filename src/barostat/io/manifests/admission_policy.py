@@ -16,19 +16,13 @@ from typing import Any
 
 import yaml
 
+from barostat.catalog.settings.table import OF_LIMITS
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
+from barostat.core.naming import camel
 
-_NUMBERS: tuple[tuple[str, str, str], ...] = (
-    ("max_model_len", "max-model-len", "maxModelLen"),
-    ("max_num_seqs", "max-num-seqs", "maxNumSeqs"),
-    ("max_num_active_seqs", "max-num-active-seqs", "maxNumActiveSeqs"),
-    ("max_num_batched_tokens", "max-num-batched-tokens", "maxNumBatchedTokens"),
-    ("gpu_memory_utilization", "gpu-memory-utilization", "gpuMemoryUtilization"),
-    ("kv_cache_memory_bytes", "kv-cache-memory-bytes", "kvCacheMemoryBytes"),
-    ("max_queued_requests", "max-num-queued-reqs", "maxQueuedRequests"),
-    ("max_queued_tokens", "max-num-queued-tokens", "maxQueuedTokens"),
-)
+_NOT_AT_MOST = "watermark"
+"""A limit that an engine may exceed: a share of blocks kept free."""
 _WORDS = "((has(c.command) ? c.command : []) + (has(c.args) ? c.args : []))"
 _ENGINES = (
     "variables.containers.filter(c, "
@@ -79,9 +73,11 @@ _OF_ITS_OWN = (
 def policy_text(limits: ServingLimits, source: str) -> str:
     """Both objects as YAML. Errors: InputError where the limits hold no number of the engine."""
     validations = [
-        _validation(flag, field, value)
-        for name, flag, field in _NUMBERS
-        if (value := getattr(limits.spec.engine, name)) is not None
+        _validation(setting.option.removeprefix("--"), camel(field), value)
+        for field, setting in OF_LIMITS.items()
+        if setting.kind != "text"
+        and field != _NOT_AT_MOST
+        and (value := getattr(limits.spec.engine, field)) is not None
     ]
     if not validations:
         raise InputError(

@@ -4,7 +4,7 @@ them, how they do for a while.
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.metrics import signals as metrics

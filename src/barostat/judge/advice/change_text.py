@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.config import written
 from barostat.core.diagnosis import StepForecast
 from barostat.core.object_reference import ObjectReference

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from barostat.catalog.signals import HISTORY_S, signal
-from barostat.catalog.vllm_flags import NEWEST_READ
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
@@ -175,10 +175,9 @@ def _version_problems(
             f"{replica.version!r} is no version of vLLM; "
             + (f"{version} is taken, as the engine says" if version else "left out")
         )
-    if version is not None and version.release[:2] > NEWEST_READ:
-        newest = ".".join(map(str, NEWEST_READ))
+    if version is not None and version.beyond(NEWEST_READ):
         found.append(
-            f"vLLM {version} is newer than the newest that is known here ({newest}): it is "
+            f"vLLM {version} is newer than the newest that is known here ({NEWEST_READ}): it is "
             "taken to be like that one"
         )
     told = parse_version(

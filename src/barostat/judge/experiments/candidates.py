@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import ProposedChange, Scale, SetEdgeLimit, SetFlag, UnsetFlag

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from barostat.catalog.cards import find_card
 from barostat.catalog.models import find_model
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.whole_number import whole_number
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.containers import card_hint
@@ -148,7 +148,7 @@ def _given(document: Document, config: Node) -> dict[str, Argument]:
     given: dict[str, Argument] = {}
     for key, node in config.entries.items():
         name = _ODD.get(key, _snake(key))
-        if node.kind != "scalar" or node.is_null or not name or name not in FLAGS:
+        if node.kind != "scalar" or node.is_null or not name or name not in SETTINGS:
             continue
         where = document.place(node)
         given[name] = Argument(

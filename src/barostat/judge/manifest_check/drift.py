@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.version import EngineVersion
 from barostat.lint.document import Place
@@ -87,7 +87,7 @@ def _arguments(engine: Engine, name: str, config: EngineConfig) -> Iterator[Find
             or argument.name in _NAMES_ONLY
         ):
             continue
-        if argument.name not in FLAGS or argument.value == -1 or _same(argument, seen):
+        if argument.name not in SETTINGS or argument.value == -1 or _same(argument, seen):
             continue
         yield _finding(
             argument.place,

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from barostat.catalog.cards import find_card, is_slice
 from barostat.catalog.models import find_model
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
@@ -18,7 +19,6 @@ from barostat.engines.vllm.command_line.config import resolve
 from barostat.judge.sizing.fitting_changes import changes_that_fit, why_not
 from barostat.judge.sizing.plan import PlanRequest, plan
 from barostat.kv.architecture import Architecture
-from barostat.kv.deployment import NEWEST_KNOWN
 from barostat.kv.read_architecture import read_architecture
 from barostat.lint.facts import Engine, Planned
 
@@ -41,7 +41,7 @@ def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
     name = engine.model.text if engine.model is not None else None
     if name is None or any(argument.text is None for argument in engine.arguments.values()):
         return None
-    version = engine.version or parse_version(NEWEST_KNOWN)
+    version = engine.version or parse_version(NEWEST_READ)
     space = engine.env.get("VLLM_CPU_KVCACHE_SPACE")
     cpu = whole_number(space.text) if space is not None else None
     hint = (

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.words import read_text, starts_server
@@ -188,7 +188,7 @@ def _model(document: Document, text: Node, item: Sequence[_Row]) -> Given | None
 def _arguments(document: Document, text: Node, rows: Iterator[_Row]) -> Iterator[Argument]:
     for row in rows:
         name = canonical_name(row.key)
-        if not row.value or name not in FLAGS:
+        if not row.value or name not in SETTINGS:
             continue
         value = row.value.strip("'\"")
         where = document.within(text, row.at, row.value_at + len(row.value))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, says_nothing
+from barostat.catalog.settings.table import SETTINGS, canonical_name, is_unset
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.shell_words import Word
 from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse, shell_words_of
@@ -113,7 +113,7 @@ def read_elements(
     if not shell:
         for node in nodes:
             match = _STUCK.match(node.text)
-            if match is not None and canonical_name(match[1]) in FLAGS | {
+            if match is not None and canonical_name(match[1]) in SETTINGS | {
                 match[1].strip("-").replace("-", "_"): 1
             }:
                 stuck.append((document.place(node), match[1]))
@@ -160,7 +160,7 @@ def _command(
 ) -> Command:
     known: dict[int, Argument] = {}
     for setting in line.occurrences:
-        if setting.loose or (setting.text is not None and says_nothing(setting.name, setting.text)):
+        if setting.loose or (setting.text is not None and is_unset(setting.name, setting.text)):
             continue
         places = tuple(place(word) for word in setting.words)
         if any(
@@ -249,7 +249,7 @@ def config_entries(document: Document, node: Node) -> dict[str, Argument]:
         if match is not None and match[2]:
             name = canonical_name(match[1])
             text = _as_passed_on(match[2])
-            if text is not None and says_nothing(name, text):
+            if text is not None and is_unset(name, text):
                 continue
             place = document.within(node, offset + match.start(1), offset + match.end(2))
             where = document.within(node, offset + match.start(2), offset + match.end(2))

@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from barostat.catalog.vllm_flags import option_of
+from barostat.catalog.settings.setting import option_of
 from barostat.core.change import ConfigChange
 from barostat.core.config import ConfigScalar, written
 from barostat.core.proposed_change import (

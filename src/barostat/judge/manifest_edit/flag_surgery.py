@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, option_of
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.change import ChangeKind, ConfigChange
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
@@ -419,7 +420,7 @@ def _same(name: str, written: str | None, value: ConfigScalar) -> bool:
     text = _text(value)
     if written is None or text is None or written == text:
         return written == text
-    read = read_value(name, written) if name in FLAGS else None
+    read = read_value(name, written) if name in SETTINGS else None
     return read is not None and read == read_value(name, text)
 
 

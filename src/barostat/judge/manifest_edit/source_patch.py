@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery
 from barostat.judge.manifest_edit.pod_spec_change import with_pod_spec
@@ -22,11 +22,6 @@ from barostat.platform.owner import Owner
 from barostat.platform.pods import engine_container
 
 Form = Literal["values", "manifest", "autoscaler"]
-STACK_KEYS = {
-    "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "dtype": "dtype",
-    "tensor_parallel_size": "tensorParallelSize", "enable_prefix_caching": "enablePrefixCaching",
-    "enable_chunked_prefill": "enableChunkedPrefill",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +151,14 @@ def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | Non
         or surgery.change.kind != "argument"
     ):
         return None
-    key = STACK_KEYS.get(canonical_name(surgery.change.name))
-    if key is None or surgery.change.value is None:
+    setting = SETTINGS.get(canonical_name(surgery.change.name))
+    if setting is None or not setting.chart or surgery.change.value is None:
         return None  # extraArgs is a list: a part of it cannot be set beside the rest
     return {
         "servingEngineSpec": {
-            "modelSpec": [{"name": model, "vllmConfig": {key: _typed(surgery.change.value)}}]
+            "modelSpec": [
+                {"name": model, "vllmConfig": {setting.chart: _typed(surgery.change.value)}}
+            ]
         }
     }
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from barostat.catalog.option_names import known_argument
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import KV_CAUSES, CauseName
 from barostat.core.limits import RemedyLimits
@@ -136,7 +136,7 @@ def fits(plan: RemedyPlan, window: Window) -> bool:
     name = canonical_name(change.name)
     return (
         known_flag(name, window.version) != "absent"
-        if name in FLAGS
+        if name in SETTINGS
         else undoes or bool(known_argument(change.name))
     )
 

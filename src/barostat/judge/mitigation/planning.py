@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import ConfigChange, Expectation
 from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import ReplicaReport

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import ConfigChange
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_edit.config_change import digest

@@ -7,7 +7,7 @@ each rank, of one node but for ray or --nnodes).
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import ConfigChange
 from barostat.core.window import Window
 from barostat.judge.mitigation.facts import written_number

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.core.config import ConfigScalar
 from barostat.core.window import Window
 
@@ -89,7 +89,7 @@ def observed_settings(
         tokens = None if model_known else _tokens_of_one_kind(window, blocks)
         if tokens is not None:
             values["kv_blocks"] = (
-                int(tokens // (window.config.number("block_size") or USUAL_BLOCK_TOKENS)) + 1
+                int(tokens // (window.config.number("block_size") or BLOCK_TOKENS)) + 1
             )
             notes.append(
                 f"the pool of {blocks:,} blocks holds {tokens:,.0f} tokens: several kinds "

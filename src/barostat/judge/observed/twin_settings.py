@@ -4,7 +4,7 @@ gives arguments to.
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.window import Window
@@ -18,7 +18,7 @@ def twin_settings(window: Window) -> Settings | None:
     """
     seen = observed_settings(window)
     values = seen.values
-    blocks, block = values.get("kv_blocks"), values.get("block_size", USUAL_BLOCK_TOKENS)
+    blocks, block = values.get("kv_blocks"), values.get("block_size", BLOCK_TOKENS)
     if not isinstance(blocks, int) or not isinstance(block, int):
         return None
 
@@ -27,13 +27,13 @@ def twin_settings(window: Window) -> Settings | None:
         return found if isinstance(found, int) and not isinstance(found, bool) else otherwise
 
     longest = whole("max_model_len", max(1, (blocks - 1) * block))
-    budget = whole("max_num_batched_tokens", USUAL_STEP_TOKENS)
+    budget = whole("max_num_batched_tokens", SMALL_CARD_STEP_TOKENS)
     active, watermark = values.get("max_num_active_seqs"), values.get("watermark")
     draft = Settings(
         kv_blocks=blocks,
         groups=(KvGroup(block),),
         max_model_len=longest,
-        max_num_seqs=whole("max_num_seqs", min(USUAL_SEQS, budget)),
+        max_num_seqs=whole("max_num_seqs", min(SMALL_CARD_SEQS, budget)),
         max_num_batched_tokens=budget,
         max_num_active_seqs=active if isinstance(active, int) else None,
         watermark_ratio=float(watermark) if isinstance(watermark, int | float) else 0.0,

@@ -6,23 +6,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from barostat.catalog.cards import Card
+from barostat.catalog.settings.defaults import default
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import OF_LIMITS, SETTINGS
 from barostat.catalog.vllm_cache_labels import cache_labels
-from barostat.catalog.vllm_defaults import default
-from barostat.catalog.vllm_flags import FLAGS, option_of
 from barostat.core.config import ConfigScalar, EngineConfig
 from barostat.core.limits import EngineLimits
 from barostat.core.version import EngineVersion
 from barostat.engines.vllm.command_line.words import CommandLine, Setting
 from barostat.judge.sizing.plan import CapacityPlan
 
-# Fields of EngineLimits whose flag has another name.
-_FLAG_OF_FIELD = {
-    "max_queued_requests": "max_num_queued_reqs",
-    "max_queued_tokens": "max_num_queued_tokens",
-}
 # What a running engine reports and nobody has to repeat: its name, its address, a consequence.
 _NOT_COPIED = frozenset(
     (
@@ -97,11 +93,10 @@ def engine_start(
         for setting in line.occurrences
         if setting.name != "model"
     }
-    for field in fields(limits):
-        value = getattr(limits, field.name)
+    for field, setting in OF_LIMITS.items():
+        value = getattr(limits, field)
         if value is not None:
-            name = _FLAG_OF_FIELD.get(field.name, field.name)
-            arguments[name] = StartArgument(name, (option_of(name), str(value)))
+            arguments[setting.name] = StartArgument(setting.name, (setting.option, str(value)))
     if limits.kv_cache_memory_bytes is not None:  # vLLM then ignores it
         arguments.pop("gpu_memory_utilization", None)
     named = request.config.get("model")
@@ -139,7 +134,7 @@ def _seen(config: EngineConfig, version: EngineVersion) -> dict[str, StartArgume
     for name, found in config.values.items():
         usual = default(name, version)
         if (
-            name not in FLAGS
+            name not in SETTINGS
             or name in _NOT_COPIED
             or found.provenance not in ("log", "metric", "api")
             or (usual is not None and usual.value == found.value)
@@ -157,6 +152,6 @@ def _written(name: str, value: ConfigScalar) -> tuple[str, ...]:
         return (option if value else f"--no-{option[2:]}",)
     text = f"{value:.10g}" if isinstance(value, float) else str(value)
     text = text.removeprefix("torch.") if name == "dtype" else text
-    if FLAGS[name].kind == "list":
+    if SETTINGS[name].kind == "list":
         return (option, *text.split())
     return (option, text)

@@ -7,13 +7,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import (
-    USUAL_BLOCK_TOKENS,
-    USUAL_SEQS,
-    USUAL_STEP_TOKENS,
-    usual_utilization,
+from barostat.catalog.settings.defaults import (
+    BLOCK_TOKENS,
+    SMALL_CARD_SEQS,
+    SMALL_CARD_STEP_TOKENS,
+    assumed_default,
 )
+from barostat.catalog.vllm_behaviours import behaves
+from barostat.catalog.vllm_versions import NEWEST_READ, OLDEST_PLANNED
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
@@ -28,7 +29,7 @@ from barostat.judge.sizing.state_caching import (
 )
 from barostat.judge.sizing.whole_items import step_with_items
 from barostat.kv.architecture import Architecture, Compressed, Indexer
-from barostat.kv.deployment import NEWEST_KNOWN, OLDEST_KNOWN, Adapters, Deployment
+from barostat.kv.deployment import Adapters, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.model_runner import takes_v2
@@ -74,23 +75,23 @@ def deployment_of(
     """
     _refuse_impossible(config)
     notes: list[str] = []
-    if version.beyond(NEWEST_KNOWN):
+    if version.beyond(NEWEST_READ):
         notes.append(
-            f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: "
-            f"planned as {NEWEST_KNOWN}"
+            f"vLLM {version} is newer than {NEWEST_READ}, the newest this planner knows: "
+            f"planned as {NEWEST_READ}"
         )
-    elif version.before(OLDEST_KNOWN):
+    elif version.before(OLDEST_PLANNED):
         notes.append(
-            f"vLLM {version} is older than {OLDEST_KNOWN}, the oldest this planner knows: "
-            f"planned as {OLDEST_KNOWN}"
+            f"vLLM {version} is older than {OLDEST_PLANNED}, the oldest this planner knows: "
+            f"planned as {OLDEST_PLANNED}"
         )
     length, auto = _length(model, config, notes)
     too_long = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)
     kv_dtype = _kv_dtype(model, config, version, notes)
     seqs, budget = (
-        int(config.number("max_num_seqs") or USUAL_SEQS),
-        int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS),
+        int(config.number("max_num_seqs") or SMALL_CARD_SEQS),
+        int(config.number("max_num_batched_tokens") or SMALL_CARD_STEP_TOKENS),
     )
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
@@ -184,7 +185,9 @@ def deployment_of(
             "the engine refuses to start; raise it to that",
             "--max-num-batched-tokens",
         )
-    utilization = config.number("gpu_memory_utilization") or usual_utilization(version)
+    utilization = config.number("gpu_memory_utilization") or float(
+        assumed_default("gpu_memory_utilization", version)
+    )
     if not 0 < utilization <= 1:
         raise InputError(
             f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 "
@@ -368,7 +371,7 @@ def _block(model: Architecture, version: EngineVersion, capability: float, is_cp
         return 128
     if model.uses_mla and (version.before("0.12.0") or 10.0 <= capability < 11.0):
         return 64
-    return USUAL_BLOCK_TOKENS
+    return BLOCK_TOKENS
 
 
 def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:

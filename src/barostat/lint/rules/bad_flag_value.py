@@ -26,7 +26,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import CHOICES, FLAGS, is_switch, range_of
+from barostat.catalog.settings.table import SETTINGS, bounds_of, is_switch
 from barostat.lint.document import Edit
 from barostat.lint.edits import changed
 from barostat.lint.facts import Argument, Engine, Scene
@@ -43,7 +43,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             if (found := _of_switch(engine, argument) or _without_value(argument)) is not None:
                 yield found
                 continue
-            flag = FLAGS.get(argument.name)
+            flag = SETTINGS.get(argument.name)
             if (
                 flag is None
                 or argument.text is None
@@ -65,15 +65,15 @@ def judge(scene: Scene) -> Iterator[Found]:
                 yield Found(argument.place, f"{flag.option}: {why[0]}", why[1])
             elif (
                 argument.name in _CHECKED
-                and str(argument.value).lower() not in CHOICES[argument.name]
+                and str(argument.value).lower() not in SETTINGS[argument.name].choices
             ):
                 yield Found(
                     argument.place,
                     f"{flag.option}: {argument.text!r} is none of "
-                    f"{', '.join(CHOICES[argument.name])}",
+                    f"{', '.join(SETTINGS[argument.name].choices)}",
                 )
             elif (
-                (span := range_of(argument.name)) is not None
+                (span := bounds_of(argument.name)) is not None
                 and (number := argument.number) is not None
                 and number not in span
                 and not (flag.kind == "length" and number == -1)
@@ -167,7 +167,7 @@ def _of_switch(engine: Engine, argument: Argument) -> Found | None:
 
 def _without_value(argument: Argument) -> Found | None:
     """An argument that wants a value and stands alone."""
-    flag = FLAGS.get(argument.name)
+    flag = SETTINGS.get(argument.name)
     alone = (
         argument.origin == "flag"
         and argument.text is None

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog.settings.table import SETTINGS, known_flag
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_flags import FLAGS, known_flag
 from barostat.lint.edits import without_argument
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
@@ -58,8 +58,8 @@ def judge(scene: Scene) -> Iterator[Found]:
             ):
                 yield Found(
                     argument.place,
-                    f"{FLAGS[name].option} does nothing in vLLM {engine.version}: {why}",
-                    f"remove {FLAGS[name].option}",
+                    f"{SETTINGS[name].option} does nothing in vLLM {engine.version}: {why}",
+                    f"remove {SETTINGS[name].option}",
                     without_argument(scene, argument),
                     "certain",
                 )

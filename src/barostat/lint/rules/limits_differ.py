@@ -25,22 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.settings.table import OF_LIMITS
+from barostat.core.naming import camel
 from barostat.lint.document import Edit
 from barostat.lint.edits import changed
 from barostat.lint.facts import Argument, Engine, Limits, Scene
 from barostat.lint.rule import Found, Rule
 
 _FIELDS = {
-    "engine.maxModelLen": "max_model_len",
-    "engine.maxNumSeqs": "max_num_seqs",
-    "engine.maxNumActiveSeqs": "max_num_active_seqs",
-    "engine.maxNumBatchedTokens": "max_num_batched_tokens",
-    "engine.watermark": "watermark",
-    "engine.gpuMemoryUtilization": "gpu_memory_utilization",
-    "engine.kvCacheMemoryBytes": "kv_cache_memory_bytes",
-    "engine.maxQueuedRequests": "max_num_queued_reqs",
-    "engine.maxQueuedTokens": "max_num_queued_tokens",
+    f"engine.{camel(field)}": setting
+    for field, setting in OF_LIMITS.items()
+    if setting.kind != "text"
 }
 
 
@@ -53,11 +48,11 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _differences(engine: Engine, limits: Limits) -> Iterator[Found]:
-    for path, name in _FIELDS.items():
+    for path, setting in _FIELDS.items():
         stated = limits.numbers.get(path)
         if stated is None:
             continue
-        option, argument = FLAGS[canonical_name(name)].option, engine.arguments.get(name)
+        option, argument = setting.option, engine.arguments.get(setting.name)
         shown = f"{stated[0]:g}" if stated[0] != int(stated[0]) else f"{stated[0]:.0f}"
         said = f"the limits say {path} {shown} (line {stated[1].line} of {stated[1].file.rsplit('/', 1)[-1]})"
         if argument is None:

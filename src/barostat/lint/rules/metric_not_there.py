@@ -25,7 +25,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import NEWEST_READ
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.version import parse_version
 from barostat.lint.facts import Query, Scene
 from barostat.lint.promql import absent_in, base_name, known_names, metrics_in
@@ -40,7 +40,7 @@ _NEWER = {
     "vllm:time_in_queue_requests": "vllm:request_queue_time_seconds",
     "vllm:gpu_prefix_cache_hit_rate": "vllm:prefix_cache_hits_total / vllm:prefix_cache_queries_total",
 }
-_NEWEST = parse_version(".".join(map(str, NEWEST_READ)))
+_NEWEST = parse_version(NEWEST_READ)
 
 
 def judge(scene: Scene) -> Iterator[Found]:

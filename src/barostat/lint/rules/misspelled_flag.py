@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_arguments import argument_names
+from barostat.catalog.settings.table import argument_names
 from barostat.lint.document import Edit
 from barostat.lint.facts import Argument, Scene
 from barostat.lint.rule import Found, Rule

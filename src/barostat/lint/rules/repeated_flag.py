@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 
@@ -28,7 +28,7 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every argument whose earlier value is overruled by a later one."""
     for engine in scene.engines:
         for index, argument in enumerate(engine.occurrences):
-            flag = FLAGS.get(argument.name)
+            flag = SETTINGS.get(argument.name)
             later = [
                 other for other in engine.occurrences[index + 1 :] if other.name == argument.name
             ]

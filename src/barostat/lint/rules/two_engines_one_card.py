@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_defaults import default
+from barostat.catalog.settings.defaults import default
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 

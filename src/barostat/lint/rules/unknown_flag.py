@@ -15,23 +15,22 @@ Good:
     docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --kv-offloading-size 4
 
 Fix: take the argument out, or use what replaced it; or run the version that has it.
-Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py,
-catalog/vllm_arguments.py).
+Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/settings/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_arguments import lacking
-from barostat.catalog.vllm_flags import NEWEST_READ, canonical_name
+from barostat.catalog.settings.table import canonical_name, lacking
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.version import parse_version
 from barostat.lint.edits import without_argument
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 from barostat.lint.rules._images import vllms_own
 
-_NEWEST = parse_version(".".join(map(str, NEWEST_READ)))
+_NEWEST = parse_version(NEWEST_READ)
 
 
 def judge(scene: Scene) -> Iterator[Found]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_defaults import usual_utilization
+from barostat.catalog.settings.defaults import assumed_default
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 
@@ -39,7 +39,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             or engine.has("kv_cache_memory_bytes")
         ):
             continue
-        usual = usual_utilization()
+        usual = float(assumed_default("gpu_memory_utilization"))
         yield Found(
             argument.place,
             f"--gpu-memory-utilization {share:g} takes {usual - share:.0%} of the card "

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
@@ -271,9 +271,9 @@ def test_what_is_resolved_differs_in_that_setting_only(
     kept_here: bool,
 ) -> None:
     words = [
-        word for key, number in given_values.items() for word in (FLAGS[key].option, str(number))
+        word for key, number in given_values.items() for word in (SETTINGS[key].option, str(number))
     ]
-    joined = [f"{FLAGS[key].option}={number}" for key, number in given_values.items()]
+    joined = [f"{SETTINGS[key].option}={number}" for key, number in given_values.items()]
     config = "".join(f"{key.replace('_', '-')}: {number}\n" for key, number in given_values.items())
     old = {
         "list": template(args=["m/x", *words, *extra]),

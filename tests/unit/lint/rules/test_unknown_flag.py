@@ -5,10 +5,10 @@ manifests still carry.
 from __future__ import annotations
 
 import pytest
-from tests.unit.catalog.test_vllm_flags import version
+from tests.unit.catalog.settings.test_table_by_version import version
 
-from barostat.catalog.vllm_arguments import REMOVED
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.other_arguments import REMOVED
+from barostat.catalog.settings.table import SETTINGS
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import parse
 from barostat.io.manifests.read import document_of
@@ -56,4 +56,4 @@ def test_what_replaced_it_is_said() -> None:
 
 
 def test_no_argument_is_in_both_catalogues() -> None:
-    assert not set(REMOVED) & set(FLAGS)
+    assert not set(REMOVED) & set(SETTINGS)

@@ -15,10 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from barostat.catalog.settings.defaults import BLOCK_TOKENS, Device, default
+from barostat.catalog.settings.table import SETTINGS, canonical_name, is_unset
 from barostat.catalog.signals import signal
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, Device, default
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, says_nothing
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
@@ -45,10 +45,6 @@ _TELLING_ENV = (
     "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "VLLM_USE_SIMPLE_KV_OFFLOAD", "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "VLLM_SERVER_DEV_MODE",
     "VLLM_WORKER_MULTIPROC_METHOD", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "NCCL_DEBUG", "NCCL_P2P_DISABLE",
     "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL", "VLLM_TRACE_FUNCTION",
-)  # fmt: skip
-_DEFAULTED = (
-    "gpu_memory_utilization", "kv_cache_dtype", "enable_prefix_caching", "enable_chunked_prefill", "enforce_eager", "tensor_parallel_size",
-    "pipeline_parallel_size", "data_parallel_size", "watermark", "scheduler_reserve_full_isl", "scheduling_policy", "shutdown_timeout",
 )  # fmt: skip
 
 
@@ -142,12 +138,12 @@ def _declared(
         else:
             values[name] = ConfigValue(value, "config-file", f"{key}: {text}")
     for name, setting in line.settings.items():
-        if setting.text is None or says_nothing(name, setting.text):
+        if setting.text is None or is_unset(name, setting.text):
             continue
         if (value := read_value(name, setting.text)) is None:
             problems.append(
                 f"{setting.spelled}: {setting.text} is no value for "
-                f"{FLAGS[name].option if name in FLAGS else name}"
+                f"{SETTINGS[name].option if name in SETTINGS else name}"
             )
         else:
             values[name] = ConfigValue(value, *_place(setting), certain=not setting.loose)
@@ -170,8 +166,8 @@ def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
         root, *path = setting.name.split(".")
         if (
             setting.text is None
-            or root not in FLAGS
-            or FLAGS[root].kind != "json"
+            or root not in SETTINGS
+            or SETTINGS[root].kind != "json"
             or not all(path)
             or not 1 <= len(path) <= _DEEPEST
         ):
@@ -217,7 +213,7 @@ def read_value(name: str, text: str) -> ConfigScalar | None:
     is none. `auto` and -1 as a length: -1.
     Source: vLLM 0.32.0 argparse_utils.human_readable_int, human_readable_int_or_auto.
     """
-    flag = FLAGS.get(name)
+    flag = SETTINGS.get(name)
     text = text.strip()
     if flag is None:
         return _scalar_of(text)
@@ -330,12 +326,15 @@ def _add_defaults(
                 source=f"{value.source}; {why}" if why else value.source,
             )
 
-    for name in _DEFAULTED:
-        put(name, default(name, version, device))
+    if device.is_cpu:
+        put("async_scheduling", ConfigValue(False, "version-default", "off on the CPU backend"))
+    for setting in SETTINGS.values():
+        if setting.defaults and not setting.by_card and setting.name != "block_size":
+            put(setting.name, default(setting.name, version, device))
     put(
         "block_size",
         ConfigValue(
-            128 if device.is_cpu else USUAL_BLOCK_TOKENS,
+            128 if device.is_cpu else BLOCK_TOKENS,
             "version-default",
             "usual block size; the attention backend may raise it",
             False,

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.config import ConfigValue
 from barostat.core.version import EngineVersion
 from barostat.engines.vllm.command_line.words import CommandLine
@@ -21,7 +21,7 @@ def declared_problems(
     """
     problems: list[str] = []
     for name, setting in line.settings.items():
-        flag = FLAGS.get(canonical_name(name.partition(".")[0]))
+        flag = SETTINGS.get(canonical_name(name.partition(".")[0]))
         if flag is None or setting.loose:
             continue
         if known_flag(flag.name, version) == "absent":
@@ -82,10 +82,12 @@ def _does_nothing(name: str, version: EngineVersion | None) -> str:
     if name == "num_gpu_blocks_override" or not v1:
         return ""
     if name in ("max_num_partial_prefills", "max_long_partial_prefills"):
-        return f"{FLAGS[name].option} does nothing on the V1 engine: only the V0 scheduler read it"
+        return (
+            f"{SETTINGS[name].option} does nothing on the V1 engine: only the V0 scheduler read it"
+        )
     if name in ("preemption_mode", "scheduler_delay_factor", "num_scheduler_steps"):
         return (
-            f"{FLAGS[name].option} is for the V0 engine: vLLM {version} falls back to V0 for "
+            f"{SETTINGS[name].option} is for the V0 engine: vLLM {version} falls back to V0 for "
             "it, or ignores it"
         )
     return ""

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.config import ConfigScalar
 
 _HEAD = re.compile(

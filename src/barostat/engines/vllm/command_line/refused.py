@@ -7,15 +7,9 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_arguments import Lacking, lacking
-from barostat.catalog.vllm_flags import (
-    FLAGS,
-    OTHER_LISTS,
-    OTHER_SWITCHES,
-    canonical_name,
-    option_of,
-    says_nothing,
-)
+from barostat.catalog.settings.other_arguments import LISTS, SWITCHES
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import SETTINGS, Lacking, canonical_name, is_unset, lacking
 from barostat.core.version import EngineVersion
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.words import CommandLine
@@ -52,21 +46,21 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
         name = canonical_name(setting.name.partition(".")[0])
         if (absent := lacking(name, version)) is not None:
             found.append(RefusedArgument(setting.spelled, name, _told(absent, version), True))
-        elif name in FLAGS:
+        elif name in SETTINGS:
             if (text := setting.text) and _is_told(name, text) and read_value(name, text) is None:
                 value = repr(text[:_QUOTED])
                 found.append(
                     RefusedArgument(
                         setting.spelled,
                         name,
-                        f"{FLAGS[name].option}: {value} is no value for it",
+                        f"{SETTINGS[name].option}: {value} is no value for it",
                         True,
                         value,
                     )
                 )
-        elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
-            near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
-            hint = f" (did you mean {FLAGS[near[0]].option}?)" if near else ""
+        elif name not in SWITCHES and name not in LISTS:
+            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=_NEAR)
+            hint = f" (did you mean {SETTINGS[near[0]].option}?)" if near else ""
             option = setting.name if setting.name.startswith("-") else option_of(setting.name)
             found.append(
                 RefusedArgument(
@@ -81,7 +75,7 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
 
 def _is_told(name: str, text: str) -> bool:
     """True for a value that says something, and is not for a shell or a template to fill in."""
-    return not says_nothing(name, text) and "$" not in text and "{{" not in text
+    return not is_unset(name, text) and "$" not in text and "{{" not in text
 
 
 def _told(absent: Lacking, version: EngineVersion) -> str:

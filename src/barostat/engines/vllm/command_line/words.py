@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from barostat.catalog.vllm_flags import ALIASES, FLAGS, OTHER_LISTS, canonical_name, is_switch
+from barostat.catalog.settings.other_arguments import LISTS
+from barostat.catalog.settings.table import ALIASES, SETTINGS, canonical_name, is_switch
 from barostat.engines.vllm.command_line.shell_words import Word, expand, split_words
 
 SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh")
@@ -383,7 +384,7 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
     name = canonical_name(root)
     if dot:
         name = f"{name}.{path.removesuffix('+')}"
-    negated = name.startswith("no_") and name not in FLAGS
+    negated = name.startswith("no_") and name not in SETTINGS
     name = name.removeprefix("no_") if negated else name
     if negated:
         name = canonical_name("--" + name)
@@ -417,10 +418,10 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
             )
         return Setting(name, "true", word.text, route, (word,)), 1, []
     if not following or _is_option(following[0].text):
-        if name in FLAGS:
+        if name in SETTINGS:
             return Setting(name, None, word.text, route, (word,)), 1, [f"{head} has no value"]
         return Setting(name, "true", word.text, route, (word,)), 1, []
-    several = name in OTHER_LISTS or (name in FLAGS and FLAGS[name].kind == "list")
+    several = name in LISTS or (name in SETTINGS and SETTINGS[name].kind == "list")
     taken = [following[0]]
     if several:
         taken = []
@@ -457,7 +458,7 @@ def _loose(word: Word, whole: bool) -> Setting | None:
     name = _LAUNCHER_NAMES.get(match[1]) or (
         match[1].lower() if match[1].isupper() else match[1]
     ).replace("-", "_")
-    flag = FLAGS.get(ALIASES.get(name, name))
+    flag = SETTINGS.get(ALIASES.get(name, name))
     if flag is None or not re.search(r"_|^watermark$", flag.name) or not _fits(flag.kind, match[2]):
         return None
     route = f"args[{word.element}]" if whole else "args"

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from barostat.catalog.vllm_flags import canonical_name, option_of
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import commands_of, name_at, why_not_edited

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.slow_settings import EXCHANGE, RESOLVED_ATTENTION, SOCKETS
 from barostat.core.config import ConfigScalar
 
@@ -12,7 +13,7 @@ Settings = dict[str, ConfigScalar]
 
 _POOL = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
 _CONCURRENCY = re.compile(
-    r"Maximum concurrency for (?P<maxlen>[\d,]+) tokens per request: (?P<concurrency>[\d.]+)x"
+    r"Maximum concurrency for [\d,]+ tokens per request: (?P<concurrency>[\d.]+)x"
 )
 _AVAILABLE = re.compile(
     r"Available KV cache memory: (?P<gib>-?[\d.]+) Gi?B|reserved for KV Cache is (?P<v0>-?[\d.]+) ?Gi?B"
@@ -25,19 +26,6 @@ _GRAPHS = re.compile(
     r"Graph capturing finished in \d+ secs?, took (?P<gib>-?[\d.]+) Gi?B|CUDA graph pool memory: (?P<actual>-?[\d.]+) GiB \(actual\)"
 )
 _DEVICE = re.compile(r"Free memory on device(?: \S+)? \([\d.]+/(?P<gib>[\d.]+) GiB\)")
-_BUDGET = re.compile(
-    r"[Dd]esired GPU memory utilization is \((?P<util>[\d.]+), |GPU memory utilization \((?P<short>[\d.]+), "
-    r"|gpu_memory_utilization \((?P<v0>[\d.]+)\)|current --gpu-memory-utilization=(?P<hint>[\d.]+) is equivalent"
-)
-_CHUNK = re.compile(r"max_num_batched_tokens=(?P<n>\d+)")
-_AUTOFIT = re.compile(
-    r"Auto-fit max_model_len: (?:reduced from \d+ to (?P<fitted>\d+)|full model context length (?P<full>\d+) fits)"
-)
-_MAXLEN = re.compile(r"Using max model len (?P<n>\d+)")
-_OVERRIDE = re.compile(
-    r"Overriding num_gpu_blocks=(?P<profiled>\d+) with num_gpu_blocks_override=(?P<n>\d+)"
-)
-_BLOCK_SIZE = re.compile(r"Setting (?:kv cache|attention) block size to (?P<n>\d+)")
 _VERSION = re.compile(
     r"(?:vLLM (?:API |batch processing API )?(?:server )?version v?|LLM engine \(v|█.*\bversion )(?P<version>\d+\.\d+[\w.+-]*)"
 )
@@ -63,20 +51,11 @@ _SCALAR = re.compile(
 )
 _CONFIG = re.compile(r"with config: (?P<config>.*)")
 
-# what the resolved-configuration line calls differently from the flag
-_RENAMED = {
-    "max_seq_len": "max_model_len",
-    "chunked_prefill_enabled": "enable_chunked_prefill",
-    "model_tag": "model",
-}
-_FROM_CONFIG = frozenset(
-    {
-        "model", "max_model_len", "dtype", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-        "decode_context_parallel_size",
-        "quantization", "enforce_eager", "kv_cache_dtype", "enable_prefix_caching", "enable_chunked_prefill", "load_format",
-        "served_model_name",
-    }
-)  # fmt: skip
+# Names in the line of resolved settings, and those that it has for other settings.
+_LOG_NAMES = {name: setting.name for setting in SETTINGS.values() for name in setting.log_names}
+_OF_SETTINGS = tuple(
+    (re.compile(pattern), setting) for setting in SETTINGS.values() for pattern in setting.log
+)
 _SECRET = re.compile(
     r"key|token(?!s|izer|_len)|secret|password|credential|header|ssl|cert|prompt|template"
 )
@@ -113,18 +92,16 @@ def settings_in(text: str) -> Settings:
         if first == 1 and (args := _ARGS.search(text)):
             found.update(_from_args(args["args"], args["namespace"]))
         if first == 2 and (config := _CONFIG.search(text)):
+            resolved = set(_LOG_NAMES.values())
             found.update(
-                {
-                    name: value
-                    for name, value in _scalars(config["config"]).items()
-                    if name in _FROM_CONFIG
-                }
+                (name, value)
+                for name, value in _scalars(config["config"]).items()
+                if name in resolved
             )
         return found
     if "KV cache size" in text and (pool := _POOL.search(text)):
         _put_int(found, "kv_cache_size_tokens", pool["tokens"])
     if "concurrency" in text and (most := _CONCURRENCY.search(text)):
-        _put_int(found, "max_model_len", most["maxlen"])
         _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
     if " backend" in text and "mxfp4" not in text and (hit := _ATTENTION.search(text)):
         found[RESOLVED_ATTENTION] = hit["name"]
@@ -142,24 +119,12 @@ def settings_in(text: str) -> Settings:
     ):
         if hit := pattern.search(text):
             _put_float(found, name, next(group for group in hit.groups() if group))
-    if hit := _BUDGET.search(text):
-        _put_float(found, "gpu_memory_utilization", next(group for group in hit.groups() if group))
-    for pattern, name in (
-        (_BLOCKS, "num_gpu_blocks"),
-        (_CHUNK, "max_num_batched_tokens"),
-        (_MAXLEN, "max_model_len"),
-        (_AUTOFIT, "max_model_len"),
-        (_OVERRIDE, "num_gpu_blocks_override"),
-        (_BLOCK_SIZE, "block_size"),
-    ):
+    if hit := _BLOCKS.search(text):
+        _put_int(found, "num_gpu_blocks", next(group for group in hit.groups() if group))
+    for pattern, setting in _OF_SETTINGS:
         if hit := pattern.search(text):
-            _put_int(
-                found,
-                name,
-                hit["n"]
-                if "n" in pattern.groupindex
-                else next(group for group in hit.groups() if group),
-            )
+            put = _put_float if setting.kind == "float" else _put_int
+            put(found, setting.name, hit[1])
     return found
 
 
@@ -171,7 +136,7 @@ def _from_args(written: str | None, namespace: str | None) -> Settings:
             parsed = None
         if isinstance(parsed, dict):
             return {
-                _RENAMED.get(name, name): value
+                _LOG_NAMES.get(name, name): value
                 for name, value in parsed.items()
                 if isinstance(name, str)
                 and isinstance(value, int | float | str)
@@ -199,7 +164,7 @@ def _scalars(text: str) -> Settings:
             flat.append(part)
     found: Settings = {}
     for name, value in _SCALAR.findall(" ".join(flat) + ","):
-        name = _RENAMED.get(name, name)
+        name = _LOG_NAMES.get(name, name)
         if value[0] in "'\"":
             found[name] = value[1:-1][:200]
         elif value in ("True", "False"):

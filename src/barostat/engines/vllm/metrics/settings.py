@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from barostat.catalog import metric_names as names
 from barostat.catalog.metric_names import Era
+from barostat.catalog.vllm_cache_labels import LABEL_ERAS, OF_SETTINGS
 from barostat.core.config import ConfigScalar, ConfigValue
 from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.metrics.exposition import Exposition
@@ -15,9 +16,6 @@ from barostat.engines.vllm.metrics.exposition import Exposition
 # Fewer names than this is a scrape that somebody filtered: what is not there tells nothing then.
 _WHOLE_SCRAPE_NAMES = 20
 _NO_SETTING = ("engine", "model_name", "pid")
-# The label is the field of CacheConfig; where the flag is called otherwise, the setting is given
-# under both names.
-_FLAG_OF_LABEL = {"cache_dtype": "kv_cache_dtype"}
 
 
 class VersionHint(NamedTuple):
@@ -67,8 +65,8 @@ def settings(exposition: Exposition) -> dict[str, ConfigValue]:
                 value, "metric", f'{names.CACHE_CONFIG}{{{label}="{text}"}}', certain
             )
             found[label] = setting
-            if label in _FLAG_OF_LABEL:
-                found[_FLAG_OF_LABEL[label]] = setting
+            if label in OF_SETTINGS:
+                found[OF_SETTINGS[label].name] = setting
         blocks = pool(exposition, by_engine[0].get("engine", ""))
         if blocks.blocks is not None:
             found["num_gpu_blocks"] = ConfigValue(
@@ -168,7 +166,7 @@ def version_hint(exposition: Exposition) -> VersionHint:
         label for sample in exposition.named(names.CACHE_CONFIG) for label in sample.labels
     }
     if cache_labels:
-        for era in names.CACHE_LABEL_ERAS:
+        for era in LABEL_ERAS:
             judge(era, era.what in cache_labels, f"the label {era.what}")
     reasons = {
         sample.labels.get("finished_reason")

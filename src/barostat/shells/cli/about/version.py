@@ -31,16 +31,18 @@ def add_parser(verbs: Any) -> None:
 def known() -> dict[str, str]:
     """The versions, each by what it is of."""
     from barostat import __version__
-    from barostat.catalog.vllm_flags import NEWEST_READ, OLDEST_READ
-    from barostat.catalog.vllm_versions import DEFAULT_VERSION
-    from barostat.twin.settings import NEWEST, OLDEST
+    from barostat.catalog.vllm_versions import (
+        DEFAULT_VERSION,
+        NEWEST_READ,
+        OLDEST_READ,
+        OLDEST_SIMULATED,
+    )
 
     gate = find_spec("barostat.admit.gate")
-    newest = ".".join(map(str, NEWEST_READ))
     return {
         "barostat": __version__,
-        "vllmRead": f"{OLDEST_READ} to {newest}",
-        "vllmSimulated": f"{OLDEST} to {NEWEST}",
+        "vllmRead": f"{OLDEST_READ} to {NEWEST_READ}",
+        "vllmSimulated": f"{OLDEST_SIMULATED} to {NEWEST_READ}",
         "vllmAssumed": DEFAULT_VERSION,
         "gateway": "compiled"
         if gate and gate.origin and not gate.origin.endswith(".py")

@@ -12,7 +12,7 @@ from pathlib import Path
 from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
 from barostat.catalog.cards import find_card
 from barostat.catalog.models import find_model
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
@@ -153,7 +153,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
     )
     for one in wrong:
         if one.value:
-            raise InputError(f"{one.value} is no value for it", FLAGS[one.name].option)
+            raise InputError(f"{one.value} is no value for it", SETTINGS[one.name].option)
     refused = tuple(one.because for one in wrong)
     return Asked(
         request,

@@ -20,14 +20,8 @@ import re
 from functools import cache
 
 from barostat.catalog.option_names import known_argument
-from barostat.catalog.vllm_flags import (
-    CHOICES,
-    FLAGS,
-    OTHER_LISTS,
-    OTHER_SWITCHES,
-    is_switch,
-    range_of,
-)
+from barostat.catalog.settings.other_arguments import LISTS, SWITCHES
+from barostat.catalog.settings.table import SETTINGS, bounds_of, is_switch
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.core.lever import Lever, SetsEdgeLimit, SetsFlag, SetsMemory, SetsReplicas
@@ -100,7 +94,7 @@ def _levers() -> dict[str, Lever]:
 
 @cache
 def _names() -> tuple[str, ...]:
-    return tuple(sorted({*map(_dashed, (*FLAGS, *OTHER_SWITCHES)), *_levers(), "replicas"}))
+    return tuple(sorted({*map(_dashed, (*SETTINGS, *SWITCHES)), *_levers(), "replicas"}))
 
 
 def _flag(name: str, given: str | None, *, negated: bool) -> RequestedChange:
@@ -109,7 +103,7 @@ def _flag(name: str, given: str | None, *, negated: bool) -> RequestedChange:
         if given is not None:
             raise _wrong(f"no-{option}", f"takes no value: no-{option} alone switches it off")
         return RequestedChange(f"no-{option}", SetFlag(name, False))
-    if name in OTHER_LISTS or (name in FLAGS and FLAGS[name].kind == "list"):
+    if name in LISTS or (name in SETTINGS and SETTINGS[name].kind == "list"):
         raise _wrong(option, "takes a list, which is not set from here: change it in the manifest")
     if given is None:
         if is_switch(name):
@@ -127,15 +121,15 @@ def _read(name: str, given: str) -> ConfigScalar | None:
     """The value; None for one that the argument does not take."""
     if is_switch(name):
         return {"true": True, "false": False}.get(given.lower())
-    value, numbers = read_value(name, given), range_of(name)
+    value, numbers = read_value(name, given), bounds_of(name)
     if numbers is not None:
-        if value == -1 and FLAGS[name].kind == "length":
+        if value == -1 and SETTINGS[name].kind == "length":
             return given.lower()
         in_range = isinstance(value, int | float) and value in numbers
         return value if in_range else None
-    if name in CHOICES:
-        return given if given in CHOICES[name] else None
-    if name in FLAGS and FLAGS[name].kind == "json":
+    if name in SETTINGS and (choices := SETTINGS[name].choices):
+        return given if given in choices else None
+    if name in SETTINGS and SETTINGS[name].kind == "json":
         try:
             json.loads(given)
         except ValueError:
@@ -148,17 +142,17 @@ def _takes(spelled: str, bare: str) -> str:
     name = known_argument(spelled) or bare.replace("-", "_")
     if is_switch(name):
         return "true or false"
-    if name in CHOICES:
-        return f"{', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
-    if (numbers := range_of(name)) is not None:
-        if FLAGS[name].kind != "float":
+    if name in SETTINGS and (choices := SETTINGS[name].choices):
+        return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    if (numbers := bounds_of(name)) is not None:
+        if SETTINGS[name].kind != "float":
             return (
                 "a whole number "
-                f"{numbers}{' (4k and 4K as vLLM reads them), or auto' if FLAGS[name].kind == 'length' else ''}"
+                f"{numbers}{' (4k and 4K as vLLM reads them), or auto' if SETTINGS[name].kind == 'length' else ''}"
             )
         return f"a number {numbers}{' (a share: 0.9 is 90 %)' if numbers.most == 1 else ''}"
-    if name in FLAGS:
-        return "JSON" if FLAGS[name].kind == "json" else "a text"
+    if name in SETTINGS:
+        return "JSON" if SETTINGS[name].kind == "json" else "a text"
     lever = _levers().get(bare)
     if lever is not None and isinstance(lever.sets, SetsMemory):
         return "an amount of memory from 1Mi up to 64Ti, such as 3Gi"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.core.errors import InputError
 from barostat.judge.load_test.traffic import (
     Traffic,
@@ -94,7 +94,7 @@ def rows_of(
     from barostat.io.input_files.requests_file import read_requests
 
     assert trace is not None
-    rows, problems = read_requests(trace, USUAL_BLOCK_TOKENS)
+    rows, problems = read_requests(trace, BLOCK_TOKENS)
     return rows, tuple(problems)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
@@ -216,7 +216,7 @@ def _direct(arguments: argparse.Namespace) -> Settings:
             "--model-config and --gpu",
             "--kv-blocks",
         )
-    block = USUAL_BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
+    block = BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
     if block < 1 or any(window < 2 for window in arguments.sliding_window):
         raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
     groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
@@ -228,7 +228,7 @@ def _direct(arguments: argparse.Namespace) -> Settings:
     chunked = arguments.enable_chunked_prefill is not False
     budget = arguments.max_num_batched_tokens
     if budget is None:
-        budget = max(USUAL_STEP_TOKENS, arguments.max_num_seqs or 0, 0 if chunked else length)
+        budget = max(SMALL_CARD_STEP_TOKENS, arguments.max_num_seqs or 0, 0 if chunked else length)
     version = arguments.engine_version or DEFAULT_VERSION
     draft = Settings(
         kv_blocks=arguments.kv_blocks,
@@ -236,7 +236,7 @@ def _direct(arguments: argparse.Namespace) -> Settings:
         max_model_len=length,
         max_num_seqs=arguments.max_num_seqs
         if arguments.max_num_seqs is not None
-        else min(USUAL_SEQS, budget),
+        else min(SMALL_CARD_SEQS, budget),
         max_num_batched_tokens=budget,
         max_num_active_seqs=arguments.max_num_active_seqs,
         long_prefill_token_threshold=arguments.long_prefill_token_threshold or 0,
@@ -387,7 +387,5 @@ def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float
         and arguments.gpu is None
         and capacity.kv_cache_tokens is not None
     ):
-        arguments.kv_blocks = (
-            capacity.kv_cache_tokens // (arguments.block_size or USUAL_BLOCK_TOKENS) + 1
-        )
+        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or BLOCK_TOKENS) + 1
     return spec.slo.ttft_p99_seconds, spec.slo.itl_p99_seconds

@@ -9,9 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.vllm_cache_labels import cache_labels
-from barostat.catalog.vllm_defaults import usual_utilization
-from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
@@ -340,7 +339,6 @@ def _labels(
         "effective_attention_block_size": block,
         "cache_dtype": str(dtype.value) if dtype is not None else "auto",
         "enable_prefix_caching": str(settings.prefix_caching),
-        "gpu_memory_utilization": f"{utilization if utilization is not None else usual_utilization():g}",
         "kv_cache_max_concurrency": str(start.concurrency),
         "kv_cache_size_tokens": str(start.pool_tokens),
         "num_gpu_blocks": str(settings.kv_blocks),
@@ -348,6 +346,8 @@ def _labels(
         "sliding_window": str(window),
         "user_specified_block_size": str(config.get("block_size") is not None),
     }
+    if utilization is not None:
+        known["gpu_memory_utilization"] = f"{utilization:g}"
     if start.device == "CPU" and made is not None:
         known["kv_cache_memory_bytes"] = str(int(made.available.value))
         known["mamba_ssm_cache_dtype"] = "float32"
@@ -414,7 +414,7 @@ def _refused_by_parser(
     )
     if wrong := next((one for one in refused if one.value), None):
         return Unstartable(
-            f"{usage}\nvllm serve: error: argument {FLAGS[wrong.name].option}: invalid "
+            f"{usage}\nvllm serve: error: argument {SETTINGS[wrong.name].option}: invalid "
             f"value: {wrong.value}",
             2,
         )

@@ -9,8 +9,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
+from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import SetFlag, UnsetFlag
 from barostat.judge.experiments.candidates import (
@@ -44,7 +44,7 @@ def candidate_of(
     names = [flag.name for flag in own]
     if "block_size" in names and "kv_blocks" not in names and arguments.kv_blocks is not None:
         changed.kv_blocks = (arguments.kv_blocks - 1) * (
-            arguments.block_size or USUAL_BLOCK_TOKENS
+            arguments.block_size or BLOCK_TOKENS
         ) // changed.block_size + 1
     engine = engine_of(changed)
     made = candidate(words, others, Today(engine.settings, sizing, replicas))
@@ -137,7 +137,7 @@ def _known(name: str, words: str) -> str:
     """
     if name == OFFLOADING or name in SIZING or _option(name) in _engine_options():
         return name
-    if (whole := canonical_name(_option(name))) in FLAGS:
+    if (whole := canonical_name(_option(name))) in SETTINGS:
         return whole
     known = (*_ENGINE, *(one.replace("_", "-") for one in (*SIZING, OFFLOADING)), *EDGE, *FLEET)
     shown = name.replace("_", "-")
@@ -156,7 +156,7 @@ _ENGINE = (
 
 def _is_of_the_host(name: str) -> bool:
     """True for an argument of vLLM that a scheduler knows nothing of."""
-    return canonical_name(_option(name)) in FLAGS and _option(name) not in _engine_options()
+    return canonical_name(_option(name)) in SETTINGS and _option(name) not in _engine_options()
 
 
 def _option(name: str) -> str:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from barostat.catalog.cards import is_slice
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.units import GIB
-from barostat.judge.manifest_edit.source_patch import STACK_KEYS
 from barostat.judge.sizing.engine_start import EngineStart, StartArgument
 
 _PORT = 8000
@@ -87,11 +87,11 @@ def _helm(start: EngineStart) -> str:
     config: dict[str, Any] = {}
     rest: list[str] = []
     for argument in start.arguments:
-        key = STACK_KEYS.get(argument.name)
-        if key is None or argument.value in ("true", "false"):
+        setting = SETTINGS.get(argument.name)
+        if setting is None or not setting.chart or setting.kind == "bool":
             rest += argument.words  # charts differ in what they make of a switch
         else:
-            config[key] = _scalar(argument)
+            config[setting.chart] = _scalar(argument)
     if rest:
         config["extraArgs"] = rest
     repository, _, tag = _image(start).rpartition(":")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from barostat.catalog.vllm_flags import canonical_name
+from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import Expect
 from barostat.judge.mitigation.measurements import Look
 from barostat.remedy.plan import RemedyPlan

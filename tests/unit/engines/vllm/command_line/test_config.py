@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.config import config_signals, read_value, resolve
@@ -302,7 +302,7 @@ def test_the_reported_pool_beats_blocks_times_size() -> None:
     ] == 30_000
 
 
-OPTIONS = st.sampled_from(["--" + name for name in FLAGS])
+OPTIONS = st.sampled_from(["--" + name for name in SETTINGS])
 WORDS = st.one_of(
     OPTIONS, st.text(max_size=12), st.integers().map(str), st.just("9" * 5000), st.just("1e400")
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import parse
@@ -72,7 +72,7 @@ def test_a_value_that_cannot_be_read_is_refused(words: str, value: str) -> None:
     assert version is not None
     (found,) = refused_arguments(parse(["vllm", "serve", "m", *words.split()], {}), version)
     assert (found.value, found.sure) == (value, True)
-    assert found.because == f"{FLAGS[found.name].option}: {value} is no value for it"
+    assert found.because == f"{SETTINGS[found.name].option}: {value} is no value for it"
 
 
 @pytest.mark.parametrize(

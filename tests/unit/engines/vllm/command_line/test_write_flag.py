@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from barostat.catalog.vllm_flags import FLAGS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.words import parse
 from barostat.engines.vllm.command_line.write_flag import with_flag
@@ -122,7 +122,7 @@ def test_the_model_in_its_own_place_is_not_ours_to_write() -> None:
     assert with_flag(["--model", "org/m"], "model", "org/n") == ["--model", "org/n"]
 
 
-NUMBERS = st.sampled_from([name for name, flag in FLAGS.items() if flag.kind == "int"])
+NUMBERS = st.sampled_from([name for name, flag in SETTINGS.items() if flag.kind == "int"])
 VALUES = st.integers(1, 10**6)
 PIECES = st.lists(
     st.tuples(NUMBERS, VALUES, st.sampled_from(["dash", "under", "equals"])), min_size=1, max_size=5

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from barostat.catalog.settings.table import SETTINGS
 from barostat.engines.vllm.command_line.words import CommandLine, parse
-from barostat.judge.manifest_edit.source_patch import STACK_KEYS
 from barostat.shells.cli.main import main
 from barostat.shells.reports.capacity.start_forms import START_FORMS
 
@@ -126,7 +126,7 @@ def started_by(form: str, text: str) -> CommandLine:
         container = document["spec"]["template"]["spec"]["containers"][0]
         return parse([*container["command"], *container["args"]])
     spec = document["servingEngineSpec"]["modelSpec"][0]
-    options = {key: "--" + name.replace("_", "-") for name, key in STACK_KEYS.items()}
+    options = {row.chart: row.option for row in SETTINGS.values() if row.chart}
     config = spec["vllmConfig"]
     keyed = [w for key, value in config.items() if key in options for w in (options[key], str(value))]  # fmt: skip
     return parse(["vllm", "serve", spec["modelURL"], *keyed, *config.get("extraArgs", [])])
