@@ -196,7 +196,7 @@ def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 def _proved_first(facts: Facts, plan: RemedyPlan) -> Verdict:
-    units = facts.replicas if facts.replicas is not None else plan.replicas
+    units = facts.replicas or 0
     if plan.proved_first or units <= 1:
         return Present("one replica proves it before the others get it", ())
     return _verdict(
@@ -340,7 +340,12 @@ CHECKS: tuple[Check, ...] = (
         _spare_schedulable,
     ),
     Check("quota", "does the quota allow it?", ("quota_left",), _quota_allows),
-    Check("proved-first", "does one replica prove it before the others?", (), _proved_first),
+    Check(
+        "proved-first",
+        "does one replica prove it before the others?",
+        ("replicas",),
+        _proved_first,
+    ),
     Check(
         "disruption-budget",
         "does the PodDisruptionBudget allow it?",
