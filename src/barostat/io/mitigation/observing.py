@@ -42,7 +42,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     plan, pace = ground.plan, ground.pace
     anew = plan.strategy in ("spare", "in-place")
     if anew:
-        names = await _first_changed(ground)
+        names = (do.pod.name,) if do.pod is not None else await _first_changed(ground)
     else:
         names = tuple(name_of(pod) for pod in await ground.home_pods(await ground.home()))
     eye = watcher(ground, names, Options(for_s=0.0))
