@@ -55,8 +55,6 @@ PATHS = [
     ),
     ("/v1/completions", {"prompt": [1, 2, 3], "max_tokens": 6}),
     ("/v1/completions", {"prompt": "hello", "model": "another"}),
-    ("/tokenize", {"prompt": "hello there"}),
-    ("/v1/nothing", {}),
 ]
 
 

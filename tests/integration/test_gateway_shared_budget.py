@@ -25,10 +25,15 @@ __all__ = ["server"]
 class Gateway:
     """One gateway as a process."""
 
-    def __init__(self, folder: Path, engine: RecordingEngine, redis: Server, name: str) -> None:
+    def __init__(
+        self, folder: Path, engine: RecordingEngine, redis: Server, name: str, policy: str = ""
+    ) -> None:
         port, admin = free_port(), free_port()
         limits = folder / "limits.yaml"
-        spec = {"request": {"maxOutputTokens": 4000}, "edge": {"queueDeadlineSeconds": 0.5}}
+        edge: dict[str, object] = {"queueDeadlineSeconds": 0.5}
+        if policy:
+            edge["failurePolicy"] = {"kvTokenBudget": policy}
+        spec = {"request": {"maxOutputTokens": 4000}, "edge": edge}
         limits.write_text(
             json.dumps(
                 {"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}
@@ -84,6 +89,11 @@ class Gateway:
         return thread
 
 
+def served(engine: RecordingEngine) -> int:
+    """Requests that the engine has got, counts aside."""
+    return sum(path == CHAT for path, _, _ in engine.seen)
+
+
 LONG = _chat("x" * 100_000, max_tokens=4000, stream=True)
 Start = Callable[[str], Gateway]
 
@@ -117,12 +127,12 @@ def test_two_gateways_admit_together_what_the_engine_holds(
 ) -> None:
     one, other = start("together"), start("together")
     one.stream()
-    _until(lambda: len(engine.seen) == 1)
+    _until(lambda: served(engine) == 1)
     assert sum(server.held("together").values()) > 24_000
     refused = other.client.post(CHAT, content=LONG)
     assert (refused.status_code, refused.headers["x-barostat-reason"]) == (429, "over-capacity")
     assert int(refused.headers["retry-after"]) >= 1
-    assert len(engine.seen) == 1
+    assert served(engine) == 1
     engine.events = 1
     assert (
         other.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200
@@ -135,19 +145,18 @@ def test_two_gateways_admit_together_what_the_engine_holds(
     _until(lambda: server.held("together") == {})
 
 
-def test_without_redis_requests_pass_as_the_policy_says(
-    server: Server, tmp_path: Path, engine: RecordingEngine
+@pytest.mark.parametrize(("policy", "status"), [("open", 200), ("closed", 503), ("", 503)])
+def test_without_redis_the_failure_policy_decides(
+    server: Server, tmp_path: Path, engine: RecordingEngine, policy: str, status: int
 ) -> None:
     del server  # one of its own is killed here; the fixture says whether there is any
     own = Server(tmp_path / "own")
     engine.events = 1
-    gateway = Gateway(tmp_path, engine, own, "alone")
+    gateway = Gateway(tmp_path, engine, own, "alone", policy)
     try:
         assert gateway.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200
         own.kill()
-        assert (
-            gateway.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200
-        )  # kvTokenBudget is open unless the file says closed
+        assert gateway.client.post(CHAT, content=_chat(max_tokens=5)).status_code == status
     finally:
         gateway.process.kill()
         gateway.process.wait()

@@ -20,7 +20,8 @@ import httpx
 import pytest
 from tests.integration.conftest import EngineFactory
 
-from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, Route, Shape, is_plain, shape_of
+from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, Route
+from barostat.gateway.messages.shape import Shape, is_plain, shape_of
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.tokenize_question import questions_of
 

@@ -34,6 +34,7 @@ from barostat.io.mitigation.campaign import Campaign, Ended, GatewayAccess
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import Prepared
+from barostat.judge.mitigation.requested_lever import RequestedLever
 from barostat.remedy.plan import LiveEdge
 from barostat.remedy.state import State
 
@@ -115,8 +116,9 @@ def crowd(gateway: GatewayProcess) -> Load:
 
 
 async def planned(campaign: Campaign) -> Prepared:
-    """The plan for what is seen, as `--autonomy act` has it."""
-    made = await campaign.prepare(Wish("i1", autonomy="act", sustained_s=5.0), None)
+    """The plan that holds the load back at the gateway, as `--autonomy act` has it."""
+    budget = RequestedLever("edge-admission-budget")
+    made = await campaign.prepare(Wish("i1", budget, autonomy="act", sustained_s=5.0), None)
     assert isinstance(made, Prepared), made
     assert made.plan.strategy == "edge-live", (made.plan, made.passed_over)
     assert isinstance(made.plan.edge, LiveEdge)

@@ -24,6 +24,7 @@ from barostat.gateway.access_log import AccessLog
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.client import ClientConnection
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.target import AllowedPath, Listing
 from barostat.gateway.messages.tenants import KeyTable
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.replica import Replica, upstream_address
@@ -46,6 +47,7 @@ class Wire:
         self.aborted = False
         self.half_closed = False
         self.paused = False
+        self.unread: list[Callable[[], None]] = []
         self.takes = takes
         self.untaken = 0
         self.lost = False
@@ -103,8 +105,18 @@ class Wire:
         self.paused = True
 
     def resume_reading(self) -> None:
-        """Again."""
+        """Take what the other side has sent or done meanwhile."""
         self.paused = False
+        self.world.later.append(self._read_on)
+
+    def _read_on(self) -> None:
+        while self.unread and not self.paused:
+            self.unread.pop(0)()
+
+    def arrives(self, what: Callable[[], None]) -> None:
+        """Something comes from the other side; it is noticed only while this side reads."""
+        self.unread.append(what)
+        self._read_on()
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
         """How much may lie here."""
@@ -127,22 +139,28 @@ class Side:
 
     def sends(self, data: bytes) -> None:
         """Bytes to the gateway."""
+        self.wire.arrives(lambda: self._read(data))
+        self.world.goes_on()
+
+    def _read(self, data: bytes) -> None:
         if not self.wire.closing:
             self.protocol.data_received(data)
-        self.world.goes_on()
 
     says = sends
 
     def leaves(self) -> None:
         """It is gone, without a word."""
-        self.wire.ends(ConnectionResetError())
+        self.wire.arrives(lambda: self.wire.ends(ConnectionResetError()))
         self.world.goes_on()
 
     def ends(self) -> None:
         """It closes in good order."""
+        self.wire.arrives(self._end)
+        self.world.goes_on()
+
+    def _end(self) -> None:
         self.protocol.eof_received()
         self.wire.ends(None)
-        self.world.goes_on()
 
     def takes_all(self) -> None:
         """It reads what has been lying for it."""
@@ -189,6 +207,7 @@ class World:
         log: AccessLog | None = None,
         engine_key: str = "",
         longest_tokens: int | None = 32_768,
+        allowed_paths: tuple[AllowedPath, ...] = (),
     ) -> None:
         self.now = 1000.0
         self.later: list[Callable[[], None]] = []
@@ -217,6 +236,7 @@ class World:
             keys=KeyTable(keys) if keys is not None else None,
             engine_key=engine_key,
             log=log,
+            listing=Listing(allowed_paths),
         )
         for replica in self.replicas:
             self.desk.stands(replica, "up")

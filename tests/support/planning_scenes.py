@@ -5,17 +5,15 @@ for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from barostat.core.diagnosis import NextStep, Report
-from barostat.core.window import Window
+from barostat.core.diagnosis import ReplicaReport, Report
 from barostat.io.bundles import bundle
-from barostat.judge.diagnosis.diagnose import diagnose
-from barostat.judge.evidence.recording import Recording, ReplicaRecording
-from barostat.judge.mitigation.forecast import Forecast, forecasts
+from barostat.judge.advice.tried_steps import with_ranked_steps
+from barostat.judge.diagnosis.diagnose import Examination, diagnose
+from barostat.judge.evidence.recording import Recording
 from barostat.judge.mitigation.planning import Planned, Wish, plan_for
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.shells.cli.mitigate.lever_option import requested
@@ -108,23 +106,20 @@ def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
 
 @cache
 def chosen_by_the_twin() -> Planned:
-    """The plan for the thrash."""
-    return planned(scene())
+    """The plan for the thrash that caps what runs, at the value that the twin finds best."""
+    return planned(scene(), lever="max-num-active-seqs")
 
 
-_FORECASTS: dict[Any, tuple[Forecast, ...]] = {}
+_RANKED: dict[Any, ReplicaReport] = {}
 
 
-def forecasts_once(
-    steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
-) -> tuple[Forecast, ...]:
-    """The twin's forecasts of one recording (they are read once, and stay) are made once for all
-    tests, each step's by itself.
+def ranked_once(
+    report: ReplicaReport, examination: Examination, recording: Recording, slo: Slo
+) -> ReplicaReport:
+    """As `with_ranked_steps`; the trials of one recording (they are read once, and stay) are run
+    once for all tests.
     """
-    found: list[Forecast] = []
-    for step in steps:
-        asked = (step, id(replica), window.at, slo)
-        if asked not in _FORECASTS:
-            _FORECASTS[asked] = forecasts((step,), replica, window, slo)
-        found += _FORECASTS[asked]
-    return tuple(found)
+    key = (report.next, id(recording), slo)
+    if key not in _RANKED:
+        _RANKED[key] = with_ranked_steps(report, examination, recording, slo)
+    return _RANKED[key]

@@ -13,6 +13,17 @@ from barostat.judge.diagnosis.diagnose import Examination
 from barostat.judge.evidence.recording import Recording
 
 BUNDLES = Path(__file__).resolve().parents[1] / "data" / "bundles"
+TRIED = (
+    "few-large-growing",
+    "few-large-watermark",
+    "kv-admission-queueing",
+    "kv-preemption-thrash",
+    "large-bursts-on-small",
+    "prefill-bound",
+    "rare-preemption",
+    "slot-bound",
+)
+"""Bundles of engines in trouble that comes from load."""
 _TRIED: dict[str, Examination] = {}
 
 

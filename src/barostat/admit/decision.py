@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 
 Reason = Literal[
     "input-too-long",
+    "input-not-counted",
+    "count-queue-full",
     "output-too-long",
     "no-output-limit",
     "too-many-sequences",

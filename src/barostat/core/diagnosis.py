@@ -124,6 +124,8 @@ the window does not tell; no more than chance; worse.
 """
 SloOutlook = Literal["meets", "may-miss", "misses"]
 """Whether a forecast meets the SLO: over its whole range, over a part of it, or nowhere."""
+PreemptionOutlook = Literal["ends", "reduces", "leaves"]
+"""What becomes of today's preemptions by a forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ class StepForecast:
     `better`, `worse`: figures that change by more than chance. `may_change`: how far each figure
     may change, where that decides whether the step helps. `stuck`: why the engine would never
     finish. `between`: the lowest and highest value of each figure, where the pace of a step is not
-    known exactly. `slo`: None where no SLO is set.
+    known exactly. `slo`: None where no SLO is set. `preemptions`: None where there are none today.
+    `capacity_ratio`: GPUs that it takes, of today's.
     """
 
     expected: Expected
@@ -144,6 +147,8 @@ class StepForecast:
     stuck: Prose = NO_PROSE
     between: tuple[Expected, Expected] | None = None
     slo: SloOutlook | None = None
+    preemptions: PreemptionOutlook | None = None
+    capacity_ratio: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 
 from barostat.admit.decision import Admitted, Decision, Refused
 from barostat.gateway.messages.request_head import RequestHead
-from barostat.gateway.messages.routes import Route, Shape
+from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.shape import Shape
 
 
 class Asking(ABC):
@@ -64,7 +65,5 @@ class Asking(ABC):
         """Its input has been counted, and with that it was decided on again."""
 
     @abstractmethod
-    def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
-        then.
-        """
+    def uncountable(self, refused: Refused) -> None:
+        """Its input may be too long and cannot be counted: it is refused."""

@@ -3,8 +3,8 @@ has gone is known at once.
 
 A request's head is made anew from what was understood of it (`request_head`); its body is kept
 until it is whole, because a decision needs it and because only what is still there can be sent
-again. While an answer is under way the connection is read on, up to the next whole request: that is
-how it is noticed that a client has gone.
+again. While an answer is under way the connection is read on: that is how the gateway notices that
+a client has gone, whatever it sent before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import httptools
 from barostat.gateway.exchange import Exchange
 from barostat.gateway.messages.refusal_bodies import answer
 from barostat.gateway.messages.request_head import NOT_PASSED_ON, RequestHead
-from barostat.gateway.messages.routes import route_of
+from barostat.gateway.messages.routes import Route
 
 if TYPE_CHECKING:
     from barostat.gateway.state import Gateway
@@ -232,6 +232,10 @@ class ClientConnection:
                 "body-too-large",
                 f"The request body is larger than {gateway.bounds.body_bytes} bytes.",
             )
+        if self.pipeline and self._pipelined_bytes() > gateway.bounds.body_bytes:
+            raise _Refuse(
+                413, "body-too-large", "The bodies of requests sent ahead are too large together."
+            )
         if gateway.buffered_bytes > gateway.bounds.buffered_bytes:
             raise _Refuse(503, "too-many-bodies", "The gateway holds too many request bodies.")
         self.body.append(data)
@@ -259,7 +263,9 @@ class ClientConnection:
                     "too-many-pipelined",
                     "Too many requests were sent without waiting for an answer.",
                 )
-            self.transport.pause_reading()
+
+    def _pipelined_bytes(self) -> int:
+        return self.body_bytes + sum(waiting.body_bytes for waiting in self.pipeline)
 
     def tenant_of(self, key: bytes) -> str | None:
         """The tenant whose key this is, None for no one's: looked up once for all requests that
@@ -304,8 +310,6 @@ class ClientConnection:
 
     def _next(self) -> None:
         self.current = self.pipeline.pop(0)
-        if not self.pipeline:
-            self.transport.resume_reading()
         self.current.begin()
 
     def end(self) -> None:
@@ -330,7 +334,9 @@ class ClientConnection:
         if self.closing:
             return
         self.closing = True
-        gateway, route = self.gateway, route_of(self.head.target)
+        gateway, head = self.gateway, self.head
+        passage = gateway.listing.find(head.method, head.target)
+        route: Route = "other" if passage is None else passage.route
         unread = Exchange(self, self.head, b"")
         unread.began_at = self.began_at or unread.began_at
         gateway.refused_unread(unread, route, status, reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from barostat.admit import gate
@@ -23,8 +24,9 @@ from barostat.admit.request_limits import output_in_force, refused_at_sight, roo
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.asking import Asking
-from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
+from barostat.gateway.messages.routes import GENERATING
 from barostat.gateway.messages.served import Served, alike, elsewhere
+from barostat.gateway.messages.shape import Shape, is_plain
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
@@ -33,10 +35,10 @@ if TYPE_CHECKING:
     from barostat.gateway.exact_count import ExactCount
     from barostat.gateway.replica import Replica, Standing
 
-_POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
-"""What happens while a limit's state cannot be had and the file does not say: a model that answers
-is worth more than a full account.
-"""
+_POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
+"""What happens while a limit's state cannot be had and the file does not say."""
+_ABSURD_TOKENS = 1 << 22
+"""No engine takes so many tokens in one sequence."""
 _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more
 often.
@@ -110,6 +112,7 @@ class Desk:
         self.metrics = metrics
         self.clock = clock
         self._soon = soon
+        self.draw = SystemRandom().randrange
         self.shadow = shadow
         self.replicas = {replica.name: replica for replica in replicas}
         self.ledger = Ledger()
@@ -169,13 +172,13 @@ class Desk:
                 shape.plain = True
                 bound = shape.bound = counts.bound(shape)
                 each = counts.each(shape, bound)
-            if limit is not None and each > limit:
-                # Its length is not known to be allowed. Well below by the estimate is enough only
-                # at half the limit, and of one prompt.
-                if shape.prompts > 1 or 2 * counts.careful_estimate(shape, exchange.body) > limit:
-                    counted, tokens = "bound", max(bound, each * shape.prompts)
-                else:
+            if limit is not None and (each > limit or shape.unbounded) and not shape.unknown:
+                if counts.is_surely_below(limit, shape, exchange.body, self.draw):
                     counted = "estimate"
+                else:
+                    counted, tokens = "bound", max(bound, max(each, limit + 1) * shape.prompts)
+            elif limit is not None and shape.unknown:
+                tokens = shape.estimate = min(tokens, limit)
         request = AskedRequest(
             at=exchange.asked_at or now,
             input_tokens=tokens,
@@ -236,6 +239,26 @@ class Desk:
         if counts.learn(shape, input_tokens):
             self.bound_exceeded += 1
 
+    def believed(self, exchange: Asking, usage: Usage) -> Usage:
+        """Return the usage without counts that cannot be: more than the engine's context takes, or
+        more output than the request may have.
+        """
+        shape, held = exchange.shape, self.ledger.reservations.get(exchange.reservation)
+        if shape is None:
+            return usage
+        seen, made = usage
+        pool = self.pools.get(exchange.served_by)
+        longest = _ABSURD_TOKENS if pool is None else pool.longest_tokens or _ABSURD_TOKENS
+        if seen is not None and seen > longest * shape.prompts:
+            seen = None
+        most = longest if held is None else min(longest, held.cap)
+        if made is not None and made > most * shape.sequences:
+            made = None
+        if (seen, made) == usage:
+            return usage
+        self.metrics.count("absurd_usage_total")
+        return Usage(seen, made)
+
     def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""
         self.metrics.would_refuse(reason)
@@ -244,13 +267,13 @@ class Desk:
         return self._passed(request)
 
     def _unaccounted(self, request: AskedRequest) -> Decision:
-        """No engine has told the size of its pool: the account cannot be kept, the limits of one
-        request can.
+        """Decide while no engine has told the size of its pool: the account cannot be kept, the
+        limits of one request can. What decodes nothing holds nothing, and some engines have no pool.
         """
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
             return at_sight
-        if not self.shadow and not self.opens("kvTokenBudget"):
+        if request.decodes and not self.shadow and not self.opens("kvTokenBudget"):
             return Refused(503, "no-replica", "no engine has told the size of its KV pool yet", 1.0)
         passed = self._passed(request)
         self.metrics.count("unaccounted_total")

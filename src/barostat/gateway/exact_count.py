@@ -1,18 +1,25 @@
-"""How long an input is, as the engine itself counts it: asked near a limit only, a few at a time,
-beside live requests.
+"""The length of an input as the engine itself counts it: asked for inputs that may be too long, a
+few at a time, beside live requests.
+
+count --> too long by any count --> decided
+  |-----> counted by the engine --> decided by the count
+  |-----> no answer, no form      --> decided by the conservative estimate, or by the mean where the
+  |                                   limits' failure policy is open
+  +-----> as many wait as may     --> 503
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
+from barostat.admit.decision import Refused
 from barostat.gateway.asking import Asking
 from barostat.gateway.desk import Desk
-from barostat.gateway.messages.routes import Shape
+from barostat.gateway.messages.shape import Shape
 from barostat.gateway.messages.tokenize_question import TokenizeQuestion, questions_of
 from barostat.gateway.question import Question
 
@@ -22,16 +29,20 @@ if TYPE_CHECKING:
 AT_ONCE = 4
 WAITING = 256
 WITHIN_S = 5.0
+ALL_WITHIN_S = 10.0
+MOST_QUESTIONS = 256
+_RETRY_S = 2.0
 _ABSURD_BYTES_PER_TOKEN = 128
 """No token of a text model is longer: a body above so many bytes for each allowed token is too long
 without a count.
 """
 
+Uncounted = Literal["no-answer", "no-form"]
+"""Why there is no count. `no-answer`: there may be one soon. `no-form`: there will be none."""
+
 
 class ExactCount:
-    """Counts one after the other. What cannot be counted passes or is refused, as the limits'
-    failure policy for maxInputTokens says.
-    """
+    """Counts inputs, `AT_ONCE` at a time, in the order in which they came."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -39,7 +50,7 @@ class ExactCount:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def count(self, exchange: Asking) -> None:
-        """The exchange is decided on again once its input is counted."""
+        """Have the exchange decided on again once its input is counted."""
         shape = exchange.shape
         assert shape is not None
         limit = self._desk.longest_input(shape)
@@ -55,11 +66,20 @@ class ExactCount:
             self._start(exchange)
         elif len(self._waiting) < WAITING:
             self._waiting.append(exchange)
+        elif self._desk.shadow or self._desk.rules.max_input_tokens is None:
+            self._decide_by_estimate(exchange, shape)
         else:
-            self._unknown(exchange, shape)
+            exchange.uncountable(
+                Refused(
+                    503,
+                    "count-queue-full",
+                    f"{WAITING} inputs wait to be counted, as many as may",
+                    _RETRY_S,
+                )
+            )
 
     def _start(self, exchange: Asking) -> None:
-        task = asyncio.get_running_loop().create_task(self._one(exchange))
+        task = asyncio.get_running_loop().create_task(self._count(exchange))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -70,85 +90,110 @@ class ExactCount:
             if not following.settled:
                 self._start(following)
 
-    async def _one(self, exchange: Asking) -> None:
-        shape = exchange.shape
+    async def _count(self, exchange: Asking) -> None:
+        shape, body = exchange.shape, exchange.body
         assert shape is not None
-        found = await self._prompts(exchange, shape)
+        try:
+            async with asyncio.timeout(ALL_WITHIN_S):
+                counts = await self._prompts(exchange, shape)
+        except TimeoutError:
+            counts = "no-answer"
         if exchange.settled:
             return
-        self._desk.metrics.count(
-            "exact_counts_total", outcome="counted" if found is not None else "failed"
-        )
-        if found is None:
-            self._unknown(exchange, shape)
+        failed = counts if isinstance(counts, str) else None
+        self._desk.metrics.count("exact_counts_total", outcome="failed" if failed else "counted")
+        if isinstance(counts, str):
+            self._without_a_count(exchange, shape, counts)
             return
-        counts, all_counted = found
-        if (
-            not shape.media and all_counted
-        ):  # before 0.17 a picture counts there as the one token that stands for it
-            self._desk.counted(shape, sum(counts))
-        longest, limit = max(counts, default=0), self._desk.longest_input(shape)
-        too_long = (
-            limit is not None and longest > limit
-        )  # of one prompt: it is refused for that, however short the others are
+        tokens, all_counted = counts
+        if all_counted and not shape.media:  # before vLLM 0.17 a picture counts as one token
+            self._desk.counted(shape, sum(tokens))
+            self._desk.engines_of(shape).counts.was_counted(
+                shape, body, sum(tokens), self._desk.draw
+            )
+        longest, limit = max(tokens, default=0), self._desk.longest_input(shape)
+        # One prompt that is too long has the request refused, however short the others are.
+        too_long = limit is not None and longest > limit
         exchange.counted(
-            self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts))
+            self._desk.ask(exchange, shape, longest * len(tokens) if too_long else sum(tokens))
         )
 
-    async def _prompts(self, exchange: Asking, shape: Shape) -> tuple[list[int], bool] | None:
-        """Tokens of each prompt, and whether all were counted: of several, what is short enough by
-        its bytes is not. None for not known.
+    async def _prompts(self, exchange: Asking, shape: Shape) -> tuple[list[int], bool] | Uncounted:
+        """Return the tokens of each prompt, and whether all were counted: of several, those that
+        are short enough by their bytes are not.
         """
-        replica = self._desk.any_replica(self._desk.not_serving(shape))
         questions = questions_of(shape, exchange.body)
-        if questions is None or (questions.asked and replica is None):
-            return None
+        if questions is None or len(questions.asked) > MOST_QUESTIONS:
+            return "no-form"
+        replica = self._desk.any_replica(self._desk.not_serving(shape))
         counts, all_counted = [*questions.known], True
-        limit, told = self._desk.longest_input(shape), self._desk.engines_of(shape).counts
-        for one in questions.asked:
-            assert replica is not None
-            text = one.document.get("prompt")
-            if limit is not None and type(text) is str and told.bound_of_text(text) <= limit:
-                counts.append(min(limit, told.estimate_of_text(shape.route, text)))
+        limit, bounds = self._desk.longest_input(shape), self._desk.engines_of(shape).counts
+        for question in questions.asked:
+            text = question.document.get("prompt")
+            if limit is not None and type(text) is str and bounds.bound_of_text(text) <= limit:
+                counts.append(min(limit, bounds.estimate_of_text(shape.route, text)))
                 all_counted = False
                 continue
-            count = await _counted(replica, one, exchange.credentials)
-            if count is None:
-                return None
+            if replica is None:
+                return "no-answer"
+            count = await _counted(replica, question, exchange.credentials)
+            if isinstance(count, str):
+                return count
             counts.append(count)
         cut = questions.cut if questions.cut != -1 else self._desk.longest_taken(shape)
         return counts if cut is None else [min(count, cut) for count in counts], all_counted
 
-    def _unknown(self, exchange: Asking, shape: Shape) -> None:
-        limit = self._desk.longest_input(shape) or 0
-        allowed = (
-            shape.prompts == 1 and shape.bound <= limit
-        )  # only where its cap has room is not known
-        if allowed or self._desk.shadow or self._desk.opens("maxInputTokens"):
-            exchange.counted(
-                self._desk.ask(
-                    exchange,
-                    shape,
-                    min(self._desk.engines_of(shape).counts.estimate(shape), limit * shape.prompts),
-                )
-            )
+    def _without_a_count(self, exchange: Asking, shape: Shape, why: Uncounted) -> None:
+        """Hold it to the limit of the file. To its own context the engine holds it itself."""
+        limit = self._desk.rules.max_input_tokens
+        if limit is None or self._desk.shadow:
+            self._decide_by_estimate(exchange, shape)
+            return
+        bounds = self._desk.engines_of(shape).counts
+        opens = self._desk.opens("maxInputTokens")
+        if opens:
+            tokens = -(-bounds.estimate(shape) // shape.prompts)
         else:
-            exchange.uncountable()
+            tokens = limit + 1 if shape.unbounded else bounds.each(shape, shape.bound)
+        if tokens <= limit:
+            self._decide_by_estimate(exchange, shape)
+            return
+        about = "" if shape.unbounded else f"; it may be {tokens} tokens long"
+        message = f"the input cannot be counted{{}}{about}, and at most {limit} are served"
+        exchange.uncountable(
+            Refused(413, "input-not-counted", message.format(" in this form"))
+            if why == "no-form"
+            else Refused(503, "input-not-counted", message.format(" now"), _RETRY_S)
+        )
+
+    def _decide_by_estimate(self, exchange: Asking, shape: Shape) -> None:
+        limit = self._desk.longest_input(shape) or 0
+        estimate = self._desk.engines_of(shape).counts.estimate(shape)
+        exchange.counted(self._desk.ask(exchange, shape, min(estimate, limit * shape.prompts)))
 
 
-async def _counted(replica: Replica, asked: TokenizeQuestion, credentials: bytes) -> int | None:
-    """What the engine says, None where it says nothing that can be read. One that lacks the path,
-    or will not count there what is longer than its context, is asked in the other form.
+async def _counted(
+    replica: Replica, question: TokenizeQuestion, credentials: bytes
+) -> int | Uncounted:
+    """Ask the engine. One that lacks the path, or will not count there what is longer than its
+    context, is asked in the other form.
     """
-    came = await Question(
-        replica, b"POST", asked.path, body=orjson.dumps(asked.document), credentials=credentials
+    answer = await Question(
+        replica,
+        b"POST",
+        question.path,
+        body=orjson.dumps(question.document),
+        credentials=credentials,
     ).asked(WITHIN_S)
-    if came is not None and came[0] in (400, 404, 405) and asked.otherwise is not None:
-        return await _counted(replica, TokenizeQuestion(b"/tokenize", asked.otherwise), credentials)
-    if came is None or came[0] != 200:
-        return None
+    if answer is not None and 400 <= answer[0] < 500:
+        if question.otherwise is None:
+            return "no-form"
+        other = TokenizeQuestion(b"/tokenize", question.otherwise)
+        return await _counted(replica, other, credentials)
+    if answer is None or answer[0] != 200:
+        return "no-answer"
     try:
-        count = orjson.loads(came[1])[asked.answered]
+        count = orjson.loads(answer[1])[question.answered]
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        return None
-    return count if type(count) is int else None
+        return "no-form"
+    return count if type(count) is int and count >= 0 else "no-form"

@@ -22,10 +22,12 @@ from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ
+from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.stream_end import final_events
+from barostat.gateway.messages.target import unlisted
 from barostat.gateway.messages.tenants import bearer
-from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, usage_in
+from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, levels_behind, usage_in
 
 if TYPE_CHECKING:
     from barostat.gateway.client import ClientConnection
@@ -65,7 +67,12 @@ class Exchange(Asking):
     def begin(self) -> None:
         """It is this request's turn on its connection."""
         gateway, head = self.gateway, self.head
-        self.route = route = route_of(head.target)
+        passage = gateway.listing.find(head.method, head.target)
+        if passage is None:
+            self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
+            return
+        self.route = route = passage.route
+        head.target = passage.target
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
             self._answer_self(
                 own[0],
@@ -84,7 +91,7 @@ class Exchange(Asking):
         elif gateway.keys is None:
             self.credentials = gateway.engine_credentials or head.credentials()
         if route in READ and head.method == b"POST":
-            shape = shape_of(route, self.body)
+            shape = shape_of(route, self.body, gateway.allowed_parameters)
             if isinstance(shape, Malformed):
                 self._malformed(shape)
                 return
@@ -97,10 +104,10 @@ class Exchange(Asking):
 
     def _malformed(self, found: Malformed) -> None:
         if self.gateway.desk.shadow:
-            self.gateway.metrics.would_refuse("bad-request")
+            self.gateway.metrics.would_refuse(found.reason)
             self._forward_unread()
         else:
-            self._refuse(400, "bad-request", found.message, parameter=found.parameter)
+            self._refuse(400, found.reason, found.message, parameter=found.parameter)
 
     def _forward_unread(self) -> None:
         replica = self.gateway.desk.any_replica(self.not_on)
@@ -151,21 +158,11 @@ class Exchange(Asking):
 
     def counted(self, decision: Decision) -> None:
         """Its input has been counted, and with that it was decided on again."""
-        if isinstance(decision, CountFirst):  # not after a count: nothing more is to be had
-            self.uncountable()
-        else:
-            self.follow(decision)
+        self.follow(decision)
 
-    def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
-        then.
-        """
-        self._refuse(
-            503,
-            "input-not-counted",
-            "The input is near the limit and cannot be counted now.",
-            retry_after_s=2.0,
-        )
+    def uncountable(self, refused: Refused) -> None:
+        """Its input may be too long and cannot be counted: it is refused."""
+        self.follow(refused)
 
     # -- forwarding
 
@@ -256,7 +253,11 @@ class Exchange(Asking):
         framing = self.framing
         assert framing is not None
         tail = self.answer.tail if self.shape is not None and self.answer is not None else b""
-        usage = usage_in(tail) if tail and self.status == 200 else NOT_SAID
+        usage = NOT_SAID
+        if tail and self.status == 200:
+            usage = self.gateway.desk.believed(
+                self, usage_in(tail, levels_behind(self.route, self.stream))
+            )
         self._settle(self._ended(tail, usage), usage)
         delimited = framing.mode != 3
         self.client.answered(keep=self.head.persistent and delimited)

@@ -15,6 +15,7 @@ MEANINGS = {
     "unaccounted_total": "Requests that passed while no engine had told the size of its KV pool.",
     "shared_budget_unaccounted_total": "Requests that passed while the Redis of the shared budget did not answer.",
     "exact_counts_total": "Inputs near a limit that the engine was asked to count, by outcome.",
+    "absurd_usage_total": "Answers whose usage was ignored, because it was beyond what the request could have.",
     "retries_total": "Requests that were sent again, nothing of them having been answered.",
     "engine_failures_total": "Answers that an engine broke off, left out or made no HTTP of.",
     "clients_gone_total": "Clients that left before their answer was complete.",

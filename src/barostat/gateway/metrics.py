@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 
-from barostat.gateway.messages.routes import Shape
+from barostat.gateway.messages.shape import Shape
 from barostat.gateway.metric_meanings import MEANINGS
 
 PREFIX = "barostat_gateway_"

@@ -29,6 +29,7 @@ from barostat.gateway.desk import Desk
 from barostat.gateway.exact_count import ExactCount
 from barostat.gateway.live_limits.admin import AdminConnection, AdminDoor
 from barostat.gateway.live_limits.limits_in_force import LimitsInForce
+from barostat.gateway.messages.target import Listing
 from barostat.gateway.messages.tenants import load_keys
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.replica import Replica
@@ -137,6 +138,8 @@ class _Serving:
             keys=self._keys,
             engine_key=self._engine_key,
             log=self._log,
+            listing=Listing(settings.allowed_paths),
+            allowed_parameters=settings.allowed_parameters,
         )
         desk.counter = ExactCount(desk)
         told = Told(desk)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barostat.gateway.bounds import Bounds
+from barostat.gateway.messages.target import AllowedPath
 from barostat.gateway.replica import UpstreamAddress
 
 
@@ -42,6 +43,8 @@ class GatewaySettings:
     tls_key: Path | None = None
     upstream_ca: Path | None = None
     shadow: bool = False
+    allowed_paths: tuple[AllowedPath, ...] = ()
+    allowed_parameters: frozenset[str] = frozenset()
     access_log: str | None = None
     ext_proc: str | None = None
     shared_budget: str | None = None

@@ -13,6 +13,7 @@ from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.desk import Desk
 from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.target import Listing
 from barostat.gateway.messages.tenants import KeyTable
 from barostat.gateway.messages.usage import NOT_SAID, Usage
 from barostat.gateway.metrics import Metrics
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from barostat.gateway.exchange import Exchange
     from barostat.gateway.shared_entry import SharedEntry
 
-LIVE, READY = b"/livez", b"/readyz"
+LIVE, READY, HEALTH = b"/livez", b"/readyz", b"/health"
 
 
 class Gateway:
@@ -40,13 +41,19 @@ class Gateway:
         keys: KeyTable | None = None,
         engine_key: str = "",
         log: AccessLog | None = None,
+        listing: Listing | None = None,
+        allowed_parameters: frozenset[str] = frozenset(),
     ) -> None:
-        """`engine_key`: sent to the engines in place of what clients send."""
+        """`engine_key`: sent to the engines in place of what clients send. `listing`: the paths
+        that pass. `allowed_parameters`: of those that are refused otherwise.
+        """
         self.desk = desk
         self.rounds = rounds
         self.metrics = metrics
         self.bounds = bounds
         self.keys = keys
+        self.listing = Listing() if listing is None else listing
+        self.allowed_parameters = allowed_parameters
         self.engine_credentials = (
             f"authorization: Bearer {engine_key}\r\n".encode() if engine_key else b""
         )
@@ -86,14 +93,17 @@ class Gateway:
             self.shared.leave(number)
 
     def own_page(self, method: bytes, target: bytes) -> tuple[int, bytes] | None:
-        """What the gateway answers itself on its public port: whether it lives, whether it wants
-        requests.
+        """Return the status and body of a probe, None for any other request.
+
+        /health stands for the engines: what is asked for it (another gateway, a load balancer)
+        wants to know whether requests are served.
         """
         if method not in (b"GET", b"HEAD"):
             return None
-        if target == LIVE:
+        path = target.partition(b"?")[0]
+        if path == LIVE:
             return 200, b"ok\n"
-        if target == READY:
+        if path in (READY, HEALTH):
             why = self.not_ready()
             return (503, f"{why}\n".encode()) if why else (200, b"ok\n")
         return None

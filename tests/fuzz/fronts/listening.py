@@ -20,10 +20,12 @@ from tests.fuzz.fronts.files import strict_json
 from tests.support.gateway_wire import World, chat, chunked, event, ok, post
 from tests.unit.twin_server.test_asked import reader
 
+from barostat.admit.decision import Refused
 from barostat.gateway.asking import Asking
 from barostat.gateway.exact_count import ExactCount
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.routes import GENERATING, ROUTES, Malformed, shape_of
+from barostat.gateway.messages.routes import GENERATING, ROUTES
+from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.tokenize_question import questions_of
 from barostat.twin_server.asked import Asked, Reader
 
@@ -171,7 +173,7 @@ class _NothingCounted(ExactCount):
 
     def count(self, exchange: Asking) -> None:
         """As where none answers in time."""
-        exchange.uncountable()
+        exchange.uncountable(Refused(503, "input-not-counted", "no engine answers", 2.0))
 
 
 def _gateway(data: bytes, _: Path) -> None:

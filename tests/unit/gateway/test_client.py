@@ -7,7 +7,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.support.gateway_wire import Heard, World, chat, ok
+from tests.support.gateway_wire import Heard, World, chat, ok, post
+
+from barostat.gateway.bounds import Bounds
+from barostat.gateway.messages.target import AllowedPath
 
 ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}]}).encode())
 OFFER = (
@@ -112,15 +115,13 @@ def test_what_a_browser_asks_before_it_sends_a_key_needs_none() -> None:
 
 
 def test_a_path_that_an_engine_spells_otherwise_does_not_lead_round_the_gateway() -> None:
-    world = World()
+    world = World(allowed_paths=(AllowedPath("/tokenize/"),))
     client = world.client()
-    client.sends(chat(max_tokens=5).replace(b"completions HTTP", b"completions/ HTTP"))
+    client.sends(post("/tokenize/", {"prompt": "a"}))
     engine = world.engine()
     (host,) = (headers[b"host"] for _, _, headers, _ in Heard(engine.heard).requests)
-    engine.says(
-        ok(b"", b"location: http://%b/v1/chat/completions" % host, status=b"307 Temporary Redirect")
-    )
-    assert b"\r\nlocation: /v1/chat/completions\r\n" in client.heard
+    engine.says(ok(b"", b"location: http://%b/tokenize" % host, status=b"307 Temporary Redirect"))
+    assert b"\r\nlocation: /tokenize\r\n" in client.heard
     assert host not in client.heard
     world.at_rest()
 
@@ -143,4 +144,32 @@ def test_each_request_has_the_tenant_of_its_own_key() -> None:
             world.engine().says(ok(b"{}"))
     assert client.heard.count(b"HTTP/1.1 200 ") == 4
     assert client.heard.count(b"HTTP/1.1 401 ") == 2
+    world.at_rest()
+
+
+@pytest.mark.parametrize("how", ["ends", "leaves"])
+@pytest.mark.parametrize("behind", [b"", chat("b", max_tokens=5), chat("b", max_tokens=5)[:60]])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_client_that_leaves_is_noticed_whatever_it_has_sent_ahead(
+    how: str, behind: bytes, begun: bool
+) -> None:
+    world = World()
+    client = world.client()
+    client.sends(chat("a", max_tokens=5) + chat("b" * 10_000, max_tokens=5) + behind)
+    assert world.gateway.buffered_bytes > 10_000
+    if begun:
+        world.engine().says(ANSWER[:30])
+    getattr(client, how)()
+    assert world.engine().wire.aborted
+    assert not world.gateway.clients
+    world.at_rest()
+
+
+def test_bodies_sent_ahead_are_bounded_for_each_connection() -> None:
+    world = World(bounds=Bounds(body_bytes=10_000))
+    client = world.client()
+    client.sends(chat("a", max_tokens=5))
+    for _ in range(5):
+        client.sends(chat("b" * 4000, max_tokens=5))
+    assert client.wire.aborted
     world.at_rest()

@@ -13,6 +13,7 @@ from tests.support.gateway_wire import Heard, Side, World, chat, chunked, event,
 
 from barostat.admit.replica_news import Observation, Pool
 from barostat.gateway.messages.structure import TEXTS_AND_BRACKETS
+from barostat.gateway.messages.target import AllowedPath
 
 USED = {"prompt_tokens": 7, "completion_tokens": 3}
 ANSWER = ok(json.dumps({"usage": USED}).encode())
@@ -168,33 +169,6 @@ def test_who_waits_past_the_deadline_is_told_when_to_come_back() -> None:
     assert not world.desk.waiting
 
 
-def test_too_long_for_any_engine_is_counted_and_refused() -> None:
-    """Above the bound's reach the engine is asked; what cannot be counted passes, or not, as the
-    policy says.
-    """
-    for policy, expected in (("open", b""), ("closed", b"HTTP/1.1 503 ")):
-        world = World(
-            f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: "
-            f"{policy}}}}}"
-        )
-        world.desk.counter = _Uncountable(world)  # type: ignore[assignment]
-        client = world.client()
-        client.sends(chat("x" * 300, max_tokens=5))
-        assert client.heard[:13] == expected
-        assert len(world.engines) == (policy == "open")
-
-
-class _Uncountable:
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    def count(self, exchange: object) -> None:
-        from barostat.gateway.exact_count import ExactCount
-
-        counter = ExactCount(self.world.desk)
-        counter._unknown(exchange, exchange.shape)  # type: ignore[attr-defined,arg-type]
-
-
 def test_an_exact_count_decides() -> None:
     world = World("request: {maxInputTokens: 100}")
     client = world.client()
@@ -242,25 +216,54 @@ def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
     crowd.at_rest()
 
 
-def test_without_the_pool_the_failure_policy_decides() -> None:
-    for policy, passed in (("open", 1), ("closed", 0)):
-        world = World(f"edge: {{failurePolicy: {{kvTokenBudget: {policy}}}}}", pool_tokens=None)
+def test_without_the_pool_the_failure_policy_decides_and_closed_is_the_default() -> None:
+    for policy, passed in (("{kvTokenBudget: open}", 1), ("{kvTokenBudget: closed}", 0), ("{}", 0)):
+        world = World(f"edge: {{failurePolicy: {policy}}}", pool_tokens=None)
         client = world.client()
         client.sends(chat(max_tokens=5))
         assert len(world.engines) == passed
         if not passed:
             assert client.heard.startswith(b"HTTP/1.1 503 ")
+        client = world.client()
+        client.sends(post("/v1/embeddings", {"input": "a"}))  # it holds nothing in a pool
+        assert len(world.engines) == passed + 1
 
 
 def test_without_the_pool_one_requests_limits_are_kept_all_the_same() -> None:
     world = World(
-        "request: {maxOutputTokens: 100, maxInputTokens: 10}", pool_tokens=None, longest_tokens=None
+        "request: {maxOutputTokens: 100, maxInputTokens: 10}\nedge: {failurePolicy: {kvTokenBudget: open}}",
+        pool_tokens=None,
+        longest_tokens=None,
     )
     world.client().sends(post("/v1/completions", {"prompt": [1, 2], "max_tokens": 500}))
     assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 100
     client = world.client()
     client.sends(post("/v1/completions", {"prompt": [1] * 50, "max_tokens": 500, "n": 500}))
     assert client.heard.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 999_999_999, "completion_tokens": 999_999_999},
+        {"prompt_tokens": 32_769, "completion_tokens": 6},
+    ],
+)
+def test_usage_that_cannot_be_is_ignored(usage: dict[str, int]) -> None:
+    world = World("request: {maxInputTokens: 1000}")
+    client = world.client()
+    client.sends(chat("a", max_tokens=5))
+    world.engine().says(ok(json.dumps({"usage": usage}).encode()))
+    sizes = world.desk.ledger.learned.inputs
+    assert sizes.samples == {}
+    assert sizes.added_tokens == 0
+    page = world.metrics.page({}, {})
+    assert b"barostat_gateway_absurd_usage_total 1" in page
+    assert b"prompt_tokens_count 0" in page
+    client.sends(chat("a", max_tokens=5))
+    assert b"POST /v1/chat" in world.engine().heard  # passed on without a count
+    client.leaves()
+    world.at_rest()
 
 
 def test_an_engine_out_of_rotation_gets_nothing_new() -> None:
@@ -344,10 +347,10 @@ def test_it_ends_at_the_end_of_an_event_and_not_within_one() -> None:
         world.at_rest()
 
 
-def test_an_answer_of_any_other_path_passes() -> None:
-    world = World()
+def test_the_bodies_of_an_allowed_path_pass_as_they_are() -> None:
+    world = World(allowed_paths=(AllowedPath("/v1/realtime/x"),))
     client = world.client()
-    client.sends(post("/v1/audio/transcriptions", b"\x00\x01" * 100))
+    client.sends(post("/v1/realtime/x", b"\x00\x01" * 100))
     assert Heard(world.engine().heard).requests[0][3] == b"\x00\x01" * 100
     world.engine().says(ok(b"\xff\x00"))
     assert client.heard == ok(b"\xff\x00")

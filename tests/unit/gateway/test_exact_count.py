@@ -10,7 +10,7 @@ import json
 import pytest
 from tests.support.gateway_wire import Heard, Side, World, chunked, ok, post
 
-from barostat.gateway.exact_count import AT_ONCE, ExactCount
+from barostat.gateway.exact_count import AT_ONCE, WAITING, ExactCount
 
 
 def counting(spec: str = "request: {maxInputTokens: 100}", longest_tokens: int = 32_768) -> World:
@@ -156,26 +156,33 @@ def test_one_long_prompt_among_many_short_ones_is_counted_and_refused() -> None:
     asyncio.run(run())
 
 
+NO_FORM = [ok(b"{}"), ok(b"no json"), ok(b'{"count":"5"}'), ok(b'{"count":-1}'), ok(b"", status=b"404 Not Found")]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [*NO_FORM, ok(b"", status=b"500 Oh"), b""])
 @pytest.mark.parametrize(
-    "answer",
-    [ok(b"{}"), ok(b"no json"), ok(b'{"count":"5"}'), ok(b"", status=b"404 Not Found"), b""],
+    ("policy", "limit", "passes"),
+    [("open", 200, True), ("open", 100, False), ("closed", 200, False), ("", 200, False)],
 )
-@pytest.mark.parametrize("policy", ["open", "closed"])
-def test_where_it_cannot_be_counted_the_policy_decides(answer: bytes, policy: str) -> None:
+def test_what_cannot_be_counted_is_decided_by_an_estimate(
+    answer: bytes, policy: str, limit: int, passes: bool
+) -> None:
+    """Some 560 bytes: 140 tokens by the mean that is assumed at first, 650 by the conservative."""
+
     async def run() -> None:
-        world = counting(
-            f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: "
-            f"{policy}}}}}"
-        )
+        stated = f"{{maxInputTokens: {policy}}}" if policy else "{}"
+        world = counting(f"request: {{maxInputTokens: {limit}}}\nedge: {{failurePolicy: {stated}}}")
         client = world.client()
-        client.sends(prompt(90))
+        client.sends(prompt(100))
         await settled(world)
         if answer:
             world.engine().says(answer)
         else:
             world.engine().leaves()
         await settled(world)
-        assert client.heard[:13] == (b"" if policy == "open" else b"HTTP/1.1 503 ")
+        refused = b"HTTP/1.1 413 " if answer in NO_FORM else b"HTTP/1.1 503 "
+        assert client.heard[:13] == (b"" if passes else refused)
+        assert (b"retry-after" in client.heard) == (not passes and answer not in NO_FORM)
         client.leaves()
         world.at_rest()
 
@@ -198,6 +205,73 @@ def test_few_are_counted_at_once_and_who_leaves_is_not() -> None:
         await settled(world)
         assert len(world.engines) == AT_ONCE
         assert clients[0].heard.startswith(b"HTTP/1.1 413 ")
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+def test_to_its_own_context_the_engine_holds_what_cannot_be_counted() -> None:
+    async def run() -> None:
+        world = counting("slo: {ttftP99Seconds: 2}", longest_tokens=500)
+        client = world.client()
+        client.sends(prompt(300))
+        await settled(world)
+        world.engine().says(ok(b"{}"))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[-1][1] == b"/v1/completions"
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_a_full_queue_of_counts_refuses_with_a_time_to_come_back(policy: str) -> None:
+    async def run() -> None:
+        world = counting(
+            f"request: {{maxInputTokens: 500}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}"
+        )
+        clients = [world.client() for _ in range(AT_ONCE + WAITING + 40)]
+        for client in clients:
+            client.sends(prompt(3001))
+        await settled(world)
+        refused = [client for client in clients if client.heard]
+        assert len(refused) == 40
+        for client in refused:
+            assert client.heard.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nretry-after: " in client.heard
+            assert b"count-queue-full" in client.heard
+        assert all(b"/v1/" not in engine.heard for engine in world.engines)
+        for client in clients:
+            client.leaves()
+        await settled(world)
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+def test_counts_earn_the_estimate_by_characters_its_trust() -> None:
+    """At first every input that may be too long is counted; then one in sixteen."""
+
+    async def run() -> None:
+        world = counting("request: {maxInputTokens: 4000}")
+        counted = 0
+        for number in range(200):
+            client = world.client()
+            client.sends(prompt(1200))  # 6,000 bytes, 1,500 tokens
+            await settled(world)
+            if Heard(world.engine().heard).requests[-1][1] == b"/tokenize":
+                counted += 1
+                world.engine().says(ok(b'{"count": 1200}'))
+                await settled(world)
+            assert number >= 32 or counted == number + 1
+            client.leaves()
+        assert 32 <= counted < 70
+        client = world.client()
+        client.sends(post("/v1/completions", {"prompt": "7 x " * 1500, "max_tokens": 5}))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[-1][1] == b"/tokenize"
+        client.leaves()
         world.at_rest()
 
     asyncio.run(run())
@@ -248,6 +322,9 @@ def test_a_short_body_that_is_mostly_json_teaches_no_estimate_that_lets_a_long_p
         world = counting()
         first = world.client()
         first.sends(post("/v1/completions", {"model": "m", "prompt": "hello", "max_tokens": 5}))
+        await settled(world)
+        world.engine().says(ok(b'{"count": 1}'))
+        await settled(world)
         world.engine().says(
             ok(json.dumps({"usage": {"prompt_tokens": 1, "completion_tokens": 5}}).encode())
         )

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.gateway_wire import Heard, World, answered, chat, chunk, chunked, event, ok, post
 
+from barostat.gateway.messages.target import AllowedPath
+
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 ANSWER = ok(
     json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode()
@@ -227,7 +229,7 @@ def test_interim_answers_are_not_passed_on() -> None:
 
 
 def test_answers_without_a_body() -> None:
-    world = World()
+    world = World(allowed_paths=(AllowedPath("/x"),))
     client = world.client()
     client.sends(b"HEAD /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
     world.engine().says(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n")

@@ -29,11 +29,13 @@ from barostat.admit.gate import Ended
 from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer, in_words
+from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ
+from barostat.gateway.messages.shape import Malformed, shape_of
+from barostat.gateway.messages.target import is_target, unlisted
 from barostat.gateway.messages.tenants import bearer
-from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usage_in
+from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, levels_behind, usage_in
 
 if TYPE_CHECKING:
     from barostat.gateway.ext_proc.server import ExternalProcessor
@@ -58,7 +60,7 @@ class Call(Asking):
         self._shown = False
         self._whole = False
         self._full_duplex = self._full_duplex_answer = self._in_pieces = False
-        self._decided: asyncio.Future[Admitted | Refused | None] | None = None
+        self._decided: asyncio.Future[Admitted | Refused] | None = None
 
     @property
     def produced(self) -> int:
@@ -111,8 +113,16 @@ class Call(Asking):
             headers.get("authorization", b""),
             headers.get("x-api-key", b""),
         )
-        self.route = route_of(head.target)
         gateway = self.gateway
+        passage = gateway.listing.find(head.method, head.target)
+        if not is_target(head.target):
+            return self._refuse(400, "bad-request", "The request target is not a path.")
+        if passage is None or passage.target != head.target:  # Envoy forwards its own spelling
+            return self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
+        self.route = passage.route
+        if (own := gateway.own_page(head.method, head.target)) is not None:
+            self.status, self._answered = own[0], True
+            return (messages.at_once(own[0], plain_answer(*own, "text/plain; charset=utf-8")),)
         if gateway.keys is not None and head.method != b"OPTIONS":
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:
@@ -139,8 +149,8 @@ class Call(Asking):
     def _malformed(self, found: Malformed) -> Sequence[ProcessingResponse]:
         gateway = self.gateway
         if not gateway.desk.shadow:
-            return self._refuse(400, "bad-request", found.message, parameter=found.parameter)
-        gateway.metrics.would_refuse("bad-request")
+            return self._refuse(400, found.reason, found.message, parameter=found.parameter)
+        gateway.metrics.would_refuse(found.reason)
         return self._unread(with_body=True)
 
     def _unread(self, *, with_body: bool = False) -> Sequence[ProcessingResponse]:
@@ -176,14 +186,14 @@ class Call(Asking):
             return ()
         self.body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
-        shape = shape_of(self.route, self.body)
+        shape = shape_of(self.route, self.body, self.gateway.allowed_parameters)
         if isinstance(shape, Malformed):
             return self._malformed(shape)
         self.shape = shape
         self.stream = shape.stream
         gateway = self.gateway
         gateway.metrics.asked(shape)
-        decision: Decision | None = gateway.desk.ask(self, shape)
+        decision: Decision = gateway.desk.ask(self, shape)
         if isinstance(decision, Queued | CountFirst):
             self._decided = asyncio.get_running_loop().create_future()
             self._wait(decision)
@@ -191,14 +201,7 @@ class Call(Asking):
         if isinstance(decision, Admitted):
             self.reservation = decision.reservation
             return self._followed(await self._entered(decision))
-        if isinstance(decision, Refused):
-            return self._followed(decision)
-        return self._refuse(
-            503,
-            "input-not-counted",
-            "The input is near the limit and cannot be counted now.",
-            retry_after_s=2.0,
-        )
+        return self._followed(decision)
 
     async def _entered(self, decision: Admitted) -> Admitted | Refused:
         """The same decision where the gateways together have room for it too."""
@@ -230,19 +233,15 @@ class Call(Asking):
         """Its input has been counted, and with that it was decided on again."""
         if isinstance(decision, Queued):
             self._wait(decision)
-        elif isinstance(decision, CountFirst):  # not after a count: nothing more is to be had
-            self.uncountable()
-        else:
+        elif not isinstance(decision, CountFirst):  # never after a count
             self.reservation = decision.reservation if isinstance(decision, Admitted) else 0
             self._tell(decision)
 
-    def uncountable(self) -> None:
-        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass
-        then.
-        """
-        self._tell(None)
+    def uncountable(self, refused: Refused) -> None:
+        """Its input may be too long and cannot be counted: it is refused."""
+        self._tell(refused)
 
-    def _tell(self, decision: Admitted | Refused | None) -> None:
+    def _tell(self, decision: Admitted | Refused) -> None:
         if self._decided is not None and not self._decided.done():
             self._decided.set_result(decision)
 
@@ -386,7 +385,10 @@ class Call(Asking):
         # without a head the client has left.
         gone = not self.status and self.processor.shows_heads
         good = self.status in (200, 0) and not gone  # 0: the answer's head is not shown
-        usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
+        usage = Usage(None, None)
+        if self._tail and good:
+            seen = usage_in(self._tail, levels_behind(self.route, self.stream))
+            usage = self.gateway.desk.believed(self, seen)
         if not self._shown and good and self.forwarded_at:
             self._produced = self._by_pace()
         ended: Ended = (

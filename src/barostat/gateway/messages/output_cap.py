@@ -10,7 +10,8 @@ import re
 
 import orjson
 
-from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route, whole
+from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
+from barostat.gateway.messages.shape import whole
 from barostat.gateway.messages.structure import TEXT
 
 _STRING = re.compile(TEXT, re.S)

@@ -13,7 +13,8 @@ from http import HTTPStatus
 import orjson
 
 from barostat.admit.decision import Refused
-from barostat.gateway.messages.routes import WRITTEN_WHERE_ABSENT, Route, Shape
+from barostat.gateway.messages.routes import WRITTEN_WHERE_ABSENT, Route
+from barostat.gateway.messages.shape import Shape
 
 _OPENAI = {
     400: "invalid_request_error",

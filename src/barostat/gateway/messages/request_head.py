@@ -8,9 +8,8 @@ refused: two lengths, a length beside a transfer encoding, an encoding other tha
 
 from __future__ import annotations
 
-import re
+from barostat.gateway.messages.target import is_target
 
-_TARGET = re.compile(rb"/(?:[!-.0-~][!-~]*)?")
 _HOP_BY_HOP = frozenset(
     {
         b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer",
@@ -94,7 +93,7 @@ class RequestHead:
             return 501, "bad-request", "Only the transfer encoding chunked is understood."
         if self.method not in _METHODS:
             return 501, "method-unknown", "This method is not passed on."
-        if _TARGET.fullmatch(self.target) is None:
+        if not is_target(self.target):
             return 400, "bad-request", "The request target is not a path."
         if self.hosts != 1 and not (self.http_1_0 and self.hosts == 0):
             return 400, "bad-request", "Exactly one Host is needed."

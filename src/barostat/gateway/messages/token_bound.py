@@ -5,13 +5,14 @@ The bound is the number of bytes of the JSON body, plus what a chat template add
 a tokenizer whose smallest tokens are bytes (byte-level BPE as of GPT, Llama 3, Qwen, DeepSeek;
 SentencePiece with byte fallback as of Llama 2, Gemma, Mistral) makes each token from at least one
 byte of the text, so a text has at most as many tokens as UTF-8 bytes; JSON never writes a text with
-fewer bytes than it has. Three things add tokens. The template, for each message (about 5; the JSON
+fewer bytes than it has. Four things add tokens. The template, for each message (about 5; the JSON
 around a message is longer than that) and once (a preamble, the generation prompt, the preamble for
-tools; tools are written with indentation by some). A normaliser: NFC, as Qwen has it, makes UTF-8
-at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can do more, and
-no byte-level tokenizer of a chat model that vLLM serves uses it. And images, audio and video, which
-are not text: a number each. A `usage` above the bound raises what is added once, or that number
-where there are such, and is counted.
+tools). The white space with which some templates indent tools. A normaliser: NFC, as Qwen has it,
+makes UTF-8 at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can
+do more, and no byte-level tokenizer of a chat model that vLLM serves uses it. And pictures: 16,384
+each, which is the most that common models make of one. Of other media, and of what a template may
+repeat, no bound is known: `Shape.unbounded`. What `usage` shows above the bound raises it, once a
+second request confirms it, and decays.
 
 The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it
 told of a medium. What is learned is of one tokenizer (`admit/input_sizes.py`).
@@ -19,36 +20,20 @@ told of a medium. What is learned is of one tokenizer (`admit/input_sizes.py`).
 
 from __future__ import annotations
 
-from barostat.admit.input_sizes import FIRST_TOKENS_PER_BYTE, InputSizes
-from barostat.gateway.messages.routes import Route, Shape
+from collections.abc import Callable
+
+from barostat.admit.input_sizes import InputSizes
+from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.shape import Shape
+from barostat.gateway.messages.token_density import dense_tokens
 
 PREAMBLE_TOKENS = 96
 TOOLS_PREAMBLE_TOKENS = 512
 MESSAGE_TOKENS = 4
-TOOLS_INDENTED = 2
+PICTURE_TOKENS = 16_384
 NORMALISED = 3
-_SAMPLED_BYTES = 1024
-_LETTERS_OF_ONE = 4
-_WIDE_TOKENS = 0.5
-_LETTERS = bytes((*range(65, 91), *range(97, 123)))
-_WIDE = bytes(range(128, 256))
-_NOT_MARKS = _WIDE + b" \n"
-
-
-def tokens_per_byte_of(text: bytes) -> float:
-    """As dense as tokens come in text with these characters, by a sample of them: a word at least
-    one, each four letters one, each digit and mark one, a letter that is not ASCII (two to four
-    bytes) up to two.
-    """
-    sample = text[:: len(text) // _SAMPLED_BYTES | 1]
-    if not sample:
-        return 0.0
-    rest = sample.translate(None, _LETTERS)
-    words = rest.count(b" ") + rest.count(b"\n")
-    marks = len(rest.translate(None, _NOT_MARKS))
-    wide = len(sample) - len(sample.translate(None, _WIDE))
-    letters = len(sample) - len(rest)
-    return (max(letters / _LETTERS_OF_ONE, words) + marks + _WIDE_TOKENS * wide) / len(sample)
+_SURELY = 2.0
+"""What a text may be beside its estimate by characters, where nobody writes it to be more."""
 
 
 class TokenCounts:
@@ -62,21 +47,22 @@ class TokenCounts:
         self.sizes = InputSizes() if sizes is None else sizes
 
     def bound(self, shape: Shape) -> int:
-        """Never below the truth, for the tokenizers above. Tighter where the shape is known to be
-        plain.
+        """Return what the input is at most, for the tokenizers above; of a shape that is
+        `unbounded` it says nothing. Tighter where the shape is known to be plain.
         """
         if shape.prompt_ids:
             return shape.prompt_ids + 2 * shape.prompts
+        return self._outside(shape) + self.sizes.added_tokens
+
+    def _outside(self, shape: Shape) -> int:
+        """The bound for a template that adds no more than usual."""
         text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
-        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages + self.sizes.added_tokens
-        if shape.media:
-            tokens += self.sizes.media_tokens * shape.media
-        if shape.tools:
-            tokens += (TOOLS_INDENTED - 1) * text + TOOLS_PREAMBLE_TOKENS
-        return tokens
+        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages
+        tokens += PICTURE_TOKENS * shape.pictures
+        return tokens + TOOLS_PREAMBLE_TOKENS + shape.indented_bytes if shape.tools else tokens
 
     def each(self, shape: Shape, bound: int) -> int:
-        """Never below the longest of its prompts. `bound`: that of all together."""
+        """Return what the longest of its prompts is at most. `bound`: that of all together."""
         if shape.prompts == 1:
             return bound
         if shape.prompt_ids:
@@ -88,26 +74,37 @@ class TokenCounts:
         )
 
     def estimate(self, shape: Shape) -> int:
-        """What it will be, as far as this traffic tells: the mean."""
+        """Return what it will be, as far as this traffic tells: the mean."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        return self._reckoned(shape, self.sizes.of_a_byte(shape.route))
+        text = shape.text_bytes * self.sizes.of_a_byte(shape.route)
+        return int(text + self.sizes.per_medium * shape.media) + 1
 
-    def careful_estimate(self, shape: Shape, body: bytes) -> int:
-        """The same for a limit: never less than text commonly is, nor than text of these
-        characters. Short bodies are mostly JSON, and teach too few tokens for a byte; of digits or
-        single letters each is a token.
+    def is_surely_below(
+        self, limit: int, shape: Shape, body: bytes, below: Callable[[int], int]
+    ) -> bool:
+        """True if the text is below the limit by its characters, with a margin for texts that are
+        written to have more tokens than they look. `below(n)` draws a whole number under `n`.
+
+        Only once such estimates were held against counts of these engines.
         """
-        if shape.prompt_ids:
-            return shape.prompt_ids
-        learned = self.sizes.of_a_byte(shape.route)
-        return self._reckoned(shape, max(learned, FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body)))
+        if shape.unbounded or shape.prompts > 1 or not self.sizes.trusts_density(below(1 << 16)):
+            return False
+        fixed = PREAMBLE_TOKENS + self.sizes.added_tokens + PICTURE_TOKENS * shape.pictures
+        if fixed > limit:
+            return False
+        dense = dense_tokens(body, below)
+        return fixed + _SURELY * self.sizes.density * dense <= limit
 
-    def _reckoned(self, shape: Shape, per_byte: float) -> int:
-        return int(shape.text_bytes * per_byte + self.sizes.per_medium * shape.media) + 1
+    def was_counted(
+        self, shape: Shape, body: bytes, tokens: int, below: Callable[[int], int]
+    ) -> None:
+        """Learn how far estimates by characters are off, from a count by the engine."""
+        if not shape.media and shape.prompts == 1 and not shape.prompt_ids:
+            self.sizes.counted(tokens - PREAMBLE_TOKENS, dense_tokens(body, below))
 
     def bound_of_text(self, text: str) -> int:
-        """Never below the truth of one prompt."""
+        """Return what one prompt is at most."""
         return (
             (len(text) if text.isascii() else NORMALISED * len(text.encode()))
             + PREAMBLE_TOKENS
@@ -115,19 +112,17 @@ class TokenCounts:
         )
 
     def estimate_of_text(self, route: Route, text: str) -> int:
-        """What one prompt will be."""
+        """Return what one prompt will be."""
         return int(len(text) * self.sizes.of_a_byte(route)) + 1
 
     def learn(self, shape: Shape, prompt_tokens: int) -> bool:
-        """`usage` said how many tokens this one was. True if that is above the bound that it was
-        admitted by.
+        """Learn from the engine how many tokens this input was. True if that is above the bound
+        that it was admitted by.
         """
         if shape.prompt_ids or shape.text_bytes <= 0 or prompt_tokens <= 0:
             return False
-        bound = self.bound(
-            shape
-        )  # as these engines have it by now, which need not be what it was admitted by
-        if prompt_tokens > bound:
-            self.sizes.above_the_bound(shape.media, prompt_tokens - bound)
+        bound = self.bound(shape)
+        if not shape.unbounded and not shape.pictures:
+            self.sizes.added(prompt_tokens - self._outside(shape))
         self.sizes.learn(shape.route, shape.text_bytes, shape.media, prompt_tokens)
-        return prompt_tokens > (shape.bound or bound)
+        return not shape.unbounded and prompt_tokens > (shape.bound or bound)

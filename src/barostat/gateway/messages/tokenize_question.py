@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from barostat.gateway.messages.routes import Shape
+from barostat.gateway.messages.shape import Shape
 
 _OF_PROMPT = ("add_special_tokens",)
 _OF_CHAT = (
@@ -77,8 +77,12 @@ def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
             if chat is None
             else TokenizeQuestions([TokenizeQuestion(b"/tokenize", chat)], None)
         )
+    if shape.route == "embeddings" and document.get("messages") is not None:
+        chat = {"add_generation_prompt": False, **_of_chat(document)}
+        return TokenizeQuestions([TokenizeQuestion(b"/tokenize", chat)], most)
     text = document.get("input" if shape.route == "embeddings" else "prompt")
-    prompts = text if isinstance(text, list) and not (text and type(text[0]) is int) else [text]
+    prompts = [text] if shape.prompts == 1 and shape.prompt_ids else text
+    prompts = prompts if isinstance(prompts, list) else [prompts]
     if (
         not all(isinstance(prompt, str | list) for prompt in prompts)
         or document.get("prompt_embeds") is not None
@@ -125,23 +129,21 @@ def _template_arguments(own: dict[str, Any], seen: dict[str, Any]) -> dict[str, 
 
 def _of_responses(document: dict[str, Any]) -> dict[str, Any] | None:
     if document.get("previous_response_id") is not None or document.get("prompt") is not None:
-        return None  # what came before lies in the engine
+        return None  # the earlier conversation is in the engine
     given = document.get("input")
     items = given if isinstance(given, list) else [{"role": "user", "content": given}]
     turns: list[dict[str, Any]] = []
     if isinstance(document.get("instructions"), str) and document["instructions"]:
         turns.append({"role": "system", "content": document["instructions"]})
     for item in items:
-        if (
-            not isinstance(item, dict)
-            or "role" not in item
-            or item.get("status") in ("in_progress", "incomplete")
-        ):
+        if not isinstance(item, dict) or item.get("status") in ("in_progress", "incomplete"):
             return None
-        turn = _turn(item)
+        before = turns[-1] if turns and turns[-1].get("role") == "assistant" else None
+        turn = _turn(item, before)
         if turn is None:
             return None
-        turns.append(turn)
+        if turn is not before:
+            turns.append(turn)
     asked: dict[str, Any] = {"model": document.get("model"), "messages": turns}
     if isinstance(document.get("tools"), list) and document["tools"]:
         if any(
@@ -165,17 +167,60 @@ def _of_responses(document: dict[str, Any]) -> dict[str, Any] | None:
     return asked
 
 
-def _turn(item: dict[str, Any]) -> dict[str, Any] | None:
-    """An item with a role, as the chat message that it becomes: of an assistant's parts the first
-    one's text.
+def _turn(item: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the chat message that an item becomes, None where it has no form. What belongs to the
+    assistant's message `before` is put into that one.
     """
-    content = item.get("content")
-    if not isinstance(content, list):
-        return item
-    parts = [_part(part) for part in content]
-    if not parts or any(part is None for part in parts):
+    kind = item.get("type")
+    if kind == "function_call":
+        function = {"name": item.get("name"), "arguments": item.get("arguments")}
+        call = {"id": item.get("call_id"), "type": "function", "function": function}
+        if before is None:
+            return {"role": "assistant", "tool_calls": [call]}
+        before["tool_calls"] = [*before.get("tool_calls", ()), call]
+        return before
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        output = _content(item.get("output"))
+        if output is None:
+            return None
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": output}
+    if kind == "reasoning":
+        said = _first_text(item.get("content")) or _first_text(item.get("summary"))
+        if before is None or before.get("reasoning") is not None:
+            return {"role": "assistant", "reasoning": said}
+        before["reasoning"] = said
+        return before
+    if kind not in ("message", None) or "role" not in item:
         return None
-    return {**item, "content": content[0].get("text") if item["role"] == "assistant" else parts}
+    if item["role"] != "assistant":
+        content = _content(item.get("content"))
+        return None if content is None else {**item, "content": content}
+    text = item.get("content")
+    if isinstance(text, list):
+        text = _first_text(text) if _content(text) is not None else None
+    if not isinstance(text, str):
+        return None
+    if before is None or before.get("content") is not None:
+        return {"role": "assistant", "content": text}
+    before["content"] = text
+    return before
+
+
+def _content(content: Any) -> str | list[dict[str, Any]] | None:
+    """Text, or parts as a chat has them; None where a chat has none."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not content:
+        return None
+    parts = [found for part in content if (found := _part(part)) is not None]
+    return parts if len(parts) == len(content) else None
+
+
+def _first_text(parts: Any) -> str:
+    """The text of the first part: engines take no more of an assistant's message."""
+    first = parts[0] if isinstance(parts, list) and parts else None
+    text = first.get("text") if isinstance(first, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _part(part: Any) -> dict[str, Any] | None:

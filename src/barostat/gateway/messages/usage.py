@@ -7,7 +7,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.structure import TEXT
+
 TAIL_BYTES = 1024
+_KEY = b'"usage":'
+_STRUCTURE = re.compile(TEXT + rb"|[\[\]{}]", re.S)
 _COUNT = re.compile(rb'"(p|i|c|o)(?:rompt|nput|ompletion|utput)_tokens"[ \t]*:[ \t]*(\d{1,9})')
 
 
@@ -21,14 +26,17 @@ class Usage(NamedTuple):
 NOT_SAID = Usage(None, None)
 
 
-def usage_in(tail: bytes) -> Usage:
-    """The usage that the last bytes of an answer tell.
+def usage_in(tail: bytes, levels: int = 0) -> Usage:
+    """Return the usage that the last bytes of an answer show.
 
-    A quote within a text is escaped in JSON, so that a text that looks like this is not taken for
-    it.
+    A quote within a text is escaped in JSON, so that a text that looks like usage is not taken for
+    it. `levels`: how many objects must end behind it, where an answer repeats objects of the
+    request; 0 for any.
     """
-    at = tail.rfind(b'"usage"')
-    if at < 0 or tail[at - 1] == 92:
+    at = tail.rfind(_KEY)
+    while at >= 0 and (tail[at - 1] == 92 or (levels and _ends_behind(tail, at) != levels)):
+        at = tail.rfind(_KEY, 0, at)
+    if at < 0:
         return NOT_SAID
     seen = made = None
     for which, count in _COUNT.findall(tail, at):
@@ -38,6 +46,27 @@ def usage_in(tail: bytes) -> Usage:
         elif made is None:
             made = int(count)
     return Usage(seen, made)
+
+
+def levels_behind(route: Route, stream: bool) -> int:
+    """Return how many objects end behind the usage of an answer that repeats the request's own, 0
+    for an answer that repeats none.
+    """
+    if route != "responses":
+        return 0
+    return 2 if stream else 1
+
+
+def _ends_behind(tail: bytes, at: int) -> int:
+    """Count the objects and lists that are open at `at` and end after it."""
+    depth = 0
+    for found in _STRUCTURE.finditer(tail, at):
+        mark = found[0]
+        if mark in b"[{":
+            depth += 1
+        elif mark in b"]}":
+            depth -= 1
+    return -depth
 
 
 def at_its_limit(tail: bytes) -> bool:

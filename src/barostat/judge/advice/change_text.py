@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from barostat.catalog.settings.setting import option_of
 from barostat.core.config import written
-from barostat.core.diagnosis import StepForecast
+from barostat.core.diagnosis import Expected, NextStep, StepForecast
 from barostat.core.object_reference import ObjectReference
 from barostat.core.proposed_change import (
     Advise,
@@ -24,7 +24,8 @@ from barostat.core.proposed_change import (
     SetStartupProbe,
     UnsetFlag,
 )
-from barostat.core.prose import Prose
+from barostat.core.prose import NO_PROSE, Prose
+from barostat.core.units import figure, seconds
 from barostat.judge.experiments.side_by_side import NO_DIFFERENCE
 
 _SET_NAMES = {
@@ -32,6 +33,7 @@ _SET_NAMES = {
     "request.maxOutputTokens": "edge-output-cap",
     "edge.kvTokenBudget": "edge-kv-budget",
 }
+_FEW_REFUSED = 0.0005
 
 
 def as_written(change: ProposedChange) -> Prose:
@@ -68,6 +70,31 @@ def summary_of(forecast: StepForecast) -> Prose:
         if figures
     ]
     return Prose("; ".join(parts) or NO_DIFFERENCE)
+
+
+def beside_today(step: NextStep, today: Expected) -> Prose:
+    """The step's forecast beside today's figures, and its price, in one clause."""
+    if step.forecast is None:
+        return NO_PROSE
+    then = step.forecast.expected
+    figures = [
+        f"TTFT p99 {_latency(today.ttft_p99_s)} -> {_latency(then.ttft_p99_s)}",
+        f"ITL p99 {_latency(today.itl_p99_s)} -> {_latency(then.itl_p99_s)}",
+        f"{figure(today.output_tokens_per_s)} -> {figure(then.output_tokens_per_s)} tokens/s",
+        f"{figure(today.preempted_per_s, 2)} -> {figure(then.preempted_per_s, 2)} preemptions/s",
+    ]
+    return Prose(f"the twin forecasts {', '.join(figures)}; price: {price_of(step)}")
+
+
+def price_of(step: NextStep) -> Prose:
+    """What the step costs: a restart, more GPUs, rejected requests."""
+    forecast = step.forecast
+    parts = ["a restart"] if step.restarts else []
+    if forecast is not None and forecast.capacity_ratio > 1:
+        parts.append(f"{figure(forecast.capacity_ratio, 2)} times the GPUs")
+    if forecast is not None and forecast.expected.refused_ratio >= _FEW_REFUSED:
+        parts.append(f"{forecast.expected.refused_ratio:.1%} of the requests rejected")
+    return Prose(", ".join(parts) or "none")
 
 
 def _written(change: ProposedChange) -> str:
@@ -131,6 +158,10 @@ def _edit(edit: PodEdit) -> str:
                 f"startupProbe: {{httpGet: {{path: {path}, port: {port}}}, periodSeconds: "
                 f"{period_s}, timeoutSeconds: {timeout_s}, failureThreshold: {failure_threshold}}}"
             )
+
+
+def _latency(value_s: float | None) -> str:
+    return "-" if value_s is None else seconds(value_s)
 
 
 def _object(found: ObjectReference) -> str:

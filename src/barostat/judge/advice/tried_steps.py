@@ -1,32 +1,52 @@
-"""The next steps of a report in the order, and at the values, that trials on the twin of its engine
-give them.
+"""The next steps of a report, tried on the twin of its engine and ranked by the outcome.
 
-    proposals -> a few values each -> one short run each -> the best value of each lever -> more
-    dice and every pace that may be -> order
+    proposals -> a few values each -> one short run each -> the best value of each lever
+              -> more runs, at every pace that is possible -> order (ranking.py)
 
-First what helps, then what was not tried, what helps at a price, what takes more cards, what helps
-or harms by what the window does not tell (between.py), what makes no difference; what costs more
-than it brings at every value goes to what is not advised, with its figures. Traffic, settings and
-pace are those that the engine was seen with: where one is missing, the order stays and that is
-said, with the command that would make it known.
+First what helps or trades, by rank; then what was not tried; what helps or harms, which the window
+does not tell (pace_range.py); what makes no difference. A step that costs more than it brings at
+every value moves to those that are not advised, with its figures. Traffic, settings and pace are
+those that the engine was seen with. Where one is missing, the levers' own order stays, with the
+command that would supply it.
+
+A step is chosen in a pool that is 5 % smaller than the real one: the lengths of requests are known
+from histograms, and where the pool is nearly full a few percent decide whether anything is
+preempted.
 
 Bounded in steps of the twin, not by a clock: WORK in all, some two seconds of one core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from barostat.core.diagnosis import CauseName, Effect, NextStep, ReplicaReport, StepForecast, Trials
+from barostat.core.diagnosis import (
+    CauseName,
+    Effect,
+    Expected,
+    NextStep,
+    ReplicaReport,
+    StepForecast,
+    Trials,
+)
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import ProposedChange, SetFlag, UnsetFlag
 from barostat.core.prose import Prose
 from barostat.core.window import Window
-from barostat.judge.advice.between import between_words, ends, is_open
 from barostat.judge.advice.change_text import as_written, summary_of
 from barostat.judge.advice.nearby_values import nearby
-from barostat.judge.advice.worth import as_told, effect_of, expected_of, worth
+from barostat.judge.advice.pace_range import is_open, lowest_and_highest, possible_changes
+from barostat.judge.advice.ranking import Ranked, in_order
+from barostat.judge.advice.step_score import (
+    benefit,
+    beyond_chance,
+    effect_of,
+    expected_of,
+    preempted_per_token,
+    preemption_outlook,
+    price,
+)
 from barostat.judge.calibration.mean_steps import mean_load
 from barostat.judge.calibration.preferred import measured_step_times
 from barostat.judge.calibration.step_times import FittedStepTimes, told_of_division
@@ -37,10 +57,12 @@ from barostat.judge.experiments.candidates import Candidate, Today, candidate, i
 from barostat.judge.experiments.pool_change import SIZING, sizing_of
 from barostat.judge.experiments.side_by_side import (
     Compared,
+    Difference,
     changed_figures,
     changes,
     compare,
     far_off,
+    slo_outlook,
 )
 from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, fitting_duration_s, stay_s
 from barostat.judge.observed.engine import engine_scrapes
@@ -48,32 +70,39 @@ from barostat.judge.observed.settings import assumed
 from barostat.judge.observed.traffic import NotObserved, ObservedTraffic, observed_traffic
 from barostat.judge.observed.twin_settings import twin_settings
 from barostat.twin.pace import Pace
+from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 
-WORK = 400_000
+WORK = 450_000
 """Steps of an engine with one request that all trials of a report may take together: one with
 twelve counts twice, behind a gate more.
 """
 TRIED_FOR: tuple[CauseName, ...] = (
-    "kv-preemption-thrash", "kv-admission-queueing", "slot-bound", "prefill-bound", "compute-bound",
-)  # fmt: skip
-"""Causes that are a matter of load: what the twin has."""
+    "kv-preemption-thrash",
+    "kv-admission-queueing",
+    "slot-bound",
+    "prefill-bound",
+    "compute-bound",
+)
+"""Causes that come from load, which is what the twin models."""
+NOT_MODELLED = Prose("the twin does not model what it changes")
 _GATED_COSTS = 12
 _REQUESTS_LIKE_A_STEP = 12
 _VERSIONS = 2
 _STAYS, _FEWEST_STAYS = 6.0, 2.5
 _FEW_VALUES = 3
+_MARGIN_RATIO = 0.05
 _SEEN = {
-    "output_tokens_per_s": "generation_tokens_per_s", "running": "running_requests", "kv_usage_ratio": "kv_usage_ratio",
+    "output_tokens_per_s": "generation_tokens_per_s",
+    "running": "running_requests",
+    "kv_usage_ratio": "kv_usage_ratio",
     "preempted_per_s": "preemptions_per_s",
-}  # fmt: skip
-NOT_MODELLED = Prose("the twin does not model what it changes")
-_TAKES_CARDS = ("scale-out", "tensor-parallel-up")
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The engine that the steps are for, as its twin: what every trial starts from.
+    """The twin of the engine that the steps are for: what every trial starts from.
 
     `step_s`, `running`: of its mean step; `engines`: data-parallel ones behind its endpoint.
     """
@@ -86,42 +115,70 @@ class Bench:
     engines: int
 
 
-def advised(recording: Recording) -> Examination:
-    """The examination with the next steps of its worst replica tried. Pure: the same recording
-    gives the same report.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A step and the values at which it can be tried, its own first; or why it cannot."""
+
+    step: NextStep
+    values: tuple[tuple[ProposedChange, Candidate], ...]
+    untried: Prose
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """What every step is tried against. `pressed_today`: today's engine in the smaller pool."""
+
+    load: Load
+    paces: tuple[Pace, ...]
+    slo: Slo
+    today: Compared
+    pressed_today: Compared
+    cards: float
+
+
+def advised(recording: Recording, slo: Slo = Slo()) -> Examination:  # noqa: B008 (frozen)
+    """The examination with the next steps of its worst replica tried and ranked. Pure: the same
+    recording gives the same report.
     """
-    return with_trials(examine(recording), recording)
+    return with_trials(examine(recording), recording, slo)
 
 
-def with_trials(found: Examination, recording: Recording) -> Examination:
-    """The same with the next steps of its worst replica in the order of their trials."""
-    sick = [
-        replica
-        for replica in found.report.replicas
-        if replica.diagnosis.cause in TRIED_FOR and replica.next
-    ]
+def with_trials(
+    examination: Examination,
+    recording: Recording,
+    slo: Slo = Slo(),  # noqa: B008 (frozen)
+) -> Examination:
+    """The same examination with the next steps of its worst replica tried and ranked."""
+    report = examination.report
+    sick = [one for one in report.replicas if one.diagnosis.cause in TRIED_FOR and one.next]
     if not sick:
-        return found
+        return examination
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
-    replica = next(one for one in recording.replicas if one.name == worst.name)
-    window = found.shown[worst.name]
-    index = next((index for index, one in found.windows[worst.name].items() if one is window), "")
+    after = with_ranked_steps(worst, examination, recording, slo)
+    replicas = tuple(after if one is worst else one for one in report.replicas)
+    return replace(examination, report=replace(report, replicas=replicas))
+
+
+def with_ranked_steps(
+    report: ReplicaReport, examination: Examination, recording: Recording, slo: Slo
+) -> ReplicaReport:
+    """One replica's report with its next steps tried and ranked; where that is not possible, the
+    steps as they are and the reason.
+    """
+    replica = next(one for one in recording.replicas if one.name == report.name)
+    window = examination.shown[report.name]
+    windows = examination.windows[report.name]
+    index = next((index for index, one in windows.items() if one is window), "")
     bench = bench_of(recording, replica, window, index)
-    after = (
-        replace(worst, trials=Trials(why_not=bench))
-        if isinstance(bench, Prose)
-        else tried(worst, window, bench)
-    )
-    replicas = tuple(after if one is worst else one for one in found.report.replicas)
-    return replace(found, report=replace(found.report, replicas=replicas))
+    if isinstance(bench, Prose):
+        return replace(report, trials=Trials(why_not=bench))
+    return tried(report, window, bench, slo)
 
 
 def bench_of(
     recording: Recording, replica: ReplicaRecording, window: Window, index: str
 ) -> Bench | Prose:
-    """The twin of that engine, or in one sentence what is not known for it and what would make it
-    known.
-    """
+    """The twin of that engine; or what is not known for it, and what would supply it."""
     scrapes = engine_scrapes(replica, index)
     settings = twin_settings(window)
     if settings is None:
@@ -139,9 +196,8 @@ def bench_of(
     pace = measured_step_times(replica.log, index, scrapes, settings, traffic)
     if pace is None or scrapes is None or not pace.samples:
         return Prose(
-            "how long a step takes was not seen (hardly a step in the time looked at): "
-            "look longer (--for 1m) while there is load, or "
-            "`what-if --from ... --latency MODEL` tries them"
+            "how long a step takes was not seen (hardly a step in the time looked at): look longer "
+            "(--for 1m) while there is load, or `what-if --from ... --latency MODEL` tries them"
         )
     engines = window.fresh("data_parallel_engines")
     today = Today(settings, sizing_of(window, replica.gpu), len(recording.replicas))
@@ -156,104 +212,71 @@ def bench_of(
     )
 
 
-def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK) -> ReplicaReport:
-    """The report with its next steps tried and put in order."""
-    asked = [
-        (step, [(one, _candidate(step.lever, one, bench)) for one in nearby(step.change, window)])
-        for step in report.next
-    ]
-    can = [
-        (step, [(one, found) for one, found in those if isinstance(found, Candidate)])
-        for step, those in asked
-    ]
+def tried(
+    report: ReplicaReport,
+    window: Window,
+    bench: Bench,
+    slo: Slo = Slo(),  # noqa: B008 (frozen)
+    work: int = WORK,
+) -> ReplicaReport:
+    """The report with its next steps tried and ranked."""
+    options = [_options(step, window, bench) for step in report.next]
+    if not any(one.values for one in options):
+        why_not = Prose("none of the next steps is one that the twin can try")
+        return replace(report, trials=Trials(why_not=why_not))
     paces: tuple[Pace, ...] = (bench.pace.pace, *bench.pace.others)
-    duration_s = _duration_s(bench, can, len(paces), work)
-    if duration_s is None:  # fewer values each, then at the expected pace alone
-        can = [(step, those[:_FEW_VALUES]) for step, those in can]
-        duration_s = _duration_s(bench, can, len(paces), work)
+    duration_s = _duration_s(bench, options, len(paces), work)
+    if duration_s is None:  # fewer values each, then only the expected pace
+        options = [replace(one, values=one.values[:_FEW_VALUES]) for one in options]
+        duration_s = _duration_s(bench, options, len(paces), work)
     if duration_s is None:
         paces = paces[:1]
-        duration_s = _duration_s(bench, can, 1, work)
-    if duration_s is None or not any(those for _, those in can):
-        why = Prose(
-            (
-                "trials of requests that stay so long take more than a diagnosis may: `what-if "
-                "--from ...` takes its time for them"
-            )
-            if duration_s is None
-            else "none of the next steps is one that the twin can try"
+        duration_s = _duration_s(bench, options, 1, work)
+    if duration_s is None:
+        why_not = Prose(
+            "the requests stay too long to simulate enough of them during a diagnosis: `what-if "
+            "--from ...` takes the time"
         )
-        return replace(report, trials=Trials(why_not=why))
-    settings = bench.today.settings
-    load = MadeOnce(
-        LikeSeen(bench.traffic, duration_s, settings.hash_tokens, settings.max_model_len)
-    )
-    now = Candidate("today", settings)
-    today = compare(now, load, Slo(), paces, _VERSIONS)
-    if today.stuck:
-        return replace(
-            report,
-            trials=Trials(
-                why_not=Prose(f"the twin of today's engine never goes on: {today.stuck}")
-            ),
-        )
-    good: list[tuple[NextStep, float]] = []
-    untried: list[NextStep] = []
+        return replace(report, trials=Trials(why_not=why_not))
+    bout = _bout(window, bench, paces, duration_s, slo)
+    if bout.today.stuck:
+        why_not = Prose(f"the twin of today's engine never finishes: {bout.today.stuck}")
+        return replace(report, trials=Trials(why_not=why_not))
+    sure: list[Ranked[NextStep]] = []
+    last: list[Ranked[NextStep]] = []
     harmful: list[NextStep] = []
-    for step, values in can:
-        if not values:
-            first = next(
-                found
-                for one, those in asked
-                if one is step
-                for _, found in those
-                if isinstance(found, Prose)
-            )
-            untried.append(replace(step, untried=first))
+    for one in options:
+        if not one.values:
             continue
-        after, value = _best(step, values, today, load, paces)
-        forecast = after.forecast
-        if forecast is not None and forecast.effect == "harms":
-            why = Prose(
-                f"{as_written(after.change)} is forecast to cost more than it brings: "
-                f"{summary_of(forecast)}"
-            )
-            harmful.append(replace(after, because=why))
-        elif forecast is not None:
-            good.append((after, value))
-    off = far_off(
-        today,
-        {
-            name: window.signals[signal].mean
-            for name, signal in _SEEN.items()
-            if signal in window.signals
-        },
-    )
-    trust = (
-        (
-            f"; today's twin is far from what was measured in {', '.join(off)}: trust the "
-            "figures less than their order"
-        )
-        if off
-        else ""
-    )
-    divided = told_of_division(bench.pace)
-    if divided and len(paces) == 1:
-        divided += ": tried with what is usual alone"
-    guessed = "".join(f"; {one}" for one in assumed(window))
-    said = (
-        "tried on the twin of this engine, on traffic like that of the last "
-        f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of "
-        f"{duration_s:.0f} s each; a step's time may be off by "
-        f"{bench.pace.pace.error_ratio:.0%} either way"
-        f"{divided}{guessed}{trust}"
-    )
+        ranked, forecast = _tried_step(one, bout)
+        match forecast.effect:
+            case "harms":
+                harmful.append(_not_advised(ranked.item, forecast))
+            case "unsure" | "nothing":
+                last.append(ranked)
+            case _:
+                sure.append(ranked)
+    untried = [replace(one.step, untried=one.untried) for one in options if not one.values]
+    last_ordered = in_order(last, slo.ttft_s)
+    last_ordered.sort(key=lambda step: step.forecast is None or step.forecast.effect == "nothing")
     return replace(
         report,
-        next=_ordered(good, untried),
+        next=(*in_order(sure, slo.ttft_s), *untried, *last_ordered),
         not_advised=(*harmful, *report.not_advised),
-        trials=Trials(expected_of(today), Prose(said)),
+        trials=Trials(expected_of(bout.today), _basis(bench, bout, window, duration_s)),
     )
+
+
+def _options(step: NextStep, window: Window, bench: Bench) -> Options:
+    values: list[tuple[ProposedChange, Candidate]] = []
+    reasons: list[Prose] = []
+    for change in nearby(step.change, window):
+        made = _candidate(step.lever, change, bench)
+        if isinstance(made, Candidate):
+            values.append((change, made))
+        else:
+            reasons.append(made)
+    return Options(step, tuple(values), next(iter(reasons), Prose("")))
 
 
 def _candidate(lever: str, change: ProposedChange, bench: Bench) -> Candidate | Prose:
@@ -263,31 +286,44 @@ def _candidate(lever: str, change: ProposedChange, bench: Bench) -> Candidate | 
     if not is_modelled(change):
         return NOT_MODELLED
     try:
-        found = candidate(lever, (change,), bench.today)
+        made = candidate(lever, (change,), bench.today)
     except InputError as error:
         sized = isinstance(change, SetFlag | UnsetFlag) and change.name in SIZING
         hint = "; what-if takes what is missing" if sized and bench.today.sizing.lacks else ""
         return Prose(f"{error.what}{hint}")
-    if found.kv_budget is not None:
-        found = replace(found, kv_budget=found.kv_budget // bench.engines)
-    return found
+    if made.kv_budget is not None:
+        made = replace(made, kv_budget=made.kv_budget // bench.engines)
+    return made
 
 
-def _duration_s(
-    bench: Bench,
-    can: Sequence[tuple[NextStep, Sequence[tuple[ProposedChange, Candidate]]]],
-    paces: int,
-    work: int,
-) -> float | None:
+def _bout(
+    window: Window, bench: Bench, paces: tuple[Pace, ...], duration_s: float, slo: Slo
+) -> Bout:
+    settings = bench.today.settings
+    load = MadeOnce(
+        LikeSeen(bench.traffic, duration_s, settings.hash_tokens, settings.max_model_len)
+    )
+    now = Candidate("today", settings)
+    return Bout(
+        load,
+        paces,
+        slo,
+        compare(now, load, slo, paces, _VERSIONS),
+        compare(_pressed(now), load, slo, paces[:1], 1),
+        window.config.number("tensor_parallel_size") or 1.0,
+    )
+
+
+def _duration_s(bench: Bench, options: Sequence[Options], paces: int, work: int) -> float | None:
     """How long each run is: as many stays as the work allows; None where that is too few to tell
     anything.
     """
     runs = _VERSIONS + paces - 1
-    cost = float(runs)
-    for _, values in can:
-        if values:
-            gated = any(found.kv_budget is not None for _, found in values)
-            cost += _GATED_COSTS * _VERSIONS if gated else len(values) + runs - 1
+    cost = float(runs + 1)
+    for one in options:
+        if one.values:
+            gated = any(found.kv_budget is not None for _, found in one.values)
+            cost += _GATED_COSTS * _VERSIONS if gated else len(one.values) + runs
     stay = stay_s(bench.traffic)
     wanted = min(
         fitting_duration_s(bench.traffic), max(_STAYS * stay, 100 / bench.traffic.rate_per_s)
@@ -296,73 +332,129 @@ def _duration_s(
     return None if allowed < _FEWEST_STAYS * stay else min(wanted, allowed)
 
 
-def _best(
-    step: NextStep,
-    values: Sequence[tuple[ProposedChange, Candidate]],
-    today: Compared,
-    load: Load,
-    paces: Sequence[Pace],
-) -> tuple[NextStep, float]:
-    """The step at the value that is worth most, with its forecast, and what that is worth; of two
-    alike the proposal's own value.
-    """
-    one_run = replace(today, runs=today.runs[:1], central=1)
-    chosen, found = values[0]
-    if len(values) > 1:
-        scored = []
-        for one, found in values:
-            short = compare(found, load, Slo(), paces[:1], 1)
-            if not short.stuck:
-                scored.append((worth(expected_of(one_run), expected_of(short)), one, found))
-        if scored:
-            _, chosen, found = max(scored, key=lambda entry: entry[0])
-    if (
-        found.kv_budget is not None
-    ):  # a gate's decisions cost much more than a scheduler's: the expected pace alone
+def _tried_step(options: Options, bout: Bout) -> tuple[Ranked[NextStep], StepForecast]:
+    """The step at its best value, with its forecast."""
+    step = options.step
+    change, chosen, pressed = _best_value(options, bout)
+    paces, today = bout.paces, bout.today
+    if chosen.kv_budget is not None:
+        # A gate's decisions cost much more than a scheduler's: only the expected pace is tried.
         paces, today = paces[:1], replace(today, runs=today.runs[:_VERSIONS])
-    then = compare(found, load, Slo(), paces, _VERSIONS)
-    # without a service level every finished request is a good one: that says nothing
-    differences = [one for one in changes(today, then) if one.field != "good_per_s"]
+    then = compare(chosen, bout.load, bout.slo, paces, _VERSIONS)
     before, expected = expected_of(today), expected_of(then)
-    value = worth(before, as_told(before, expected, differences), restarts=step.restarts)
-    because = (
-        step.because
-        if len(values) == 1
-        else Prose(f"{step.because}; {len(values)} values were tried")
-    )
+    preempted_ratio = (then if pressed is None else pressed).runs[0].preempted_ratio
+    preemptions = preemption_outlook(before, expected, preempted_ratio)
+    differences = _telling(changes(today, then), before, expected)
+    likely = beyond_chance(before, expected, differences)
+    value = benefit(before, likely, ends_preemption=preemptions == "ends")
+    open_ = is_open(today, then, restarts=step.restarts)
     effect: Effect
     if then.stuck:
         effect = "harms"
-    elif is_open(today, then, restarts=step.restarts):
+    elif open_:
         effect = "unsure"
     else:
         effect = effect_of(differences, expected.refused_ratio, value)
+    capacity_ratio = _capacity_ratio(change, chosen, bout)
     forecast = StepForecast(
         expected,
         effect,
         better=Prose(changed_figures(differences, better=True)),
         worse=Prose(changed_figures(differences, better=False)),
-        may_change=Prose(between_words(today, then) if effect == "unsure" else ""),
+        may_change=Prose(possible_changes(today, then) if effect == "unsure" else ""),
         stuck=Prose(then.stuck),
-        between=ends(then),
+        between=lowest_and_highest(then),
+        slo=slo_outlook(then, bout.slo),
+        preemptions=preemptions,
+        capacity_ratio=capacity_ratio,
     )
-    return replace(step, change=chosen, because=because, forecast=forecast), value
+    because = step.because
+    if len(options.values) > 1:
+        because = Prose(f"{because}; {len(options.values)} values were tried")
+    made = replace(step, change=change, because=because, forecast=forecast)
+    cost = price(restarts=step.restarts, capacity_ratio=capacity_ratio)
+    return Ranked(made, likely, value - cost, forecast.slo), forecast
 
 
-def _ordered(
-    good: Sequence[tuple[NextStep, float]], untried: Sequence[NextStep]
-) -> tuple[NextStep, ...]:
-    ranked = [step for step, _ in sorted(good, key=lambda entry: -entry[1])]
-    effects = {step.lever: step.forecast.effect for step in ranked if step.forecast is not None}
-    nothing = [step for step in ranked if effects[step.lever] == "nothing"]
-    unsure = [step for step in ranked if effects[step.lever] == "unsure"]
-    cards = [
-        step
-        for step in ranked
-        if step.lever in _TAKES_CARDS and step not in nothing and step not in unsure
+def _best_value(options: Options, bout: Bout) -> tuple[ProposedChange, Candidate, Compared | None]:
+    """The value that ranks first in the smaller pool, with its run there (None behind a gate); of
+    equal ones the proposal's own.
+    """
+    if options.values[0][1].kv_budget is not None:
+        return (*options.values[0], None)
+    before = expected_of(bout.pressed_today)
+    entries: list[Ranked[tuple[ProposedChange, Candidate, Compared]]] = []
+    for change, made in options.values:
+        run = compare(_pressed(made), bout.load, bout.slo, bout.paces[:1], 1)
+        if run.stuck and len(options.values) > 1:
+            continue
+        then = expected_of(run)
+        preempted_ratio = run.runs[0].preempted_ratio
+        ends = preemption_outlook(before, then, preempted_ratio) == "ends"
+        value = benefit(before, then, ends_preemption=ends)
+        entries.append(Ranked((change, made, run), then, value, slo_outlook(run, bout.slo)))
+    if not entries:
+        change, made = options.values[0]
+        return change, made, compare(_pressed(made), bout.load, bout.slo, bout.paces[:1], 1)
+    return in_order(entries, bout.slo.ttft_s)[0]
+
+
+def _pressed(made: Candidate) -> Candidate:
+    """The candidate in a pool that is smaller by the margin, as long as the longest request that is
+    let in fits.
+    """
+    settings: Settings = made.settings
+    longest = 1 + sum(-(-settings.max_model_len // group.block_tokens) for group in settings.groups)
+    blocks = max(longest, round((1 - _MARGIN_RATIO) * settings.kv_blocks))
+    return replace(made, settings=replace(settings, kv_blocks=min(settings.kv_blocks, blocks)))
+
+
+def _telling(
+    differences: Sequence[Difference], today: Expected, then: Expected
+) -> list[Difference]:
+    """The differences that say something: without an SLO every finished request is good, and more
+    preemptions for as many more tokens are no worse.
+    """
+    same_rate = preempted_per_token(then) <= 1.1 * preempted_per_token(today)
+    return [
+        one
+        for one in differences
+        if one.field != "good_per_s"
+        and not (one.field == "preempted_per_s" and not one.better and same_rate)
     ]
-    helps, prices = (
-        [step for step in ranked if effects[step.lever] == effect and step not in cards]
-        for effect in ("helps", "trade-off")
+
+
+def _capacity_ratio(change: ProposedChange, chosen: Candidate, bout: Bout) -> float:
+    if isinstance(change, SetFlag) and change.name == "tensor_parallel_size":
+        return max(1.0, float(change.value) / bout.cards)
+    return max(1.0, chosen.engines)
+
+
+def _not_advised(step: NextStep, forecast: StepForecast) -> NextStep:
+    why = f"{as_written(step.change)} is forecast to cost more than it brings"
+    return replace(step, because=Prose(f"{why}: {summary_of(forecast)}"))
+
+
+def _basis(bench: Bench, bout: Bout, window: Window, duration_s: float) -> Prose:
+    """How the figures were found, and how far they can be trusted."""
+    measured: Mapping[str, float] = {
+        name: window.signals[signal].mean
+        for name, signal in _SEEN.items()
+        if signal in window.signals
+    }
+    off = far_off(bout.today, measured)
+    trust = (
+        f"; today's twin is far from what was measured in {', '.join(off)}: trust the figures less "
+        "than their order"
+        if off
+        else ""
     )
-    return (*helps, *untried, *prices, *cards, *unsure, *nothing)
+    divided = told_of_division(bench.pace)
+    if divided and len(bout.paces) == 1:
+        divided += ": tried with what is usual alone"
+    guessed = "".join(f"; {one}" for one in assumed(window))
+    return Prose(
+        "tried on the twin of this engine, on traffic like that of the last "
+        f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of {duration_s:.0f} s each; a step's time "
+        f"may be off by {bench.pace.pace.error_ratio:.0%} either way{divided}{guessed}{trust}"
+    )

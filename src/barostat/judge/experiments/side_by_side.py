@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from barostat.core.diagnosis import SloOutlook
 from barostat.judge.experiments.candidates import Candidate
 from barostat.judge.experiments.outlook import Outlook, Range, difference, of_several, over
+from barostat.judge.experiments.service_level import stated
 from barostat.judge.experiments.trials import Load, is_replayed, run_trial, times_as_much
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
@@ -189,6 +191,22 @@ def told(found: Sequence[Difference], *, promised: bool = True) -> str:
 def changed_figures(found: Sequence[Difference], *, better: bool, promised: bool = True) -> str:
     """The figures that get better, or worse, by more than chance; empty where none does."""
     return ", ".join(_change(one, promised) for one in found if one.told and one.better is better)
+
+
+def slo_outlook(compared: Compared, slo: Slo) -> SloOutlook | None:
+    """Whether the 99th percentiles meet the SLO over all that they may be; None without an SLO."""
+    if not stated(slo):
+        return None
+    outlooks: set[SloOutlook] = set()
+    for field, level_s in (("ttft_p99_s", slo.ttft_s), ("itl_p99_s", slo.itl_s)):
+        range_ = compared.range(field)
+        if level_s is None:
+            continue
+        if range_ is None or range_.low > level_s:
+            outlooks.add("misses")
+        else:
+            outlooks.add("meets" if range_.high <= level_s else "may-miss")
+    return next(each for each in ("misses", "may-miss", "meets") if each in outlooks)
 
 
 def far_off(

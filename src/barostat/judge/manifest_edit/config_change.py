@@ -57,7 +57,7 @@ def change_of(
     match change:
         case SetEdgeLimit(limit, tokens):
             return ConfigChange("limits", limit, None, str(tokens))
-        case Scale(replicas=int(), of="workload"):
+        case Scale(of="workload"):
             return ConfigChange("replicas", REPLICAS, str(replicas), str(replicas + 1))
         case RollBack():
             if revision is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import ConfigChange, Expectation
 from barostat.core.config import ConfigScalar
-from barostat.core.diagnosis import ReplicaReport
+from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast
 from barostat.core.limits import (
     LimitsSpec,
     RemedyLimits,
@@ -34,13 +34,14 @@ from barostat.core.proposed_change import (
     SetFlag,
 )
 from barostat.core.window import Window
-from barostat.judge.advice.change_text import as_written
+from barostat.judge.advice.change_text import as_written, beside_today
+from barostat.judge.advice.tried_steps import TRIED_FOR, with_ranked_steps
+from barostat.judge.diagnosis.diagnose import examine
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.manifest_edit.config_change import change_of, digest, setting_change
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
 from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
-from barostat.judge.mitigation.forecast import TRIED, best
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
 from barostat.judge.mitigation.paused_mark import paused_by
 from barostat.judge.mitigation.pod_times import with_times_of
@@ -127,26 +128,23 @@ def plan_for(
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
     if worst.name not in windows:
         return NoRemedy(f"{worst.name} has no readings")
-    chosen = _chosen(seen, wish, worst, earlier)
-    forecast: tuple[str, ...] = ()
-    if (
-        not isinstance(chosen, NoRemedy)
-        and not isinstance(wish.requested, RequestedChange)
-        and chosen[0] in TRIED
-    ):
-        worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
-        chosen = _chosen(seen, wish, worst, earlier)
-    if isinstance(chosen, NoRemedy):
-        return chosen
-    lever, change, because, passed = chosen
-    if change.kind == "limits" and (against := _limit_against(change, windows[worst.name], limits)):
-        return NoRemedy(f"{change}: {against}", passed)
+    remedy = limits.spec.remedy if limits is not None else RemedyLimits()
+    if not isinstance(wish.requested, RequestedChange):
+        worst = _ranked(seen, worst, limits)
     serving = seen.serving()
     if serving is None:
         return NoRemedy(
-            f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed
+            f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}"
         )
-    remedy = limits.spec.remedy if limits is not None else RemedyLimits()
+    if wish.requested is None:
+        chosen = _first(seen, wish, worst, limits, serving, earlier)
+    else:
+        chosen = _requested(seen, wish.requested, worst)
+    if isinstance(chosen, NoRemedy):
+        return chosen
+    change, passed = chosen.change, chosen.passed_over
+    if change.kind == "limits" and (against := _limit_against(change, windows[worst.name], limits)):
+        return NoRemedy(f"{change}: {against}", passed)
     strategy = _strategy(seen, wish, change, serving, remedy)
     if isinstance(strategy, NoRemedy):
         return replace(strategy, passed_over=passed)
@@ -160,6 +158,7 @@ def plan_for(
         sustained_s=wish.sustained_s,
         fleet=list(windows.values()),
         live=strategy == "edge-live",
+        forecast=chosen.forecast,
     )
     metadata = mapping(seen.home, "metadata")
     return Planned(
@@ -175,7 +174,7 @@ def plan_for(
             ),
             cause=worst.diagnosis.cause,
             variant=worst.diagnosis.variant,
-            lever=lever,
+            lever=chosen.lever,
             change=change,
             expectation=expectation,
             strategy=strategy,
@@ -187,7 +186,7 @@ def plan_for(
             max_replicas=remedy.max_replicas,
             baseline=former,
             template=digest(seen.source),
-            because=because,
+            because=chosen.because,
             gpus=seen.kind.unit_gpus(seen.home),
             autonomy=wish.autonomy,
             parent=text(metadata, "annotations", ENDED),
@@ -197,76 +196,113 @@ def plan_for(
             unit_pods=seen.kind.pods_per_unit(seen.home),
         ),
         worst,
-        (*passed, *forecast),
+        passed,
     )
 
 
-Chosen = tuple[str, ConfigChange, str, tuple[str, ...]]
-
-
-def _forecast(
-    seen: TargetSnapshot, worst: ReplicaReport, window: Window, limits: ServingLimits | None
-) -> tuple[ReplicaReport, tuple[str, ...]]:
-    """The report with the step that the twin finds best in the place of its kind, and what the twin
-    said of the others.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The change to plan for. `forecast`: the twin's, with its figures of today, where it has one;
+    `passed_over`: the levers before it, a sentence each.
     """
-    recording = next((found for found in seen.recording.replicas if found.name == worst.name), None)
-    if worst.diagnosis.cause != "kv-preemption-thrash" or recording is None:
-        return worst, ()
+
+    lever: str
+    change: ConfigChange
+    because: str
+    passed_over: tuple[str, ...] = ()
+    forecast: tuple[Expected, StepForecast] | None = None
+
+
+def _ranked(
+    seen: TargetSnapshot, worst: ReplicaReport, limits: ServingLimits | None
+) -> ReplicaReport:
+    """The report with its next steps in the order in which `diagnose` shows them."""
+    if worst.diagnosis.cause not in TRIED_FOR:
+        return worst
     slo = limits.spec.slo if limits is not None else ServiceLevel()
-    chosen, tried = best(
-        worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds)
-    )
-    told = tuple(
-        f"{as_written(found.step.change)}: the twin forecasts {found.says}"
-        for found in tried
-        if chosen is None or found.step.change != chosen.change
-    )
-    if chosen is None:
-        return worst, told
-    # In the place of the first of those that were tried: the order among the others is the
-    # diagnosis' own.
-    levers_tried = {found.step.lever for found in tried}
-    place = next(index for index, step in enumerate(worst.next) if step.lever in levers_tried)
-    rest = [step for step in worst.next if step.lever != chosen.lever]
-    return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
-
-
-def _chosen(
-    seen: TargetSnapshot, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]
-) -> Chosen | NoRemedy:
-    if wish.requested is None:
-        return _first(seen, worst, earlier)
-    return _requested(seen, wish.requested, worst)
+    asked = Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds)
+    return with_ranked_steps(worst, examine(seen.recording), seen.recording, asked)
 
 
 def _first(
-    seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State]
+    seen: TargetSnapshot,
+    wish: Wish,
+    worst: ReplicaReport,
+    limits: ServingLimits | None,
+    serving: int,
+    earlier: Sequence[State],
 ) -> Chosen | NoRemedy:
     """The first next step that can be carried out here, and that was not worse before."""
     passed: list[str] = []
-    for step in sorted(worst.next, key=lambda step: not isinstance(step.change, SetEdgeLimit)):
-        named = f"{step.lever} ({as_written(step.change)})"
-        change = as_resolved(_change(seen, step.change), seen.windows().get(worst.name))
-        if isinstance(change, NotChanged):
-            passed.append(f"{named}: {change.why}")
-        elif (before := worse_before(change, seen.source, earlier)) is not None:
-            passed.append(f"{named}: incident {before.plan.id} took it back: {before.why[:200]}")
-        elif change.kind == "limits":
-            against = why_none(seen.gateways)
-            held = against or at_gateways(change, seen.gateways)
-            if isinstance(held, ConfigChange):
-                return step.lever, held, str(step.because), tuple(passed)
-            passed.append(f"{named}: {held}")
-        elif refused := would_not_start(change, seen.windows().get(worst.name), seen.template):
-            passed.append(f"{named}: {refused}")
-        elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
-            passed.append(f"{named}: {made.why}")
-        else:
-            return step.lever, change, str(step.because), tuple(passed)
+    for step in worst.next:
+        change = _usable(seen, wish, step, worst, limits, serving, earlier)
+        if isinstance(change, ConfigChange):
+            return _chosen(step, change, worst, passed)
+        passed.append(f"{step.lever} ({as_written(step.change)}): {change.why}")
     return NoRemedy(
         f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed)
     )
+
+
+def _usable(
+    seen: TargetSnapshot,
+    wish: Wish,
+    step: NextStep,
+    worst: ReplicaReport,
+    limits: ServingLimits | None,
+    serving: int,
+    earlier: Sequence[State],
+) -> ConfigChange | NotChanged:
+    """The step as a change that can be carried out here; or why it cannot."""
+    if step.forecast is not None and step.forecast.effect == "nothing":
+        return NotChanged("the twin forecasts no difference from today")
+    window = seen.windows().get(worst.name)
+    remedy = limits.spec.remedy if limits is not None else RemedyLimits()
+    change = as_resolved(_change(seen, step.change), window)
+    if isinstance(change, NotChanged):
+        return change
+    if (before := worse_before(change, seen.source, earlier)) is not None:
+        return NotChanged(f"incident {before.plan.id} took it back: {before.why[:200]}")
+    if change.kind == "limits":
+        held = why_none(seen.gateways) or at_gateways(change, seen.gateways)
+        return NotChanged(held) if isinstance(held, str) else held
+    if refused := would_not_start(change, window, seen.template):
+        return NotChanged(refused)
+    if change.kind == "replicas" and (full := _no_room(seen, wish, remedy)):
+        return NotChanged(full)
+    if change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
+        return made
+    strategy = _strategy(seen, wish, change, serving, remedy)
+    return NotChanged(strategy.why) if isinstance(strategy, NoRemedy) else change
+
+
+def _chosen(
+    step: NextStep, change: ConfigChange, worst: ReplicaReport, passed: Sequence[str] = ()
+) -> Chosen:
+    """The step with its forecast beside today's figures, where it has one."""
+    today = worst.trials.today if worst.trials is not None else None
+    if step.forecast is None or today is None:
+        return Chosen(step.lever, change, str(step.because), tuple(passed))
+    because = f"{beside_today(step, today)}; {step.because}"
+    return Chosen(step.lever, change, because, tuple(passed), (today, step.forecast))
+
+
+def _no_room(seen: TargetSnapshot, wish: Wish, remedy: RemedyLimits) -> str:
+    """Why no replica can be added; empty where one can. It costs a GPU: without a person's yes,
+    only the limits can allow it.
+    """
+    if wish.autonomy == "act" and remedy.max_replicas is None:
+        return (
+            "a replica more costs a GPU: allow it by spec.remedy.maxReplicas, or --lever scale-out"
+        )
+    if remedy.max_replicas is not None and seen.replicas >= remedy.max_replicas:
+        return f"{seen.replicas} replicas are asked for, at most {remedy.max_replicas} are allowed"
+    if any(writer.over == "replicas" for writer in seen.writers()):
+        return "an autoscaler sets the number of replicas"
+    place = spare_place(seen)
+    if place is None:
+        return "whether a node takes one more replica could not be read"
+    return "" if place[0] else f"no node takes one more replica ({place[1]})"
 
 
 def _requested(
@@ -274,20 +310,20 @@ def _requested(
 ) -> Chosen | NoRemedy:
     """What a person asked for by name."""
     name = requested.lever
-    step = next((step for step in worst.next if step.lever == name), None)
+    step = next((step for step in _proposed(worst) if step.lever == name), None)
     if isinstance(requested, RequestedLever):
         if step is None:
             return _not_among_the_steps(name, worst)
         change = as_resolved(_change(seen, step.change), seen.windows().get(worst.name))
         if isinstance(change, NotChanged):
             return NoRemedy(f"{as_written(step.change)}: {change.why}")
-        return name, change, str(step.because), ()
+        return _chosen(step, change, worst)
     match requested.change:
         case SetEdgeLimit(limit, tokens):
             return _requested_limit(seen, name, ConfigChange("limits", limit, None, str(tokens)))
         case Scale(replicas):
             now = str(seen.replicas)
-            return name, ConfigChange("replicas", "replicas", now, str(replicas)), ASKED_FOR, ()
+            return Chosen(name, ConfigChange("replicas", "replicas", now, str(replicas)), ASKED_FOR)
         case SetEnvironment(((variable, value),)):
             made = _setting(seen, variable, value)
         case SetFlag(flag, value):
@@ -303,7 +339,13 @@ def _requested(
         return NoRemedy(f"{as_written(requested.change)}: {refused}")
     advice = next((step.because for step in worst.not_advised if step.lever == name), None)
     because = f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR
-    return name, made, because, ()
+    return Chosen(name, made, because)
+
+
+def _proposed(worst: ReplicaReport) -> tuple[NextStep, ...]:
+    """The next steps, and those that are not advised for their forecast alone."""
+    harmful = (step for step in worst.not_advised if step.forecast is not None)
+    return (*worst.next, *harmful)
 
 
 def _not_among_the_steps(lever: str, worst: ReplicaReport) -> NoRemedy:
@@ -318,10 +360,10 @@ def _setting(seen: TargetSnapshot, name: str, value: ConfigScalar) -> ConfigChan
 def _requested_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chosen | NoRemedy:
     """A limit by name: live at the gateways that are there, else in the limits file."""
     if not seen.gateways:
-        return lever, change, f"{ASKED_FOR}; it works where a gateway holds it", ()
+        return Chosen(lever, change, f"{ASKED_FOR}; it works where a gateway holds it")
     held = why_none(seen.gateways) or at_gateways(change, seen.gateways)
     return (
-        (lever, held, ASKED_FOR, ())
+        Chosen(lever, held, ASKED_FOR)
         if isinstance(held, ConfigChange)
         else NoRemedy(f"{change}: {held}")
     )

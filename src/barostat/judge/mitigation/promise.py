@@ -18,9 +18,10 @@ from barostat.core.change import (
     queue_shortened,
     stays_up,
 )
-from barostat.core.diagnosis import CauseName
+from barostat.core.diagnosis import CauseName, Expected, StepForecast
 from barostat.core.limits import ServiceLevel
 from barostat.core.window import Window
+from barostat.judge.advice.step_score import preempted_per_token
 from barostat.remedy.verify import baseline
 
 DOWN: tuple[CauseName, ...] = ("bad-config", "host-oom", "kv-pool-too-small", "gpu-oom")
@@ -47,11 +48,13 @@ def promise(
     sustained_s: float,
     fleet: Sequence[Window] = (),
     live: bool = False,
+    forecast: tuple[Expected, StepForecast] | None = None,
 ) -> Promise:
     """The expectation, and its baseline. `window`: of the replica that is worst off; `fleet`: of
     all; `replicas`: of the workload now.
 
-    `live`: running gateways hold it.
+    `live`: running gateways hold it. `forecast`: the twin's figures of today, and of the change:
+    nothing is promised that the forecast does not expect.
     """
     if live:
         arrivals = window.fresh("arrivals_per_s")
@@ -70,11 +73,38 @@ def promise(
         expectation = stays_up(sustained_s)
     elif cause in QUEUES:
         expectation = queue_shortened(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+    elif forecast is not None and forecast[1].preemptions != "ends":
+        expectation = _partial_relief(*forecast, slo, sustained_s)
     else:
         expectation = pressure_relieved(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
     if change.kind == "replicas":
         expectation = _shared(expectation, replicas)
     return expectation, baseline(expectation, window, fleet)
+
+
+_SHORTER_RATIO = 0.7
+_HALF = 0.5
+
+
+def _partial_relief(
+    today: Expected, forecast: StepForecast, slo: ServiceLevel, sustained_s: float
+) -> Expectation:
+    """What a change promises that is forecast to help without ending the preemptions: half of the
+    forecast improvement, in the wait where that becomes much shorter, else in preemptions.
+    """
+    then = forecast.expected
+    if (then.ttft_mean_s or 0.0) < _SHORTER_RATIO * (today.ttft_mean_s or 0.0):
+        expectation = queue_shortened(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+        kept = tuple(
+            expect for expect in expectation.expects if expect.signal != "preemptions_per_s"
+        )
+        no_more = Expect("preemptions_per_s", "holds", 0.2, essential=False)
+        return replace(expectation, expects=(*kept, no_more))
+    expectation = pressure_relieved(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+    before, after = preempted_per_token(today), preempted_per_token(then)
+    share = max(0.1, _HALF * (1 - after / before)) if before > 0 else 0.1
+    fewer = Expect("preemptions_per_s", "falls", share)
+    return replace(expectation, expects=(fewer, *expectation.expects[1:]))
 
 
 def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:

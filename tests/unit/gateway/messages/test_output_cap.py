@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, Route, Shape, shape_of
+from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, Route
+from barostat.gateway.messages.shape import Shape, shape_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -99,7 +99,7 @@ def test_an_upgrade_is_not_made_and_what_follows_is_a_request() -> None:
     world = World()
     client = world.client()
     client.sends(
-        b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
         + chat(max_tokens=5)
     )
     assert b"pgrade" not in world.engine().heard

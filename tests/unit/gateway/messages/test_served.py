@@ -9,8 +9,8 @@ import json
 import pytest
 from tests.support.gateway_wire import World, chat, ok
 
-from barostat.gateway.messages.routes import Shape
 from barostat.gateway.messages.served import Served, elsewhere, served_in
+from barostat.gateway.messages.shape import Shape
 
 LIST = {
     "data": [
@@ -55,7 +55,8 @@ def test_where_a_model_is_not() -> None:
 
 
 def two_models(shadow: bool = False, pool_tokens: int | None = 100_000) -> World:
-    world = World(replicas=3, shadow=shadow, pool_tokens=pool_tokens)
+    spec = "edge: {failurePolicy: {kvTokenBudget: open}}"
+    world = World(spec, replicas=3, shadow=shadow, pool_tokens=pool_tokens)
     for replica, name in zip(
         world.replicas, ("one", "two"), strict=False
     ):  # the third does not say

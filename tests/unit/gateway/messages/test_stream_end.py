@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from barostat.gateway.messages.stream_end import final_events
-from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, usage_in
+from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, levels_behind, usage_in
 
 RESPONSE = b'{"id":"r","status":"in_progress"}'
 
@@ -73,6 +73,19 @@ def test_usage_of_each_api() -> None:
     assert usage_in(b"") == NOT_SAID
     spoken = b'{"content":"\\"usage\\": {\\"prompt_tokens\\": 999}","usage":{"prompt_tokens":1,"completion_tokens":2}}'
     assert usage_in(spoken) == Usage(1, 2)
+
+
+def test_usage_that_a_request_has_planted_in_its_answer_is_not_believed() -> None:
+    own = {"input_tokens": 12, "output_tokens": 3}
+    planted = {"input_tokens": 0, "output_tokens": 0}
+    echoed = [{"role": "user", "content": [{"type": "input_text", "usage": planted}]}]
+    answer = {"id": "r", "usage": own, "user": '"usage":', "input_messages": echoed}
+    assert usage_in(json.dumps(answer).encode(), levels_behind("responses", False)) == Usage(12, 3)
+    event = {"type": "response.completed", "response": answer, "sequence_number": 9}
+    stream = b"event: x\ndata: " + json.dumps(event).encode() + b"\n\n"
+    assert usage_in(stream, levels_behind("responses", True)) == Usage(12, 3)
+    only = json.dumps({"id": "r", "metadata": {"usage": planted}}).encode()
+    assert usage_in(only, levels_behind("responses", False)) == NOT_SAID
 
 
 def test_whether_it_ended_at_its_limit() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.machine_pace import slower
 
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.routes import Malformed, shape_of
+from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.structure import COMMAS, ESCAPES, TEXTS_AND_BRACKETS, too_much_of
 from barostat.gateway.messages.tokenize_question import questions_of
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from barostat.gateway.messages.routes import Route, Shape, shape_of
+from barostat.gateway.messages.guarded import GUARDED_PARAMETERS
+from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.shape import Shape, shape_of
 from barostat.gateway.messages.tokenize_question import TokenizeQuestions, questions_of
 
 TOOL = {"name": "f", "description": "d", "input_schema": {"type": "object"}}
@@ -19,7 +21,7 @@ BE_KIND = {"role": "system", "content": "be kind"}
 
 def questions(route: Route, **document: Any) -> TokenizeQuestions | None:
     body = json.dumps({"model": "m", **document}).encode()
-    shape = shape_of(route, body)
+    shape = shape_of(route, body, set(GUARDED_PARAMETERS))
     assert isinstance(shape, Shape)
     return questions_of(shape, body)
 
@@ -134,10 +136,48 @@ def test_the_items_of_a_response_are_the_chat_that_they_become() -> None:
     assert found["chat_template_kwargs"] == {"reasoning_effort": "high", "enable_thinking": True}
 
 
+def test_calls_and_their_outputs_are_counted_as_the_messages_that_they_become() -> None:
+    items = [
+        HI,
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "call_id": "2", "name": "g", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "long " * 50},
+        {
+            "type": "function_call_output",
+            "call_id": "2",
+            "output": [{"type": "input_text", "text": "b"}],
+        },
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "so"}],
+        },
+    ]
+    (found,) = asked("responses", input=items) or []
+    called = [
+        {"id": number, "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for number, name in (("1", "f"), ("2", "g"))
+    ]
+    assert found["messages"] == [
+        HI,
+        {"role": "assistant", "reasoning": "hm", "tool_calls": called},
+        {"role": "tool", "tool_call_id": "1", "content": "long " * 50},
+        {"role": "tool", "tool_call_id": "2", "content": [{"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": "so"},
+    ]
+
+
+def test_a_conversation_to_embed_is_counted_without_a_generation_prompt() -> None:
+    (found,) = asked("embeddings", messages=[HI]) or []
+    assert found == {"model": "m", "messages": [HI], "add_generation_prompt": False}
+
+
 @pytest.mark.parametrize(
     "document",
     [
         {"input": [{"type": "function_call_output"}]},
+        {"input": [{"type": "item_reference", "id": "x"}]},
         {"input": [3]},
         {"input": [{"role": "user", "content": [{"type": "input_file"}]}]},
         {"input": "hi", "previous_response_id": "resp_1"},

@@ -7,13 +7,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.support.tried_bundles import advised_once, recorded
+from tests.support.tried_bundles import TRIED, advised_once, recorded
 
-from barostat.core.diagnosis import ReplicaReport
+from barostat.core.diagnosis import ReplicaReport, StepForecast
 from barostat.core.proposed_change import SetFlag
 from barostat.core.prose import Prose
+from barostat.judge.advice.change_text import price_of
+from barostat.judge.advice.ranking import EQUAL_RATIO, PROMPT_S, wait_s
 from barostat.judge.advice.tried_steps import advised, bench_of, tried
 from barostat.judge.diagnosis.diagnose import examine
+from barostat.twin.summary import Slo
 
 
 def _only(name: str) -> ReplicaReport:
@@ -21,7 +24,21 @@ def _only(name: str) -> ReplicaReport:
     return found
 
 
-def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_does_not() -> None:
+def _sure(report: ReplicaReport) -> list[StepForecast]:
+    forecasts = [step.forecast for step in report.next if step.forecast is not None]
+    return [one for one in forecasts if one.effect in ("helps", "trade-off")]
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_no_step_ranks_above_one_that_leaves_a_clearly_shorter_wait(name: str) -> None:
+    """`Add a replica`, 7 s of 21 s, ranked below steps that leave 20 s."""
+    waits = [max(PROMPT_S, wait_s(one.expected)) for one in _sure(_only(name))]
+    for place, wait in enumerate(waits):
+        # Steps are ordered by what is more than chance, and these are the figures as they are.
+        assert all(wait <= 1.1 * EQUAL_RATIO * later for later in waits[place:])
+
+
+def test_a_cap_is_set_where_it_ends_the_preemptions_and_keeps_the_throughput() -> None:
     before = examine(recorded("kv-preemption-thrash")).report.replicas[0]
     assert SetFlag("max_num_active_seqs", 6) in [step.change for step in before.next]
     after = _only("kv-preemption-thrash")
@@ -33,12 +50,13 @@ def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_doe
     )  # as the recorded engine measured
     by_lever = {step.lever: step for step in after.next}
     cap, watermark = by_lever["max-num-active-seqs"], by_lever["watermark"]
-    for step in (cap, watermark):
-        assert step.forecast is not None
-        assert step.forecast.effect == "helps"
-        expected = step.forecast.expected
-        assert expected.output_tokens_per_s > 0.98 * today.output_tokens_per_s
-        assert expected.preempted_per_s < today.preempted_per_s / 2
+    assert cap.forecast is not None
+    assert cap.forecast.preemptions == "ends"
+    assert watermark.forecast is not None
+    assert watermark.forecast.preemptions == "reduces"
+    for forecast in (cap.forecast, watermark.forecast):
+        assert forecast.expected.output_tokens_per_s > 0.98 * today.output_tokens_per_s
+        assert forecast.expected.preempted_per_s < today.preempted_per_s / 2
     assert isinstance(cap.change, SetFlag)
     assert int(cap.change.value) > 6  # at six it would cost a fifth of the throughput
     assert "values were tried" in str(cap.because)
@@ -54,12 +72,35 @@ def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_doe
     )
 
 
+def test_more_replicas_that_preempt_as_often_per_token_are_no_worse_and_take_more_gpus() -> None:
+    (replica,) = [step for step in _only("kv-preemption-thrash").next if step.lever == "scale-out"]
+    assert replica.forecast is not None
+    assert (replica.forecast.effect, replica.forecast.capacity_ratio) == ("helps", 2.0)
+    assert replica.forecast.preemptions == "leaves"
+    assert str(price_of(replica)) == "2 times the GPUs"
+
+
+def test_a_forecast_that_may_miss_the_slo_is_told_from_one_that_meets_it() -> None:
+    recording = recorded("kv-preemption-thrash")
+    outlooks = {
+        ttft_s: {
+            step.lever: step.forecast.slo
+            for step in advised(recording, Slo(ttft_s=ttft_s)).report.replicas[0].next
+            if step.forecast is not None
+        }
+        for ttft_s in (1.0, 7.0, 60.0)
+    }
+    assert set(outlooks[1.0].values()) == {"misses"}
+    assert outlooks[7.0]["scale-out"] == "may-miss"
+    assert outlooks[7.0]["watermark"] == "misses"
+    assert set(outlooks[60.0].values()) == {"meets"}
+    assert {step.forecast.slo for step in _only("slot-bound").next if step.forecast} == {None}
+
+
 def test_what_wins_by_refusing_is_left_and_said() -> None:
     found = _only("slot-bound")
-    assert [step.lever for step in found.next] == [
-        "raise-max-num-seqs",
-        "scale-out",
-    ]  # cards come after what takes none
+    # The waits are about equal: what takes no GPU comes first.
+    assert [step.lever for step in found.next] == ["raise-max-num-seqs", "scale-out"]
     left = next(step for step in found.not_advised if step.lever == "queue-bounds")
     assert left.forecast is not None
     assert left.forecast.effect == "harms"

@@ -9,9 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.planning_scenes import ARGS, chosen_by_the_twin, forecasts_once, planned, scene
+from tests.support.planning_scenes import ARGS, chosen_by_the_twin, planned, ranked_once, scene
+from tests.support.tried_bundles import TRIED
 
+from barostat.catalog.settings.setting import option_of
 from barostat.core.change import ConfigChange
+from barostat.core.config import written
 from barostat.core.diagnosis import NextStep
 from barostat.core.limits import (
     LimitsSpec,
@@ -21,10 +24,18 @@ from barostat.core.limits import (
     ServingLimits,
 )
 from barostat.core.object_reference import ObjectReference
-from barostat.core.proposed_change import EditPodSpec, RollBack, SetFlag, SetMemory
+from barostat.core.proposed_change import (
+    EditPodSpec,
+    RollBack,
+    Scale,
+    SetFlag,
+    SetMemory,
+    UnsetFlag,
+)
 from barostat.core.prose import Prose
 from barostat.core.verdict import Absent, Present
-from barostat.judge.mitigation import forecast
+from barostat.judge.advice.tried_steps import advised
+from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for
@@ -35,11 +46,12 @@ from barostat.remedy.plan import GatewayRef, lint
 from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
 from barostat.shells.cli.mitigate.lever_option import requested
+from barostat.twin.summary import Slo
 
 
 @pytest.fixture(autouse=True)
-def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast, "forecasts", forecasts_once)
+def rank_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
 
 
 def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
@@ -48,23 +60,65 @@ def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
     assert (plan.lever, plan.change.name, plan.strategy, plan.cause) == (
         "max-num-active-seqs", "--max-num-active-seqs", "spare", "kv-preemption-thrash",
     )  # fmt: skip
-    assert "the twin forecasts no preemption" in plan.because
-    # The lever by itself would go down to 6 of the 12 that run: the twin finds that 9 of this
-    # traffic fit with room to spare, and yield more. 10 fit by a hair: in a pool a twentieth
-    # smaller they preempt.
-    assert plan.change.value == "9"
-    assert any(
-        told.startswith("--max-num-active-seqs 10: the twin forecasts 0.0036 preemptions/s")
-        for told in found.passed_over
-    )
-    assert any(
-        "edge-admission-budget" in told and "no gateway" in told for told in found.passed_over
-    )
-    # Its place is that of the levers that were tried: scaling out comes after them, what is live at
-    # the edge before.
-    assert "scale-out" not in {told.partition(" ")[0] for told in found.passed_over}
+    # The lever by itself would go down to 6 of the 12 that run, at a fifth of the throughput.
+    assert plan.change.value == "10"
+    assert plan.because.startswith("the twin forecasts TTFT p99 ")
+    assert "-> 0 preemptions/s; price: a restart; " in plan.because
     assert lint(plan) == ()
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
+
+
+@pytest.mark.parametrize("ttft_p99_s", [None, 7.0])
+@pytest.mark.parametrize("name", TRIED)
+def test_diagnose_and_mitigate_choose_the_same_change_and_value(
+    name: str, ttft_p99_s: float | None
+) -> None:
+    seen = scene(name)
+    (shown,) = advised(seen.recording, Slo(ttft_p99_s)).report.replicas
+    limits = ServingLimits(LimitsSpec(slo=ServiceLevel(ttft_p99_seconds=ttft_p99_s)))
+    found = plan_for(seen, Wish("vllm-1"), limits)
+    passed = [told.partition(" ")[0] for told in found.passed_over]
+    assert passed == [step.lever for step in shown.next][: len(passed)]
+    if isinstance(found, NoRemedy):
+        assert len(passed) == len(shown.next)
+        return
+    assert not any(
+        step.forecast is not None and step.forecast.effect == "nothing" and step.lever not in passed
+        for step in shown.next[: len(passed) + 1]
+    )
+    chosen = shown.next[len(passed)]
+    assert found.plan.lever == chosen.lever
+    match chosen.change:
+        case SetFlag(name=flag, value=value):
+            assert (found.plan.change.name, found.plan.change.value) == (
+                option_of(flag),
+                written(value),
+            )
+        case UnsetFlag(name=flag):
+            assert (found.plan.change.name, found.plan.change.value) == (option_of(flag), None)
+        case Scale():
+            assert (found.plan.change.kind, found.plan.change.value) == ("replicas", "3")
+        case other:
+            raise AssertionError(other)
+
+
+def test_a_replica_is_added_where_a_node_takes_it_and_the_limits_allow_it() -> None:
+    added = planned(scene())
+    assert (added.plan.lever, added.plan.strategy) == ("scale-out", "scale-out")
+    assert added.plan.because.startswith("the twin forecasts TTFT p99 ")
+    assert "price: 2 times the GPUs; " in added.plan.because
+    # The twin does not expect the preemptions to end: the shorter wait is what has to be shown.
+    essential = {expect.signal for expect in added.plan.expectation.expects if expect.essential}
+    assert essential == {"waiting_requests"}
+    kept = ServingLimits(LimitsSpec(remedy=RemedyLimits(max_replicas=2)))
+    for seen, limits, autonomy, why in (
+        (scene(gpus="2"), None, "recommend", "no node takes one more replica"),
+        (scene(), kept, "recommend", "at most 2 are allowed"),
+        (scene(), None, "act", "costs a GPU: allow it by spec.remedy.maxReplicas"),
+    ):
+        found = planned(seen, in_place=True, autonomy=autonomy, limits=limits)
+        assert found.plan.lever == "max-num-active-seqs"
+        assert any(told.startswith("scale-out") and why in told for told in found.passed_over)
 
 
 def test_windows_are_made_once_and_are_those_of_the_recording_that_is_there() -> None:
@@ -118,8 +172,8 @@ def gateway(*, why: str = "", **document: Any) -> SeenGateway:
     return SeenGateway(GatewayRef("Deployment", "gateway", "chat", 8081), (held,), why)
 
 
-def test_a_gateway_before_the_target_is_the_first_resort() -> None:
-    seen = scene()
+def test_a_gateway_before_the_target_holds_a_limit_where_no_node_takes_a_replica() -> None:
+    seen = scene(gpus="2")
     seen.gateways = (gateway(shadow=True),)
     plan = planned(seen).plan
     assert (plan.strategy, plan.lever, plan.change.name) == (
@@ -138,9 +192,9 @@ def test_a_gateway_before_the_target_is_the_first_resort() -> None:
 
 
 def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
-    seen = scene()
+    seen = scene(gpus="2")
     seen.gateways = (gateway(why="takes a limit from who has its token"),)
-    found = planned(seen)
+    found = planned(seen, in_place=True)
     assert found.plan.strategy != "edge-live"
     assert any(
         "edge-admission-budget" in told and "has its token" in told for told in found.passed_over
@@ -432,9 +486,9 @@ def test_an_owner_and_another_change_forbid_it() -> None:
 
 
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
-    seen, first = scene(), chosen_by_the_twin().plan
+    seen, first = scene(gpus="2"), chosen_by_the_twin().plan
     worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")
-    found = plan_for(seen, Wish("vllm-2"), None, (worse,))
+    found = plan_for(seen, Wish("vllm-2", in_place=True), None, (worse,))
     assert isinstance(found, Planned)
     assert found.plan.change != first.change
     assert any("incident vllm-1 took it back" in told for told in found.passed_over)
@@ -472,9 +526,9 @@ def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> No
         restarts=True,
     )
     (sick, *rest) = seen.report.replicas
-    seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
-    found = planned(seen)
-    assert found.plan.lever != "tensor-parallel-up"
+    seen.report = replace(seen.report, replicas=(replace(sick, next=(step,)), *rest))
+    found = plan_for(seen, Wish("vllm-1"), None)
+    assert isinstance(found, NoRemedy)
     assert any(
         "vLLM needs 2 cards for it, and a pod has 1: change both" in told
         for told in found.passed_over
@@ -493,7 +547,7 @@ def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
         restarts=True,
     )
     (sick, *rest) = seen.report.replicas
-    seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
+    seen.report = replace(seen.report, replicas=(replace(sick, next=(step,)), *rest))
     seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
     assert planned(seen).plan.change == ConfigChange("pod-spec", "memory", None, "2Gi")
     assert planned(seen, lever="host-memory-limit=3Gi").plan.change == ConfigChange(

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.planning_scenes import chosen_by_the_twin, forecasts_once, planned, scene
+from tests.support.planning_scenes import chosen_by_the_twin, planned, ranked_once, scene
 
 from barostat.core.change import ConfigChange
 from barostat.core.limits import RemedyLimits
 from barostat.judge.manifest_edit.config_change import changed_template
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
-from barostat.judge.mitigation import forecast
+from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts
 from barostat.judge.mitigation.planning import NoRemedy, Wish, rollback_plan
 from barostat.remedy.plan import lint
@@ -20,8 +20,8 @@ from barostat.remedy.precheck import refusals
 
 
 @pytest.fixture(autouse=True)
-def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast, "forecasts", forecasts_once)
+def rank_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
 
 
 def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barostat.gateway.messages.guarded import GUARDED_PARAMETERS
 from barostat.shells.cli.durations import seconds
 
 if TYPE_CHECKING:
@@ -59,6 +60,27 @@ def add_parser(verbs: Any) -> None:
         "--shadow",
         action="store_true",
         help="refuse, queue and change nothing; count what would be",
+    )
+    parser.add_argument(
+        "--allow-path",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help=(
+            "let this path pass too, unread and unlimited: PATH, 'METHOD PATH' or PATH/*; may be "
+            "repeated"
+        ),
+    )
+    parser.add_argument(
+        "--allow-parameter",
+        action="append",
+        default=[],
+        choices=GUARDED_PARAMETERS,
+        metavar="NAME",
+        help=(
+            "take requests with this parameter, though the gateway cannot tell how long they are "
+            f"with it: {', '.join(GUARDED_PARAMETERS)}; may be repeated"
+        ),
     )
     listening = parser.add_argument_group("listening")
     listening.add_argument(
@@ -199,6 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve; answer 0 when told to stop."""
     from barostat.core.errors import InputError
     from barostat.gateway.bounds import Bounds
+    from barostat.gateway.messages.target import allowed_path
     from barostat.gateway.replica import upstream_address
     from barostat.gateway.server import serve
     from barostat.gateway.settings import GatewaySettings
@@ -246,6 +269,8 @@ def run(arguments: argparse.Namespace) -> int:
             tls_key=arguments.tls_key,
             upstream_ca=arguments.upstream_ca,
             shadow=arguments.shadow,
+            allowed_paths=tuple(allowed_path(text) for text in arguments.allow_path),
+            allowed_parameters=frozenset(arguments.allow_parameter),
             access_log=arguments.access_log,
             ext_proc=arguments.ext_proc,
             shared_budget=arguments.shared_budget,

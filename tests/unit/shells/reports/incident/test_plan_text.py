@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.support.planning_scenes import forecasts_once, planned, scene
+from tests.support.planning_scenes import planned, ranked_once, scene
 
-from barostat.judge.mitigation import forecast
+from barostat.judge.mitigation import planning
 from barostat.shells.reports.incident.plan_text import plan_text
 
 
 def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast, "forecasts", forecasts_once)
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
     found = planned(scene(), lever="max-model-len=2048")
     proof = next(
         line

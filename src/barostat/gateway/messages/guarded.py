@@ -1,0 +1,15 @@
+"""The request parameters that are refused unless the operator allows them."""
+
+from __future__ import annotations
+
+GUARDED_PARAMETERS = (
+    "background",
+    "chat_template",
+    "kv_transfer_params",
+    "previous_response_id",
+    "prompt",
+    "prompt_embeds",
+)
+"""Parameters with which a request is longer, or runs longer, than the gateway can see. Each is
+refused unless --allow-parameter names it. `prompt`: a stored one, of a response.
+"""
