@@ -166,12 +166,14 @@ class NextStep:
 @dataclass(frozen=True, slots=True)
 class Trials:
     """What the order of the next steps is based on: the twin's figures of today and `basis` (how
-    they were found), or `why_not`, with what would make trials possible.
+    they were found), or `why_not`, with what would make trials possible. `assumptions`: what the
+    twin rests on and was not seen.
     """
 
     today: Expected | None = None
     basis: Prose = NO_PROSE
     why_not: Prose = NO_PROSE
+    assumptions: tuple[Prose, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,8 @@ def _source_offsets(text: str, node: Node) -> Sequence[int]:
     escape that stands for a letter).
     """
     at, end, value = node.start, node.end, node.text
+    if node.style == "text":
+        return range(at, at + len(value))
     if node.style in ("|", ">"):
         at = text.find("\n", at) + 1
     elif node.style in ("'", '"'):

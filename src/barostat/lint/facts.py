@@ -16,7 +16,7 @@ from barostat.core.config import ConfigScalar
 from barostat.core.version import EngineVersion
 from barostat.lint.document import Document, Place
 
-Form = Literal["manifest", "compose", "systemd", "script", "values"]
+FileForm = Literal["manifest", "compose", "systemd", "script", "values", "image", "task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,11 @@ class Engine:
     and variables that YAML reads as a number or a boolean. `card_hint`: what the pod's placement
     says of the card. `stretch`: which part of a script starts it; those of another part may be
     stopped before, or never be started (another function). `profiles`: of compose, one of which
-    starts it; none: always.
+    starts it; none: always. `published`: ports of the container that the host publishes.
     """
 
     name: str
-    form: Form
+    form: FileForm
     place: Place
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     occurrences: tuple[Argument, ...] = ()
@@ -216,6 +216,7 @@ class Engine:
     card_hint: str = ""
     stretch: int = 0
     profiles: frozenset[str] = frozenset()
+    published: tuple[Given, ...] = ()
 
     def number(self, name: str) -> float | None:
         """The argument as a number, or None."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
+from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.catalog.vllm_versions import DEFAULT_VERSION, NEWEST_READ, OLDEST_SIMULATED
 from barostat.core.errors import InputError
@@ -89,6 +90,20 @@ class Behaviour:
             output_clamped=has("output-clamped-to-context"),
             self_preempted_skips_on=has("self-preempted-skips-on"),
         )
+
+
+_NEEDED = {
+    "watermark_ratio": "watermark",
+    "max_num_active_seqs": "active_limit",
+    "max_queued_requests": "queue_limits",
+    "max_queued_tokens": "queue_limits",
+}
+"""Fields of Settings that not every version has, and the switch that says so."""
+
+
+def has_field(behaviour: Behaviour, field: str) -> bool:
+    """True if a version that decides so has that field of Settings."""
+    return field not in _NEEDED or bool(getattr(behaviour, _NEEDED[field]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,27 +248,12 @@ def for_version(settings: Settings, version: str = DEFAULT_VERSION) -> Settings:
             f"the twin knows vLLM {OLDEST_SIMULATED} and later, not {version!r}", "engine version"
         )
     behaviour = Behaviour.of(known)
-    refused = (
-        (
-            "max_num_active_seqs",
-            settings.max_num_active_seqs is not None and not behaviour.active_limit,
-            "0.31.0",
-        ),
-        (
-            "max_queued_requests",
-            settings.max_queued_requests is not None and not behaviour.queue_limits,
-            "0.29.0",
-        ),
-        (
-            "max_queued_tokens",
-            settings.max_queued_tokens is not None and not behaviour.queue_limits,
-            "0.29.0",
-        ),
-        ("watermark", settings.watermark_ratio > 0 and not behaviour.watermark, "0.24.0"),
-    )
-    for name, wrong, since in refused:
-        if wrong:
-            raise InputError(f"vLLM {version} has no such setting; it came with {since}", name)
+    for setting in SETTINGS.values():
+        given = setting.twin and getattr(settings, setting.twin) not in (None, 0.0)
+        if given and not has_field(behaviour, setting.twin):
+            raise InputError(
+                f"vLLM {version} has no such setting; it came with {setting.since}", setting.name
+            )
     resolved = replace(
         settings,
         behaviour=behaviour,

@@ -249,7 +249,7 @@ def _manifest(name: str) -> Callable[[bytes, Path], None]:
             [document], persona="pedant", complaints=limits_complaints, today="2026-11-24"
         )
         lines = document.text.count("\n") + 1
-        for one in found.findings:
+        for one in (*found.findings, *found.unread):
             if not (1 <= one.place.line <= lines and one.place.column >= 1):
                 raise Wrong("a finding stands outside of its file")
 
@@ -279,5 +279,7 @@ FRONTS = (
     Front("configuration", lambda: [b'gpu = "H100"\n[plan]\nmax-model-len = 8192\n[explain]\noutput = "json"\n'], _toml, "lines"),
     Front("check-yaml", _checked(".yaml", ".json", every=2), _manifest("manifest.yaml"), "yaml", (), ("vllm serve ", "--max-num-seqs", "--gpu-memory-utilization", "# barostat: allow ", "command:", "args:", "{{ .Values.x }}")),
     Front("check-text", _checked(".sh", ".service"), _manifest("unit.service"), "shell", (), ("[Service]\n", "ExecStart=", "ExecStop=", "Environment=", "vllm serve ", "docker run ")),
+    Front("check-hcl", _checked(".tf", ".nomad"), _manifest("main.tf"), "shell", (), ('resource "', "<<-EOT\n", "image = ", "args = [", "concat(", "${var.x}", "vllm serve ")),
+    Front("check-image", lambda: [(DATA / "check" / "forms" / "Dockerfile").read_bytes()], _manifest("Dockerfile"), "shell", (), ("FROM ", "ENTRYPOINT [", "CMD ", "ENV ", "\\\n", "vllm serve ")),
     Front("check-fix", _checked(".yaml", every=6), _fixed, "yaml"),
 )  # fmt: skip

@@ -6,7 +6,10 @@ argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read
 
 from __future__ import annotations
 
-from barostat.catalog.settings.setting import FROM_ZERO, POOL, PROCESS, SCHEDULER, Setting
+from barostat.catalog.settings.setting import FROM_ZERO, POOL, PROCESS, SCHEDULER, Bounds, Setting
+
+RANKS = Bounds(1, 65_536)
+"""More than any engine has."""
 
 # fmt: off
 SETTINGS = (
@@ -27,20 +30,21 @@ SETTINGS = (
     # --- parallelism
     Setting("tensor_parallel_size", "int", POOL | PROCESS,
         "cards that share each layer; divides KV heads", "cards", since="0.1.0", aliases=("-tp",),
-        defaults={"": 1}, log_names=("tensor_parallel_size",), sized=True, short=("--tp",),
+        bounds=RANKS, defaults={"": 1}, log_names=("tensor_parallel_size",), sized=True,
+        short=("--tp",),
         chart="tensorParallelSize"),
     Setting("pipeline_parallel_size", "int", POOL | SCHEDULER | PROCESS,
         "stages that share the layers", "stages", since="0.1.0", aliases=("-pp",), defaults={"": 1},
-        log_names=("pipeline_parallel_size",), sized=True, short=("--pp",)),
-    Setting("data_parallel_size", "int", POOL | PROCESS,
+        bounds=RANKS, log_names=("pipeline_parallel_size",), sized=True, short=("--pp",)),
+    Setting("data_parallel_size", "int", POOL | SCHEDULER | PROCESS,
         "engines behind one endpoint, each with its own pool", "engines", since="0.8.0",
         since_sure=False, aliases=("-dp",), defaults={"0.8.0": 1},
-        log_names=("data_parallel_size",), sized=True, short=("--dp",)),
+        bounds=RANKS, log_names=("data_parallel_size",), sized=True, short=("--dp",)),
     Setting("data_parallel_size_local", "int", PROCESS,
         since="0.9.0", aliases=("-dpl",), since_sure=False, bounds=FROM_ZERO),
     Setting("decode_context_parallel_size", "int", POOL | PROCESS,
         "tensor-parallel ranks that share a sequence's KV", "cards", since="0.10.2",
-        aliases=("-dcp",), defaults={"": 1}, log_names=("decode_context_parallel_size",),
+        aliases=("-dcp",), defaults={"": 1}, bounds=RANKS, log_names=("decode_context_parallel_size",),
         sized=True, short=("--dcp",)),
     Setting("prefill_context_parallel_size", "int", POOL | PROCESS,
         since="0.12.0", aliases=("-pcp",), since_sure=False),

@@ -7,11 +7,10 @@ releases had.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(NamedTuple):
     """A former argument. `gone`: first version without it; `instead`: its replacement, if any."""
 
     gone: str

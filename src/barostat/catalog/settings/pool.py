@@ -68,7 +68,7 @@ SETTINGS = (
     Setting("swap_space", "float", POOL,
         "host memory into which V0 swapped sequences", "GiB", since="0.1.0", gone="0.18.0",
         instead="--kv-offloading-size", defaults={"": 4}, label="swap_space"),
-    Setting("disable_hybrid_kv_cache_manager", "bool", POOL,
+    Setting("disable_hybrid_kv_cache_manager", "bool", POOL | SCHEDULER,
         "give sliding-window layers as many blocks as full attention", since="0.9.1", sized=True),
     Setting("mamba_cache_dtype", "text", POOL,
         "precision of the states of Mamba and linear attention", since="0.10.1", since_sure=False,

@@ -45,7 +45,7 @@ SETTINGS = (
         "token budget of the scheduler, if below max_num_batched_tokens", "tokens", since="0.26.0"),
     Setting("performance_mode", "text", POOL | SCHEDULER,
         "throughput doubles the defaults of max_num_seqs and max_num_batched_tokens",
-        since="0.17.0", choices=("balanced", "interactivity", "throughput"), sized=True),
+        since="0.17.0", choices=("balanced", "interactivity", "throughput")),
     Setting("enable_chunked_prefill", "bool", POOL | SCHEDULER,
         "compute long prompts in chunks beside decoding requests", since="0.5.0", since_sure=False,
         defaults={"0.8.0": True}, log_names=("enable_chunked_prefill", "chunked_prefill_enabled"),

@@ -1,13 +1,14 @@
-"""One setting of vLLM: the columns of the table."""
+"""One setting of vLLM: the columns of the table. Loaded by every `--help`, so no dataclasses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Flag, auto
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from barostat.core.config import ConfigScalar
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from barostat.core.config import ConfigScalar
 
 Kind = Literal["int", "length", "float", "bool", "text", "json", "list"]
 Tier = Literal["small", "large", "huge", "cpu"]
@@ -30,8 +31,7 @@ class Part(Flag):
 POOL, SCHEDULER, EDGE, PROCESS = Part.POOL, Part.SCHEDULER, Part.EDGE, Part.PROCESS
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The numbers that an argument takes. `open_below`, `open_above`: excluding that end."""
 
     least: float
@@ -39,7 +39,9 @@ class Bounds:
     open_below: bool = False
     open_above: bool = False
 
-    def __contains__(self, number: float) -> bool:
+    def __contains__(self, number: object) -> bool:
+        if not isinstance(number, int | float):
+            return False
         above = number > self.least if self.open_below else number >= self.least
         return above and (number < self.most if self.open_above else number <= self.most)
 
@@ -62,8 +64,7 @@ def option_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One argument of `vllm serve`, by its own name with underscores. vLLM reads all of them when
     it starts: a change restarts the engine.
 
@@ -90,8 +91,8 @@ class Setting:
     gone: str = ""
     instead: str = ""
     aliases: tuple[str, ...] = ()
-    defaults: Mapping[str, ConfigScalar] = field(default_factory=dict)
-    by_card: Mapping[str, Mapping[Tier, int]] = field(default_factory=dict)
+    defaults: Mapping[str, ConfigScalar] = {}
+    by_card: Mapping[str, Mapping[Tier, int]] = {}
     bounds: Bounds | None = None
     choices: tuple[str, ...] = ()
     optional: bool = False

@@ -6,14 +6,15 @@ and start-up. `other_arguments` has the bare names of the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from barostat.catalog.settings import execution, model, pool, scheduling, server
 from barostat.catalog.settings.other_arguments import LISTS, REMOVED, SHORT, SWITCHES, VALUED
 from barostat.catalog.settings.setting import Bounds, Setting, option_of
 from barostat.catalog.vllm_versions import OLDEST_READ
-from barostat.core.version import EngineVersion
+
+if TYPE_CHECKING:
+    from barostat.core.version import EngineVersion
 
 Presence = Literal["present", "absent", "unknown version", "not in our catalogue"]
 
@@ -25,6 +26,12 @@ SETTINGS: dict[str, Setting] = {
 ALIASES: dict[str, str] = SHORT | {
     alias: setting.name for setting in SETTINGS.values() for alias in setting.aliases
 }
+OUR_NAMES: dict[str, str] = {
+    short.removeprefix("--"): setting.name
+    for setting in SETTINGS.values()
+    for short in setting.short
+}
+"""Our own short names, with dashes: `tp`, `policy`."""
 OF_LIMITS: dict[str, Setting] = {
     setting.limit: setting for setting in SETTINGS.values() if setting.limit
 }
@@ -110,8 +117,7 @@ def argument_names() -> frozenset[str]:
     return VALUED | LISTS | SWITCHES | frozenset(SETTINGS) | frozenset(REMOVED)
 
 
-@dataclass(frozen=True, slots=True)
-class Lacking:
+class Lacking(NamedTuple):
     """An argument that a version does not have: it came with `since`, or is `gone` since then, one
     of the two. `instead`: its replacement.
     """

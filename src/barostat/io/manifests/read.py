@@ -1,5 +1,5 @@
-"""A file of a team's repository -> a Document: YAML and JSON as a tree, scripts and unit files as
-text; and a limits file's complaints.
+"""A file of a team's repository -> a Document: YAML, JSON and HCL as a tree, scripts, units and
+Dockerfiles as text; and a limits file's complaints.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from barostat.core.errors import InputError
 from barostat.core.redaction.key_shapes import is_issued
 from barostat.io.manifests.embedded import with_embedded
+from barostat.io.manifests.hcl_tree import read_hcl
 from barostat.io.manifests.yaml_tree import (
     LARGEST_BYTES,
     TOO_LARGE,
@@ -18,11 +19,17 @@ from barostat.io.manifests.yaml_tree import (
     read_yaml,
     whole_file,
 )
+from barostat.judge.manifest_check.shell_text import readable
 from barostat.lint.document import Document, Place
 
 YAML_ENDINGS = (".yaml", ".yml", ".json")
+HCL_ENDINGS = (".tf", ".tofu", ".hcl", ".nomad")
+TEXT_ENDINGS = (".service", ".sh", ".bash", ".container", ".ps1", ".bat", ".cmd")
+IMAGE_NAMES = ("dockerfile", "containerfile")
+JINJA_ENDING = ".j2"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-TEXT_ENDINGS = (".service", ".sh", ".bash", ".container")
+_CONTINUED = {".ps1": "`", ".bat": "^", ".cmd": "^"}
+"""What continues a line where no shell of Unix reads the script."""
 _TEMPLATE = re.compile(
     r"(?<!\$)\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)"
 )
@@ -43,7 +50,12 @@ _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said
 
 def is_read(name: str) -> bool:
     """True for a file that is read where a folder is checked."""
-    return Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)
+    name = name.lower().removesuffix(JINJA_ENDING)
+    return Path(name).suffix in (*YAML_ENDINGS, *HCL_ENDINGS, *TEXT_ENDINGS) or _is_image(name)
+
+
+def _is_image(name: str) -> bool:
+    return name.startswith(IMAGE_NAMES) or name.endswith(".dockerfile")
 
 
 def is_template(text: str) -> bool:
@@ -54,35 +66,60 @@ def is_template(text: str) -> bool:
 
 
 def document_of(text: str, file: str) -> Document:
-    """The document of that text: by the file's ending; without one, or with another, by what it
-    looks like.
-    """
+    """Read the text by the file's ending; without one, or with another, by what it looks like."""
     text = text.removeprefix("\ufeff")
-    ending = Path(file).suffix.lower()
-    if ending in TEXT_ENDINGS or (ending not in YAML_ENDINGS and _is_command(text)):
-        return plain_text(text, file)
+    if not file.lower().endswith(JINJA_ENDING):
+        return _document_of(text, file, Path(file).name.lower())
+    document = _document_of(
+        readable(text), file, Path(file).name.lower().removesuffix(JINJA_ENDING)
+    )
+    document.text = text  # of the same length: places are those of the file
+    return document
+
+
+def _document_of(text: str, file: str, name: str) -> Document:
+    ending = Path(name).suffix
+    if ending in HCL_ENDINGS:
+        return with_embedded(read_hcl(text, file))
+    if ending in TEXT_ENDINGS or _is_image(name):
+        return with_embedded(plain_text(text, file, _as_shell(text, ending)))
+    if ending not in YAML_ENDINGS and _is_command(text):
+        return with_embedded(plain_text(text, file, _as_shell(text, ending)))
     if is_template(text):
-        if (
-            _OF_HELM.search(text) is None
-            and (whole := read_yaml(text, file)).problem is None
-            and _is_whole(whole)
-        ):
-            return with_embedded(
-                whole
-            )  # KServe and Argo CD fill in such text themselves, within strings
-        if (
-            Path(file).name.lower().startswith("values")
-            and (values := read_yaml(text, file)).problem is None
-            and not _has_kind(values)
-        ):
-            # Helm renders no values: what looks like a template there is text in a value or a
-            # comment
+        return _template(text, file)
+    document = with_embedded(read_yaml(text, file))
+    if ending in YAML_ENDINGS or any(root.kind != "scalar" for root in document.roots):
+        return document
+    if Path(file).suffix or document.problem is None:
+        reason = f"no reader for this kind of file ({Path(file).suffix or Path(file).name})"
+        return Document(file, text, problem=whole_file(file, reason))
+    return document
+
+
+def _template(text: str, file: str) -> Document:
+    """Read what looks like a template, where it is none of Helm's; else return it unread."""
+    if _OF_HELM.search(text) is None:
+        whole = read_yaml(text, file)
+        if whole.problem is None and _is_whole(whole):
+            return with_embedded(whole)  # KServe and Argo CD fill such text in, within strings
+    if Path(file).name.lower().startswith("values"):
+        # Helm renders no values: what looks like a template there is text in a value or a comment
+        values = read_yaml(text, file)
+        if values.problem is None and not _has_kind(values):
             return values
-        problem = whole_file(
-            file, "a template: pass the chart's folder (helm renders it) or the rendered output"
-        )
-        return Document(file, text, problem=problem, is_template=True)
-    return with_embedded(read_yaml(text, file))
+    problem = whole_file(
+        file, "a template: pass the chart's folder (helm renders it) or the rendered output"
+    )
+    return Document(file, text, problem=problem, is_template=True)
+
+
+def _as_shell(text: str, ending: str) -> str:
+    """Return the script at the same length as a shell of Unix would have it: line ends, and what
+    continues a line.
+    """
+    text = text.replace("\\\r\n", " \\\n").replace("\r\n", " \n")
+    mark = _CONTINUED.get(ending)
+    return re.sub(rf"{re.escape(mark)}( ?)\n", r"\1\\\n", text) if mark else text
 
 
 def _is_whole(document: Document) -> bool:

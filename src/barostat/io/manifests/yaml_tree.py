@@ -185,6 +185,8 @@ def _hint(text: str, mark: Any) -> str:
     return " (a tab: YAML is indented with spaces)" if "\t" in around else ""
 
 
-def plain_text(text: str, file: str) -> Document:
-    """A script or a unit file as one value."""
-    return Document(file, text, [Node("scalar", 1, 1, 0, len(text), text, "text")])
+def plain_text(text: str, file: str, shell: str) -> Document:
+    """Return a script or a unit file as one value. `shell`: the text as a shell reads it, of the
+    same length.
+    """
+    return Document(file, text, [Node("scalar", 1, 1, 0, len(text), shell, "text")])

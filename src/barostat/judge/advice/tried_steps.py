@@ -66,7 +66,7 @@ from barostat.judge.experiments.side_by_side import (
 )
 from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, fitting_duration_s, stay_s
 from barostat.judge.observed.engine import engine_scrapes
-from barostat.judge.observed.settings import assumed
+from barostat.judge.observed.settings import Assumption
 from barostat.judge.observed.traffic import NotObserved, ObservedTraffic, observed_traffic
 from barostat.judge.observed.twin_settings import twin_settings
 from barostat.twin.pace import Pace
@@ -104,7 +104,8 @@ _SEEN = {
 class Bench:
     """The twin of the engine that the steps are for: what every trial starts from.
 
-    `step_s`, `running`: of its mean step; `engines`: data-parallel ones behind its endpoint.
+    `step_s`, `running`: of its mean step; `engines`: data-parallel ones behind its endpoint;
+    `assumptions`: what the twin rests on and was not seen.
     """
 
     today: Today
@@ -113,6 +114,7 @@ class Bench:
     step_s: float
     running: float
     engines: int
+    assumptions: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +182,12 @@ def bench_of(
 ) -> Bench | Prose:
     """The twin of that engine; or what is not known for it, and what would supply it."""
     scrapes = engine_scrapes(replica, index)
-    settings = twin_settings(window)
-    if settings is None:
+    seen = twin_settings(window, replica.gpu)
+    if seen is None:
         return Prose(
             "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
         )
+    settings = seen.settings
     traffic = observed_traffic(window, scrapes)
     if isinstance(traffic, NotObserved):
         return Prose(
@@ -209,6 +212,7 @@ def bench_of(
         mean.duration_s,
         mean.decodes,
         1 if engines is None else max(1, int(engines.last)),
+        seen.assumptions,
     )
 
 
@@ -263,7 +267,11 @@ def tried(
         report,
         next=(*in_order(sure, slo.ttft_s), *untried, *last_ordered),
         not_advised=(*harmful, *report.not_advised),
-        trials=Trials(expected_of(bout.today), _basis(bench, bout, window, duration_s)),
+        trials=Trials(
+            expected_of(bout.today),
+            _basis(bench, bout, window, duration_s),
+            assumptions=tuple(one.text for one in bench.assumptions),
+        ),
     )
 
 
@@ -452,7 +460,7 @@ def _basis(bench: Bench, bout: Bout, window: Window, duration_s: float) -> Prose
     divided = told_of_division(bench.pace)
     if divided and len(bout.paces) == 1:
         divided += ": tried with what is usual alone"
-    guessed = "".join(f"; {one}" for one in assumed(window))
+    guessed = "".join(f"; {one.text}" for one in bench.assumptions)
     return Prose(
         "tried on the twin of this engine, on traffic like that of the last "
         f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of {duration_s:.0f} s each; a step's time "

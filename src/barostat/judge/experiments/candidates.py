@@ -10,52 +10,24 @@ made into trials.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import ProposedChange, Scale, SetEdgeLimit, SetFlag, UnsetFlag
 from barostat.judge.experiments.pool_change import SIZING, PoolThen, Sizing, pool_then
 from barostat.judge.experiments.trials import Trial
+from barostat.twin.from_config import with_setting
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.pace import Pace
-from barostat.twin.settings import Policy, Settings, check
+from barostat.twin.settings import Settings, check
 
 OFFLOADING = "kv_offloading_size"
-_BLOCKS_OVERRIDE = "num_gpu_blocks_override"
-_WHOLE = {
-    "max_num_seqs": "max_num_seqs",
-    "max_num_active_seqs": "max_num_active_seqs",
-    "max_num_batched_tokens": "max_num_batched_tokens",
-    "max_model_len": "max_model_len",
-    "long_prefill_token_threshold": "long_prefill_token_threshold",
-    "max_num_queued_reqs": "max_queued_requests",
-    "max_num_queued_tokens": "max_queued_tokens",
-    "kv_blocks": "kv_blocks",
-}
-_SWITCHES = {
-    "enable_prefix_caching": "prefix_caching",
-    "enable_chunked_prefill": "chunked_prefill",
-    "async_scheduling": "async_scheduling",
-    "scheduler_reserve_full_isl": "reserve_full_isl",
-}
-_SINCE = {
-    "watermark": ("watermark", "0.24.0"),
-    "max_num_active_seqs": ("active_limit", "0.31.0"),
-    "max_num_queued_reqs": ("queue_limits", "0.29.0"),
-    "max_num_queued_tokens": ("queue_limits", "0.29.0"),
-}
-_OFF = {
-    "max_num_active_seqs": None,
-    "max_num_queued_reqs": None,
-    "max_num_queued_tokens": None,
-    "long_prefill_token_threshold": 0,
-}
-_SCHEDULER = frozenset((*_WHOLE, *_SWITCHES, "watermark", "scheduling_policy"))
+_BLOCKS, _BLOCKS_OVERRIDE = "kv_blocks", "num_gpu_blocks_override"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +104,8 @@ def is_modelled(change: ProposedChange) -> bool:
         case SetEdgeLimit() | Scale():
             return True
         case SetFlag(name) | UnsetFlag(name):
-            return name in _SCHEDULER or name in SIZING or name == OFFLOADING
+            has_field = name in SETTINGS and bool(SETTINGS[name].twin)
+            return has_field or name in (*SIZING, OFFLOADING, _BLOCKS)
         case _:
             return False
 
@@ -193,31 +166,14 @@ _TIER_AT_BEST = (
 
 def _set(settings: Settings, name: str, value: ConfigScalar | None, where: str) -> Settings:
     shown = option_of(name).lstrip("-")
-    switch, since = _SINCE.get(name, ("", ""))
-    if switch and value is not None and not getattr(settings.behaviour, switch):
-        raise InputError(f"this version has no {shown}; it came with {since}", where)
-    if name in _SWITCHES:
-        if not isinstance(value, bool):
-            raise InputError(f"{shown} is true or false", where)
-        return _with(settings, _SWITCHES[name], value)
-    if name == "watermark":
-        ratio = 0.0 if value is None else _number(shown, value, where)
-        return replace(settings, watermark_ratio=ratio)
-    if name == "scheduling_policy" and value in ("fcfs", "priority"):
-        return replace(settings, policy=cast("Policy", value))
-    if name in _WHOLE:
-        if value is None and name not in _OFF:
+    if name == _BLOCKS:
+        if value is None:
             raise InputError(f"{shown} cannot be left out of a twin: give a number", where)
-        number = _OFF[name] if value is None else _whole(shown, value, where)
-        return _with(settings, _WHOLE[name], number)
-    raise InputError(
-        f"{shown} acts on what the twin does not model (the start, the host, the network)", where
-    )
-
-
-def _with(settings: Settings, field: str, value: bool | int | None) -> Settings:
-    changed: dict[str, Any] = {field: value}
-    return replace(settings, **changed)
+        return replace(settings, kv_blocks=_whole(shown, value, where))
+    try:
+        return with_setting(settings, name, value)
+    except InputError as error:
+        raise InputError(f"{shown} {error.what}", where) from None
 
 
 def _with_edge_limit(made: Candidate, change: SetEdgeLimit) -> Candidate:
@@ -262,14 +218,7 @@ def _resized(
     return replace(made, settings=settings, pool=then, told=(*made.told, f"{where}: {then.told}"))
 
 
-def _number(name: str, value: ConfigScalar, where: str) -> float:
-    if isinstance(value, bool | str) or not math.isfinite(value):
-        raise InputError(f"{name} is a number, not {value!r}", where)
-    return float(value)
-
-
 def _whole(name: str, value: ConfigScalar, where: str) -> int:
-    number = _number(name, value, where)
-    if not number.is_integer() or number < 1:
+    if isinstance(value, bool | str) or value != int(value) or value < 1:
         raise InputError(f"{name} is a whole number above 0, not {value}", where)
-    return int(number)
+    return int(value)

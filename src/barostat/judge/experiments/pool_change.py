@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from barostat.catalog.cards import find_card
 from barostat.catalog.models import find_model
-from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.setting import Part, option_of
+from barostat.catalog.settings.table import SETTINGS
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
@@ -27,17 +28,12 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 from barostat.twin.linear_pace import LinearPace
 
-SIZING = (
-    "gpu_memory_utilization",
-    "kv_cache_dtype",
-    "kv_cache_memory_bytes",
-    "tensor_parallel_size",
-    "enforce_eager",
-    "max_cudagraph_capture_size",
-    "num_gpu_blocks_override",
+SIZING = tuple(
+    setting.name
+    for setting in SETTINGS.values()
+    if setting.sized and Part.SCHEDULER not in setting.changes
 )
-"""The settings that act through the size of the pool."""
-_CHANGE_STEPS = ("tensor_parallel_size", "kv_cache_dtype")
+"""The settings that act through the size of the pool, and on nothing that a scheduler decides."""
 _PARTS = ("base_s", "prefill_token_s", "decode_s", "kv_token_s")
 
 
@@ -113,13 +109,17 @@ def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Pool
             words,
         )
     ratio = (after.pool.blocks - 1) / (before.pool.blocks - 1)
-    steps = _steps(before, after) if any(name in _CHANGE_STEPS for name in changes) else {}
+    steps = _steps(before, after) if any(map(_changes_steps, changes)) else {}
     return PoolThen(
         ratio,
         steps,
         f"the pool is reckoned as {ratio:.2f} times today's ({today.model_name} on "
         f"{after.gpus} x {today.card})",
     )
+
+
+def _changes_steps(name: str) -> bool:
+    return Part.PROCESS in SETTINGS[name].changes or name == "kv_cache_dtype"
 
 
 def _planned(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> CapacityPlan:

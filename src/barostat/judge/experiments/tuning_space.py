@@ -7,21 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from barostat.catalog.settings.table import OUR_NAMES, SETTINGS
 from barostat.core.errors import InputError
 from barostat.judge.experiments.trials import Trial
 from barostat.twin.pace import Pace
-from barostat.twin.settings import Settings, check
+from barostat.twin.settings import Settings, check, has_field
 
 ALWAYS = ("max-num-seqs", "max-num-batched-tokens", "watermark", "long-prefill-token-threshold")
 ON_REQUEST = ("edge-input-cap", "edge-output-cap", "edge-kv-budget", "max-num-queued-reqs")
-# Lever -> where a version has it (a switch of Behaviour), and since which: those that not every
-# version has.
-_SINCE = {
-    "watermark": ("watermark", "0.24.0"),
-    "max-num-active-seqs": ("active_limit", "0.31.0"),
-    "max-num-queued-reqs": ("queue_limits", "0.29.0"),
-    "max-queued-requests": ("queue_limits", "0.29.0"),
-}
 # In the scheduler both bound the running requests; which of them is set is decided when the answer
 # is written.
 _SAME = {"max-num-active-seqs": "max-num-seqs", "max-queued-requests": "max-num-queued-reqs"}
@@ -196,8 +189,10 @@ def _held(settings: Settings, inputs: Sequence[int], outputs: Sequence[int]) -> 
 
 def _lacking(settings: Settings, name: str) -> str:
     """The version that brought the lever, where this one does not have it; else empty."""
-    switch, since = _SINCE.get(name, ("", ""))
-    return since if switch and not getattr(settings.behaviour, switch) else ""
+    setting = SETTINGS.get(OUR_NAMES.get(name, name.replace("-", "_")))
+    if setting is None or not setting.twin or has_field(settings.behaviour, setting.twin):
+        return ""
+    return setting.since
 
 
 def _around(now: int, factor: float, steps: int) -> list[int]:

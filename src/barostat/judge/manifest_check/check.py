@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from barostat.judge.manifest_check.scene import Complaints, scene_of
+from barostat.judge.manifest_check.unread import unread
 from barostat.lint.document import Document, Place
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Finding, Persona, findings
@@ -17,14 +18,15 @@ from barostat.lint.suppressions import sifted
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`hidden`: how many findings only the strict profile shows. `suppressed`: allowed in place, each
-    with its reason.
+    """`unread`: notes about files from which nothing was read. `hidden`: how many findings only the
+    strict profile shows. `suppressed`: allowed in place, each with its reason.
     """
 
     findings: tuple[Finding, ...]
     hidden: int
     suppressed: tuple[tuple[Finding, str], ...]
     scene: Scene
+    unread: tuple[Finding, ...] = ()
 
 
 def check(
@@ -52,4 +54,6 @@ def check(
         findings(known, scene), documents, [rule.name for rule in known], sources, edited_at
     )
     shown = tuple(one for one in left.findings if persona == "pedant" or one.persona == "ordinary")
-    return Checked(shown, len(left.findings) - len(shown), left.suppressed, scene)
+    return Checked(
+        shown, len(left.findings) - len(shown), left.suppressed, scene, tuple(unread(scene))
+    )

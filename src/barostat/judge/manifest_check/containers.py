@@ -23,7 +23,7 @@ from barostat.judge.manifest_check.words import (
     assigned_in,
     config_entries,
     handed_on,
-    is_program,
+    may_serve,
     read_elements,
     read_text,
     starts_server,
@@ -104,7 +104,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
             facts.server
             and not command
             and bool(args)
-            and _may_serve([node.text for node in args])
+            and may_serve([node.text for node in args])
             and not _OTHER_WORK.search(joined)
         )
         if (
@@ -204,17 +204,6 @@ def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_compl
         found.pod.kind in ("Deployment", "ReplicaSet", "Pod")
         and not told
         and len(found.spec.maps_at("containers")) == 1
-    )
-
-
-def _may_serve(words: list[str]) -> bool:
-    """True where these may be arguments of the server; `serve MODEL` too, which some images take,
-    but not Ray's `serve run`.
-    """
-    return not is_program(words[0]) or (
-        words[0] == "serve"
-        and len(words) > 1
-        and words[1] not in ("run", "deploy", "start", "build")
     )
 
 

@@ -10,21 +10,13 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.models import find_model
 from barostat.core.version import parse_version
 from barostat.judge.manifest_check.certificate_document import load_test_of
-from barostat.judge.manifest_check.chart_values import (
-    engine_of_model,
-    engine_of_runtime,
-    engines_of_values,
-)
-from barostat.judge.manifest_check.compose import engines_of_compose, is_compose
 from barostat.judge.manifest_check.config_maps import ConfigMaps, config_maps_of
-from barostat.judge.manifest_check.containers import engines_in
+from barostat.judge.manifest_check.form import Source
+from barostat.judge.manifest_check.forms import forms
 from barostat.judge.manifest_check.limits_document import limits_of
-from barostat.judge.manifest_check.pod_specs import objects_of, pod_specs
+from barostat.judge.manifest_check.pod_specs import objects_of
 from barostat.judge.manifest_check.scrapes import scrape_of
-from barostat.judge.manifest_check.scripts import engines_of_script, engines_of_unit
-from barostat.judge.manifest_check.serve_config import engine_of_job, engines_of_serve_config
 from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
-from barostat.judge.manifest_check.words import starts_server
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import (
     Engine,
@@ -62,122 +54,117 @@ def scene_of(
     complaints: Complaints = lambda _: (),
     today: str = "",
 ) -> Scene:
-    """The scene. `gpu`, `engine_version`: what the user says of the pool, where the manifests do
-    not. `complaints`: a limits file's own.
+    """Return the scene. `gpu`, `engine_version`: what the user says where the manifests do not.
+    `complaints`: a limits file's own.
     """
     config_maps = config_maps_of(documents)
-    found = _Gathered()
+    gathered = _Gathered()
     for document in documents:
-        if document.roots and document.roots[0].style == "text":
-            name = document.file.rsplit("/", 1)[-1]
-            unit = name.endswith((".service", ".container")) or "[Service]" in document.text
-            found.engines += (
-                engines_of_unit(document, document.roots[0], name)
-                if unit
-                else engines_of_script(document, document.roots[0], name)
-            )
-            continue
+        taken: list[int] = []
         for root in document.roots:
-            for one in objects_of(root):
-                _read(found, document, one, config_maps, complaints)
+            for each in objects_of(root):
+                _read(gathered, document, each, config_maps, taken)
+                _read_around(gathered, document, each, complaints, bool(taken))
     given = parse_version(engine_version)
     if given is not None:
-        found.engines = [
+        gathered.engines = [
             replace(engine, version=given) if engine.version is None else engine
-            for engine in found.engines
+            for engine in gathered.engines
         ]
-    found.engines = [_planned(engine, gpu) for engine in found.engines]
-    assigned, contested = _assigned(found.engines, found.limits)
+    gathered.engines = [_planned(engine, gpu) for engine in gathered.engines]
+    assigned, contested = _assigned(gathered.engines, gathered.limits)
     return Scene(
-        tuple(documents), tuple(found.engines), tuple(found.services), tuple(found.scalers), tuple(found.queries), tuple(found.limits),
-        tuple(found.repeated), assigned, tuple(found.load_tests), today, tuple(found.scrapes), contested,
-    )  # fmt: skip
+        documents=tuple(documents),
+        engines=tuple(gathered.engines),
+        services=tuple(gathered.services),
+        scalers=tuple(gathered.scalers),
+        queries=tuple(gathered.queries),
+        limits=tuple(gathered.limits),
+        repeated_keys=tuple(gathered.repeated),
+        limits_of=assigned,
+        load_tests=tuple(gathered.load_tests),
+        today=today,
+        scrapes=tuple(gathered.scrapes),
+        contested=contested,
+    )
 
 
 def _read(
-    found: _Gathered,
+    gathered: _Gathered,
     document: Document,
     root: Node,
     config_maps: ConfigMaps,
-    complaints: Complaints,
+    taken: list[int],
 ) -> None:
+    """Read the engines of one object or text. `taken`: offsets of those read before, which grows."""
+    for each in [root, *_values_within(root)]:
+        is_whole = False
+        for form in forms():
+            if (form.general and is_whole) or not form.is_of(document, each):
+                continue
+            is_whole = is_whole or form.is_whole
+            source = Source(document, each, config_maps, tuple(taken) if form.general else ())
+            engines = list(form.engines(source))
+            gathered.engines += engines
+            taken += [engine.place.start for engine in engines]
+            taken += [engine.image.place.start for engine in engines if engine.image is not None]
+            taken += [
+                argument.place.start for engine in engines for argument in engine.occurrences[:1]
+            ]
+
+
+def _read_around(
+    gathered: _Gathered, document: Document, root: Node, complaints: Complaints, has_engine: bool
+) -> None:
+    """Read what watches, opens and limits engines."""
     if root.kind != "map":
         return
     kind = root.word("kind")
-    before = len(found.engines)
-    for pod_spec in pod_specs(document, root):
-        found.engines += engines_in(pod_spec, config_maps)
-    for values in _values_within(root):
-        found.engines += engines_of_values(document, values)
-    if not kind:
-        if is_compose(root):
-            found.engines += engines_of_compose(document, root)
-        else:
-            found.engines += engines_of_values(document, root)
-    elif kind in ("Model", "VLLMRuntime"):
-        engine = (
-            engine_of_model(document, root)
-            if kind == "Model"
-            else engine_of_runtime(document, root)
-        )
-        found.engines += [engine] if engine is not None else []
-    elif kind.startswith("Ray"):
-        found.engines += engines_of_serve_config(document, root)
-        job = engine_of_job(document, root)
-        found.engines += [job] if job is not None else []
-    elif kind == "ConfigMap":
-        for key, text in (root.get("data") or root).entries.items():
-            if (
-                text.kind == "scalar"
-                and not key.endswith((".py", ".md", ".json", ".yaml", ".yml"))
-                and starts_server(text.text)
-            ):
-                found.engines += engines_of_script(
-                    document, text, f"ConfigMap {root.word('metadata', 'name')}, {key}"
-                )
     if (scaler := scaler_of(document, root)) is not None:
-        found.scalers.append(scaler)
+        gathered.scalers.append(scaler)
     if (service := service_of(document, root)) is not None:
-        found.services.append(service)
+        gathered.services.append(service)
     if (scrape := scrape_of(document, root)) is not None:
-        found.scrapes.append(scrape)
+        gathered.scrapes.append(scrape)
     queries = list(queries_of(document, root))
-    found.queries += queries
+    gathered.queries += queries
     if (load_test := load_test_of(document, root)) is not None:
-        found.load_tests.append(load_test)
+        gathered.load_tests.append(load_test)
     limits = limits_of(document, root, complaints(document) if kind == "ServingLimits" else ())
     if limits is not None:
-        found.limits.append(limits)
-    if len(found.engines) > before or queries or limits is not None or kind in _SCALING:
-        found.repeated += [
+        gathered.limits.append(limits)
+    if has_engine or queries or limits is not None or kind in _SCALING:
+        gathered.repeated += [
             Given(key.text, document.place(key)) for node in root.walk() for key in node.repeated
         ]
 
 
 def _values_within(root: Node) -> Iterator[Node]:
-    """The values of charts that a GitOps object has in itself: of Flux, Argo CD, k3s, Kustomize.
-    What is text there was read before.
+    """Yield the values of charts that a GitOps object holds: of Flux, Argo CD, k3s, Kustomize. Values
+    that stand there as a text were read into a tree before.
     """
+    if root.kind != "map":
+        return
     kind, spec = root.word("kind"), root.get("spec")
-    found: list[Node | None] = []
+    values: list[Node | None] = []
     if kind == "HelmRelease":
-        found = [root.get("spec", "values")]
+        values = [root.get("spec", "values")]
     elif kind == "HelmChart":
-        found = [root.get("spec", "valuesContent")]
+        values = [root.get("spec", "valuesContent")]
     elif root.get("helmCharts") is not None:
-        found = [chart.get("valuesInline") for chart in root.maps_at("helmCharts")]
+        values = [chart.get("valuesInline") for chart in root.maps_at("helmCharts")]
     elif kind == "ConfigMap":
-        found = list((root.get("data") or root).entries.values())
+        values = list((root.get("data") or root).entries.values())
     elif kind in ("Application", "ApplicationSet") and spec is not None:
         inner = spec if kind == "Application" else spec.get("template", "spec") or spec
         sources = [inner.get("source"), *inner.maps_at("sources")]
-        found = [
+        values = [
             source.get("helm", key)
             for source in sources
             if source is not None
             for key in ("valuesObject", "values")
         ]
-    yield from (node for node in found if node is not None and node.kind == "map")
+    yield from (node for node in values if node is not None and node.kind == "map")
 
 
 def _planned(engine: Engine, gpu: str | None) -> Engine:

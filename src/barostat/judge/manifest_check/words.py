@@ -54,6 +54,7 @@ def starts_server(text: str) -> bool:
     return len(text) <= LONGEST_COMMAND and SERVER.search(text) is not None
 
 
+_OTHER_WORK = re.compile(r"\s*(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)")
 _STARTS = re.compile(r"(?:/(?:[\w.-]+/)*)?(?:vllm|serve|python3?|sh|bash)$")
 
 
@@ -89,6 +90,19 @@ def is_program(word: str) -> bool:
     argument nor a model: `tail`.
     """
     return re.match(r"/(?:usr/)?s?bin/|[^-/$][^/$]*$", word) is not None
+
+
+def may_serve(words: Sequence[str]) -> bool:
+    """True if an image whose entry point is the server takes these words as arguments; `serve
+    MODEL` too, which some images take, but not Ray's `serve run`.
+    """
+    if not words or not is_program(words[0]):
+        return not words or _OTHER_WORK.match(words[0]) is None
+    return (
+        words[0] == "serve"
+        and len(words) > 1
+        and words[1] not in ("run", "deploy", "start", "build")
+    )
 
 
 def read_elements(
@@ -236,29 +250,33 @@ def assigned_in(document: Document, nodes: Sequence[Node], command: Command) -> 
     return found
 
 
-def config_entries(document: Document, node: Node) -> dict[str, Argument]:
-    """The settings of a `--config` file that stands in a scalar: a flat mapping, one entry a
-    line.
+def config_entries(
+    document: Document, node: Node, start: int = 0, end: int | None = None
+) -> dict[str, Argument]:
+    """Return the settings of a `--config` file that stands in a scalar, or from `start` to `end` of
+    it: a flat mapping, one entry a line.
     """
-    found: dict[str, Argument] = {}
-    offset = 0
-    for row in node.text.splitlines(keepends=True):
+    entries: dict[str, Argument] = {}
+    offset = start
+    for row in node.text[start:end].splitlines(keepends=True):
         match = re.match(
-            r"^([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n")
+            r"^[ \t]*([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n")
         )
-        if match is not None and match[2]:
+        indented = row[:1] in (" ", "\t") and not start
+        if match is not None and match[2] and not indented:
             name = canonical_name(match[1])
             text = _as_passed_on(match[2])
             if text is not None and is_unset(name, text):
+                offset += len(row)
                 continue
             place = document.within(node, offset + match.start(1), offset + match.end(2))
             where = document.within(node, offset + match.start(2), offset + match.end(2))
             value = read_value(name, text) if text is not None else None
-            found[name] = Argument(
+            entries[name] = Argument(
                 name, text, value, f"{match[1]}: {match[2]}", place, (place, where), "config-file"
             )
         offset += len(row)
-    return found
+    return entries
 
 
 def _as_passed_on(written: str) -> str | None:

@@ -1,147 +1,198 @@
-"""A running engine's resolved configuration as the settings of its twin, and what of it could not
-be seen.
-"""
+"""What a running engine shows of its configuration and pool, and what of it has to be assumed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from barostat.catalog.settings.defaults import BLOCK_TOKENS
-from barostat.core.config import ConfigScalar
+from barostat.catalog.models import find_model
+from barostat.catalog.settings.defaults import BLOCK_TOKENS, default
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import SETTINGS
+from barostat.catalog.vllm_versions import DEFAULT_VERSION
+from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
+from barostat.core.prose import Prose
 from barostat.core.window import Window
 
-# The twin's argument -> vLLM's setting.
-_TAKEN = {
-    "max_model_len": "max_model_len",
-    "max_num_seqs": "max_num_seqs",
-    "max_num_batched_tokens": "max_num_batched_tokens",
-    "max_num_active_seqs": "max_num_active_seqs",
-    "long_prefill_token_threshold": "long_prefill_token_threshold",
-    "watermark": "watermark",
-    "policy": "scheduling_policy",
-    "max_queued_requests": "max_num_queued_reqs",
-    "max_queued_tokens": "max_num_queued_tokens",
-    "enable_prefix_caching": "enable_prefix_caching",
-    "enable_chunked_prefill": "enable_chunked_prefill",
-    "async_scheduling": "async_scheduling",
-    "reserve_full_isl": "scheduler_reserve_full_isl",
-    "block_size": "block_size",
-}
-_SWITCHES = (
-    "enable_prefix_caching",
-    "enable_chunked_prefill",
-    "async_scheduling",
-    "reserve_full_isl",
-)
+ARCHITECTURE, VERSION = "architecture", "version"
+ASSUMED = ("max_num_seqs", "max_num_batched_tokens", "block_size")
+"""Settings that decide what a twin does and that metrics do not show."""
+_SAME_POOL_RATIO = 0.02
+_STEADY_LOOKS = 3
+_ROOMY_USAGE_RATIO = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedSettings:
-    """`values` by the twin's argument names. `missing`: argument -> a sentence with the flag that
-    supplies it. `notes`: what is assumed.
+class Assumption:
+    """Something that decides a result and was not seen. `about`: the setting, `architecture` or
+    `version`. `option`: the flag with which a person says it, empty where there is none.
     """
 
-    values: dict[str, ConfigScalar]
-    missing: dict[str, str]
-    notes: tuple[str, ...] = ()
+    about: str
+    text: Prose
+    option: str = ""
+
+    @property
+    def advice(self) -> Prose:
+        """The assumption with the option that replaces it."""
+        return Prose(f"{self.text} ({self.option} sets it)") if self.option else self.text
 
 
-def observed_settings(
-    window: Window, *, model_known: bool = False, given: Collection[str] = ()
-) -> ObservedSettings:
-    """The settings of the engine as its metrics, log and command line resolve them.
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """A model that an engine names. `served`: only the name under which requests know it."""
 
-    `given`: what is said otherwise, by the twin's names: nothing has to be assumed of it.
-    `model_known`: the kinds of attention are told otherwise, so that the pool's blocks stand as
-    they are. The pool is what the engine reports; without it nothing can be simulated, and the
-    sentence in `missing` says so.
-    Source: vLLM 0.32.0; the CPU backend switches asynchronous scheduling off
-    (CpuPlatform.check_and_update_config).
+    name: str
+    served: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPool:
+    """The engine's KV pool. `blocks`: of one engine, the null block included. `tokens`: as the
+    engine counts them, None where it does not say.
     """
-    config, notes = window.config, []
-    values: dict[str, ConfigScalar] = {}
-    for ours, theirs in _TAKEN.items():
-        found = config.get(theirs)
-        if found is None or (isinstance(found.value, bool) != (ours in _SWITCHES)):
-            continue
-        values[ours] = found.value
-        if (
-            not found.certain
-            and ours not in given
-            and ours in ("max_num_seqs", "max_num_batched_tokens", "block_size")
-        ):
-            notes.append(
-                f"{theirs} {found.value} is assumed ({found.source}): say "
-                f"--{ours.replace('_', '-')} if it is another"
-            )
-    if "async_scheduling" not in values and _is_cpu(window):
-        values["async_scheduling"] = False
-    missing: dict[str, str] = {}
+
+    blocks: int
+    block_tokens: int
+    tokens: int | None
+
+    @property
+    def is_of_one_kind(self) -> bool | None:
+        """True if blocks times their size are the engine's tokens, so that all layers keep the same
+        tokens; None where it does not count tokens.
+        """
+        if self.tokens is None:
+            return None
+        difference = abs(self.tokens - self.blocks * self.block_tokens)
+        return difference <= max(2 * self.block_tokens, _SAME_POOL_RATIO * self.tokens)
+
+
+def seen_pool(window: Window) -> SeenPool | None:
+    """Return the pool that the engine reports, None where it reports none."""
     blocks = _blocks(window)
     if blocks is None:
-        missing["kv_blocks"] = (
-            "the size of the KV pool was not seen (num_gpu_blocks, before 0.8 or without a "
-            "log of its start): say --kv-blocks N"
+        return None
+    block, tokens = window.config.number("block_size"), window.config.number("kv_cache_size_tokens")
+    return SeenPool(blocks, int(block or BLOCK_TOKENS), int(tokens) if tokens else None)
+
+
+def seen_values(
+    window: Window, given: Collection[str] = ()
+) -> tuple[dict[str, ConfigScalar], tuple[Assumption, ...]]:
+    """Return the settings that size an engine or steer its scheduler, by name, as they were
+    declared or reported, and defaults that depend on the device. With them, what is assumed of
+    those not in `given`.
+    """
+    config = with_seen_slots(window)
+    values: dict[str, ConfigScalar] = {}
+    for setting in SETTINGS.values():
+        found = config.get(setting.name) if setting.sized or setting.twin else None
+        if found is None or _is_plain_default(found, setting.name, window):
+            continue
+        value = found.value
+        if setting.name == "dtype":
+            value = str(value).removeprefix("torch.")
+        if value != -1:
+            values[setting.name] = value
+    if not _has_own_block_size(config):
+        values.pop("block_size", None)
+    return values, tuple(assumptions(config, window, given))
+
+
+def assumptions(
+    config: EngineConfig, window: Window, given: Collection[str] = ()
+) -> Iterator[Assumption]:
+    """Yield what is assumed of the engine's settings and version, but for what is `given`."""
+    for name in ASSUMED:
+        found = config.get(name)
+        if found is not None and not found.certain and name not in given:
+            text = Prose(f"{name} {found.value} is assumed: {found.source}")
+            yield Assumption(name, text, option_of(name))
+    if window.version is None:
+        text = Prose(f"the engine's version was not seen: vLLM {DEFAULT_VERSION} is assumed")
+        yield Assumption(VERSION, text, "--engine-version")
+
+
+def with_seen_slots(window: Window) -> EngineConfig:
+    """Return the configuration with max_num_seqs as the load shows it, where nothing states it: as
+    many requests as run while others wait and the pool has room, or at least as many as ever ran.
+    """
+    config, running = window.config, window.signals.get("running_requests")
+    stated = config.get("max_num_seqs")
+    if stated is None or stated.certain or running is None or not running.values:
+        return config
+    most = int(max(running.values))
+    if _is_at_its_slots(window):
+        found = ConfigValue(
+            most, "metric", f"{most} requests run while others wait and the pool has room"
         )
+    elif isinstance(stated.value, int) and most > stated.value:
+        source = f"{most} requests ran at once; {stated.source}"
+        found = ConfigValue(most, stated.provenance, source, certain=False)
     else:
-        values["kv_blocks"] = blocks
-        tokens = None if model_known else _tokens_of_one_kind(window, blocks)
-        if tokens is not None:
-            values["kv_blocks"] = (
-                int(tokens // (window.config.number("block_size") or BLOCK_TOKENS)) + 1
-            )
-            notes.append(
-                f"the pool of {blocks:,} blocks holds {tokens:,.0f} tokens: several kinds "
-                "of attention. The forecast takes them as one; "
-                "--model-config says which they are"
-            )
-    if window.version is not None:
-        values["engine_version"] = str(window.version)
-    else:
-        notes.append(
-            "the engine's version was not seen: it is taken to decide as the newest known "
-            "(say --engine-version V if it is older)"
-        )
-    if values.get("max_model_len") == -1:
-        del values["max_model_len"]
-    return ObservedSettings(values, missing, tuple(notes))
+        return config
+    return EngineConfig({**config.values, "max_num_seqs": found}, config.problems)
 
 
-def assumed(window: Window) -> tuple[str, ...]:
-    """What of the settings is a guess, with its value: `max_num_seqs 256 assumed`."""
-    guessed = (
-        (name, window.config.get(name))
-        for name in ("max_num_seqs", "max_num_batched_tokens", "block_size")
-    )
-    return tuple(
-        f"{name} {found.value} assumed"
-        for name, found in guessed
-        if found is not None and not found.certain
-    )
+def named_model(config: EngineConfig) -> NamedModel | None:
+    """Return the model of the built-in catalogue that the engine names: by its command line or log,
+    else by the one name under which it is served.
+    """
+    named, served = config.get("model"), config.get("served_model_name")
+    if named is not None and (found := find_model(str(named.value))) is not None:
+        return NamedModel(found.name, served=False)
+    names = str(served.value).split() if served is not None else []
+    if len(names) == 1 and (found := find_model(names[0])) is not None:
+        return NamedModel(found.name, served=True)
+    return None
 
 
-def _blocks(window: Window) -> int | None:
-    """Blocks of one engine, the null block included."""
-    for name in ("num_gpu_blocks", "num_gpu_blocks_override"):
-        found, number = window.config.get(name), window.config.number(name)
-        if found is not None and number is not None and number > 1:
-            return int(number)
-    pool = window.signals.get("kv_pool_blocks")
-    return int(pool.last) if pool is not None and pool.last > 1 else None
-
-
-def _is_cpu(window: Window) -> bool:
+def is_cpu(window: Window) -> bool:
+    """True if the engine runs on vLLM's CPU backend."""
     version = window.config.get("version")
     text = f"{window.version or ''}{version.value if version is not None else ''}"
     return "+cpu" in text or window.config.get("VLLM_CPU_KVCACHE_SPACE") is not None
 
 
-def _tokens_of_one_kind(window: Window, blocks: int) -> float | None:
-    """Tokens of the pool where they are not its blocks times their size: requests then hold several
-    blocks per block of tokens.
+def _is_at_its_slots(window: Window) -> bool:
+    """True if the same number runs at every look, requests wait at every look, and the pool has
+    room: then nothing but the limit on sequences holds the others back.
     """
-    tokens, size = window.config.number("kv_cache_size_tokens"), window.config.number("block_size")
-    if not tokens or not size or abs(tokens - blocks * size) <= max(2 * size, 0.02 * tokens):
-        return None
-    return tokens
+    running, waiting, usage = (
+        window.signals.get(name)
+        for name in ("running_requests", "waiting_requests", "kv_usage_ratio")
+    )
+    if running is None or waiting is None or usage is None or len(running.values) < _STEADY_LOOKS:
+        return False
+    preempted = window.signals.get("preemptions_per_s")
+    return (
+        min(running.values) == max(running.values) >= 2
+        and min(waiting.values) >= 1
+        and max(usage.values) < _ROOMY_USAGE_RATIO
+        and (preempted is None or max(preempted.values) == 0)
+    )
+
+
+def _is_plain_default(found: ConfigValue, name: str, window: Window) -> bool:
+    """True for a default that follows from the version alone."""
+    usual = default(name, window.version)
+    return (
+        found.provenance == "version-default"
+        and usual is not None
+        and (usual.certain and usual.value == found.value)
+    )
+
+
+def _has_own_block_size(config: EngineConfig) -> bool:
+    """False where the engine chose its block size itself, as far as it says so."""
+    own = config.get("user_specified_block_size")
+    return own is None or own.value is True
+
+
+def _blocks(window: Window) -> int | None:
+    for name in ("num_gpu_blocks", "num_gpu_blocks_override"):
+        number = window.config.number(name)
+        if number is not None and number > 1:
+            return int(number)
+    pool = window.signals.get("kv_pool_blocks")
+    return int(pool.last) if pool is not None and pool.last > 1 else None

@@ -1,47 +1,149 @@
-"""A running engine's settings as its twin takes them, from its window alone: for trials that nobody
-gives arguments to.
+"""A running engine's twin, from its window alone: scheduler, pool, and the groups of layers that the
+pool holds.
 """
 
 from __future__ import annotations
 
-from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
+from dataclasses import dataclass, replace
+
+from barostat.catalog.cards import find_card
+from barostat.catalog.models import find_model
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
+from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
+from barostat.core.prose import Prose
+from barostat.core.version import parse_version
 from barostat.core.window import Window
-from barostat.judge.observed.settings import observed_settings
-from barostat.twin.settings import KvGroup, Settings, for_version
+from barostat.judge.observed.settings import (
+    ARCHITECTURE,
+    Assumption,
+    SeenPool,
+    assumptions,
+    is_cpu,
+    named_model,
+    seen_pool,
+    with_seen_slots,
+)
+from barostat.judge.sizing.measured_pool import declared_of
+from barostat.judge.sizing.plan import CapacityPlan, Measured, PlanRequest, plan
+from barostat.judge.sizing.planned_twin import settings_of_plan
+from barostat.kv.read_architecture import read_architecture
+from barostat.twin.from_config import settings_of
+from barostat.twin.settings import KvGroup, Settings
+
+_TOKENS_AGREE_RATIO = 0.02
+_OPTION = "--model-config"
 
 
-def twin_settings(window: Window) -> Settings | None:
-    """The engine's settings as its twin takes them, with one kind of attention; None where its pool
-    was not seen.
+@dataclass(frozen=True, slots=True)
+class SeenTwin:
+    """The twin's settings, and what they assume beyond what the engine shows. `model`: the one of
+    the built-in catalogue whose groups of layers they have, empty where none is known.
     """
-    seen = observed_settings(window)
-    values = seen.values
-    blocks, block = values.get("kv_blocks"), values.get("block_size", BLOCK_TOKENS)
-    if not isinstance(blocks, int) or not isinstance(block, int):
+
+    settings: Settings
+    assumptions: tuple[Assumption, ...] = ()
+    model: str = ""
+
+
+def twin_settings(window: Window, card: str | None = None) -> SeenTwin | None:
+    """Return the engine's twin; None where its pool was not seen or its version is not simulated.
+
+    Groups of layers come from the model's architecture. Where that is not known, all layers are
+    taken as full attention, and the result says so unless the engine's own count of tokens shows
+    it.
+    """
+    pool = seen_pool(window)
+    if pool is None:
         return None
-
-    def whole(name: str, otherwise: int) -> int:
-        found = values.get(name)
-        return found if isinstance(found, int) and not isinstance(found, bool) else otherwise
-
-    longest = whole("max_model_len", max(1, (blocks - 1) * block))
-    budget = whole("max_num_batched_tokens", SMALL_CARD_STEP_TOKENS)
-    active, watermark = values.get("max_num_active_seqs"), values.get("watermark")
-    draft = Settings(
-        kv_blocks=blocks,
-        groups=(KvGroup(block),),
-        max_model_len=longest,
-        max_num_seqs=whole("max_num_seqs", min(SMALL_CARD_SEQS, budget)),
-        max_num_batched_tokens=budget,
-        max_num_active_seqs=active if isinstance(active, int) else None,
-        watermark_ratio=float(watermark) if isinstance(watermark, int | float) else 0.0,
-        prefix_caching=values.get("enable_prefix_caching") is not False,
-        chunked_prefill=values.get("enable_chunked_prefill") is not False,
-        async_scheduling=values.get("async_scheduling") is not False,
-    )
+    config = with_seen_slots(window)
+    assumed = tuple(assumptions(config, window))
     try:
-        return for_version(draft, str(window.version or DEFAULT_VERSION))
+        grouped = _of_architecture(window, config, pool, card)
+        if isinstance(grouped, SeenTwin):
+            return replace(grouped, assumptions=(*assumed, *grouped.assumptions))
+        settings = _of_one_kind(window, config, pool)
     except InputError:
         return None
+    if pool.is_of_one_kind and grouped.is_unnamed:
+        return SeenTwin(settings, assumed)
+    return SeenTwin(settings, (*assumed, grouped.assumption(pool)))
+
+
+@dataclass(frozen=True, slots=True)
+class _NotGrouped:
+    """Why the groups of layers are not known. `is_unnamed`: no known model is named."""
+
+    why: str
+    is_unnamed: bool = False
+
+    def assumption(self, pool: SeenPool) -> Assumption:
+        size = "" if pool.tokens is None else f" of {pool.tokens:,} tokens"
+        text = f"{self.why}: the pool{size} is taken as one group of full attention"
+        return Assumption(ARCHITECTURE, Prose(text), _OPTION)
+
+
+def _of_architecture(
+    window: Window, config: EngineConfig, pool: SeenPool, card: str | None
+) -> SeenTwin | _NotGrouped:
+    """The twin with the groups of the model that the engine names.
+
+    Errors: InputError where the engine would refuse its own settings.
+    """
+    named = named_model(config)
+    found = find_model(named.name) if named is not None else None
+    if named is None or found is None:
+        return _NotGrouped("the model's architecture is not known", is_unnamed=True)
+    try:
+        made = plan(_request(window, config, pool, card, found.name, found.config))
+        if not made.request.model.known:
+            return _NotGrouped(f"the layers of {found.name} are not known", is_unnamed=True)
+        if not _agrees(made, pool):
+            told = f"{made.pool.tokens:,} tokens of {found.name}"
+            return _NotGrouped(
+                f"{pool.blocks:,} blocks would hold {told}, not what the engine says"
+            )
+        settings = settings_of_plan(made)
+    except InputError as error:
+        return _NotGrouped(f"the layers of {found.name} are not simulated ({error.what})")
+    if not named.served:
+        return SeenTwin(settings, model=found.name)
+    text = Prose(f"the model is taken to be {named.name}, the name under which it is served")
+    return SeenTwin(settings, (Assumption(ARCHITECTURE, text, _OPTION),), found.name)
+
+
+def _request(
+    window: Window,
+    config: EngineConfig,
+    pool: SeenPool,
+    card: str | None,
+    name: str,
+    model: dict[str, object],
+) -> PlanRequest:
+    version = window.version or parse_version(DEFAULT_VERSION)
+    assert version is not None
+    return PlanRequest(
+        read_architecture(model, name),
+        name,
+        version,
+        declared_of(config),
+        find_card(card) if card else None,
+        is_cpu=is_cpu(window),
+        measured=Measured("the engine", blocks=pool.blocks, tokens=pool.tokens),
+    )
+
+
+def _agrees(made: CapacityPlan, pool: SeenPool) -> bool:
+    """False where the engine counts other tokens than its blocks would hold of this model."""
+    if pool.tokens is None or not made.pool.tokens:
+        return True
+    return abs(made.pool.tokens / pool.tokens - 1) <= _TOKENS_AGREE_RATIO
+
+
+def _of_one_kind(window: Window, config: EngineConfig, pool: SeenPool) -> Settings:
+    """The twin with one group of full attention that holds the tokens that the engine counts."""
+    blocks = pool.blocks
+    if pool.is_of_one_kind is False and pool.tokens is not None:
+        blocks = pool.tokens // pool.block_tokens + 1
+    version = str(window.version or DEFAULT_VERSION)
+    return settings_of(config, version, kv_blocks=blocks, groups=(KvGroup(pool.block_tokens),))

@@ -4,13 +4,17 @@ card.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.judge.sizing.fitting_changes import why_not
 from barostat.judge.sizing.plan import CapacityPlan
 from barostat.judge.sizing.planned_steps import doubt_of_plan, steps_of_plan
 from barostat.kv.layer_spec import LayerSpec
+from barostat.twin.from_config import settings_of
 from barostat.twin.modelled import ModelledPace
-from barostat.twin.settings import KvGroup, Settings, for_version
+from barostat.twin.settings import KvGroup, Settings
 
 # The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a
 # prompt.
@@ -31,31 +35,30 @@ def settings_of_plan(plan: CapacityPlan) -> Settings:
     groups = tuple(
         _group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups
     )
+    return settings_of(
+        _as_planned(plan), str(plan.request.version), kv_blocks=plan.pool.blocks, groups=groups
+    )
+
+
+def _as_planned(plan: CapacityPlan) -> EngineConfig:
+    """The configuration with the values that the plan settled on, which depend on the model."""
     flags, config = plan.flags, plan.request.config
-    active, watermark = config.number("max_num_active_seqs"), config.number("watermark")
-    queued, queued_tokens = (
-        config.number("max_num_queued_reqs"),
-        config.number("max_num_queued_tokens"),
-    )
-    policy = config.get("scheduling_policy")
-    return for_version(
-        Settings(
-            kv_blocks=plan.pool.blocks,
-            groups=groups,
-            max_model_len=flags.max_model_len,
-            max_num_seqs=flags.max_num_seqs,
-            max_num_batched_tokens=flags.max_num_batched_tokens,
-            max_num_active_seqs=None if active is None else int(active),
-            long_prefill_token_threshold=int(config.number("long_prefill_token_threshold") or 0),
-            watermark_ratio=watermark or 0.0,
-            policy="priority" if policy is not None and policy.value == "priority" else "fcfs",
-            prefix_caching=flags.prefix_caching,
-            async_scheduling=flags.async_scheduling,
-            max_queued_requests=None if queued is None else int(queued),
-            max_queued_tokens=None if queued_tokens is None else int(queued_tokens),
-        ),
-        str(plan.request.version),
-    )
+    settled: dict[str, ConfigScalar] = {
+        "max_model_len": flags.max_model_len,
+        "max_num_seqs": flags.max_num_seqs,
+        "max_num_batched_tokens": flags.max_num_batched_tokens,
+        "enable_prefix_caching": flags.prefix_caching,
+        "async_scheduling": flags.async_scheduling,
+    }
+    values = dict(config.values)
+    for name, value in settled.items():
+        found = values.get(name)
+        values[name] = (
+            replace(found, value=value)
+            if found is not None
+            else ConfigValue(value, "version-default", "the plan")
+        )
+    return EngineConfig(values, config.problems)
 
 
 def _group(plan: CapacityPlan, block_tokens: int, spec: LayerSpec) -> KvGroup:

@@ -4,7 +4,6 @@ way.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from barostat.catalog.settings.defaults import (
@@ -13,6 +12,8 @@ from barostat.catalog.settings.defaults import (
     SMALL_CARD_STEP_TOKENS,
     assumed_default,
 )
+from barostat.catalog.settings.setting import option_of
+from barostat.catalog.settings.table import SETTINGS, bounds_of
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.catalog.vllm_versions import NEWEST_READ, OLDEST_PLANNED
 from barostat.core.config import EngineConfig
@@ -188,12 +189,6 @@ def deployment_of(
     utilization = config.number("gpu_memory_utilization") or float(
         assumed_default("gpu_memory_utilization", version)
     )
-    if not 0 < utilization <= 1:
-        raise InputError(
-            f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 "
-            "is wanted",
-            "--gpu-memory-utilization",
-        )
     return Sized(
         flags,
         tuple(notes),
@@ -217,45 +212,19 @@ _NOT_COUNTED = {
 }
 """Settings that move memory and are not reckoned with."""
 _OFF = ("0", "0.0", "1", "false", "none", "{}")
-MOST_RANKS = 65_536
-_POSITIVE = (
-    *(
-        "tensor_parallel_size",
-        "pipeline_parallel_size",
-        "data_parallel_size",
-        "decode_context_parallel_size",
-        "block_size",
-        "max_num_seqs",
-    ),
-    *(
-        "max_num_batched_tokens",
-        "max_num_active_seqs",
-        "num_gpu_blocks_override",
-        "kv_cache_memory_bytes",
-        "gpu_memory_utilization",
-    ),
-    *("max_loras", "max_lora_rank"),
-)
-"""Settings that no engine can have at zero, below it, or without an end."""
 
 
 def _refuse_impossible(config: EngineConfig) -> None:
-    """Nothing, where every number can be. Errors: InputError naming the argument and its value."""
-    for name in _POSITIVE:
-        given = config.get(name)
-        if given is None or given.provenance == "version-default" or isinstance(given.value, bool):
+    """Errors: InputError naming an argument whose number no engine can have."""
+    for name, given in config.values.items():
+        bounds = bounds_of(name)
+        if bounds is None or given.provenance == "version-default":
             continue
         number = _number(given.value)
-        if number is not None and not 0 < number < math.inf:
-            raise InputError(
-                f"{given.value} cannot be; a number above 0 is wanted",
-                f"--{name.replace('_', '-')}",
-            )
-        if number is not None and name.endswith("_parallel_size") and number > MOST_RANKS:
-            raise InputError(
-                f"{given.value} ranks are more than any engine has; at most {MOST_RANKS}",
-                f"--{name.replace('_', '-')}",
-            )
+        is_auto = SETTINGS[name].kind == "length" and number == -1
+        if isinstance(given.value, bool) or number is None or number in bounds or is_auto:
+            continue
+        raise InputError(f"{given.value} cannot be; a number {bounds} is wanted", option_of(name))
 
 
 def _number(value: object) -> float | None:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from barostat.core.redaction.key_shapes import is_issued
-from barostat.lint.facts import Engine, Form, Scene
+from barostat.lint.facts import Engine, FileForm, Scene
 from barostat.lint.rule import Found, Rule
 
 _NAMES = re.compile(
@@ -33,7 +33,7 @@ _NOT_ONE = re.compile(
     re.I,
 )
 
-_ELSEWHERE: dict[Form, str] = {
+_ELSEWHERE: dict[FileForm, str] = {
     "manifest": "from a Secret (valueFrom.secretKeyRef)",
     "values": (
         "from a Secret that the values name (secretName and secretKey, or valueFrom.secretKeyRef)"
@@ -41,6 +41,8 @@ _ELSEWHERE: dict[Form, str] = {
     "compose": "from an env_file that is not in the repository",
     "systemd": "from an EnvironmentFile that only the service may read",
     "script": "from a file that is not in the repository",
+    "image": "when the container is started, not in the image",
+    "task": "from the tool's store of secrets",
 }
 """Where a secret is kept instead, by what it stands in."""
 

@@ -27,10 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Form, Scene
+from barostat.lint.facts import FileForm, Scene
 from barostat.lint.rule import Found, Rule
 
-_WHOLE: dict[Form, str] = {"manifest": "command", "compose": "entrypoint", "script": "--entrypoint"}
+_WHOLE: dict[FileForm, str] = {
+    "manifest": "command",
+    "compose": "entrypoint",
+    "script": "--entrypoint",
+    "image": "ENTRYPOINT",
+}
 
 
 def judge(scene: Scene) -> Iterator[Found]:

@@ -51,8 +51,9 @@ def test_the_forecast_of_an_engine_that_is_the_twin_agrees_with_it(name: str) ->
     watched = Watched(settings, pace, load)
     seen = observed_engine(watched.recording(20, until_s))
     truth = watched.truth
-    twin, traffic = twin_settings(seen.window), observed_traffic(seen.window, seen.scrapes)
-    assert twin is not None
+    seen_twin = twin_settings(seen.window)
+    assert seen_twin is not None
+    twin, traffic = seen_twin.settings, observed_traffic(seen.window, seen.scrapes)
     assert not isinstance(traffic, NotObserved)
     found = preferred_step_times(seen, twin, traffic)
     assert found is not None
@@ -85,8 +86,9 @@ def test_the_forecast_of_a_thrash_agrees_but_for_the_wait() -> None:
     )
     seen = observed_engine(watched.recording(25, 65))
     truth = watched.truth
-    twin, traffic = twin_settings(seen.window), observed_traffic(seen.window, seen.scrapes)
-    assert twin is not None
+    seen_twin = twin_settings(seen.window)
+    assert seen_twin is not None
+    twin, traffic = seen_twin.settings, observed_traffic(seen.window, seen.scrapes)
     assert not isinstance(traffic, NotObserved)
     assert traffic.clients == 24
     found = preferred_step_times(seen, twin, traffic)

@@ -13,13 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from barostat.core.config import ConfigValue, EngineConfig
-from barostat.core.version import parse_version
-from barostat.core.window import Window
 from barostat.engines.vllm.metrics.quantiles import Histogram
 from barostat.io.bundles import bundle
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
-from barostat.judge.observed.settings import observed_settings
 from barostat.judge.observed.traffic import (
     NotObserved,
     ObservedLengths,
@@ -219,41 +215,3 @@ def test_what_is_missing_is_said_with_its_flag(name: str) -> None:
     found = observed_traffic(seen.window, seen.scrapes)
     assert isinstance(found, NotObserved)
     assert "--workload" in found.why
-
-
-def test_settings_are_those_that_the_engine_resolved() -> None:
-    found = observed_settings(_seen("kv-preemption-thrash").window)
-    assert not found.missing
-    wanted = {
-        "kv_blocks": 64,
-        "block_size": 128,
-        "max_num_seqs": 64,
-        "max_num_batched_tokens": 2048,
-        "async_scheduling": False,
-    }
-    assert {name: found.values[name] for name in wanted} == wanted
-
-
-def test_a_pool_that_was_not_seen_is_named_with_its_flag() -> None:
-    window = Window(
-        "x",
-        0.0,
-        config=EngineConfig(
-            {"max_num_seqs": ConfigValue(8, "flag", "--max-num-seqs=8", certain=False)}
-        ),
-    )
-    found = observed_settings(window)
-    assert "--kv-blocks" in found.missing["kv_blocks"]
-    assert any("--max-num-seqs" in note for note in found.notes)
-    assert any("--engine-version" in note for note in found.notes)
-
-
-def test_a_pool_of_several_kinds_of_attention_counts_by_its_tokens() -> None:
-    values = {"num_gpu_blocks": 1000, "block_size": 16, "kv_cache_size_tokens": 8000}
-    window = Window(
-        "x", 0.0, config=EngineConfig({name: ConfigValue(value, "metric", "test") for name, value in values.items()}),
-        version=parse_version("0.32.0"),
-    )  # fmt: skip
-    assert observed_settings(window).values["kv_blocks"] == 501
-    assert any("--model-config" in note for note in observed_settings(window).notes)
-    assert observed_settings(window, model_known=True).values["kv_blocks"] == 1000

@@ -58,13 +58,14 @@ class Word:
 @dataclass(frozen=True, slots=True)
 class ShellText:
     """A shell text as read. `hidden`: here-documents and substitutions, which are no words.
-    `doubts`: what shells read differently.
+    `doubts`: what shells read differently. `here_documents`: start and end of the body of each.
     """
 
     words: tuple[Word, ...]
     problems: tuple[str, ...]
     hidden: tuple[str, ...]
     doubts: tuple[str, ...]
+    here_documents: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class _Reader:
     hidden: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     here: list[tuple[str, bool]] = field(default_factory=list)
+    bodies: list[tuple[int, int]] = field(default_factory=list)
 
     def lost(self) -> bool:
         """True where so much is wrong that the rest is not read."""
@@ -194,6 +196,7 @@ def read_shell(
         tuple(reader.problems),
         tuple(reader.hidden),
         tuple(reader.doubts),
+        tuple(reader.bodies),
     )
 
 
@@ -207,6 +210,7 @@ def _here_documents(reader: _Reader) -> None:
             reader.problems.append(f"a here-document is never closed: no line is {marker[:40]}")
             break
         reader.hidden.append(reader.text[reader.at : end])
+        reader.bodies.append((reader.at, reader.text.rfind("\n", 0, end - 1) + 1))
         reader.at = end
     reader.here.clear()
 

@@ -6,17 +6,10 @@ from __future__ import annotations
 
 import argparse
 
+from barostat.shells.cli.engine_options import add_engine_settings
+
 START_FORMATS = ("args", "serve", "helm", "kustomize", "compose")
 FORMATS = ("table", "json", "yaml", "md", "html", "limits", *START_FORMATS)
-
-# Flags that are vLLM's own, passed on as they are: our spelling -> vLLM's.
-PASSED = {
-    "tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "dcp": "decode-context-parallel-size",
-    "dtype": "dtype", "quantization": "quantization", "kv_cache_dtype": "kv-cache-dtype", "block_size": "block-size",
-    "max_model_len": "max-model-len", "max_num_seqs": "max-num-seqs", "max_num_batched_tokens": "max-num-batched-tokens",
-    "gpu_memory_utilization": "gpu-memory-utilization", "kv_cache_memory_bytes": "kv-cache-memory-bytes",
-    "num_gpu_blocks_override": "num-gpu-blocks-override", "speculative_config": "speculative-config",
-}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,16 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
     )
-    flags = parser.add_argument_group("vLLM's flags, by its own names")
-    for ours, theirs in PASSED.items():
-        names = [f"--{ours.replace('_', '-')}"] + (
-            [f"--{theirs}"] if theirs != ours.replace("_", "-") else []
-        )
-        flags.add_argument(*names, dest=ours, metavar="V")
-    flags.add_argument("--enforce-eager", action="store_true")
-    for switch in ("async-scheduling", "enable-prefix-caching"):
-        flags.add_argument(f"--{switch}", action=argparse.BooleanOptionalAction, default=None)
-    flags.add_argument("--disable-hybrid-kv-cache-manager", action="store_true")
+    add_engine_settings(parser)
     traffic = parser.add_argument_group("traffic")
     traffic.add_argument(
         "--trace",

@@ -105,19 +105,19 @@ def _plans(
         plain = text.replace(changed.gpu, cards.card.name)
         changed.gpu = cards.card.name
     given = (
-        changed.tp is not None
-        or changed.pp is not None
+        changed.tensor_parallel_size is not None
+        or changed.pipeline_parallel_size is not None
         or plan_inputs.states(changed, "tensor_parallel_size", "pipeline_parallel_size")
     )
     length_given = changed.max_model_len is not None or plan_inputs.states(changed, "max_model_len")
     for size in (None,) if given else [size for size in _TP if machine == 1 or size <= machine]:
-        changed.tp = str(size) if size is not None else changed.tp
+        changed.tensor_parallel_size = size or changed.tensor_parallel_size
         name = plain if size in (None, 1) else f"{plain} --tp {size}"
         try:
             made = plan(plan_inputs.asked(changed).request)
             if made.available.value > 0 and not made.fits and not length_given:
                 shorter = argparse.Namespace(
-                    **{**vars(changed), "max_model_len": str(need.longest_tokens)}
+                    **{**vars(changed), "max_model_len": need.longest_tokens}
                 )
                 name, made = (
                     f"{name} --max-model-len {need.longest_tokens}",

@@ -22,7 +22,7 @@ from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line import words as command_line
-from barostat.engines.vllm.command_line.config import read_value, resolve
+from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import CommandLine
 from barostat.engines.vllm.metrics.settings import model_names
@@ -36,10 +36,9 @@ from barostat.judge.sizing.request_shape import Traffic, traffic_from_quantiles,
 from barostat.judge.sizing.speculation import named_drafter
 from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
-from barostat.shells.cli.capacity.plan_arguments import PASSED
+from barostat.shells.cli.engine_options import given_words
 
 _MOST_TOKENS = 1e9
-MOST_SHOWN = 40
 _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
@@ -98,7 +97,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
     environment = (
         {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
     )
-    given = _joined(arguments.command or ["vllm", "serve"], _flags(arguments))
+    given = _joined(arguments.command or ["vllm", "serve"], given_words(arguments))
     cards = (
         None
         if is_cpu or not arguments.gpu
@@ -234,42 +233,6 @@ def _drafter(given: str | None, named: str) -> Architecture | None:
             found.config.get("transformer_layer_config", found.config), found.source
         )
     )
-
-
-def _flags(arguments: argparse.Namespace) -> list[str]:
-    """Our flags as vLLM's.
-
-    Errors: InputError for what is no number where the engine wants one.
-    """
-    for ours, theirs in PASSED.items():
-        value = getattr(arguments, ours)
-        if value is not None and read_value(theirs.replace("-", "_"), str(value)) is None:
-            shown = (
-                str(value)
-                if len(str(value)) <= MOST_SHOWN
-                else f"{str(value)[:MOST_SHOWN]}… ({len(str(value)):,} characters)"
-            )
-            raise InputError(
-                f"{shown} is no number that an engine can have", f"--{ours.replace('_', '-')}"
-            )
-    words = [
-        word
-        for ours, theirs in PASSED.items()
-        if (value := getattr(arguments, ours)) is not None
-        for word in (f"--{theirs}", str(value))
-    ]
-    if arguments.enforce_eager:
-        words.append("--enforce-eager")
-    if arguments.disable_hybrid_kv_cache_manager:
-        words.append("--disable-hybrid-kv-cache-manager")
-    switches = (
-        (name, getattr(arguments, name)) for name in ("async_scheduling", "enable_prefix_caching")
-    )
-    return words + [
-        f"--{'' if value else 'no-'}{name.replace('_', '-')}"
-        for name, value in switches
-        if value is not None
-    ]
 
 
 def _over(own: EngineConfig, seen: EngineConfig) -> EngineConfig:

@@ -132,6 +132,7 @@ def _unchecked(
 ) -> Iterator[Finding]:
     """Yield what was not checked, and one result for all where nothing was."""
     yield from gathered.unchecked
+    yield from (_traced(one, gathered) for one in checked.unread)
     if not checked.scene.is_about_vllm:
         named = [path for path in arguments.paths if path != "-"]
         yield Finding(

@@ -70,7 +70,9 @@ def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
     after = document_of(text, before.file)
     if after.problem is not None:
         return str(after.problem)
-    old, new = (_errors(document, arguments) for document in (before, after))
+    (old, engines), (new, left) = (_errors(document, arguments) for document in (before, after))
+    if left < engines:
+        return "the edits would leave an engine that cannot be read"
     return (
         ""
         if new.total() <= old.total()
@@ -78,14 +80,16 @@ def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
     )
 
 
-def _errors(document: Document, arguments: argparse.Namespace) -> Counter[str]:
-    found = check(
+def _errors(document: Document, arguments: argparse.Namespace) -> tuple[Counter[str], int]:
+    """Return the errors by rule, and the number of engines."""
+    checked = check(
         [document],
         gpu=arguments.gpu,
         engine_version=arguments.engine_version,
         complaints=limits_complaints,
-    ).findings
-    return Counter(one.rule for one in found if one.severity == "error")
+    )
+    errors = Counter(one.rule for one in checked.findings if one.severity == "error")
+    return errors, len(checked.scene.engines)
 
 
 def _written(path: Path, text: str) -> None:

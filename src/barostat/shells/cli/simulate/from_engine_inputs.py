@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barostat.catalog import metric_names as names
+from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.judge.calibration.mean_steps import mean_of
 from barostat.judge.calibration.preferred import preferred_step_times
@@ -18,13 +19,20 @@ from barostat.judge.calibration.step_times import FittedStepTimes
 from barostat.judge.experiments.pool_change import Sizing, sizing_of
 from barostat.judge.experiments.trials import LikeSeen, fitting_duration_s
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
-from barostat.judge.observed.settings import observed_settings
+from barostat.judge.observed.settings import (
+    ARCHITECTURE,
+    Assumption,
+    is_cpu,
+    seen_pool,
+    seen_values,
+)
 from barostat.judge.observed.traffic import (
     NotObserved,
     ObservedTraffic,
     bucket_of,
     observed_traffic,
 )
+from barostat.judge.observed.twin_settings import twin_settings
 from barostat.shells.cli.simulate.simulate_inputs import engine_of
 
 if TYPE_CHECKING:
@@ -65,20 +73,8 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
     """
     recording = _recording(arguments, source)
     seen = observed_engine(recording)
-    given = [name for name, value in vars(arguments).items() if value is not None]
-    resolved = observed_settings(
-        seen.window, model_known=arguments.model_config is not None, given=given
-    )
-    lacking = [
-        why
-        for name, why in resolved.missing.items()
-        if getattr(arguments, name) is None and arguments.model_config is None
-    ]
-    filled = {
-        name: value for name, value in resolved.values.items() if getattr(arguments, name) is None
-    }
-    arguments = argparse.Namespace(**{**vars(arguments), **filled})
-    notes = [*seen.notes, *resolved.notes]
+    arguments, assumed, lacking = _filled(arguments, seen)
+    notes = [*seen.notes, *(str(one.advice) for one in assumed)]
     found = _traffic(arguments, seen)
     traffic = None if isinstance(found, NotObserved) else found
     pace = None
@@ -113,6 +109,44 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
         seen.replicas,
         within,
     )
+
+
+def _filled(
+    arguments: argparse.Namespace, seen: ObservedEngine
+) -> tuple[argparse.Namespace, list[Assumption], list[str]]:
+    """The arguments with what the engine shows in place of what was not given; what is assumed; and
+    what is lacking, a sentence each.
+    """
+    window = seen.window
+    given = {name for name, value in vars(arguments).items() if value is not None}
+    if "engine_version" in given:
+        given.add("version")
+    values, assumed = seen_values(window, given)
+    filled: dict[str, ConfigScalar] = dict(values)
+    lacking: list[str] = []
+    pool = seen_pool(window)
+    if pool is not None:
+        twin = twin_settings(window, arguments.gpu or seen.gpu)
+        grouping = [] if twin is None else [a for a in twin.assumptions if a.about == ARCHITECTURE]
+        filled["kv_blocks"] = pool.blocks if twin is None else twin.settings.kv_blocks
+        filled.setdefault("block_size", pool.block_tokens)
+        if arguments.model_config is not None:
+            filled["kv_blocks"] = pool.blocks
+        elif twin is not None and twin.model:
+            filled["model_config"] = twin.model
+            filled.pop("block_size", None)
+        if arguments.model_config is None:
+            assumed = (*assumed, *grouping)
+    elif "kv_blocks" not in given and "model_config" not in given:
+        lacking.append(
+            "the size of the KV pool was not seen (num_gpu_blocks, before 0.8 or without a "
+            "log of its start): say --kv-blocks N"
+        )
+    if window.version is not None:
+        on_cpu = is_cpu(window) and "+cpu" not in str(window.version)
+        filled["engine_version"] = f"{window.version}{'+cpu' if on_cpu else ''}"
+    changed = {name: value for name, value in filled.items() if name not in given}
+    return argparse.Namespace(**{**vars(arguments), **changed}), list(assumed), lacking
 
 
 def paces_of(looked: Looked) -> tuple[LinearPace, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 
+from barostat.catalog.settings.table import OUR_NAMES
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import EdgeLimit, Scale, SetEdgeLimit, SetFlag, UnsetFlag
@@ -28,11 +29,7 @@ FLEET = ("replicas", "load")
 _ALIASES = {
     "kv-token-budget": "edge-kv-budget",
     "edge-admission-budget": "edge-kv-budget",
-    "max-queued-requests": "max-num-queued-reqs",
-    "max-queued-tokens": "max-num-queued-tokens",
-    "policy": "scheduling-policy",
-    "reserve-full-isl": "scheduler-reserve-full-isl",
-    "tp": "tensor-parallel-size",
+    **{short: name.replace("_", "-") for short, name in OUR_NAMES.items()},
     "offloading": "kv-offloading-size",
     "cpu-offload": "kv-offloading-size",
     "maxReplicas": "replicas",

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.core.whole_number import whole_number
 from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.engine_options import add_engine_settings
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
 from barostat.shells.reports.json_text import json_text
 
@@ -148,10 +148,7 @@ def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the engine is configured with, named as vLLM names it. What is not given is as the
-    version resolves it.
-    """
-    yes_no = argparse.BooleanOptionalAction
+    """Add what the engine is configured with. What is not given is as the version resolves it."""
     engine = parser.add_argument_group("engine")
     engine.add_argument(
         "--engine-version", default=None, metavar="V", help="vLLM version (default 0.32.0)"
@@ -171,45 +168,11 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes"
     )
     engine.add_argument(
-        "--tensor-parallel-size", "-tp", type=_at_least_one, default=None, metavar="N"
-    )
-    engine.add_argument(
-        "--gpu-memory-utilization",
-        type=float,
-        default=None,
-        metavar="RATIO",
-        help="with --model-config: sizes the pool",
-    )
-    engine.add_argument(
-        "--kv-cache-dtype", default=None, metavar="TYPE", help="with --model-config: sizes the pool"
-    )
-    engine.add_argument(
-        "--kv-cache-memory-bytes",
-        type=int,
-        default=None,
-        metavar="N",
-        help="with --model-config: the pool of each card",
-    )
-    engine.add_argument(
-        "--enforce-eager",
-        action=yes_no,
-        default=None,
-        help="with --model-config: no graphs beside the pool",
-    )
-    engine.add_argument(
-        "--max-cudagraph-capture-size",
-        type=int,
-        default=None,
-        metavar="N",
-        help="with --model-config: smaller graphs",
-    )
-    engine.add_argument(
         "--limits",
         type=Path,
         metavar="FILE",
         help="a limits file: what is not given here is as it says",
     )
-    engine.add_argument("--block-size", type=int, default=None, metavar="N", help="default 16")
     engine.add_argument(
         "--sliding-window",
         type=int,
@@ -218,27 +181,6 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="one more group of layers with a window of N tokens",
     )
-    engine.add_argument("--max-num-seqs", type=int, default=None, metavar="N")
-    engine.add_argument("--max-num-batched-tokens", type=int, default=None, metavar="N")
-    engine.add_argument("--max-model-len", type=int, default=None, metavar="N")
-    engine.add_argument("--watermark", type=float, default=None, metavar="RATIO")
-    engine.add_argument(
-        "--policy", "--scheduling-policy", choices=("fcfs", "priority"), default=None
-    )
-    engine.add_argument("--long-prefill-token-threshold", type=int, default=None, metavar="N")
-    engine.add_argument("--max-num-active-seqs", type=int, default=None, metavar="N")
-    engine.add_argument(
-        "--max-queued-requests", "--max-num-queued-reqs", type=int, default=None, metavar="N"
-    )
-    engine.add_argument(
-        "--max-queued-tokens", "--max-num-queued-tokens", type=int, default=None, metavar="N"
-    )
-    engine.add_argument(
-        "--reserve-full-isl", "--scheduler-reserve-full-isl", action=yes_no, default=None
-    )
-    engine.add_argument("--enable-prefix-caching", action=yes_no, default=None)
-    engine.add_argument("--enable-chunked-prefill", action=yes_no, default=None)
-    engine.add_argument("--async-scheduling", action=yes_no, default=None)
     engine.add_argument(
         "--hash-block-size",
         type=int,
@@ -246,15 +188,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="tokens that one of a row's hash_ids stands for",
     )
-
-
-def _at_least_one(text: str) -> int:
-    found = whole_number(text)
-    if found is None or not 1 <= found <= 1024:
-        raise argparse.ArgumentTypeError(
-            f"{text[:40]!r} is no number of GPUs; 1 to 1024 was expected"
-        )
-    return found
+    add_engine_settings(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

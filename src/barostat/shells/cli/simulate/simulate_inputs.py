@@ -3,53 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
+from barostat.catalog.settings.table import OF_LIMITS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
+from barostat.shells.cli.engine_options import given_words
+from barostat.twin.from_config import settings_of
 from barostat.twin.linear_pace import LinearPace, parse_pace
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.settings import (
-    KvGroup,
-    Policy,
-    Settings,
-    check,
-    for_version,
-    newer_than_read,
-    would_not_start,
-)
+from barostat.twin.settings import KvGroup, Settings, newer_than_read, would_not_start
 
 if TYPE_CHECKING:
     from barostat.catalog.cards import Card
     from barostat.judge.experiments.trials import Load
 
 _FROM = "from="
-_SWITCHES = ("enable_prefix_caching", "enable_chunked_prefill", "async_scheduling", "enforce_eager")
-# Our argument -> vLLM's flag, for what the engine's own resolution has to know.
-_PASSED = {
-    "max_num_seqs": "--max-num-seqs",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
-    "max_model_len": "--max-model-len",
-    "tensor_parallel_size": "--tensor-parallel-size",
-    "gpu_memory_utilization": "--gpu-memory-utilization",
-    "kv_cache_dtype": "--kv-cache-dtype",
-    "kv_cache_memory_bytes": "--kv-cache-memory-bytes",
-    "max_cudagraph_capture_size": "--max-cudagraph-capture-size",
-    "watermark": "--watermark",
-    "policy": "--scheduling-policy",
-    "long_prefill_token_threshold": "--long-prefill-token-threshold",
-    "max_num_active_seqs": "--max-num-active-seqs",
-    "max_queued_requests": "--max-num-queued-reqs",
-    "max_queued_tokens": "--max-num-queued-tokens",
-    "block_size": "--block-size",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +185,9 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
 
 
 def _direct(arguments: argparse.Namespace) -> Settings:
+    """The engine by its number of blocks, all of full attention but for --sliding-window."""
+    from barostat.engines.vllm.command_line.config import resolve
+
     if arguments.kv_blocks is None:
         raise InputError(
             "say how many blocks the pool has (num_gpu_blocks in the engine's log), or "
@@ -220,53 +198,11 @@ def _direct(arguments: argparse.Namespace) -> Settings:
     if block < 1 or any(window < 2 for window in arguments.sliding_window):
         raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
     groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
-    length = (
-        arguments.max_model_len
-        if arguments.max_model_len is not None
-        else max(1, (arguments.kv_blocks - 1) * block)
-    )
-    chunked = arguments.enable_chunked_prefill is not False
-    budget = arguments.max_num_batched_tokens
-    if budget is None:
-        budget = max(SMALL_CARD_STEP_TOKENS, arguments.max_num_seqs or 0, 0 if chunked else length)
     version = arguments.engine_version or DEFAULT_VERSION
-    draft = Settings(
-        kv_blocks=arguments.kv_blocks,
-        groups=groups,
-        max_model_len=length,
-        max_num_seqs=arguments.max_num_seqs
-        if arguments.max_num_seqs is not None
-        else min(SMALL_CARD_SEQS, budget),
-        max_num_batched_tokens=budget,
-        max_num_active_seqs=arguments.max_num_active_seqs,
-        long_prefill_token_threshold=arguments.long_prefill_token_threshold or 0,
-        watermark_ratio=arguments.watermark or 0.0,
-        policy=_policy(arguments),
-        max_queued_requests=arguments.max_queued_requests,
-        max_queued_tokens=arguments.max_queued_tokens,
+    config = resolve(
+        args=["vllm", "serve", *given_words(arguments)], version=parse_version(version)
     )
-    return for_version(_switched(draft, arguments, version), version)
-
-
-def _policy(arguments: argparse.Namespace) -> Policy:
-    return "priority" if arguments.policy == "priority" else "fcfs"
-
-
-def _switched(settings: Settings, arguments: argparse.Namespace, version: str) -> Settings:
-    """On unless switched off; asynchronous scheduling from the version on that has it by
-    default.
-    """
-    known = parse_version(version)
-    by_default = known is not None and known.at_least("0.14.0")
-    return replace(
-        settings,
-        prefix_caching=arguments.enable_prefix_caching is not False,
-        chunked_prefill=arguments.enable_chunked_prefill is not False,
-        async_scheduling=by_default
-        if arguments.async_scheduling is None
-        else arguments.async_scheduling,
-        reserve_full_isl=arguments.reserve_full_isl is not False,
-    )
+    return settings_of(config, version, kv_blocks=arguments.kv_blocks, groups=groups)
 
 
 def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | None, list[str]]:
@@ -288,7 +224,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     card = card_of(arguments.gpu) if arguments.gpu else None
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
-    words = words_of(arguments)
+    words = given_words(arguments)
     memory = card.memory_bytes[0] / GIB if card is not None else None
     config = resolve(
         args=["vllm", "serve", *words],
@@ -305,17 +241,10 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     )
     made = plan(PlanRequest(
         model=read_architecture(found.config, found.source), model_name=found.name, version=version, config=config, card=card,
-        memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu=False, measured=measured,
+        memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu="+cpu" in version_text, measured=measured,
         version_assumed=arguments.engine_version is None,
     ))  # fmt: skip
     settings = settings_of_plan(made)
-    settings = replace(
-        settings,
-        chunked_prefill=arguments.enable_chunked_prefill is not False,
-        reserve_full_isl=settings.reserve_full_isl and arguments.reserve_full_isl is not False,
-    )
-    if not settings.chunked_prefill:
-        check(settings)
     pace = (
         pace_of_plan(made)
         if card is not None and arguments.step_time is None and arguments.latency is None
@@ -323,23 +252,6 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     )
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes
-
-
-def words_of(arguments: argparse.Namespace, besides: Collection[str] = ()) -> list[str]:
-    """The arguments that are given as vLLM's own, without those that are told besides."""
-    given = {
-        name: value
-        for name in (*_PASSED, *_SWITCHES)
-        if name not in besides and (value := getattr(arguments, name)) is not None
-    }
-    words = [
-        word for name, flag in _PASSED.items() if name in given for word in (flag, str(given[name]))
-    ]
-    return words + [
-        f"--{'' if given[name] else 'no-'}{name.replace('_', '-')}"
-        for name in _SWITCHES
-        if name in given
-    ]
 
 
 def card_of(name: str) -> Card:
@@ -369,16 +281,9 @@ def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float
     spec = load(arguments.limits).spec
     engine, capacity = spec.engine, spec.capacity
     given = {
-        "max_model_len": engine.max_model_len,
-        "max_num_seqs": engine.max_num_seqs,
-        "max_num_active_seqs": engine.max_num_active_seqs,
-        "max_num_batched_tokens": engine.max_num_batched_tokens,
-        "watermark": engine.watermark,
-        "max_queued_requests": engine.max_queued_requests,
-        "max_queued_tokens": engine.max_queued_tokens,
-        "engine_version": spec.engine_version,
-        "block_size": capacity.block_size,
+        setting.name: getattr(engine, field) for field, setting in OF_LIMITS.items() if setting.twin
     }
+    given |= {"engine_version": spec.engine_version, "block_size": capacity.block_size}
     for name, value in given.items():
         if value is not None and getattr(arguments, name) is None:
             setattr(arguments, name, value)

@@ -33,11 +33,11 @@ from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
 from barostat.judge.sizing.planned_twin import pace_of_plan, settings_of_plan
 from barostat.shells.cli.capacity import plan_arguments, plan_inputs
 from barostat.shells.cli.durations import LONGEST_S
+from barostat.shells.cli.engine_options import given_words
 from barostat.shells.cli.simulate.simulate_inputs import (
     engine_of,
     fill_from_limits,
     pace_of,
-    words_of,
 )
 from barostat.shells.cli.simulate.unused_options import refuse_idle_engine
 from barostat.twin.pace import EverySteps, Pace
@@ -49,9 +49,7 @@ from barostat.twin_server.serving import Serving
 _NAME = "twin"
 _VOCABULARY = 32_000
 _TOKEN_BYTES = 128 * 1024  # of the cache, where no model says: what a model of 8B parameters takes
-# The twin's arguments that plan has, too.
-_FOR_PLAN = ("model_config", "gpu", "engine_version", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
-             "enable_prefix_caching", "async_scheduling", "cpu_kvcache_space_gib")  # fmt: skip
+_FOR_PLAN = ("model_config", "gpu", "engine_version", "cpu_kvcache_space_gib")
 _UNKNOWN_IS_FINE = (
     "host",
     "port",
@@ -118,7 +116,7 @@ def _serving(
         fill_from_limits(arguments)
         made = _planned(arguments)
         notes = [newer] if (newer := newer_than_read(str(version))) else []
-        settings = _switched(settings_of_plan(_with_blocks(made)), made.request.config, arguments)
+        settings = settings_of_plan(_with_blocks(made))
         pace = (
             _pace(arguments, made, notes) if made.pool.fits else EverySteps(1)
         )  # what does not start takes no step
@@ -220,9 +218,8 @@ def _planned(arguments: argparse.Namespace) -> CapacityPlan:
     asked = parser.parse_args([])
     for name in _FOR_PLAN:
         setattr(asked, name, getattr(arguments, name))
-    asked.tp = arguments.tensor_parallel_size
     command = list(arguments.command) or ["vllm", "serve", arguments.model_config]
-    asked.command = command + words_of(arguments, (*_FOR_PLAN, "tensor_parallel_size"))
+    asked.command = command + given_words(arguments)
     if (
         arguments.kv_blocks is not None
         and asked.gpu is None
@@ -233,20 +230,6 @@ def _planned(arguments: argparse.Namespace) -> CapacityPlan:
     if arguments.kv_blocks is not None:
         request = replace(request, measured=Measured("--kv-blocks", blocks=arguments.kv_blocks))
     return plan(request)
-
-
-def _switched(settings: Settings, config: EngineConfig, arguments: argparse.Namespace) -> Settings:
-    """What a plan does not ask for: chunked prefill and the gate at admission."""
-    chunked = config.get("enable_chunked_prefill")
-    gate = config.get("scheduler_reserve_full_isl")
-    return replace(
-        settings,
-        chunked_prefill=arguments.enable_chunked_prefill is not False
-        and (chunked is None or chunked.value is not False),
-        reserve_full_isl=settings.reserve_full_isl
-        and arguments.reserve_full_isl is not False
-        and (gate is None or gate.value is not False),
-    )
 
 
 def _pace(arguments: argparse.Namespace, made: CapacityPlan, notes: list[str]) -> Pace:

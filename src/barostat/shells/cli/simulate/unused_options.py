@@ -11,6 +11,7 @@ from pathlib import Path
 
 from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError
+from barostat.shells.cli.engine_options import OFFERED
 from barostat.shells.cli.simulate.from_engine_arguments import LIVE
 
 # Of a running engine that is looked at: the argument, its flag, and what it is where nobody gave
@@ -22,13 +23,19 @@ _SEEN = (
 )  # fmt: skip
 
 
-OF_THE_POOL = (
-    "tensor_parallel_size", "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "enforce_eager",
+OF_THE_MODEL = tuple(
+    setting.name for setting in OFFERED if not setting.twin and setting.name != "block_size"
+)
+"""Settings that size the memory of a model, so that they need one."""
+_OF_THE_POOL = (
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "kv_cache_memory_bytes",
+    "num_gpu_blocks_override",
+    "enforce_eager",
     "max_cudagraph_capture_size",
-)  # fmt: skip
-"""Arguments that act through the pool that is reckoned for a model: they change none that was given
-or seen.
-"""
+)
+"""Those that only size the pool: they change none that was given or seen."""
 
 
 def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -> None:
@@ -47,7 +54,7 @@ def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -
         )
     if source is not None or arguments.kv_blocks is not None:
         _refuse_given(
-            arguments, ((name, f"--{name.replace('_', '-')}", None) for name in OF_THE_POOL[1:]),
+            arguments, ((name, f"--{name.replace('_', '-')}", None) for name in _OF_THE_POOL),
             "has no effect on a pool that was seen or given; to see what it would make of it: what-if --set",
         )  # fmt: skip
     if arguments.gpu is not None:
@@ -83,7 +90,7 @@ def refuse_idle_engine(arguments: argparse.Namespace, candidate: str = "") -> No
     if arguments.model_config is None:
         for name, flag in (
             ("gpu", "--gpu"),
-            *((one, f"--{one.replace('_', '-')}") for one in OF_THE_POOL),
+            *((one, f"--{one.replace('_', '-')}") for one in OF_THE_MODEL),
         ):
             if (value := getattr(arguments, name)) is not None:
                 if name == "gpu":

@@ -24,6 +24,7 @@ from barostat.judge.experiments.pool_change import SIZING, Sizing
 from barostat.shells.cli.simulate.set_option import EDGE, FLEET, changes_in
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
 from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
+from barostat.shells.cli.simulate.unused_options import OF_THE_MODEL
 
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
 
@@ -92,7 +93,11 @@ def with_flags(
     parser = Strict(add_help=False, allow_abbrev=False)
     add_engine_arguments(parser)
     changed = copy.copy(arguments)
-    for name, value in vars(parser.parse_args(given)).items():
+    try:
+        parsed = vars(parser.parse_args(given))
+    except InputError as error:
+        raise InputError(str(error).removeprefix("--"), f"--set {words}") from None
+    for name, value in parsed.items():
         if value not in (None, []):
             setattr(changed, name, value)
     return changed
@@ -120,7 +125,7 @@ def _divided(
         is_other = (
             flag.name == OFFLOADING
             or (isinstance(flag, UnsetFlag) and not sized)
-            or (sized and not planned)
+            or (not planned and (sized or flag.name in OF_THE_MODEL))
             or _is_of_the_host(flag.name)
         )
         if is_other:

@@ -116,6 +116,7 @@ def _trials(found: Trials | None) -> dict[str, Any] | None:
         "today": _expected(found.today),
         "told": str(found.basis),
         "whyNot": str(found.why_not) or None,
+        "assumptions": [str(one) for one in found.assumptions],
     }
 
 

@@ -200,11 +200,11 @@ def test_a_limits_file_fills_what_was_not_given(
         (["--kv-blocks", "99999999999999999", "--step-time", "1"], "at most 50,000,000"),
         (
             ["--kv-blocks", "50", "--step-time", "1", "--max-num-batched-tokens", "0"],
-            "max_num_batched_tokens",
+            "--max-num-batched-tokens: ",
         ),
         (
             ["--kv-blocks", "50", "--step-time", "1", "--max-model-len", "99999999999999999999"],
-            "max_model_len",
+            "--max-model-len: ",
         ),
         (["--kv-blocks", "50", "--step-time", "1", "--hash-block-size", "0"], "--hash-block-size"),
         (["--kv-blocks", "50", "--step-time", "1", "--steps-detail"], "--steps-out"),
@@ -263,7 +263,7 @@ def test_a_limits_file_fills_what_was_not_given(
         ),
         (
             ["--kv-blocks", "50", "--step-time", "1", "--block-size", "99999999999999999999"],
-            "block size",
+            "--block-size",
         ),
         (["--kv-blocks", "50", "--step-time", "1", "--engine-version", "0.8.0"], "0.12.0"),
         (
@@ -502,9 +502,8 @@ def test_an_option_that_cannot_act_is_refused(
 def test_a_number_of_gpus_is_at_least_one(
     verb: list[str], gpus: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([*verb, f"--tensor-parallel-size={gpus}"])
-    assert f"'{gpus}' is no number of GPUs" in capsys.readouterr().err
+    assert main([*verb, f"--tensor-parallel-size={gpus}"]) == 2
+    assert f"--tensor-parallel-size: '{gpus}' is no value that" in capsys.readouterr().err
 
 
 def test_no_file_that_is_read_is_written_over(
@@ -542,14 +541,14 @@ def test_a_trace_that_is_no_trace_is_told_by_its_line(
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", ["9" * 5000, "²", "0", "1025"])
+@pytest.mark.parametrize("given", ["9" * 5000, "²", "0", "70000"])
 def test_a_number_of_cards_that_cannot_be_is_refused(
     given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["simulate", "--trace", "x", "-tp", given])
-    assert ended.value.code == 2
-    assert "no number of GPUs" in capsys.readouterr().err
+    assert main(["simulate", "--trace", "x", "-tp", given]) == 2
+    said = capsys.readouterr().err
+    assert "is no value that an engine can have" in said
+    assert len(said) < 200
 
 
 @pytest.mark.parametrize("given", ["9" * 5000, "²"])

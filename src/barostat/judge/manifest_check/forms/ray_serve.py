@@ -1,6 +1,5 @@
-"""Engines that Ray Serve starts from a RayService's serveConfigV2, which is YAML within a text:
-each `engine_kwargs` is one. And the server that a RayJob's entrypoint starts, in the container of
-its head.
+"""Engines of Ray: each `engine_kwargs` of a RayService's serveConfigV2 (YAML within a text), and the
+server that a RayJob's entrypoint starts in the container of its head.
 
 Source: ray.io/v1 RayService, RayJob; ray.serve.llm LLMConfig (model_loading_config, engine_kwargs,
 accelerator_type).
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 
 from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.engines.vllm.command_line.config import read_value
+from barostat.judge.manifest_check.form import Form, Source
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.words import read_text, starts_server
 from barostat.judge.manifest_check.written import written
@@ -38,9 +38,20 @@ class _Row:
     value_at: int
 
 
+def _is_of(_: Document, root: Node) -> bool:
+    return root.word("kind").startswith("Ray")
+
+
+def _engines(source: Source) -> Iterator[Engine]:
+    yield from engines_of_serve_config(source.document, source.root)
+    job = engine_of_job(source.document, source.root)
+    if job is not None:
+        yield job
+
+
 def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
-    """The engines of the object, each with its arguments, its model and its card as far as they
-    stand there.
+    """Read the engines of a serveConfigV2, with arguments, model and card as far as they stand
+    there.
     """
     text = root.get("spec", "serveConfigV2")
     if text is None or "engine_kwargs" not in text.text:
@@ -69,7 +80,7 @@ def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
 
 
 def engine_of_job(document: Document, root: Node) -> Engine | None:
-    """The server that the RayJob's entrypoint starts, None where it starts none."""
+    """Return the server that the RayJob's entrypoint starts, if any."""
     text = root.get("spec", "entrypoint")
     if text is None or text.kind != "scalar" or not starts_server(text.text):
         return None
@@ -201,3 +212,6 @@ def _arguments(document: Document, text: Node, rows: Iterator[_Row]) -> Iterator
             (where,),
             "values",
         )
+
+
+FORM = Form("an object of Ray", _is_of, _engines)
