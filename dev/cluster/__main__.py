@@ -4,7 +4,7 @@ machine, within seconds and without a trace.
     up       builds what is missing (minutes, once), starts the cluster, prints the admin's kubeconfig on stdout
     down     ends it: processes, mounts, network, cgroups, files
     status   says whether it runs, and its pods; status 0 if it does, 3 if not
-    build    only builds what is missing
+    build    only builds what is missing: Kubernetes and the controllers of other projects
 
 Needs root (namespaces, mounts), unshare, ip and openssl. With kind or k3d instead:
 BAROSTAT_KUBECONFIG=FILE for the tests.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from dev.cluster import binaries, lifetime
+from dev.cluster import binaries, controllers, lifetime
 from dev.cluster.lifetime import say
 
 
@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> int:
             say("it is gone" if lifetime.down() else "there was none")
         case ["build"]:
             print(binaries.build())
+            controllers.build()
         case ["status"]:
             if (cluster := lifetime.running()) is None:
                 say("not running; `make cluster` starts it")

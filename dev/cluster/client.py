@@ -10,6 +10,7 @@ with cluster.workspace("surge") as space:
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -19,10 +20,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dev.cluster.control_plane import AUDIT_LOG
 from dev.cluster.kubectl import Kubectl, KubectlError
+from dev.cluster.layout import RUN
 from dev.cluster.workloads import PORT, Manifest, as_list
 
 Seen = TypeVar("Seen")
+_OF_CONTROLLERS = (
+    "leaderworkersets.leaderworkerset.x-k8s.io",
+    "inferenceservices.serving.kserve.io",
+    "llminferenceservices.serving.kserve.io",
+    "rayservices.ray.io",
+    "rayclusters.ray.io",
+    "rollouts.argoproj.io",
+)
+"""Workloads of other projects' controllers, which have to be running when these are deleted."""
 POLL_S = 0.5
 # On a namespace: the process that uses it.
 OWNER_LABEL = "barostat.dev/used-by-process"
@@ -242,8 +254,27 @@ class Workspace:
         ]
         return sorted(address for end in ends for address in end["addresses"])
 
+    def written_by(self, person: str) -> list[tuple[str, str, str]]:
+        """(verb, resource, name) of each write of that person in the namespace, as the API server's
+        audit log has them; only our own cluster keeps one.
+        """
+        found = []
+        for line in (RUN / "etc" / AUDIT_LOG).read_text().splitlines():
+            entry = json.loads(line)
+            about = entry.get("objectRef", {})
+            by = entry["user"]["username"].rpartition(":")[2]
+            dry = "dryRun" in entry["requestURI"]
+            if by == f"barostat-{person}" and about.get("namespace") == self.namespace and not dry:
+                found.append((entry["verb"], about["resource"], about.get("name", "")))
+        return found
+
     def remove(self) -> None:
         """No pod of it is left, and the namespace is on its way out."""
+        crds = self.cluster.admin("get", "crds", "-o", "name")
+        for kind in _OF_CONTROLLERS:
+            if f"/{kind}" in crds:
+                with contextlib.suppress(KubectlError):
+                    self.kubectl("delete", kind, "--all", timeout_s=120)
         # Owners first and alone, so that nobody makes the pods anew and nobody asks them to end
         # with their own, long grace period.
         with contextlib.suppress(KubectlError):

@@ -35,6 +35,21 @@ from dev.cluster.layout import (
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 ETCD_URL = "http://127.0.0.1:2379"
+AUDIT_LOG = "audit.log"
+_AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [
+        {
+            "level": "Metadata",
+            "verbs": ["create", "update", "patch", "delete"],
+            "userGroups": ["system:serviceaccounts:barostat"],
+        },
+        {"level": "None"},
+    ],
+}
+"""Every write of our own people, for tests that say what was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +87,7 @@ def write_configuration(etc: Path, cni_plugins: Path) -> None:
     (etc / "resolv.conf").write_text("options ndots:5\n")
     (etc / "kubelet.yaml").write_text(yaml.safe_dump(_kubelet(etc)))
     (etc / "kube-proxy.yaml").write_text(yaml.safe_dump(_kube_proxy(etc)))
+    (etc / "audit-policy.yaml").write_text(yaml.safe_dump(_AUDIT))
 
 
 def foundation(etc: Path) -> list[Daemon]:
@@ -109,6 +125,8 @@ def api_server(etc: Path) -> Daemon:
         "service-account-key-file": etc / "accounts.pub",
         "service-account-signing-key-file": etc / "accounts.key",
         "service-cluster-ip-range": SERVICE_RANGE,
+        "audit-policy-file": etc / "audit-policy.yaml",
+        "audit-log-path": etc / AUDIT_LOG,
         "kubelet-client-certificate": etc / "kubelet-client.crt",
         "kubelet-client-key": etc / "kubelet-client.key",
         "kubelet-preferred-address-types": "InternalIP",

@@ -149,13 +149,13 @@ def adopt(kubeconfig: Path, folder: Path) -> Cluster:
     return Cluster(folder)
 
 
-def count_gpus(admin: Kubectl, node: str) -> None:
-    """The scheduler counts GPUS GPUs on the node; allocatable too, or the first seconds would have
-    none.
+def count_gpus(admin: Kubectl, node: str, gpus: int = GPUS) -> None:
+    """The scheduler counts so many GPUs on the node; allocatable too, or the first seconds would
+    have none.
     """
     places = ("capacity", "allocatable")
     patch = ",".join(
-        f'{{"op":"add","path":"/status/{place}/nvidia.com~1gpu","value":"{GPUS}"}}'
+        f'{{"op":"add","path":"/status/{place}/nvidia.com~1gpu","value":"{gpus}"}}'
         for place in places
     )
     admin("patch", "node", node, "--subresource=status", "--type=json", "-p", f"[{patch}]")

@@ -101,6 +101,44 @@ def twin(
     return [deployment, service]
 
 
+def stateful_set(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same pods as a StatefulSet."""
+    made = copy.deepcopy(only(manifests, "Deployment"))
+    made["kind"] = "StatefulSet"
+    for key in ("strategy", "progressDeadlineSeconds"):
+        made["spec"].pop(key, None)
+    made["spec"]["serviceName"] = made["metadata"]["name"]
+    return [made, *(found for found in manifests if found["kind"] != "Deployment")]
+
+
+def leader_worker_set(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same pods as leaders of groups of two; a worker only waits. The Service sends requests to
+    leaders.
+    """
+    deployment = copy.deepcopy(only(manifests, "Deployment"))
+    service = copy.deepcopy(only(manifests, "Service"))
+    leader = deployment["spec"]["template"]
+    leader["metadata"]["labels"] = {"role": "leader"}
+    container = copy.deepcopy(leader["spec"]["containers"][0])
+    wait = {"name": "worker", "image": TWIN_IMAGE, "command": ["sleep", "infinity"]}
+    worker = {"terminationGracePeriodSeconds": 1, "containers": [wait]}
+    wait["resources"] = container["resources"]
+    name = deployment["metadata"]["name"]
+    spec = {
+        "replicas": deployment["spec"]["replicas"],
+        "leaderWorkerTemplate": {
+            "size": 2,
+            "restartPolicy": "RecreateGroupOnPodRestart",
+            "leaderTemplate": leader,
+            "workerTemplate": {"spec": worker},
+        },
+    }
+    service["spec"]["selector"] = {"leaderworkerset.sigs.k8s.io/name": name, "role": "leader"}
+    service["metadata"]["name"] = f"{name}-leaders"
+    made = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+    return [{**made, "metadata": deployment["metadata"], "spec": spec}, service]
+
+
 def as_list(manifests: Sequence[Manifest]) -> str:
     """The objects as one document for `kubectl apply -f -`."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)})

@@ -29,7 +29,8 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, Resource
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
-from barostat.io.mitigation.facts import NEEDED
+from barostat.io.mitigation.facts import needed
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.shells.cli.main import main
 
 OBSERVER = Path(__file__).resolve().parents[2] / "deploy" / "rbac" / "observer.yaml"
@@ -116,7 +117,7 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
             case _:
                 return await api.delete(resource, "none", space.namespace)
 
-    writes = [right for right in NEEDED if right[0] not in ("get", "list")]
+    writes = [right for right in needed(DEPLOYMENT) if right[0] not in ("get", "list")]
     for verb, group, plural in [*writes, ("create", "", "events")]:
         resource = kind_of(group, plural)
         refused = run(

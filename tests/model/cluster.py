@@ -15,6 +15,7 @@ What it takes for granted:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -44,7 +45,7 @@ from barostat.remedy.acts import (
     UndoRollout,
     WriteLimits,
 )
-from barostat.remedy.plan import Strategy
+from barostat.remedy.plan import Canary, Rolls, Strategy
 from barostat.remedy.state import HomeAs
 
 PENDING, STARTING, READY = 0, 1, 2
@@ -79,6 +80,15 @@ class Setting:
     strays: bool = True
     resumes: bool = False
     """A person has what was handed off resumed."""
+    rolls: Rolls = "spares"
+    releases: bool = True
+    """Numbered units: their owner releases a pod whose labels do not fit (a StatefulSet does)."""
+    canary: Canary = "none"
+    percent: int = 0
+    """Requests that a canary gets by a weight of home's own; 0: its share, by itself."""
+    surge: int = 1
+    unavailable: int = 0
+    """Units that home's owner starts beyond those asked for, or takes away, while it rolls."""
 
 
 class Pod(NamedTuple):
@@ -132,7 +142,9 @@ class World(NamedTuple):
     `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the
     present run has changed something. `told_`: the machine was told that the facts allow the plan,
     and that the change is proved. `rollout`: one was under way when it began. `owner`: `running` or
-    `paused`; empty for none. `edge`: whose limit the gateway holds.
+    `paused`; empty for none. `edge`: whose limit the gateway holds. Numbered units: `partition`,
+    `current` (the former state, for their owner) and `generations` (pods that were removed, by
+    place). `canary`: the version of an open one; `percent`: what it gets.
     """
 
     replicas: int
@@ -156,10 +168,26 @@ class World(NamedTuple):
     rollout: bool = False
     owner: str = ""
     edge: Claim | None = None
+    partition: int = 0
+    current: str = OLD
+    generations: tuple[tuple[int, int], ...] = ()
+    canary: str = ""
+    percent: int = 0
 
 
 Broken = tuple[str, ...]
 """Laws that were broken, a sentence each, beginning with the law's name."""
+Outcome = tuple[World, Refused | Conflict | None]
+Own = Callable[[World, Setting, Act, Pod | None, str], Outcome | None]
+"""The world after an act on it, for the acts that are different for home's kind; else None."""
+
+
+def act(
+    world: World, setting: Setting, asked: Act, pod: Pod | None, version: str
+) -> Outcome | None:
+    """A Deployment's acts are those of `perform`."""
+    del world, setting, asked, pod, version
+    return None
 
 
 def begin(setting: Setting) -> World:
@@ -200,29 +228,30 @@ def find(world: World, name: str) -> Pod | None:
     return next((pod for pod in world.pods if pod.name == name), None)
 
 
-def _with(world: World, changed: Pod) -> World:
+def with_pod(world: World, changed: Pod) -> World:
+    """The world with that pod in the place of the one of its name."""
     return world._replace(
         pods=tuple(changed if pod.name == changed.name else pod for pod in world.pods)
     )
 
 
-def _without(world: World, name: str) -> World:
+def without_pod(world: World, name: str) -> World:
+    """The world without the pod of that name."""
     return world._replace(pods=tuple(pod for pod in world.pods if pod.name != name))
 
 
 def drained(world: World, name: str) -> World:
     """The wait for that pod's requests is over: none runs, or the bound has passed."""
     pod = find(world, name)
-    return world if pod is None or pod.listed else _with(world, pod._replace(busy=False))
+    return world if pod is None or pod.listed else with_pod(world, pod._replace(busy=False))
 
 
 # --- controllers
 
 
-def settle(world: World) -> tuple[World, Broken]:
-    """What the controllers make of the world: ReplicaSets, garbage collection, endpoints, until
-    nothing moves.
-    """
+def settle(world: World, setting: Setting) -> tuple[World, Broken]:
+    """One round of the controllers: ReplicaSets, garbage collection, endpoints."""
+    del setting
     broken: list[str] = []
     pods = [_released_or_adopted(pod) for pod in world.pods]
     owned = [pod for pod in pods if pod.owner == "home"]
@@ -271,9 +300,11 @@ def starts(world: World, setting: Setting) -> list[tuple[str, World]]:
     moves = []
     for pod in world.pods:
         if pod.stage == PENDING and free > 0:
-            moves.append((f"{pod.name} is given a GPU", _with(world, pod._replace(stage=STARTING))))
+            moves.append(
+                (f"{pod.name} is given a GPU", with_pod(world, pod._replace(stage=STARTING)))
+            )
         elif pod.stage == STARTING:
-            moves.append((f"{pod.name} gets Ready", _with(world, pod._replace(stage=READY))))
+            moves.append((f"{pod.name} gets Ready", with_pod(world, pod._replace(stage=READY))))
     return moves
 
 
@@ -281,10 +312,10 @@ def starts(world: World, setting: Setting) -> list[tuple[str, World]]:
 
 
 def perform(
-    world: World, setting: Setting, claim: Claim, request: Request, version: str
+    world: World, setting: Setting, claim: Claim, request: Request, version: str, own: Own
 ) -> tuple[World, Refused | Conflict | None]:
     """The world after the request arrived, and why it was not carried out; None where it was (when
-    it is Done, `is_done` says).
+    it is Done, `is_done` says). `own`: the acts that are different for home's kind.
     """
     act, name, home = request
     match act:
@@ -307,6 +338,8 @@ def perform(
     if home != "any" and world.disturbed == "template":
         return world, Conflict("home's template is not as we left it")
     pod = find(world, name)
+    if (found := own(world, setting, act, pod, version)) is not None:
+        return found
     match act:
         case CreateSpare(index):
             there = any(index == found for found, _ in world.spares)
@@ -325,7 +358,7 @@ def perform(
             return (
                 (world, Refused("the pod is gone"))
                 if pod is None
-                else (_with(world, pod._replace(labelled=True)), None)
+                else (with_pod(world, pod._replace(labelled=True)), None)
             )
         case LeaveRotation(_, floor) | Detach(_, floor):
             return _out(world, act, pod, floor)
@@ -336,7 +369,7 @@ def perform(
         case DeletePod():
             if pod is not None and (pod.owner or pod.labelled or pod.listed):
                 return world, Refused("it is not out of rotation")
-            return (world if pod is None else _without(world, pod.name)), None
+            return (world if pod is None else without_pod(world, pod.name)), None
         case PatchTemplate(back):
             if world.replicas or any(pod.owner == "home" for pod in world.pods):
                 return world, Refused("home owns a pod")
@@ -399,7 +432,7 @@ def _out(world: World, act: Act, pod: Pod | None, floor: int) -> tuple[World, Re
         return world, Refused("it is not home's")
     if serving(world, but=pod.name) < floor:
         return world, Refused(f"fewer than {floor} would serve")
-    return _with(world, pod._replace(labelled=False)), None
+    return with_pod(world, pod._replace(labelled=False)), None
 
 
 def _back(world: World, pod: Pod | None, replicas: int) -> World:
@@ -411,7 +444,9 @@ def _back(world: World, pod: Pod | None, replicas: int) -> World:
         if other.owner == "home" and other.labelled and other.stage == READY
     )
     return (
-        _with(world, pod._replace(labelled=True)) if ready < replicas else _without(world, pod.name)
+        with_pod(world, pod._replace(labelled=True))
+        if ready < replicas
+        else without_pod(world, pod.name)
     )
 
 
@@ -426,7 +461,7 @@ def _scaled(world: World, former: int, to: int) -> tuple[World, Refused | Confli
     return world._replace(replicas=to), None
 
 
-def is_done(world: World, act: Act, name: str) -> bool:
+def is_done(world: World, act: Act, name: str) -> bool | None:
     """True when what the act asks for can be seen."""
     pod = find(world, name)
     match act:

@@ -1,10 +1,11 @@
-"""`make explore`: every interleaving of the remedy in small worlds, and twelve seeded defects that
-must be caught.
+"""`make explore`: every interleaving of the remedy in small worlds, for each law and each kind of
+workload, and a seeded defect for each that must be caught.
 
-python -m tests.model.explore            the full walks, then the defects
-python -m tests.model.explore small      the worlds of `make test`
-python -m tests.model.explore defects    the defects alone
-python -m tests.model.explore law L4     the walk in which the defect of that law must be caught (used on a patched copy)
+python -m tests.model.explore                 the full walks, then the defects
+python -m tests.model.explore small           the worlds of `make test`
+python -m tests.model.explore defects         the defects alone
+python -m tests.model.explore kind Rollout    the walks of one kind
+python -m tests.model.explore law L4          the walk in which the defect of that law, or kind, must be caught (on a patched copy)
 """
 
 from __future__ import annotations
@@ -99,6 +100,70 @@ SMALL: dict[str, Setting] = {
         _CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True
     ),
 }
+_NUMBERED = replace(_CALM, rolls="ordinals")
+_GROUPS = replace(_NUMBERED, releases=False)
+_OWNED = replace(_CALM, strategy="canary", rolls="canary", crashes=True)
+KINDS: dict[str, dict[str, Setting]] = {
+    "StatefulSet": {
+        "a spare; other people": replace(_NUMBERED, others=("template", "rival")),
+        "a spare without a GPU": replace(_NUMBERED, gpus=2),
+        "one unit, a spare; crashes, aborts": replace(
+            _NUMBERED, replicas=1, gpus=2, crashes=True, aborts=True
+        ),
+        "in place; crashes": replace(_NUMBERED, strategy="in-place", gpus=2, crashes=True),
+        "one unit in place; crashes, aborts": replace(
+            _NUMBERED, strategy="in-place", replicas=1, gpus=1, crashes=True, aborts=True
+        ),
+        "one more unit; crashes": replace(
+            _NUMBERED, strategy="scale-out", replicas=1, gpus=2, crashes=True
+        ),
+        "a stuck rollout; crashes, aborts": replace(
+            _NUMBERED, strategy="stuck-rollout", crashes=True, aborts=True
+        ),
+        "one unit, a spare; GitOps that stays paused": replace(
+            _NUMBERED, replicas=1, gpus=2, owner="git-ops", crashes=True
+        ),
+    },
+    "LeaderWorkerSet": {
+        "a spare group; aborts": replace(_GROUPS, aborts=True),
+        "a spare group without GPUs": replace(_GROUPS, gpus=2),
+        "one group, a spare; crashes, other people": replace(
+            _GROUPS, replicas=1, gpus=2, crashes=True, others=("template", "rival")
+        ),
+        "in place; crashes": replace(_GROUPS, strategy="in-place", gpus=2, crashes=True),
+        "one more group; crashes": replace(
+            _GROUPS, strategy="scale-out", replicas=1, gpus=2, crashes=True
+        ),
+    },
+    "InferenceService": {
+        "a dark canary; crashes": replace(_OWNED, canary="dark"),
+        "a dark canary without a GPU": replace(_OWNED, canary="dark", gpus=2),
+        "no canary, one unavailable; aborts": replace(
+            _OWNED, strategy="rolling", gpus=2, surge=0, unavailable=1, aborts=True
+        ),
+    },
+    "LLMInferenceService": {
+        "a canary with a share of the route; crashes": replace(
+            _OWNED, canary="live", percent=20, gpus=4
+        ),
+        "the same, without a GPU for the surge": replace(_OWNED, canary="live", percent=20),
+    },
+    "Rollout": {
+        "canary steps; crashes": replace(_OWNED, canary="live"),
+        "canary steps; aborts, other people": replace(
+            _OWNED, canary="live", crashes=False, aborts=True, others=("template", "rival")
+        ),
+    },
+    "RayService": {
+        "in place, one unavailable; crashes, aborts": replace(
+            _OWNED, strategy="rolling", rolls="owner", gpus=2, surge=0, unavailable=1, aborts=True
+        ),
+    },
+}
+"""Walks for each kind that a remedy changes besides Deployments; all of them are in `make test`."""
+SMALL |= {
+    f"{kind}, {name}": setting for kind, walks in KINDS.items() for name, setting in walks.items()
+}
 QUICKEST = ("two replicas, a stuck rollout; everything",)
 """That of them that `make check` walks; `make test` walks all."""
 LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 13)} | {
@@ -109,6 +174,15 @@ LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 13)} | {
     "L12": replace(_CALM, replicas=1, gpus=1, strategy="edge-live"),
 }
 """The smallest world in which the defect of each law can show."""
+SEEDED: dict[str, Setting] = LAWS | {
+    "StatefulSet": replace(_NUMBERED, replicas=1, gpus=2),
+    "LeaderWorkerSet": _GROUPS,
+    "InferenceService": replace(_OWNED, canary="dark", replicas=1),
+    "LLMInferenceService": replace(_OWNED, canary="live", percent=20, gpus=4, crashes=False),
+    "Rollout": replace(_OWNED, canary="live", crashes=False),
+    "RayService": replace(_OWNED, strategy="rolling", rolls="owner", surge=0, unavailable=1),
+}
+"""The same, with the world in which the defect of each kind can show."""
 
 
 def told(found: Found, name: str, seconds: float) -> str:
@@ -135,11 +209,11 @@ def walk(name: str, setting: Setting) -> bool:
     return not found.broken
 
 
-def caught(law: str) -> bool:
-    """True where the patch of that law, on a copy of the package, makes the walk end with a
-    counter-example of that law.
+def caught(name: str) -> bool:
+    """True if the patch of that law or kind, on a copy of the package, makes the walk end with a
+    counter-example (of that law).
     """
-    patch = next(DEFECTS.glob(f"{law}-*.patch"))
+    patch = next(DEFECTS.glob(f"{name}-*.patch"))
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(
             ROOT / "src", Path(place) / "src", ignore=shutil.ignore_patterns("__pycache__")
@@ -150,9 +224,10 @@ def caught(law: str) -> bool:
             "PYTHONPATH": f"{place}/src{os.pathsep}{ROOT}",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command = [sys.executable, "-m", "tests.model.explore", "law", law]
+        command = [sys.executable, "-m", "tests.model.explore", "law", name]
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
-    found = done.returncode == 1 and f"  {law}: " in done.stdout
+    broken = f"\n  {name}: " if name in LAWS else "\n  "
+    found = done.returncode == 1 and broken in done.stdout
     print(
         f"defect {patch.stem}: {'caught' if found else 'NOT CAUGHT'}\n{done.stdout}{done.stderr}",
         flush=True,
@@ -165,15 +240,25 @@ def main(arguments: list[str]) -> int:
     know.
     """
     match arguments:
-        case ["law", law] if law in LAWS:
-            results = [walk(f"for {law}", LAWS[law])]
+        case ["law", name] if name in SEEDED:
+            results = [walk(f"for {name}", SEEDED[name])]
+        case ["kind", kind] if kind in KINDS:
+            results = [walk(name, setting) for name, setting in KINDS[kind].items()]
         case ["small"]:
             results = [walk(name, setting) for name, setting in SMALL.items()]
         case ["defects"]:
-            results = [caught(law) for law in LAWS]
+            results = [caught(name) for name in SEEDED]
         case []:
-            results = [walk(name, setting) for name, setting in FULL.items()]
-            results += [caught(law) for law in LAWS]
+            every = {
+                **FULL,
+                **{
+                    f"{kind}, {name}": found
+                    for kind, walks in KINDS.items()
+                    for name, found in walks.items()
+                },
+            }
+            results = [walk(name, setting) for name, setting in every.items()]
+            results += [caught(name) for name in SEEDED]
         case _:
             print(__doc__, file=sys.stderr)
             return 2

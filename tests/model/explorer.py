@@ -11,11 +11,11 @@ from array import array
 from dataclasses import dataclass, field
 
 from tests.model import laws
-from tests.model.cluster import Broken, Setting, begin
+from tests.model.cluster import Broken, Setting
+from tests.model.kinds import begin
 from tests.model.machines import Numbered
 from tests.model.moves import Moves, Node
-
-from barostat.remedy.state import State
+from tests.model.plans import first_state
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
     """
     moves = Moves(setting)
     start: Node = (
-        moves.machines.number(State(moves.plans[0])),
+        moves.machines.number(first_state(moves.plans[0])),
         -1,
         False,
         moves.world(begin(setting)),

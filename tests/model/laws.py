@@ -8,6 +8,7 @@ from tests.model.cluster import (
     OLD,
     ROLLOUT,
     Broken,
+    Pod,
     Request,
     Setting,
     World,
@@ -15,6 +16,7 @@ from tests.model.cluster import (
     home_serving,
     serving,
 )
+from tests.model.ordinals import place_of
 
 from barostat.remedy.acts import (
     Act,
@@ -25,12 +27,18 @@ from barostat.remedy.acts import (
     Detach,
     JoinRotation,
     LeaveRotation,
+    MovePartition,
+    OpenCanary,
     PatchTemplate,
     PauseOwner,
     PutBack,
     ReleaseHome,
+    RemoveUnit,
     ResumeOwner,
+    RollHome,
     ScaleHome,
+    ShiftTraffic,
+    StageChange,
     TightenGateway,
     UndoRollout,
     WriteLimits,
@@ -41,7 +49,10 @@ from barostat.remedy.state import State
 def of_world(world: World, setting: Setting) -> Broken:
     """Laws that this state of the world breaks."""
     broken: list[str] = []
-    floor = setting.replicas - 1 if setting.strategy == "in-place" else setting.replicas
+    fewer = {"in-place": 1, "canary": setting.unavailable, "rolling": setting.unavailable}
+    if setting.rolls == "ordinals":
+        fewer["stuck-rollout"] = 1  # the highest unit was replaced by one that never got Ready
+    floor = setting.replicas - fewer.get(setting.strategy, 0)
     if serving(world) < floor:
         broken.append(f"L4: {serving(world)} replicas serve, the floor is {floor}")
     if world.changes > setting.changes_per_hour:
@@ -50,7 +61,11 @@ def of_world(world: World, setting: Setting) -> Broken:
         )
     changed = {
         version
-        for version in (world.template, *(version for _, version in world.spares))
+        for version in (
+            world.template,
+            world.canary or OLD,
+            *(version for _, version in world.spares),
+        )
         if version != OLD
     }
     if len(changed) > 1:
@@ -115,14 +130,21 @@ def of_act(
         )
     broken += _rotation(before, act, name)
     last = (isinstance(act, DeleteSpare) and act.index == 0) or (
-        isinstance(act, LeaveRotation) and act.slot == "spare-0"
+        isinstance(act, LeaveRotation) and act.slot in ("spare-0", "spare")
     )
-    if setting.strategy == "spare" and last and home_serving(before) < setting.replicas:
+    others = home_serving(before)
+    if setting.rolls == "ordinals":
+        others -= any(pod.serves and pod.listed for pod in before.pods if _is_spare(pod, setting))
+    if setting.strategy == "spare" and last and others < setting.replicas:
         broken.append(
             f"L10: the last spare is retired while {home_serving(before)} of home's "
             f"{setting.replicas} replicas serve"
         )
     return tuple(broken)
+
+
+def _is_spare(pod: Pod, setting: Setting) -> bool:
+    return place_of(pod) == setting.replicas
 
 
 def _spreads(act: Act, setting: Setting) -> bool:
@@ -136,6 +158,11 @@ def _spreads(act: Act, setting: Setting) -> bool:
             return slot != "home-0"
         case DeletePod(slot):
             return slot != "home-0" or setting.strategy == "spare"
+        case MovePartition(former, to):
+            first = setting.replicas - (setting.strategy == "in-place")
+            return to < former and to < first
+        case RollHome(back=False):
+            return setting.strategy == "canary" and setting.canary == "live"
         case PatchTemplate() | WriteLimits():
             return True
     return False
@@ -148,6 +175,8 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
     if back:
         return record.phase == "RollingBack"
     undo = record.undo
+    if record.committed and isinstance(act, LeaveRotation | ScaleHome | RemoveUnit | ShiftTraffic):
+        return True  # every unit runs the change: what is left of the spare only goes
     match act:
         case ClaimHome():
             return ReleaseHome() in undo
@@ -162,7 +191,24 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
         case JoinRotation(slot):
             return any(isinstance(found, LeaveRotation) and found.slot == slot for found in undo)
         case LeaveRotation(slot, _):
-            return JoinRotation(slot) in undo
+            return JoinRotation(slot) in undo or any(
+                isinstance(found, PutBack) and found.slot == slot for found in undo
+            )
+        case StageChange():
+            return StageChange(back=True) in undo
+        case MovePartition(former, to):
+            return MovePartition(to, former) in undo
+        case RemoveUnit(_, place, "change"):
+            return any(
+                isinstance(found, RemoveUnit) and (found.place, found.then) == (place, "former")
+                for found in undo
+            )
+        case OpenCanary(back=False):
+            return OpenCanary(back=True) in undo
+        case ShiftTraffic(former, to):
+            return ShiftTraffic(to, former) in undo
+        case RollHome():
+            return RollHome(back=True) in undo
         case DeleteSpare(index):
             return CreateSpare(index) in undo
         case Detach(slot, _):
@@ -183,7 +229,17 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
 
 
 def _touches_home(act: Act) -> bool:
-    return isinstance(act, Detach | ScaleHome | PatchTemplate | UndoRollout)
+    return isinstance(
+        act,
+        Detach
+        | ScaleHome
+        | PatchTemplate
+        | UndoRollout
+        | StageChange
+        | MovePartition
+        | OpenCanary
+        | RollHome,
+    )
 
 
 def _rotation(before: World, act: Act, name: str) -> Broken:
@@ -193,7 +249,7 @@ def _rotation(before: World, act: Act, name: str) -> Broken:
     pod = find(before, name)
     if isinstance(act, DeleteSpare):
         pod = next((found for found in before.pods if found.owner == f"spare-{act.index}"), None)
-    gone = isinstance(act, DeletePod | DeleteSpare)
+    gone = isinstance(act, DeletePod | DeleteSpare | RemoveUnit)
     if gone and pod is not None and (pod.listed or pod.labelled or pod.busy):
         return (f"L9: {pod.name} is deleted in rotation, or while nobody waited for its requests",)
     if isinstance(act, PatchTemplate) and any(found.owner == "home" for found in before.pods):
@@ -222,6 +278,8 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
         left = [f"spare {index}" for index, _ in world.spares] + [
             pod.name for pod in world.pods if pod.owner not in belongs
         ]
+        left += [f"partition {world.partition}"] if world.partition else []
+        left += ["a canary"] if world.canary else []
         more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
         if ours or left or world.replicas != setting.replicas + more:
             broken.append(

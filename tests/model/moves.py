@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tests.model import laws
 from tests.model.cluster import (
+    OLD,
     Broken,
     Claim,
     Request,
@@ -19,23 +20,26 @@ from tests.model.cluster import (
     Stray,
     World,
     drained,
-    is_done,
     perform,
     plain,
     rank,
-    settle,
     starts,
 )
+from tests.model.kinds import is_done, own_acts, settle
 from tests.model.machines import KEY, LATE, Machines, Numbered
-from tests.model.plans import AGAIN, facts_of, plan_of
+from tests.model.ordinals import place_of, unit
+from tests.model.plans import AGAIN, facts_of, first_state, plan_of
 
 from barostat.remedy.acts import (
     READS,
     Act,
     AwaitCalm,
+    AwaitCanary,
     AwaitDrained,
     AwaitHome,
+    AwaitRolled,
     AwaitSpare,
+    AwaitUnit,
     Conflict,
     Done,
     Failed,
@@ -46,6 +50,7 @@ from barostat.remedy.acts import (
     Outcome,
     PickReplica,
     PickSurplus,
+    PickUnit,
     PodRef,
     Refused,
     TightenGateway,
@@ -76,6 +81,7 @@ class Moves:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+        self.own = own_acts(setting)
         self.plans = [plan_of(setting, number) for number in range(AGAIN)]
         self.machines = Machines(setting)
         self.worlds: Numbered[World] = Numbered()
@@ -132,7 +138,7 @@ class Moves:
             return known
         world = self.worlds.values[at]
         moves: list[tuple[str, int, Broken]] = []
-        settled, broken = settle(world)
+        settled, broken = settle(world, self.setting)
         if settled != world:
             moves.append(("the controllers act", self.world(settled), broken))
         else:
@@ -148,7 +154,9 @@ class Moves:
             )
         if world.stray is not None:
             claim, request = world.stray
-            after, _ = perform(world, self.setting, claim, request, self.plans[claim.plan].lever)
+            after, _ = perform(
+                world, self.setting, claim, request, self.plans[claim.plan].lever, self.own
+            )
             broken = (
                 laws.of_act(world, after, self.setting, None, None, request, stray=True)
                 if after != world
@@ -223,7 +231,7 @@ class Moves:
         world = _over(world)._replace(epoch=1, parents=(*world.parents, world.ended))
         yield (
             "the next plan",
-            (self.machines.number(State(self.plans[number])), -1, False, self.world(world)),
+            (self.machines.number(first_state(self.plans[number])), -1, False, self.world(world)),
         )
 
     def crash(self, node: Node, state: State) -> tuple[str, Node]:
@@ -246,7 +254,9 @@ class Moves:
             and not isinstance(request.act, READS)
         ):
             stray = Stray(Claim(self.plans.index(state.plan), world.epoch), request)
-        machine = world.record if world.record >= 0 else self.machines.number(State(state.plan))
+        machine = (
+            world.record if world.record >= 0 else self.machines.number(first_state(state.plan))
+        )
         after = self.machines.states[machine]
         if after.ended and not self.machines.resumable(after):
             world = _over(world)
@@ -281,7 +291,7 @@ class Moves:
             yield from self.reading(node, request)
             return
         if arrived:
-            if is_done(self.worlds.values[at], act, request.pod):
+            if is_done(self.worlds.values[at], self.setting, act, request.pod):
                 yield self.told(node, "done", "done", Done())
         else:
             after, denied, broken = self.arrival(machine, out, at, request)
@@ -302,10 +312,10 @@ class Moves:
             return known
         world, state = self.worlds.values[at], self.machines.states[machine]
         claim = Claim(self.plans.index(state.plan), world.epoch)
-        after, denied = perform(world, self.setting, claim, request, state.plan.lever)
+        after, denied = perform(world, self.setting, claim, request, state.plan.lever, self.own)
         broken: Broken = ()
         if denied is None and after != world:
-            if perform(after, self.setting, claim, request, state.plan.lever)[0] != after:
+            if perform(after, self.setting, claim, request, state.plan.lever, self.own)[0] != after:
                 broken = ("L6: the same act again changes the world again",)
             record = self.machines.states[world.record] if world.record >= 0 else None
             broken += laws.of_act(world, after, self.setting, state, record, request, stray=False)
@@ -345,7 +355,8 @@ class Moves:
                     )
                 yield self.told(node, "none can be picked", "refused", Refused("none"))
             case PickSurplus(_, over):
-                owned = sorted((pod for pod in world.pods if pod.owner == "home"), key=rank)
+                by = (lambda pod: -place_of(pod)) if self.setting.rolls == "ordinals" else rank
+                owned = sorted((pod for pod in world.pods if pod.owner == "home"), key=by)
                 done = Done(PodRef(owned[0].name, "")) if len(owned) > over else Done()
                 yield self.told(
                     node,
@@ -354,15 +365,24 @@ class Moves:
                     done,
                 )
             case AwaitDrained(slot):
-                if is_done(world, act, request.pod):
+                if is_done(world, self.setting, act, request.pod):
                     gone = (machine, out, arrived, self.world(drained(world, request.pod)))
                     yield self.told(gone, f"{slot} is drained", "done", Done())
                     yield self.hear(gone, f"{slot} is not drained in time", "tick", Tick(LATE))
                 return
-            case AwaitSpare() | AwaitHome():
-                if is_done(world, act, ""):
-                    ref = PodRef(f"s{act.index}", "") if isinstance(act, AwaitSpare) else None
-                    yield self.told(node, f"{says(act)}: Ready", "done", Done(ref))
+            case PickUnit(_, place, changed):
+                found = unit(world, place)
+                if found is not None or place >= world.replicas:
+                    fits = found is not None and (not changed or found.version != OLD)
+                    named = found.name if found is not None and fits else "none"
+                    done = Done(PodRef(named, "")) if fits else Done()
+                    yield self.told(node, f"unit {place}: {named}", f"pick {named}", done)
+                yield self.hear(node, f"{says(act)}: late", "tick", Tick(LATE))
+            case AwaitSpare() | AwaitHome() | AwaitUnit() | AwaitCanary() | AwaitRolled():
+                if is_done(world, self.setting, act, ""):
+                    ref = _named(world, act)
+                    ready = f"done {ref.name}" if ref is not None else "done"
+                    yield self.told(node, f"{says(act)}: Ready", ready, Done(ref))
                 else:
                     yield self.told(
                         node, f"{says(act)}: it will not be", "failed", Failed("a crash loop")
@@ -407,6 +427,19 @@ def _over(world: World) -> World:
     return world._replace(
         record=-1, record_epoch=0, epoch=0, told_confirmed=False, told_proved=False, acted=False
     )
+
+
+def _named(world: World, act: Act) -> PodRef | None:
+    """The pod that the answer to a wait names."""
+    match act:
+        case AwaitSpare(index):
+            return PodRef(f"s{index}", "")
+        case AwaitCanary():
+            return PodRef("c0", "")
+        case AwaitUnit(_, place):
+            found = unit(world, place)
+            return PodRef(found.name, "") if found is not None else None
+    return None
 
 
 def replace_act(request: Request) -> Request:

@@ -4,7 +4,7 @@ each.
 
 from __future__ import annotations
 
-from tests.model.cluster import READY, ROLLOUT, Setting, World, home_serving
+from tests.model.cluster import OLD, READY, ROLLOUT, Setting, World, home_serving
 
 from barostat.core.change import ChangeKind, ConfigChange, pressure_relieved
 from barostat.remedy.plan import (
@@ -17,6 +17,7 @@ from barostat.remedy.plan import (
     Target,
 )
 from barostat.remedy.precheck import Facts
+from barostat.remedy.state import State
 
 AGAIN = 3
 """Plans that are tried one after the other: each lever once, and the first once more, which the
@@ -46,18 +47,34 @@ def plan_of(setting: Setting, number: int) -> RemedyPlan:
         expectation=pressure_relieved(),
         strategy=setting.strategy,
         replicas=setting.replicas,
-        serving=setting.replicas,
+        serving=setting.replicas
+        - (setting.rolls == "ordinals" and setting.strategy == "stuck-rollout"),
         floor=setting.replicas - 1,
         baseline=(("arrivals_per_s", 4.0),),
         template="as-found",
         because="the model",
-        autonomy="act",
+        autonomy="act" if proved_first(setting) else "recommend",
         bounds=Bounds(attempts=setting.attempts),
         owners=(PausedOwner(OWNERS[setting.owner], "inference", "vllm", "{}", "{}"),)
         if setting.owner
         else (),
         edge=GATEWAY if setting.strategy == "edge-live" else None,
+        rolls=setting.rolls,
+        canary=setting.canary,
+        canary_percent=setting.percent,
+        surge=setting.surge,
+        unavailable=setting.unavailable,
     )
+
+
+def proved_first(setting: Setting) -> bool:
+    """True where one unit proves the change; else a person has said yes to the plan."""
+    return setting.strategy not in ("canary", "rolling") or setting.canary == "live"
+
+
+def first_state(plan: RemedyPlan) -> State:
+    """The machine before that plan."""
+    return State(plan, approved=plan.autonomy != "act")
 
 
 def facts_of(world: World, setting: Setting) -> Facts:
@@ -71,7 +88,11 @@ def facts_of(world: World, setting: Setting) -> Facts:
         rollout_age_s=1e9,
         template="as-found" if world.disturbed != "template" else "another",
         rollout_complete=True,
-        rollout_stuck=not any(pod.owner == ROLLOUT and pod.stage == READY for pod in world.pods),
+        rollout_stuck=not any(
+            pod.stage == READY
+            and (pod.owner == ROLLOUT or (setting.rolls != "spares" and pod.version == OLD))
+            for pod in world.pods
+        ),
         replicas=world.replicas,
         serving=home_serving(world),
         spare_schedulable=True,

@@ -163,7 +163,7 @@ class LittleApiServer(httpx.AsyncBaseTransport):
             after |= {key: item[key] for key in ("status",) if key in item}
         if dry:
             return 200, after
-        if plural == "deployments":
+        if plural == self.kube.plural:
             self.kube.look_at(item, after)
         item.clear()
         item |= after

@@ -15,7 +15,7 @@ import copy
 import hashlib
 import json
 from itertools import filterfalse
-from typing import Any
+from typing import Any, ClassVar
 
 NAMESPACE = "x"
 HOME = "vllm"
@@ -29,8 +29,12 @@ class LittleKubernetes:
     """One namespace with one Deployment, `vllm`, behind one Service.
 
     `start_s`: an engine's start; `drain_s`: its requests' length; `end_s`: from a pod's deletion to
-    its end.
+    its end. Another kind of workload is a subclass: `plural`, `routed` (what the Service selects)
+    and what its controllers do.
     """
+
+    kind, plural = "Deployment", "deployments"
+    routed: ClassVar[dict[str, str]] = {"app": HOME}
 
     def __init__(
         self, replicas: int, gpus: int, *, start_s: float = 4.0, drain_s: float = 3.0
@@ -55,15 +59,15 @@ class LittleKubernetes:
             "resources": {},
         }
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
-        template = {"metadata": {"labels": {"app": HOME}}, "spec": {"containers": [container]}}
-        spec = {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": HOME}},
-            "template": template,
-        }
         self.add("namespaces", {"metadata": {"name": NAMESPACE}})
-        self.add("deployments", {"metadata": {"name": HOME}, "spec": spec})
-        self.add("services", {"metadata": {"name": HOME}, "spec": {"selector": {"app": HOME}}})
+        self.add(self.plural, {"metadata": {"name": HOME}, "spec": self.spec(replicas, container)})
+        self.add("services", {"metadata": {"name": HOME}, "spec": {"selector": self.routed}})
+
+    def spec(self, replicas: int, container: Object) -> Object:
+        """Home's spec."""
+        template = {"metadata": {"labels": {"app": HOME}}, "spec": {"containers": [container]}}
+        selector = {"matchLabels": {"app": HOME}}
+        return {"replicas": replicas, "selector": selector, "template": template}
 
     # --- objects
 
@@ -92,8 +96,8 @@ class LittleKubernetes:
 
     @property
     def home(self) -> Object:
-        """The Deployment."""
-        return self.objects["deployments", HOME]
+        """The workload."""
+        return self.objects[self.plural, HOME]
 
     def remove(self, plural: str, item: Object) -> None:
         """The object's end is asked for; a pod takes a moment."""
@@ -272,7 +276,8 @@ class LittleKubernetes:
         before = self._listed()
         ends = []
         for pod in self.all("pods"):
-            if pod["metadata"].get("labels", {}).get("app") == HOME and "podIP" in pod["status"]:
+            labels = pod["metadata"].get("labels", {})
+            if self.routed.items() <= labels.items() and "podIP" in pod["status"]:
                 ready = "deletionTimestamp" not in pod["metadata"]
                 reference_ = {
                     "kind": "Pod",
@@ -308,14 +313,14 @@ class LittleKubernetes:
     # --- laws that a write could break
 
     def look_at(self, before: Object, after: Object) -> None:
-        """Notes what a write to the Deployment breaks."""
+        """Note the laws that a write to the workload breaks."""
         claims = [
             item["metadata"].get("annotations", {}).get("barostat.dev/claim", "")
             for item in (before, after)
         ]
         if all(claims) and claims[0].split("#")[0] != claims[1].split("#")[0]:
             self.broken.append(f"L1: the claim {claims[0]} becomes {claims[1]}")
-        if before["spec"]["template"] != after["spec"]["template"]:
+        if self.kind == "Deployment" and before["spec"]["template"] != after["spec"]["template"]:
             sets = {
                 item["metadata"]["uid"]
                 for item in self.all("replicasets")

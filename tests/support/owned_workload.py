@@ -19,6 +19,7 @@ from barostat.io.mitigation.owner_pausing import hand_back, pause
 from barostat.judge.mitigation.paused_mark import noted_of
 from barostat.platform.owner import Switch, owners
 from barostat.remedy.annotations import PAUSED
+from barostat.remedy.plan import Target
 
 AUTOMATED = {"selfHeal": True, "prune": True}
 TRACKED = {"argocd.argoproj.io/tracking-id": f"chat:apps/Deployment:{NAMESPACE}/{HOME}"}
@@ -53,6 +54,10 @@ class Owned:
         return self.kube.home
 
     @property
+    def target(self) -> Target:
+        return Target("apps/v1", "Deployment", NAMESPACE, HOME, self.home["metadata"]["uid"])
+
+    @property
     def mark(self) -> Any:
         return json.loads(marks(self.home).get(PAUSED, "[]"))
 
@@ -72,10 +77,10 @@ class Owned:
         ]
 
     async def pause(self, incident: str, *switches: Switch) -> list[str]:
-        return await pause(self.cluster, NAMESPACE, HOME, switches or self.switches(), incident)
+        return await pause(self.cluster, self.target, switches or self.switches(), incident)
 
     async def back(self, *incidents: str, keep: tuple[str, ...] = ()) -> list[str]:
-        return (await hand_back(self.cluster, NAMESPACE, HOME, incidents, keep)).told
+        return (await hand_back(self.cluster, self.target, incidents, keep)).told
 
     @property
     def campaign(self) -> Campaign:

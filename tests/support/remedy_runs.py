@@ -33,6 +33,7 @@ from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.driver import Driver, new_holder
 from barostat.io.mitigation.store import Store
 from barostat.judge.manifest_edit.config_change import digest
+from barostat.platform.workloads import WorkloadKind, kind_named
 from barostat.remedy.plan import RemedyPlan, Strategy, Target
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import Aborted, Began, Event, Resumed, State
@@ -94,6 +95,13 @@ class Scene:
     api: LittleApiServer
     told: list[str] = field(default_factory=list)
 
+    @property
+    def kind(self) -> WorkloadKind:
+        """Of the workload."""
+        found = kind_named(self.kube.kind)
+        assert found is not None
+        return found
+
     def plan(self, strategy: Strategy = "spare", **more: Any) -> RemedyPlan:
         """The plan that lowers --max-num-seqs."""
         home, replicas = self.kube.home, self.kube.home["spec"]["replicas"]
@@ -101,7 +109,13 @@ class Scene:
         plan = RemedyPlan(
             id="i1",
             made_at=0.0,
-            target=Target("apps/v1", "Deployment", NAMESPACE, HOME, home["metadata"]["uid"]),
+            target=Target(
+                self.kind.api.api_version,
+                self.kind.api.kind,
+                NAMESPACE,
+                HOME,
+                home["metadata"]["uid"],
+            ),
             cause="kv-preemption-thrash",
             lever="max-num-seqs",
             change=ConfigChange("argument", "--max-num-seqs", OLD, NEW),
@@ -113,10 +127,11 @@ class Scene:
             serving=replicas,
             floor=self.kube.floor,
             baseline=(("preemptions_per_s", 50.0), ("running_requests", float(BUSY))),
-            template=digest(home["spec"]["template"]),
+            template=digest(self.kind.source(home)),
             because="a test",
             autonomy="act",
             parent=home["metadata"].get("annotations", {}).get("barostat.dev/ended", ""),
+            rolls=self.kind.rolls or "spares",
         )
         return replace(plan, **more)
 
@@ -177,7 +192,7 @@ class Scene:
             for key in marks(kube.home)
             if key in ("barostat.dev/claim", "barostat.dev/former")
         ]
-        for pod in kube.all("pods"):
+        for pod in filter(self.kind.answers, kube.all("pods")):
             name = pod["metadata"]["name"]
             found += [] if kube.is_listed(pod) else [f"pod {name} out of rotation"]
             found += [
@@ -185,16 +200,15 @@ class Scene:
                 for key in marks(pod)
                 if key.endswith(("/labels", "/pod-deletion-cost"))
             ]
-        if len(kube.all("pods")) != kube.home["spec"]["replicas"]:
-            found.append(
-                f"{len(kube.all('pods'))} pods, {kube.home['spec']['replicas']} are asked for"
-            )
+        answering = [pod for pod in kube.all("pods") if self.kind.answers(pod)]
+        if len(answering) != kube.home["spec"]["replicas"]:
+            found.append(f"{len(answering)} pods, {kube.home['spec']['replicas']} are asked for")
         return found
 
     @property
     def value(self) -> str:
         """What --max-num-seqs is in home's template."""
-        return str(self.kube.home["spec"]["template"]["spec"]["containers"][0]["args"][-1])
+        return str(self.kind.template(self.kube.home)["spec"]["containers"][0]["args"][-1])
 
 
 async def unless_killed(what: Coroutine[Any, Any, T], cluster: Cluster) -> T | None:
@@ -215,12 +229,15 @@ async def unless_killed(what: Coroutine[Any, Any, T], cluster: Cluster) -> T | N
 
 
 def on_a_little_kubernetes(
-    what: Callable[[Scene], Coroutine[Any, Any, T]], replicas: int = 1, gpus: int | None = None
+    what: Callable[[Scene], Coroutine[Any, Any, T]],
+    replicas: int = 1,
+    gpus: int | None = None,
+    make: type[LittleKubernetes] = LittleKubernetes,
 ) -> T:
     """What comes of it where these replicas serve, with one more GPU than they need unless told."""
 
     async def go() -> T:
-        kube = LittleKubernetes(replicas, replicas + 1 if gpus is None else gpus)
+        kube = make(replicas, replicas + 1 if gpus is None else gpus)
         while sum(map(kube.is_listed, kube.all("pods"))) < replicas:
             await asyncio.sleep(1.0)
         return await what(Scene(kube, LittleApiServer(kube)))

@@ -12,12 +12,15 @@ from barostat.gateway.replica import UpstreamAddress
 
 @dataclass(frozen=True, slots=True)
 class FollowedWorkload:
-    """A Deployment whose pods are the engines. `namespace`: empty for that of the context."""
+    """A workload whose pods are the engines. `namespace`: empty for that of the context. `kind`: as
+    objects carry it.
+    """
 
     name: str
     namespace: str = ""
     context: str | None = None
     kubeconfig: str | None = None
+    kind: str = "Deployment"
 
 
 @dataclass(frozen=True, slots=True)

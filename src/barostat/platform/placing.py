@@ -1,7 +1,7 @@
-"""Whether one more pod of a template finds a node, and what quotas and disruption budgets leave:
-reckoned from what nodes and pods say.
+"""Whether more pods find nodes, and what quotas and disruption budgets leave, computed from nodes
+and pods.
 
-Not looked at: affinity between pods, topology spread, volumes, pre-emption. Where one of them
+Not considered: affinity between pods, topology spread, volumes, preemption. Where one of them
 matters the spare stays Pending, which ends the plan before anything was changed.
 
 Source: core/v1 PodSpec, Node, ResourceQuota; policy/v1 PodDisruptionBudget; Kubernetes 1.27 to
@@ -11,7 +11,7 @@ Source: core/v1 PodSpec, Node, ResourceQuota; policy/v1 PodDisruptionBudget; Kub
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from barostat.core.whole_number import whole_number
 from barostat.platform.label_selector import selects
@@ -19,7 +19,6 @@ from barostat.platform.node_affinity import against_affinity
 from barostat.platform.objects import (
     Object,
     condition,
-    count,
     mapping,
     name_of,
     objects,
@@ -59,24 +58,34 @@ def _asked(item: Object) -> dict[str, float]:
 
 
 def placeable(
-    template: Object, nodes: Iterable[Object], pods: Iterable[Object]
+    templates: Sequence[Object], nodes: Sequence[Object], pods: Iterable[Object]
 ) -> tuple[bool, str]:
-    """(whether a node takes one more pod of the template, why none does)."""
-    wanted = requests(template)
+    """(whether nodes take one more pod of each template together, why not)."""
     used: dict[str, dict[str, float]] = {}
     for pod in pods:
         node = text(pod, "spec", "nodeName")
         if node and text(pod, "status", "phase") not in ("Succeeded", "Failed"):
-            on = used.setdefault(node, {})
-            for name, amount in requests(pod).items():
-                on[name] = on.get(name, 0.0) + amount
-    reasons: list[str] = []
-    for found in nodes:
-        why = _against(template, found) or _lacks(wanted, found, used.get(name_of(found), {}))
-        if not why:
-            return True, ""
-        reasons.append(f"{name_of(found)}: {why}")
-    return False, "; ".join(reasons[:4]) or "there is no node"
+            _take(used, node, requests(pod))
+    for place, template in enumerate(templates):
+        wanted = requests(template)
+        reasons: list[str] = []
+        for found in nodes:
+            why = _against(template, found) or _lacks(wanted, found, used.get(name_of(found), {}))
+            if not why:
+                _take(used, name_of(found), wanted)
+                break
+            reasons.append(f"{name_of(found)}: {why}")
+        else:
+            why = "; ".join(reasons[:4]) or "there is no node"
+            of = f"pod {place + 1} of {len(templates)}: " if len(templates) > 1 else ""
+            return False, of + why
+    return True, ""
+
+
+def _take(used: dict[str, dict[str, float]], node: str, amounts: Mapping[str, float]) -> None:
+    on = used.setdefault(node, {})
+    for name, amount in amounts.items():
+        on[name] = on.get(name, 0.0) + amount
 
 
 def _against(template: Object, node: Object) -> str:
@@ -215,17 +224,3 @@ def _share(written: object, of: int) -> int:
     ):
         return math.ceil(of * percent / 100)
     return written if isinstance(written, int) else of
-
-
-def rollout_complete(deployment: Object) -> bool:
-    """True where no rollout is under way or paused: the newest revision owns every pod."""
-    if value(deployment, "spec", "paused") is True:
-        return False
-    wanted = count(deployment, "spec", "replicas")
-    wanted = 1 if wanted is None else wanted
-    seen = (count(deployment, "status", "observedGeneration") or 0) >= (
-        count(deployment, "metadata", "generation") or 0
-    )
-    return seen and (count(deployment, "status", "updatedReplicas") or 0) == wanted == (
-        count(deployment, "status", "replicas") or 0
-    )

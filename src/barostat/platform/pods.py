@@ -30,6 +30,7 @@ DEFAULT_SHM_BYTES = 64.0 * 2**20
 _COMMAND = re.compile(
     r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py"
 )
+_RAY = re.compile(r"\bray\s+start\b|multi-node-serving\.sh\s+worker")
 _ROUTER = re.compile(r"router|gateway|proxy|exporter|metrics|sidecar", re.IGNORECASE)
 _OWN_IMAGE = re.compile(r"(?:^|/)vllm/vllm-[a-z-]+:v?(\d+\.\d+\.\d+)")
 _NO_COMPUTE = re.compile(
@@ -173,6 +174,18 @@ def image_version(pod: Object | None) -> str | None:
 def looks_like_vllm(pod: Object) -> bool:
     """True if one of its containers runs vLLM by its command, image or name."""
     return any(_likeness(container) > 2 for container in objects(pod, "spec", "containers"))
+
+
+def starts_engine(template: Object) -> bool:
+    """True if the command of the engine's container, or its image alone, starts vLLM: false for a
+    worker that joins a Ray cluster.
+    """
+    container = engine_container(template)
+    if container is None:
+        return False
+    words = " ".join(container.args)
+    by_image = bool(_OWN_IMAGE.search(container.image)) and not _RAY.search(words)
+    return bool(_COMMAND.search(words)) or by_image
 
 
 def engine_container(pod: Object) -> Container | None:

@@ -1,13 +1,12 @@
 """The workload that a pod belongs to: what it asks for, what is Ready, what waits for a node.
 
-Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label;
-leaderworkerset.x-k8s.io/v1.
+Source: owner references of core/v1 and apps/v1; the `pod-template-hash` label.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ from barostat.core.signal import Signal
 from barostat.platform.objects import (
     Object,
     condition,
-    count,
     fact,
     items,
     mapping,
@@ -26,22 +24,18 @@ from barostat.platform.objects import (
 )
 from barostat.platform.pod_status import unschedulable
 from barostat.platform.pods import looks_like_vllm
+from barostat.platform.workloads import WorkloadKind, kind_named, kinds
 
-IN_SET, PLACE_IN_GROUP = (
-    "leaderworkerset.sigs.k8s.io/name",
-    "leaderworkerset.sigs.k8s.io/worker-index",
-)
-"""Labels of a LeaderWorkerSet's pods: its name, and which of its group a pod is; the leader is
-0.
-"""
-
-_WORKLOAD_KINDS = ("Deployment", "StatefulSet", "LeaderWorkerSet", "DaemonSet")
+_MOST_OWNERS = 6
+"""An owner reference that leads back to itself ends the search."""
+_ALONE = ("ReplicaSet", "Pod")
+"""Kinds that ask for no pods by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What owns a pod. `document` is empty where only its name is known; `replica_set` is the pod's
-    own, where there is one.
+    """An object that owns a pod. `document` is empty where only its name is known; `replica_set` is
+    the pod's own, where there is one.
     """
 
     kind: str
@@ -52,15 +46,34 @@ class Workload:
 
 
 def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | None:
-    """The pod's workload by its owner references; the only one there is where the pod is not known;
+    """The workload that asks for the pod; the only one in the documents where the pod is not known;
     else None.
+
+    A ReplicaSet stands for itself only where nothing is known to own it; a group's pods belong to
+    what makes groups, and not to the StatefulSets below that.
     """
-    if pod is not None and (found := _by_owner(documents, pod)):
+    if pod is not None and (found := _nearest(documents, pod)):
         return found
-    known = _controllers(documents)
-    if pod is None and len(known) == 1:
-        return _workload(known[0])
+    known = [
+        (kind, item)
+        for kind in kinds()
+        if kind.api.kind not in _ALONE
+        for item in items(documents.get(kind.api.plural))
+    ]
+    above = {_owner(item) for _, item in known}
+    lowest = [found for found in known if (found[0].api.kind, name_of(found[1])) not in above]
+    if pod is None and len(lowest) == 1:
+        kind, item = lowest[0]
+        return _workload(kind.api.kind, name_of(item), item)
     return None
+
+
+def keeper_of(documents: Mapping[str, Any], pod: Object) -> Workload | None:
+    """The outermost owner of the pod that is a kind of workload: an edit of what is below it does
+    not last.
+    """
+    owners = [found for found in _owners(documents, pod) if kind_named(found.kind) is not None]
+    return owners[-1] if owners else None
 
 
 def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> ObjectReference | None:
@@ -68,7 +81,7 @@ def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> Obje
     neither tells.
     """
     found = workload_of(documents, pod)
-    if found is not None and found.kind in _WORKLOAD_KINDS:
+    if found is not None and found.kind not in _ALONE and kind_named(found.kind) is not None:
         namespace = found.namespace or text(pod, "metadata", "namespace")
         return ObjectReference(found.kind.lower(), found.name, namespace)
     return (
@@ -87,59 +100,84 @@ def workload_by_pod_name(name: str, namespace: str) -> ObjectReference | None:
     return None
 
 
-def _controllers(documents: Mapping[str, Any]) -> list[Object]:
-    return [
-        item
-        for kind in ("deployments", "statefulsets", "leaderworkersets")
-        for item in items(documents.get(kind))
-    ]
-
-
-def _workload(
-    item: Object, kind: str = "Deployment", replica_set: Object | None = None
-) -> Workload:
-    return Workload(
-        text(item, "kind") or kind,
-        name_of(item),
-        text(item, "metadata", "namespace"),
-        item,
-        replica_set,
+def belongs_to(documents: Mapping[str, Any], pod: Object, kind: WorkloadKind, name: str) -> bool:
+    """True where that object owns the pod, directly or through others."""
+    return any(
+        (found.kind, found.name) == (kind.api.kind, name) for found in _owners(documents, pod)
     )
 
 
-def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
-    namespace = text(pod, "metadata", "namespace")
-    kind, owner = _owner(pod)
-    if name := text(pod, "metadata", "labels", IN_SET):
-        kind, owner = "LeaderWorkerSet", name
-    if not owner:
+def _nearest(documents: Mapping[str, Any], pod: Object) -> Workload | None:
+    found = list(_owners(documents, pod))
+    of_groups = [one for one in found if _makes_groups(one.kind)]
+    if of_groups:
+        return of_groups[0]
+    if not found:
         return None
-    replica_set = None
-    if kind == "ReplicaSet":
-        sets = [
-            item
-            for item in items(documents.get("replicasets"))
-            if name_of(item) == owner and _same(item, namespace)
-        ]
-        replica_set = sets[0] if sets else None
-        kind, name = _owner(replica_set) if replica_set is not None else ("", "")
-        if not name:
+    first = found[0]
+    if first.kind != "ReplicaSet" or len(found) == 1:
+        return first
+    second = found[1]
+    return Workload(second.kind, second.name, second.namespace, second.document, first.document)
+
+
+def _makes_groups(kind: str) -> bool:
+    known = kind_named(kind)
+    return known is not None and known.unit == "group"
+
+
+def _owners(documents: Mapping[str, Any], pod: Object) -> Iterator[Workload]:
+    """What owns the pod, the nearest first; then those that only its labels name."""
+    namespace = text(pod, "metadata", "namespace")
+    seen: set[tuple[str, str]] = set()
+    item: Object | None = pod
+    while item is not None and len(seen) < _MOST_OWNERS:
+        kind, name = _owner(item)
+        if not name or (kind, name) in seen:
+            break
+        seen.add((kind, name))
+        item = _document(documents, kind, name, namespace)
+        yield _workload(kind, name, item, namespace)
+        if item is None and kind == "ReplicaSet":
             ending = "-" + text(pod, "metadata", "labels", "pod-template-hash")
-            kind, name = (
-                ("Deployment", owner.removesuffix(ending))
-                if len(ending) > 1 and owner.endswith(ending)
-                else ("ReplicaSet", owner)
+            if len(ending) > 1 and name.endswith(ending):
+                above = name.removesuffix(ending)
+                seen.add(("Deployment", above))
+                item = _document(documents, "Deployment", above, namespace)
+                yield _workload("Deployment", above, item, namespace)
+    for known in kinds():
+        name = known.name_for(pod)
+        if name and (known.api.kind, name) not in seen:
+            yield _workload(
+                known.api.kind,
+                name,
+                _document(documents, known.api.kind, name, namespace),
+                namespace,
             )
-        owner = name
-    for item in _controllers(documents):
-        if name_of(item) == owner and _same(item, namespace) and text(item, "kind") in ("", kind):
-            return _workload(item, kind, replica_set)
+
+
+def _workload(kind: str, name: str, document: Object | None, namespace: str = "") -> Workload:
+    named = text(document, "metadata", "namespace") if document is not None else ""
     return Workload(
-        kind, owner, namespace, replica_set if kind == "ReplicaSet" else None, replica_set
+        kind, name, named or namespace, document, document if kind == "ReplicaSet" else None
     )
 
 
-def _owner(item: Object | None) -> tuple[str, str]:
+def _document(documents: Mapping[str, Any], kind: str, name: str, namespace: str) -> Object | None:
+    known = kind_named(kind)
+    if known is None:
+        return None
+    for item in items(documents.get(known.api.plural)):
+        if (
+            name_of(item) == name
+            and (not namespace or text(item, "metadata", "namespace") in ("", namespace))
+            and text(item, "kind") in ("", kind)
+        ):
+            return item
+    return None
+
+
+def _owner(item: Object) -> tuple[str, str]:
     owners = objects(item, "metadata", "ownerReferences")
     main = next(
         (owner for owner in owners if owner.get("controller") is True), owners[0] if owners else {}
@@ -147,18 +185,12 @@ def _owner(item: Object | None) -> tuple[str, str]:
     return text(main, "kind"), text(main, "name")
 
 
-def _same(item: Object, namespace: str) -> bool:
-    return not namespace or text(item, "metadata", "namespace") in ("", namespace)
-
-
 def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Object]:
     """The workload's pods; the vLLM-like ones where the workload is not known."""
     found = items(documents.get("pods"))
     if workload is None:
         return [item for item in found if looks_like_vllm(item)]
-    told: dict[
-        tuple[str, ...], Workload | None
-    ] = {}  # pods of one owner, which are many, have one answer
+    known: dict[tuple[str, ...], Workload | None] = {}  # many pods have the same owner
     owned = []
     for item in found:
         labels = mapping(item, "metadata", "labels")
@@ -166,29 +198,33 @@ def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Obj
             *_owner(item),
             text(item, "metadata", "namespace"),
             text(labels, "pod-template-hash"),
-            text(labels, IN_SET),
+            *(kind.name_for(item) for kind in kinds()),
         )
-        other = told[key] if key in told else told.setdefault(key, _by_owner(documents, item))
+        if key not in known:
+            known[key] = _nearest(documents, item)
+        other = known[key]
         if other is not None and (other.kind, other.name) == (workload.kind, workload.name):
             owned.append(item)
     return owned or [item for item in found if looks_like_vllm(item)]
 
 
 def ready_replicas(workload: Workload | None) -> int | None:
-    """Replicas that are Ready, or None where the status does not tell."""
-    if workload is None or workload.document is None or not mapping(workload.document, "status"):
+    """Units that are Ready, or None where the status does not tell."""
+    kind = kind_named(workload.kind) if workload is not None else None
+    if workload is None or workload.document is None or kind is None:
         return None
-    return count(workload.document, "status", "readyReplicas") or 0
+    return kind.ready(workload.document)
 
 
 def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) -> list[Signal]:
     """replicas_wanted, replicas_ready and pods_unschedulable."""
     made: list[Signal] = []
-    if workload is not None and workload.document is not None:
+    kind = kind_named(workload.kind) if workload is not None else None
+    if workload is not None and workload.document is not None and kind is not None:
         source = f"{workload.kind} {workload.name}"
         if mapping(workload.document, "spec"):
-            wanted = count(workload.document, "spec", "replicas")
-            made += fact("replicas_wanted", float(1 if wanted is None else wanted), at, source)
+            wanted = float(kind.replicas(workload.document))
+            made += fact("replicas_wanted", wanted, at, source)
         ready = ready_replicas(workload)
         if ready is not None:
             made += fact("replicas_ready", float(ready), at, source, _progress(workload.document))

@@ -1,17 +1,17 @@
-"""What the machine asks of the world, and what the world can answer. `io` performs an act as
-written here and decides nothing itself.
+"""The acts that the machine asks for, and the answers that the world can give.
 
-Every act says what should be true afterwards, so that sending it again changes nothing. Before it
-writes, io checks the claim and what the act names as found; after it wrote, the object carries the
-act's key (annotation `barostat.dev/step`), also where nothing else had to change: a late copy of an
-earlier request then no longer fits the resourceVersion. A new command ends whatever is still waited
-for.
+`io` performs an act as it is written here and decides nothing itself. An act says what is true
+afterwards, so that sending it twice changes nothing. Before a write, io checks the claim and every
+value that the act names as former; the written object carries the act's key (annotation
+`barostat.dev/step`), so that a late copy of an earlier request no longer fits its resourceVersion.
+A new command ends the wait for the one before.
 
-The labels that come off a pod are kept on it (annotation `barostat.dev/labels`), so that they can
-go on again from any machine.
+The labels that come off a pod are kept on it (annotation `barostat.dev/labels`), so that any machine
+can put them back.
 
-    home     the Deployment that the plan is for            spare-K  a Deployment of one replica that we made, with the new template
-    slot     a name for one pod: `home-K`, `spare-K`, `surplus`; which pod it is stands in the state and in the record
+    home     the object that the plan is for: a Deployment, a StatefulSet, an InferenceService ...
+    slot     a name for one pod (`home-K`, `spare-K`, `unit-K`, `canary`); the state and the record say which pod it is
+    unit     what home replaces at a time: a pod, or a group of pods that serve as one engine
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Outcome = Literal["better", "worse", "inconclusive"]
+Next = Literal["change", "former", "nothing"]
+"""What home's owner makes where a unit was: one with the change, a former one, none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +34,35 @@ class PodRef:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Reads: everything that `precheck.Facts` holds is known. Answer: Gathered."""
+    """Read everything that `precheck.Facts` holds. Answer: Gathered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimHome:
     """Home's annotation `barostat.dev/claim` is this claim.
 
-    Fits: no claim, and a home as the plan found it, its `barostat.dev/ended` (the plan's parent)
-    included; a claim of this incident with a lower epoch; this very one. Else Conflict. A later
-    run's is Done when nothing that an earlier one sent can still arrive.
+    Allowed: no claim, and home as the plan found it, its `barostat.dev/ended` (the plan's parent)
+    included; a claim of this incident with a lower epoch; this very claim. Else Conflict. The claim
+    of a later run is Done when nothing that an earlier run sent can still arrive.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHome:
-    """Home carries no claim of this incident, of this epoch or an earlier one; somebody else's
-    claim stays.
+    """Home carries no claim of this incident of this epoch or an earlier one; somebody else's claim
+    stays.
 
-    `barostat.dev/ended` names the incident instead: a run of it, or of an earlier one, that was
-    only asleep cannot claim again.
+    `barostat.dev/ended` names the incident instead, so that a run of it that was only asleep cannot
+    claim again.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class PauseOwner:
-    """The owner with that number in the plan leaves home alone, by its own switch; home's
-    `barostat.dev/paused` notes how it was before.
+    """The owner with that number in the plan leaves home alone, by its own switch.
 
-    Noted before it is paused, and once: whom an earlier incident has paused stays noted as it was
-    then.
+    Home's `barostat.dev/paused` notes the owner's former state first, and once: an owner that an
+    earlier incident paused stays noted as it was then.
     """
 
     index: int
@@ -69,8 +70,8 @@ class PauseOwner:
 
 @dataclass(frozen=True, slots=True)
 class ResumeOwner:
-    """The owner with that number has home again as it was before anybody of ours paused it, and is
-    noted no more; gone is fine.
+    """The owner with that number is as it was before any of our incidents paused it, and is no
+    longer noted. Done if the owner is gone.
     """
 
     index: int
@@ -78,11 +79,10 @@ class ResumeOwner:
 
 @dataclass(frozen=True, slots=True)
 class CreateSpare:
-    """The spare Deployment exists: the new template, one replica, selector and labels of our own,
-    no label that a Service selects on.
+    """The spare exists: the new template, one replica, a selector and labels of our own, no label
+    that a Service selects on.
 
-    What a mounted file sets is changed by an argument, which is stronger: others may share that
-    ConfigMap.
+    A value from a mounted file is overruled by an argument: other pods may share that ConfigMap.
     """
 
     index: int
@@ -90,8 +90,8 @@ class CreateSpare:
 
 @dataclass(frozen=True, slots=True)
 class AwaitSpare:
-    """Waits: its pod is Ready and the engine resolved the new value. Answer: Done with the pod;
-    Failed where it cannot be (says why).
+    """Wait until the spare's pod is Ready and its engine resolved the new value. Answer: Done with
+    the pod, or Failed with the reason.
     """
 
     index: int
@@ -104,26 +104,24 @@ class AwaitSpare:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSpare:
-    """The spare Deployment and its pod are gone, the GPU is free. Refused while its pod is in
-    rotation. Gone already is fine.
-    """
+    """The spare and its pod are gone, its GPU is free. Refused while its pod is in rotation."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRotation:
-    """The spare's pod carries the Services' labels and stands ready in their EndpointSlices."""
+    """The spare's pod carries the Services' labels and is ready in their EndpointSlices."""
 
     slot: str
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveRotation:
-    """The spare's pod lacks the Services' labels and has left the EndpointSlices; gone or never
-    joined is fine.
+    """The pod lacks the Services' labels and has left the EndpointSlices. Done if it is gone or
+    never joined.
 
-    Refused where fewer than `serving` others would be left.
+    Refused if fewer than `serving` other pods would be left.
     """
 
     slot: str
@@ -132,8 +130,8 @@ class LeaveRotation:
 
 @dataclass(frozen=True, slots=True)
 class PickReplica:
-    """Reads: one replica of home is chosen: one that does not serve, else the least busy in
-    rotation. Answer: Done with the pod.
+    """Choose a replica of home: one that does not serve, else the least busy one in rotation.
+    Answer: Done with the pod.
     """
 
     slot: str
@@ -141,9 +139,9 @@ class PickReplica:
 
 @dataclass(frozen=True, slots=True)
 class PickSurplus:
-    """Reads: of home's pods beyond `over` one is chosen: one that does not serve, else the newest.
+    """Choose one of home's pods beyond `over`: one that does not serve, else the newest.
 
-    Answer: Done with the pod, or without one where home owns no more than that.
+    Answer: Done with the pod, or without one if home owns no more than that.
     """
 
     slot: str
@@ -151,11 +149,24 @@ class PickSurplus:
 
 
 @dataclass(frozen=True, slots=True)
+class PickUnit:
+    """Wait for the pod that answers for the unit at that place; `changed`: if it runs the change.
+
+    Answer: Done with the pod, or without one if home asks for no such unit, or it does not run the
+    change. Reaching its deadline is no failure: there is none then.
+    """
+
+    slot: str
+    place: int
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Detach:
     """The pod lacks the Services' labels, its ReplicaSet has released it (no controller), and it
     has left the EndpointSlices.
 
-    Refused where fewer than `serving` others would be left, and where the pod is not home's.
+    Refused if fewer than `serving` other pods would be left, and if the pod is not home's.
     """
 
     slot: str
@@ -166,9 +177,9 @@ class Detach:
 class PutBack:
     """Home has `replicas` replicas again, this pod among them if it is missed.
 
-    Attached: only the key is written. Detached and home lacks a Ready one: its labels are as they
-    were, it is adopted, and in rotation if it is Ready. Detached and home is whole without it: it
-    is drained, as long as the plan allows, and deleted.
+    Attached pod: only the key is written. Detached, and home lacks a Ready pod: its labels are
+    restored, home adopts it, and it is in rotation if it is Ready. Detached, and home is complete
+    without it: it is drained for as long as the plan allows, then deleted.
     """
 
     slot: str
@@ -177,11 +188,11 @@ class PutBack:
 
 @dataclass(frozen=True, slots=True)
 class ScaleHome:
-    """Home asks for `to` replicas. Found: `former`, or `to` already; else Conflict.
+    """Home asks for `to` units; it asked for `former` before (or `to` already), else Conflict.
 
-    Downwards it is Refused while more than `to` of home's pods are Ready: only what never served is
-    taken away, and it is marked with the lowest `controller.kubernetes.io/pod-deletion-cost` first,
-    should it get Ready in that very moment.
+    Downwards it is Refused while more than `to` of home's pods are Ready in rotation. Where home's
+    owner chooses the pod that goes, pods that never served are marked to go first
+    (`controller.kubernetes.io/pod-deletion-cost`).
     """
 
     former: int
@@ -190,16 +201,17 @@ class ScaleHome:
 
 @dataclass(frozen=True, slots=True)
 class AwaitHome:
-    """Waits: `ready` replicas of home are Ready and in rotation. Failed where that cannot be."""
+    """Wait until `ready` units of home are Ready and in rotation."""
 
     ready: int
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitDrained:
-    """Waits: the pod's own metrics show no request running or waiting, twice. Gone is fine.
+    """Wait until the pod's own metrics show no request running or waiting, twice. Done if it is
+    gone.
 
-    Its deadline is no failure: the plan says what happens then.
+    Reaching its deadline is no failure: the plan says what happens then.
     """
 
     slot: str
@@ -207,8 +219,8 @@ class AwaitDrained:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """The detached pod is gone. Refused while it has a controller or stands in rotation. Answer:
-    Done, with the requests that it cut.
+    """The detached pod is gone. Refused while it has a controller or is in rotation. Answer: Done,
+    with the number of requests that it cut.
     """
 
     slot: str
@@ -216,10 +228,8 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class PatchTemplate:
-    """Home's template holds the plan's change, by our field manager. `back`: the former value
-    instead.
-
-    Refused while home owns a pod or asks for one.
+    """Home holds the plan's change; `back`: its former state. Refused while home owns a pod or asks
+    for one.
     """
 
     back: bool = False
@@ -227,15 +237,111 @@ class PatchTemplate:
 
 @dataclass(frozen=True, slots=True)
 class UndoRollout:
-    """Home's template is again that of the revision whose pods serve, while a rollout is stuck; the
-    controllers do the rest.
+    """Home holds the revision whose pods serve, while a later rollout is stuck.
 
-    Refused while a pod of the newest revision serves: the controllers would delete it in rotation.
-    `back`: the template that was stuck, as it was found; Refused where the rollout may take away
-    replicas that serve.
+    Refused while a pod of the newest revision serves: its owner would delete it in rotation.
+    `back`: the stuck state, as it was found; Refused where that rollout may take away replicas that
+    serve.
     """
 
     back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStuck:
+    """The pods of home that are not of its present state and never got Ready are gone: their owner
+    does not replace them by itself.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class StageChange:
+    """Home holds the plan's change, and its owner replaces no unit: the partition is above all.
+
+    `back`: home and its partition as they were found. Refused while a unit runs the change, unless
+    it is the only one and out of rotation.
+    """
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MovePartition:
+    """Home's owner holds back the units below `to`; it held those below `former` before (or `to`
+    already), else Conflict. Refused if a unit that the owner would then replace is in rotation.
+    """
+
+    former: int
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUnit:
+    """The unit that the slot names is gone, and its owner makes `then` in its place. Refused while
+    it is in rotation. Answer: Done, with the number of requests that it cut.
+    """
+
+    slot: str
+    place: int
+    then: Next
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUnit:
+    """Wait until the unit at that place is Ready and in rotation; `changed`: and its engine
+    resolved the new value. Answer: Done with the pod that answers for it.
+    """
+
+    slot: str
+    place: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRollout:
+    """Home's partition is as it was found; every unit runs the change already."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCanary:
+    """Home's owner runs one unit with the change beside the others. `back`: it does not, and home
+    is as it was found.
+    """
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCanary:
+    """Wait until the canary's pod is Ready and its engine resolved the new value. Answer: Done with
+    the pod, or Failed with the reason.
+    """
+
+    slot: str = "canary"
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftTraffic:
+    """The canary gets `to` percent of the requests; it got `former` before (or `to` already), else
+    Conflict.
+    """
+
+    former: int
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class RollHome:
+    """Home holds the plan's change, and its owner replaces every unit by its own strategy. `back`:
+    home as it was found; its owner replaces what runs the change.
+    """
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRolled:
+    """Wait until every unit of home runs its present state and is Ready in rotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +353,12 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class TightenGateway:
-    """The gateways before home go by the plan's limit, under a lease that this run renews while it
-    lives; `back`: by none of its incident.
+    """The gateways before home hold the plan's limit, under a lease that this run renews; `back`:
+    they hold no limit of this incident.
 
-    Each write carries the run's epoch: a gateway that has heard a later run of the incident refuses
-    what an earlier one has on its way. Back is Done as well where a gateway does not answer for as
-    long as the lease may last: it has then run out by itself.
+    Each write carries the run's epoch: a gateway that heard from a later run of the incident
+    rejects the writes of an earlier one. Back is Done as well if a gateway does not answer for as
+    long as the lease may last: the lease has then expired.
     """
 
     back: bool = False
@@ -260,36 +366,44 @@ class TightenGateway:
 
 @dataclass(frozen=True, slots=True)
 class AwaitCalm:
-    """Waits, with the lease renewed: so little comes that the limit is not needed any more
-    (`LiveEdge`).
-
-    Its deadline is no failure: the limit is taken back then.
+    """Wait, renewing the lease, until the load is so low that the limit is no longer needed
+    (`LiveEdge`). Reaching its deadline is no failure: the limit is then taken back.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Watches what the plan says under load, for as long as it says. Answer: Judged."""
+    """Watch the units with the change under load for as long as the plan says. Answer: Judged."""
 
 
 Act = (
     Gather | ClaimHome | ReleaseHome | PauseOwner | ResumeOwner | CreateSpare | AwaitSpare | DeleteSpare | JoinRotation | LeaveRotation
-    | PickReplica | PickSurplus | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate | UndoRollout
-    | WriteLimits | TightenGateway | AwaitCalm | Observe
+    | PickReplica | PickSurplus | PickUnit | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate
+    | UndoRollout | RemoveStuck | StageChange | MovePartition | RemoveUnit | AwaitUnit | FinishRollout | OpenCanary | AwaitCanary
+    | ShiftTraffic | RollHome | AwaitRolled | WriteLimits | TightenGateway | AwaitCalm | Observe
 )  # fmt: skip
 
-READS = (Gather, AwaitSpare, PickReplica, PickSurplus, AwaitHome, AwaitDrained, AwaitCalm, Observe)
+READS = (
+    Gather, AwaitSpare, PickReplica, PickSurplus, PickUnit, AwaitHome, AwaitDrained, AwaitUnit, AwaitCanary, AwaitRolled, AwaitCalm,
+    Observe,
+)  # fmt: skip
 """Acts that change nothing outside: they need no record before them."""
-WAITS = (AwaitSpare, AwaitHome, AwaitDrained, AwaitCalm)
-"""Acts that take as long as the world takes; their deadline is the plan's, and passing it is no
+WAITS = (
+    AwaitSpare, AwaitHome, AwaitDrained, PickUnit, AwaitUnit, AwaitCanary, AwaitRolled, AwaitCalm,
+)  # fmt: skip
+"""Acts that last as long as the world needs. The plan gives their deadline, and passing it is no
 lost answer.
 """
+NAMES_POD = (AwaitSpare, PickReplica, PickSurplus, PickUnit, AwaitUnit, AwaitCanary)
+"""Acts whose answer says which pod their slot is."""
+MUST_NAME = (AwaitSpare, PickReplica, AwaitUnit, AwaitCanary)
+"""Those of them that are not done without a pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is so. `pod`: the one that a slot now names. `note`: for the timeline (requests cut, a pod
-    that was no longer missed).
+    """It is so. `pod`: the pod that the slot now names. `note`: for the timeline (requests that
+    were cut, a pod that was no longer missed).
     """
 
     pod: PodRef | None = None
@@ -298,8 +412,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It was not done: a precondition does not hold, a right is missing, admission or quota said
-    no. It is undone all the same.
+    """It was not done: a precondition does not hold, a right is missing, admission or quota denied
+    it. The machine undoes it all the same.
     """
 
     why: str
@@ -314,10 +428,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What is waited for will not come: unschedulable, a crash loop, an image that cannot be
-    pulled.
+    """The awaited state will not come: unschedulable, a crash loop, an image that cannot be pulled.
 
-    `by_change`: the engine itself ended with the change; no other place and no other time would do.
+    `by_change`: the engine itself ended because of the change; another node or time would not help.
     """
 
     why: str
@@ -326,8 +439,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer. It took effect or never will: io says so only when the connection is gone and the
-    server's own time for it is over.
+    """No answer. The request took effect or never will: io says so only when the connection is gone
+    and the server's own time for it is over.
     """
 
     why: str
@@ -335,7 +448,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the observation comes to, with the reasons that a person reads."""
+    """The verdict of an observation, with its reasons for a person."""
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()

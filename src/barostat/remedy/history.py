@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barostat.remedy.program import TERMINAL
 from barostat.remedy.state import State
+from barostat.remedy.step import TERMINAL
 
 
 def is_open(state: State) -> bool:

@@ -1,5 +1,5 @@
-"""What is kept for people: the timeline and the conditions. The machine writes them and never reads
-the timeline.
+"""The timeline and the conditions of an incident, for people. The machine writes them and never
+reads the timeline.
 """
 
 from __future__ import annotations
@@ -10,12 +10,18 @@ from barostat.remedy.acts import (
     Act,
     AwaitHome,
     AwaitSpare,
+    AwaitUnit,
     CreateSpare,
     DeleteSpare,
+    MovePartition,
+    OpenCanary,
     PatchTemplate,
     PauseOwner,
     ResumeOwner,
+    RollHome,
     ScaleHome,
+    ShiftTraffic,
+    StageChange,
     TightenGateway,
     UndoRollout,
     WriteLimits,
@@ -25,12 +31,12 @@ from barostat.remedy.state import Condition, ConditionStatus, Entry, State
 
 
 def note(state: State, at: float, event: str, detail: str) -> State:
-    """One more line of the timeline."""
+    """Add a line to the timeline."""
     return replace(state, timeline=(*state.timeline, Entry(at, event, detail)))
 
 
 def condition(state: State, at: float, kind: str, status: ConditionStatus, reason: str) -> State:
-    """The condition of that type, in place of what it was."""
+    """Replace the condition of that type."""
     found = Condition(kind, status, reason, at)
     return replace(
         state, conditions=(*(former for former in state.conditions if former.type != kind), found)
@@ -38,9 +44,7 @@ def condition(state: State, at: float, kind: str, status: ConditionStatus, reaso
 
 
 def about(state: State, act: Act, said: str) -> str:
-    """For the timeline: which pod or number the act was about, and what was said with the
-    answer.
-    """
+    """Return the pod or number that the act is about, with the note of its answer."""
     slot = getattr(act, "slot", "")
     pod = state.pod(slot)
     named = f"{slot} ({pod.name})" if pod else slot or _named(state, act)
@@ -48,8 +52,8 @@ def about(state: State, act: Act, said: str) -> str:
 
 
 def left_to_undo(state: State) -> tuple[str, ...]:
-    """What is begun and not taken back, in the order in which it would be; nothing once every
-    replica has proved the change.
+    """Return the acts that are left to take back, in their order; none once every unit has proved
+    the change.
     """
     if state.phase == "Done" or _only_goes_on(state):
         return ()
@@ -57,8 +61,8 @@ def left_to_undo(state: State) -> tuple[str, ...]:
 
 
 def left_to_do(state: State) -> tuple[str, ...]:
-    """What is left of the way forward for a person who is handed a change that every replica has
-    proved; nothing in any other state.
+    """Return the acts that are left to do, for a person who is handed a change that every unit has
+    proved; none in any other state.
     """
     if state.phase != "HandedOff" or not _only_goes_on(state):
         return ()
@@ -83,9 +87,18 @@ def _named(state: State, act: Act) -> str:
             return f"{former} -> {to} replicas"
         case AwaitHome(ready):
             return f"{ready} Ready"
+        case MovePartition(former, to):
+            return f"partition {former} -> {to}"
+        case ShiftTraffic(former, to):
+            return f"{former} % -> {to} %"
+        case AwaitUnit(_, place):
+            return f"unit {place}"
         case (
             PatchTemplate(back=True)
             | UndoRollout(back=True)
+            | StageChange(back=True)
+            | OpenCanary(back=True)
+            | RollHome(back=True)
             | WriteLimits(back=True)
             | TightenGateway(back=True)
         ):

@@ -1,9 +1,9 @@
-"""The remedy machine: what comes next, given what happened. Pure: `step(state, event) -> (state,
-commands)`.
+"""The remedy machine: the next command for each event. Pure: `step(state, event) -> (state,
+commands)`. It knows no kind of workload: `program(plan)` gives it the acts.
 
-One thing is outstanding at a time. Before an act that changes anything, the record with its undo is
-written and acknowledged; an answer to anything but the outstanding key changes nothing. "No" and
-"cannot tell" are treated alike, and a refused act is undone like one that was done.
+One command is outstanding at a time. Before an act that changes anything, the record with its undo
+is written and acknowledged. An answer to any other key changes nothing. "No" and "cannot tell" are
+treated alike, and a refused act is undone like one that was done.
 
     forward:  record -> act -> next step ...  Done            back:  record -> top of the undo stack -> ...  RolledBack
     forward, no: before anything was begun Refused; before home's template is written back; after it
@@ -15,13 +15,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from barostat.remedy.acts import (
+    MUST_NAME,
+    NAMES_POD,
     READS,
     WAITS,
     Act,
     AwaitCalm,
     AwaitDrained,
-    AwaitHome,
-    AwaitSpare,
+    AwaitRolled,
     ClaimHome,
     Conflict,
     DeletePod,
@@ -32,15 +33,17 @@ from barostat.remedy.acts import (
     Judged,
     Lost,
     Observe,
-    PickReplica,
     PickSurplus,
+    PickUnit,
     PutBack,
     Refused,
+    RemoveStuck,
+    RemoveUnit,
 )
 from barostat.remedy.journal import about, condition, note
 from barostat.remedy.plan import lint
 from barostat.remedy.precheck import refusals
-from barostat.remedy.program import TERMINAL, Phase, Step, program, touches_nothing
+from barostat.remedy.program import program, touches_nothing
 from barostat.remedy.state import (
     Aborted,
     Answer,
@@ -62,12 +65,13 @@ from barostat.remedy.state import (
     WaitKind,
     WriteRecord,
 )
+from barostat.remedy.step import TERMINAL, Phase, Step
 
 Moved = tuple[State, tuple[Command, ...]]
 
 
 def step(state: State, event: Event) -> Moved:
-    """The state after the event, and what is to be done now.
+    """Return the state after the event and the commands that follow.
 
     Law: L6, an event that answers nothing outstanding changes nothing.
     """
@@ -102,9 +106,7 @@ def _is_due(state: State, key: str) -> bool:
 
 
 def current(state: State) -> Act | None:
-    """The act that is next or under way; None where there is none (before the program, and at its
-    end).
-    """
+    """Return the act that is next or under way; None before the program and at its end."""
     if state.phase in ("Confirming", "Planned"):
         return Gather() if state.phase == "Confirming" else None
     if state.claiming:
@@ -154,7 +156,7 @@ def _judge_facts(state: State, at: float, against: tuple[str, ...]) -> Moved:
 
 
 def _approve(state: State, at: float) -> Moved:
-    """A yes counts for what was seen; where that is old by now, it is looked at once more."""
+    """Go on after a yes; check once more if the facts are too old by now."""
     seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
     state = note(state, at, "Approved", "")
     if at - seen <= state.plan.bounds.evidence_s:
@@ -163,7 +165,7 @@ def _approve(state: State, at: float) -> Moved:
 
 
 def _resume(state: State, at: float) -> Moved:
-    """A new epoch, in the record first and then on home, before anything else is sent."""
+    """Start a new epoch: in the record first, then on home, before anything else is sent."""
     claiming = bool(state.undo)
     state = note(
         replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase
@@ -181,7 +183,7 @@ def _resume(state: State, at: float) -> Moved:
 
 
 def _proceed(state: State, at: float) -> Moved:
-    """The next act is under way: its record if it needs one, else the act itself."""
+    """Send the record of the next act if it needs one, else the act."""
     if state.aborting and not (state.back or state.committed or state.claiming):
         return _fail(replace(state, aborting=""), at, state.aborting)
     steps = program(state.plan)
@@ -211,7 +213,7 @@ def _proceed(state: State, at: float) -> Moved:
 
 
 def _intend(state: State, intended: Step) -> State:
-    """The step's undo is on the stack: before the record of it, and so before the act."""
+    """Put the step's undo on the stack, before its record and so before the act."""
     kept = state.undo[: len(state.undo) - intended.forgets] if intended.forgets else state.undo
     return replace(state, undo=(*kept, *intended.undo))
 
@@ -229,21 +231,7 @@ def _write(state: State, at: float, kind: WaitKind, attempt: int) -> Moved:
 def _send(state: State, at: float, attempt: int, until: float | None = None) -> Moved:
     act = current(state)
     assert act is not None
-    bounds = state.plan.bounds
-    if isinstance(act, AwaitSpare | AwaitHome):
-        allowed = bounds.ready_s
-    elif isinstance(act, AwaitDrained):
-        allowed = bounds.drain_s
-    elif isinstance(act, AwaitCalm) and state.plan.edge is not None:
-        allowed = state.plan.edge.longest_s
-    else:
-        ends = {
-            DeletePod: bounds.end_s,
-            DeleteSpare: bounds.end_s,
-            PutBack: bounds.drain_s + bounds.end_s,
-        }
-        longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, **ends}
-        allowed = longer.get(type(act), 0.0) + bounds.answer_s
+    allowed = _allowed_s(state, act)
     if isinstance(act, Gather):
         place = "confirm"
     elif state.claiming:
@@ -257,6 +245,29 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     return replace(state, waiting=Waiting("act", key, attempt, until)), (
         Do(key, state.claim, act, home, state.pod(slot), until),
     )
+
+
+def _allowed_s(state: State, act: Act) -> float:
+    """Seconds that the act may take."""
+    plan, bounds = state.plan, state.plan.bounds
+    match act:
+        case AwaitDrained():
+            return bounds.drain_s
+        case PickUnit():
+            return bounds.answer_s
+        case AwaitCalm() if plan.edge is not None:
+            return plan.edge.longest_s
+        case AwaitRolled():  # one unit after the other, in the worst case
+            return bounds.ready_s * max(1, plan.replicas)
+        case Gather():
+            return bounds.confirm_s + bounds.answer_s
+        case Observe():
+            return bounds.verify_s + bounds.answer_s
+        case DeletePod() | DeleteSpare() | RemoveUnit() | RemoveStuck():
+            return bounds.end_s + bounds.answer_s
+        case PutBack():
+            return bounds.drain_s + bounds.end_s + bounds.answer_s
+    return bounds.ready_s if isinstance(act, WAITS) else bounds.answer_s
 
 
 # --- answers
@@ -274,7 +285,7 @@ def _answered(state: State, at: float, answer: Answer) -> Moved:
         case Done(pod, said):
             if isinstance(act, Observe | Gather):
                 return state, ()
-            if isinstance(act, AwaitSpare | PickReplica) and pod is None:
+            if isinstance(act, MUST_NAME) and pod is None:
                 return _denied(state, at, answer, "no pod was named")
             if isinstance(act, PickSurplus) and pod is None:
                 state = replace(
@@ -285,10 +296,11 @@ def _answered(state: State, at: float, answer: Answer) -> Moved:
                         if getattr(found, "slot", "") != act.slot or found == act
                     ),
                 )
-            if isinstance(act, AwaitSpare | PickReplica | PickSurplus) and pod is not None:
-                state = replace(
-                    state, pods=tuple(sorted((dict(state.pods) | {act.slot: pod}).items()))
-                )
+            if isinstance(act, NAMES_POD):
+                pods = dict(state.pods)
+                pods.pop(act.slot, None)
+                named = pods if pod is None else {**pods, act.slot: pod}
+                state = replace(state, pods=tuple(sorted(named.items())))
             return _next(state, at, said)
         case Judged() if isinstance(act, Observe):
             return _judged(state, at, answer)
@@ -331,8 +343,8 @@ def _judged(state: State, at: float, judged: Judged) -> Moved:
 
 
 def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
-    """No, for now or for good. Where there is only one way left it is tried again after a rest, but
-    for a claim that is somebody else's.
+    """Handle a no. Where there is only one way left, try again after a rest, unless somebody else
+    holds the claim.
     """
     waiting = state.waiting
     assert waiting is not None
@@ -350,8 +362,8 @@ def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
 
 
 def _again(state: State, at: float, why: str) -> Moved:
-    """The same act with the same key, as often as the plan allows; a wait goes on until its own
-    deadline.
+    """Send the same act with the same key, as often as the plan allows; a wait goes on until its
+    own deadline.
     """
     assert state.waiting is not None
     act, waiting = current(state), state.waiting
@@ -376,6 +388,9 @@ def _late(state: State, at: float) -> Moved:
     if waiting.kind == "rest":
         return _send(state, at, waiting.attempt + 1)
     act = current(state)
+    if isinstance(act, PickUnit):
+        pods = tuple((slot, pod) for slot, pod in state.pods if slot != act.slot)
+        return _next(replace(state, pods=pods), at, "there is none")
     if isinstance(act, AwaitCalm):
         return _next(state, at, "the load is not gone in the longest time that a limit is held")
     if isinstance(act, AwaitDrained):
@@ -386,14 +401,14 @@ def _late(state: State, at: float) -> Moved:
         )
     if isinstance(act, WAITS):
         return _fail(
-            state, at, f"{type(act).__name__}: not Ready within {state.plan.bounds.ready_s:.0f} s"
+            state, at, f"{type(act).__name__}: not Ready within {_allowed_s(state, act):.0f} s"
         )
     return _again(state, at, "no answer in time")
 
 
 def _record_answered(state: State, at: float, answer: Answer) -> Moved:
-    """Written: on with the act. Somebody else's: this run is over. Not to be had: nothing more may
-    be changed.
+    """Go on if the record was written; stop if it is somebody else's. Without a record nothing more
+    may be changed.
     """
     assert state.waiting is not None
     waiting = state.waiting
@@ -418,7 +433,7 @@ def _record_answered(state: State, at: float, answer: Answer) -> Moved:
 
 
 def _fail(state: State, at: float, why: str) -> Moved:
-    """The way forward is over: nothing was begun, or it is taken back, or a person takes over."""
+    """End the way forward: nothing was begun, or it is taken back, or a person takes over."""
     if not state.undo or (state.cursor == 0 and not state.recorded and not state.back):
         return _end(state, at, "Refused", why)
     if state.back or state.committed or state.claiming:
@@ -429,15 +444,15 @@ def _fail(state: State, at: float, why: str) -> Moved:
 
 
 def _superseded(state: State, at: float, why: str) -> Moved:
-    """It is another run's from now on: this one writes nothing more."""
+    """Another run has claimed this incident: write nothing more."""
     return replace(note(state, at, "Superseded", why), why=why, superseded=True, waiting=None), (
         Emit("Superseded", why, warning=True),
     )
 
 
 def _abort(state: State, at: float, why: str) -> Moved:
-    """At once where nothing is being changed just now, else after the answer. What is committed
-    goes on to its end.
+    """Take back at once if nothing is being changed, else after the answer. What is committed goes
+    on to its end.
     """
     if state.back or state.committed or state.phase in TERMINAL:
         return state, ()

@@ -10,10 +10,24 @@ from typing import Literal
 from barostat.core.change import ConfigChange, Expectation
 from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 
-Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only", "edge-live"]
-"""`edge-only`: a limit in the file that gateways watch. `edge-live`: a limit that running gateways
-hold for as long as it is needed.
+Strategy = Literal[
+    "spare", "in-place", "scale-out", "stuck-rollout", "canary", "rolling", "edge-only", "edge-live",
+]  # fmt: skip
+"""How a change reaches the workload.
+
+spare          one unit more serves meanwhile; each unit is drained before it is replaced
+in-place       one unit less serves meanwhile
+scale-out      one unit is added
+stuck-rollout  a rollout of which nothing serves is undone
+canary         the owner runs one unit with the change first, then rolls the others
+rolling        the owner rolls every unit; nothing proves the change before
+edge-only      a limit in the file that gateways watch
+edge-live      a limit that running gateways hold for as long as it is needed
 """
+Rolls = Literal["spares", "ordinals", "canary", "owner"]
+"""How the target's kind replaces its units (`platform.workloads`)."""
+Canary = Literal["none", "dark", "live"]
+"""Whether a canary gets requests: `dark` proves only that the engine starts with the change."""
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
 ROLLBACK = "rollback"
@@ -140,13 +154,16 @@ class Bounds:
 class RemedyPlan:
     """One change of one target, its undo and its proof.
 
-    `replicas`: what home asks for now. `serving`: how many of them serve. `floor`: fewer than that
-    are never in rotation, but where fewer serve already. `max_replicas`: more are never asked for
-    (None: no limit is set). `baseline`: by signal, what the expectation is held against
-    (`verify.baseline`). `template`: digest of home's template as found; a home that differs is
-    somebody else's change. `gpus`: of one replica. `parent`: the incident that ended last on home,
-    as the plan found it; empty for none. `owners`: who is paused for it. `edge`: the gateways that
-    hold the limit, where they do it live.
+    `replicas`: units that home asks for now. `serving`: units that serve. `floor`: no fewer are
+    ever in rotation, unless fewer serve already. `max_replicas`: no more are ever asked for (None:
+    no limit is set). `baseline`: by signal, the values that the expectation is compared with
+    (`verify.baseline`). `template`: digest of the part of home that a change edits, as found; a home
+    that differs was changed by somebody else. `gpus`: of one unit. `unit_pods`: pods in a unit.
+    `parent`: the incident that ended last on home, as the plan found it; empty for none. `owners`:
+    the owners that are paused for it. `edge`: the gateways that hold the limit live. `rolls`: how
+    home's kind replaces units. `canary_percent`: requests that the canary gets by a weight of home's
+    own; 0 where it gets its share by itself. `surge`, `unavailable`: units that home's owner starts
+    beyond those asked for, or takes away, at a time while it rolls.
     """
 
     id: str
@@ -171,6 +188,12 @@ class RemedyPlan:
     bounds: Bounds = field(default_factory=Bounds)
     owners: tuple[PausedOwner, ...] = ()
     edge: LiveEdge | None = None
+    rolls: Rolls = "spares"
+    canary: Canary = "none"
+    canary_percent: int = 0
+    surge: int = 0
+    unavailable: int = 0
+    unit_pods: int = 1
 
     def __hash__(self) -> int:
         """By the id: no two plans share one, and a plan is asked for its program at every step."""
@@ -178,23 +201,55 @@ class RemedyPlan:
 
     @property
     def kept_in_rotation(self) -> int:
-        """Replicas that serve at every instant: as many as now with a spare; in place one less,
-        unless one is down anyway.
+        """Units that serve at every instant: as many as now with a spare; in place one less, unless
+        one is down anyway.
         """
-        return min(self.serving, self.replicas - 1) if self.strategy == "in-place" else self.serving
+        if self.strategy == "in-place":
+            return min(self.serving, self.replicas - 1)
+        if self.strategy in ("canary", "rolling"):
+            return min(self.serving, max(0, self.replicas - self.unavailable))
+        return self.serving
+
+    @property
+    def units_needed(self) -> int:
+        """Units beyond those asked for that must find GPUs."""
+        match self.strategy:
+            case "spare" | "scale-out":
+                return 1
+            case "canary" if self.canary == "live" and self.canary_percent:
+                return 1 + self.surge
+            case "canary":
+                return max(1, self.surge)
+            case "rolling":
+                return self.surge
+        return 0
 
     @property
     def gpus_needed(self) -> int:
         """GPUs that must be free before it starts."""
-        return self.gpus if self.strategy in ("spare", "scale-out") else 0
+        return self.gpus * self.units_needed
 
     @property
     def starts(self) -> int:
-        """Engine starts until home runs the change: each replica once as a spare and once in home;
-        one where one is added.
-        """
-        return {"edge-only": 0, "edge-live": 0, "scale-out": 1, "stuck-rollout": 0}.get(
-            self.strategy, 2 * self.replicas
+        """Engine starts until home runs the change."""
+        match self.strategy:
+            case "edge-only" | "edge-live" | "stuck-rollout":
+                return 0
+            case "scale-out":
+                return 1
+            case "canary" if not (self.canary == "live" and not self.canary_percent):
+                return self.replicas + 1
+            case "canary" | "rolling":
+                return self.replicas
+        if self.rolls == "ordinals":
+            return self.replicas + (self.strategy == "spare")
+        return 2 * self.replicas  # once as a spare, once in home
+
+    @property
+    def proved_first(self) -> bool:
+        """True where one unit proves the change under load before another one gets it."""
+        return self.strategy != "rolling" and not (
+            self.strategy == "canary" and self.canary == "dark"
         )
 
     @property
@@ -291,8 +346,10 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
     if not plan.at_edge:
         if plan.change.kind == "limits":
             wrong.append("limits are written at the edge, no replica changes")
-        if plan.target.kind != "Deployment":
-            wrong.append(f"a {plan.target.kind} is not changed by us: its owner gets a patch")
+        if (plan.strategy in ("canary", "rolling")) != (plan.rolls in ("canary", "owner")) and (
+            plan.strategy in ("spare", "in-place", "canary", "rolling")
+        ):
+            wrong.append(f"{plan.strategy} is no way to change a {plan.target.kind}")
         if plan.replicas < 1:
             wrong.append("there is no replica to change")
         if not 0 <= plan.serving <= plan.replicas:

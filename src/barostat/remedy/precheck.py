@@ -1,7 +1,7 @@
 """The checks before anything is changed: a readable list of named judgements over gathered facts.
 
-Present means that the check holds. Absent and Unknown both stop the plan: what could not be read is
-no permission.
+Present means that the check holds. Absent and Unknown both stop the plan: a fact that could not be
+read permits nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ RIGHT_IS_MISSING = "the right to read it is missing"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was read of the world just before. None: could not be read (`unread` says why, by the
-    field's name).
+    """Facts read just before the plan is carried out. None: could not be read (`unread` says why,
+    by the field's name).
 
-    `cause`, `evidence_at`: the diagnosis made anew, and the instant of its newest evidence.
-    `bad_nodes`: of the target's pods, with the reason. `rollout_age_s`: of the last rollout;
-    infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty for
-    nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is
-    in flight on home; empty for none. `rollout_stuck`: one is under way, none of its replicas
-    serves, and those of the revision before it do. `gateways`: why those of the plan do not take
-    its limit; empty where they do. `separable`: every Service that selects home's pods does so by a
-    label that can be taken off, and at least one does.
+    `cause`, `evidence_at`: of a new diagnosis, and the instant of its newest evidence. `bad_nodes`:
+    of the target's pods, with the reason. `rollout_age_s`: of the last rollout; infinite for none
+    known. `spare_schedulable`: the units that the plan needs beside those asked for find nodes.
+    `quota_left`: units that quotas still allow. `owner`, `autoscaler`: the one that would revert or
+    fight a write; empty for none, or suspended. `claim`: of the change in flight on home; empty for
+    none. `rollout_stuck`: a rollout is under way, none of its units serves, and those of the
+    revision before it do. `gateways`: why the plan's gateways do not take its limit; empty if they
+    do. `separable`: every Service that selects home's pods does so by a label that can be taken
+    off, and at least one does.
     """
 
     at: float
@@ -115,7 +116,7 @@ def _nodes_healthy(facts: Facts, _plan: RemedyPlan) -> Verdict:
     return _verdict(
         not bad,
         "the nodes are healthy",
-        f"a node fault looks the same and is mended first: {', '.join(bad)}",
+        f"a node fault looks the same and has to be fixed first: {', '.join(bad)}",
     )
 
 
@@ -135,7 +136,7 @@ def _home_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     return _verdict(
         same,
         "home is as the plan found it",
-        "the Deployment is not as the plan found it: somebody changed it since",
+        f"{plan.target} is not as the plan found it: somebody changed it since",
     )
 
 
@@ -174,22 +175,35 @@ def _serving_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
+    needed = plan.units_needed
     if not plan.gpus_needed:
         return Present("no spare GPU is needed", ())
-    return _verdict(
-        facts.spare_schedulable is True,
-        "a spare replica can be placed",
-        f"no node takes a spare replica: {facts.spare_because}",
-    )
+    if needed == 1:
+        yes, no = "a spare replica can be placed", "no node takes a spare replica"
+    else:
+        yes, no = f"{needed} spare replicas can be placed", f"no room for {needed} spare replicas"
+    return _verdict(facts.spare_schedulable is True, yes, f"{no}: {facts.spare_because}")
 
 
 def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
-    needed = 1 if plan.gpus_needed else 0
+    needed = plan.units_needed if plan.gpus_needed else 0
     left = facts.quota_left or 0
     return _verdict(
         left >= needed,
         "quotas leave room for it",
-        f"the quota leaves room for {left} more, {needed} is needed",
+        f"the quota leaves room for {left} more, {needed} {'is' if needed == 1 else 'are'} needed",
+    )
+
+
+def _proved_first(facts: Facts, plan: RemedyPlan) -> Verdict:
+    units = facts.replicas or 0
+    if plan.proved_first or units <= 1:
+        return Present("one replica proves it before the others get it", ())
+    return _verdict(
+        plan.autonomy != "act",
+        f"all {units} replicas get it before the load proves it: a person agrees to that",
+        f"its owner gives it to all {units} replicas before the load proves it: that takes a "
+        "person's yes (--autonomy recommend)",
     )
 
 
@@ -226,10 +240,12 @@ def _no_owner(facts: Facts, plan: RemedyPlan) -> Verdict:
 def _separable(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.strategy == "stuck-rollout":
         return Present("no replica that serves is touched", ())
+    if plan.strategy in ("canary", "rolling"):
+        return Present("its owner takes replicas out of rotation", ())
     return _verdict(
         facts.separable is True,
         "a replica leaves every Service by its labels",
-        "a Service selects on what the ReplicaSet sets, or none selects the pods: a "
+        "a Service selects on labels that the pods' owner sets, or none selects the pods: a "
         "replica cannot be taken out by its labels",
     )
 
@@ -247,7 +263,7 @@ def _no_other_change(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
-        return Present("to take a change back is always in the budget", ())
+        return Present("taking a change back is always in the budget", ())
     spent = facts.changes_last_hour or 0
     return _verdict(
         spent < facts.changes_per_hour,
@@ -300,7 +316,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "home-as-planned",
-        "is the Deployment what the plan was made for?",
+        "is the workload what the plan was made for?",
         ("template", "replicas"),
         _home_as_planned,
     ),
@@ -319,11 +335,17 @@ CHECKS: tuple[Check, ...] = (
     Check("floor", "do enough replicas serve meanwhile?", ("serving",), _floor_holds),
     Check(
         "spare-schedulable",
-        "is there a GPU for the spare?",
+        "are there GPUs for the spare?",
         ("spare_schedulable",),
         _spare_schedulable,
     ),
-    Check("quota", "does the quota allow one more?", ("quota_left",), _quota_allows),
+    Check("quota", "does the quota allow it?", ("quota_left",), _quota_allows),
+    Check(
+        "proved-first",
+        "does one replica prove it before the others?",
+        ("replicas",),
+        _proved_first,
+    ),
     Check(
         "disruption-budget",
         "does the PodDisruptionBudget allow it?",

@@ -14,8 +14,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from barostat.core.errors import InputError
 from barostat.remedy.acts import Act, PodRef
 from barostat.remedy.plan import RemedyPlan
-from barostat.remedy.program import Phase, program
+from barostat.remedy.program import program
 from barostat.remedy.state import Condition, Entry, State
+from barostat.remedy.step import Phase
 
 API_VERSION = "barostat.dev/v1alpha1"
 KIND = "PressureIncident"
@@ -32,7 +33,10 @@ _PROGRESS = (
     "verified",
     "approved",
 )
-_ADDED: Mapping[str, Any] = {"owners": (), "edge": None, "any_load": False, "end_s": 30.0}
+_ADDED: Mapping[str, Any] = {
+    "owners": (), "edge": None, "any_load": False, "end_s": 30.0, "rolls": "spares", "canary": "none",
+    "canary_percent": 0, "surge": 0, "unavailable": 0, "unit_pods": 1,
+}  # fmt: skip
 """Fields that records of earlier versions lack, with what they stand for there. They are written
 where they say more than that.
 """

@@ -11,7 +11,7 @@ from barostat.remedy.acts import Act, Conflict, Done, Failed, Judged, Lost, Outc
 from barostat.remedy.annotations import written_claim
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts
-from barostat.remedy.program import TERMINAL, Phase
+from barostat.remedy.step import TERMINAL, Phase
 
 Answer = Done | Refused | Conflict | Failed | Lost | Judged
 ConditionStatus = Literal["True", "False", "Unknown"]

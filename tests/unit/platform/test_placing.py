@@ -11,7 +11,6 @@ from barostat.platform.placing import (
     placeable,
     quota_left,
     requests,
-    rollout_complete,
 )
 
 TEMPLATE: dict[str, Any] = {
@@ -46,11 +45,11 @@ def pod(phase: str = "Running") -> dict[str, Any]:
 
 
 def test_a_free_card_is_found_and_a_taken_one_told() -> None:
-    assert placeable(TEMPLATE, [node()], [pod()]) == (True, "")
-    found, why = placeable(TEMPLATE, [node()], [pod(), pod()])
+    assert placeable([TEMPLATE], [node()], [pod()]) == (True, "")
+    found, why = placeable([TEMPLATE], [node()], [pod(), pod()])
     assert not found
     assert "0 nvidia.com/gpu free, 1 are asked for" in why
-    assert placeable(TEMPLATE, [node()], [pod(), pod("Succeeded")]) == (True, "")
+    assert placeable([TEMPLATE], [node()], [pod(), pod("Succeeded")]) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_a_free_card_is_found_and_a_taken_one_told() -> None:
     ],
 )
 def test_nodes_that_take_nothing(nodes: list[dict[str, Any]], why: str) -> None:
-    found, because = placeable(TEMPLATE, nodes, [])
+    found, because = placeable([TEMPLATE], nodes, [])
     assert not found
     assert why in because
 
@@ -74,7 +73,7 @@ def test_a_node_that_node_affinity_rules_out_takes_nothing() -> None:
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}
         }
     }
-    found, why = placeable({"spec": {**TEMPLATE["spec"], "affinity": affinity}}, [node()], [])
+    found, why = placeable([{"spec": {**TEMPLATE["spec"], "affinity": affinity}}], [node()], [])
     assert (found, why) == (False, "n: is not what node affinity asks for (pool In h100)")
 
 
@@ -136,9 +135,9 @@ def test_a_quota_counts_the_pods_of_its_scope_alone(scoped: dict[str, Any], coun
 
 def test_selectors_and_tolerations_count() -> None:
     picky = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"pool": "b"}}}
-    assert not placeable(picky, [node()], [])[0]
+    assert not placeable([picky], [node()], [])[0]
     patient = {"spec": {**TEMPLATE["spec"], "tolerations": [{"operator": "Exists"}]}}
-    assert placeable(patient, [node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], [])[0]
+    assert placeable([patient], [node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], [])[0]
 
 
 def test_quotas() -> None:
@@ -192,15 +191,3 @@ def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
     )
     assert (kept(selector=expressed("Exists")), kept(selector=expressed("DoesNotExist"))) == (3, 0)
     assert kept(selector={**expressed("Exists"), "matchLabels": {"app": "x"}}) == 0
-
-
-def test_rollouts() -> None:
-    done: dict[str, Any] = {
-        "metadata": {"generation": 2},
-        "spec": {"replicas": 2},
-        "status": {"observedGeneration": 2, "updatedReplicas": 2, "replicas": 2},
-    }
-    assert rollout_complete(done)
-    assert not rollout_complete({**done, "spec": {"replicas": 2, "paused": True}})
-    assert not rollout_complete({**done, "status": {**done["status"], "replicas": 3}})
-    assert not rollout_complete({**done, "metadata": {"generation": 3}})

@@ -9,8 +9,8 @@ from tests.support.remedy_dialogue import a_plan
 
 from barostat.remedy.history import latest, taken_back_by
 from barostat.remedy.plan import ROLLBACK, taking_back
-from barostat.remedy.program import Phase
 from barostat.remedy.state import State
+from barostat.remedy.step import Phase
 
 
 def incident(name: str, phase: Phase = "Done", undoes: str = "") -> State:

@@ -39,8 +39,8 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
         (replace(a_plan(), expectation=Expectation(())), "nothing could prove it"),
         (replace(a_plan("in-place"), floor=1), "0 replicas would serve meanwhile, the floor is 1"),
         (
-            replace(a_plan(), target=replace(a_plan().target, kind="StatefulSet")),
-            "its owner gets a patch",
+            replace(a_plan(), rolls="canary", target=replace(a_plan().target, kind="Rollout")),
+            "spare is no way to change a Rollout",
         ),
         (replace(a_plan(), baseline=()), "the load before was not measured"),
         (replace(a_plan(), template=""), "the template was not read"),

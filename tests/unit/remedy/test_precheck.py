@@ -85,6 +85,17 @@ def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is()
     assert refusals(replace(GOOD, claim="i11#3#a"), PLAN)
 
 
+def test_an_owner_that_rolls_all_replicas_before_the_proof_takes_a_person() -> None:
+    both = replace(GOOD, replicas=2, serving=2)
+    alone = replace(PLAN, rolls="owner", strategy="rolling", floor=0, replicas=2, serving=2)
+    assert any("before the load proves it" in why for why in refusals(both, alone))
+    assert refusals(both, replace(alone, autonomy="recommend")) == ()
+    live = replace(alone, rolls="canary", strategy="canary", canary="live")
+    assert refusals(both, live) == ()
+    one = replace(alone, replicas=1, serving=1)
+    assert refusals(GOOD, one) == ()
+
+
 def test_undoing_the_rollout_is_not_stopped_by_the_rollout() -> None:
     undo = replace(PLAN, change=ConfigChange("revision", "template", "7", "6"))
     assert refusals(replace(GOOD, rollout_age_s=600.0), undo) == ()

@@ -1,12 +1,11 @@
-"""The engines are the pods of a Deployment: one that is Ready joins, one that goes gets nothing
-more and leaves when it has answered.
+"""The engines are the pods of a workload: a pod that gets Ready joins, a pod that goes gets no new
+request and leaves when it has answered.
 
-One that was not Ready for a moment, and has not answered everything by then, is taken back as it
-is.
+A pod that was not Ready for a moment, and still has requests, is taken back as it is.
 
-They are told by the Deployment's selector, not by who made them: a spare that `mitigate` has put in
-rotation is among them, and a replica that it took out is not. While the API server is away the
-engines are those that were known last.
+They are found by the workload's labels, not by who made them: a spare that `mitigate` has put in
+rotation is among them, and a replica that it took out of rotation is not. While the API server does
+not answer, the engines stay those that were known last.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ from barostat.gateway.watching.health import Health
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS
+from barostat.io.kubernetes.client.resources import PODS, resource_of
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
 from barostat.judge.evidence.endpoint import endpoints
-from barostat.platform.label_selector import as_query
 from barostat.platform.objects import condition, mapping, name_of, text
+from barostat.platform.workloads import WorkloadKind, kind_named
+from barostat.remedy.annotations import LABELS
 
 _FOR_EVER_S = 1e9
 _FIRST_LIST_S = 20.0
@@ -38,7 +38,7 @@ _LOOKS_EMPTY_EVERY_S = 0.2
 
 
 class Following:
-    """One Deployment, followed from `start` to `stop`."""
+    """One workload, followed from `start` to `stop`."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Following:
     ) -> None:
         access = find_access(what.kubeconfig, what.context)
         self._what = what
+        self._kind = kind_named(what.kind) or WorkloadKind()
         self._namespace = what.namespace or access.namespace
         self._cluster = Cluster(access)
         self._gateway, self._health, self._bounds, self._secure = gateway, health, bounds, secure
@@ -61,21 +62,27 @@ class Following:
         self._listed = asyncio.Event()
 
     async def start(self) -> None:
-        """The Deployment is there, and the pods that are Ready now have joined.
+        """The workload is there, and the pods that are Ready now have joined.
 
-        Errors: InputError where there is no such Deployment; OutsideError where the API server
-        cannot be had, or forbids it.
+        Errors: InputError where there is no such workload, or only owner references tell its pods;
+        OutsideError where the API server does not answer, or forbids it.
         """
-        found = await self._cluster.get(DEPLOYMENTS, self._what.name, self._namespace)
+        typed = self._kind.typed(self._what.name)
+        found = await self._cluster.get(resource_of(self._kind), self._what.name, self._namespace)
         if isinstance(found, RequestFailed):
             await self._cluster.close()
             if found.kind == "not-found":
                 raise InputError(
-                    f"there is no such Deployment in namespace {self._namespace}",
-                    f"deploy/{self._what.name}",
+                    f"there is no such {self._kind.api.kind} in namespace {self._namespace}", typed
                 )
             raise found.error()
-        self._task = asyncio.create_task(self._follow(as_query(mapping(found, "spec", "selector"))))
+        labels = self._kind.query(self._what.name, found)
+        if not labels:
+            await self._cluster.close()
+            raise InputError(
+                "its pods have no label in common: name each engine, --upstream", typed
+            )
+        self._task = asyncio.create_task(self._follow(labels))
         first = asyncio.create_task(self._listed.wait())
         await asyncio.wait(
             {first, self._task}, timeout=_FIRST_LIST_S, return_when=asyncio.FIRST_COMPLETED
@@ -85,8 +92,7 @@ class Following:
             self._task.result()
         if not self._listed.is_set():
             raise OutsideError(
-                f"the pods of deploy/{self._what.name} in {self._namespace} could not be "
-                "listed in time",
+                f"the pods of {typed} in {self._namespace} could not be listed in time",
                 retryable=True,
             )
         await asyncio.gather(*self._changing)
@@ -121,7 +127,7 @@ class Following:
             await asyncio.sleep(_FIRST_LIST_S)  # the right is missing by now: asked for again
 
     def _bring_up_to_date(self) -> None:
-        serving = dict(_addresses(self._pods.values()))
+        serving = dict(_addresses(filter(self._kind.answers, self._pods.values())))
         for uid in set(self._known) - set(serving):
             replica = self._known.pop(uid)
             self._gateway.desk.stands(replica, "leaving")
@@ -165,12 +171,15 @@ class Following:
 
 
 def _addresses(pods: Iterable[Object]) -> Iterable[tuple[str, tuple[UpstreamAddress, str]]]:
-    """By uid, where each pod answers that is Ready and stays, and its name."""
+    """By uid, the address and name of each pod that is Ready, stays, and was not taken out of
+    rotation by a remedy.
+    """
     for pod in pods:
         host = text(pod, "status", "podIP")
         if (
             not host
             or text(pod, "metadata", "deletionTimestamp")
+            or LABELS in mapping(pod, "metadata", "annotations")
             or condition(pod, "Ready").get("status") != "True"
         ):
             continue

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from barostat.io.bundles.folder import MANIFESTS
+from barostat.platform.workloads import kinds
 
 Role = Literal[
     "manifest",
@@ -35,11 +36,8 @@ KINDS = {
     "Pod": "pods",
     "Event": "events",
     "Node": "nodes",
-    "ReplicaSet": "replicasets",
-    "Deployment": "deployments",
-    "StatefulSet": "statefulsets",
-    "LeaderWorkerSet": "leaderworkersets",
     "HorizontalPodAutoscaler": "hpas",
+    **{kind.api.kind: kind.api.plural for kind in kinds()},
 }
 KUBERNETES_KINDS = tuple(KINDS.values())
 _INSTANT = re.compile(r"^(\d{1,16}(?:\.\d{1,9})?)\.(.+)$")

@@ -20,7 +20,6 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, Resource
 from barostat.io.mitigation.gateway_hold import GatewayHold
 from barostat.io.mitigation.target_reader import ActTiming, Denied, TargetReader, annotation, no
-from barostat.judge.manifest_edit.config_change import digest
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import ClaimHome, Conflict, Lost, ReleaseHome
 from barostat.remedy.annotations import CLAIM, MANAGED, PATCHED, STEP, written_patch
@@ -52,7 +51,7 @@ class ActContext(TargetReader):
         Denied.
         """
         home = await self.claimed_home(do)
-        now = digest(mapping(home, "spec", "template"))
+        now = self.digest(home)
         if (
             do.home == "planned" and now != self.plan.template and not self.is_patched(home)
         ):  # ours already where an answer was lost
@@ -94,6 +93,35 @@ class ActContext(TargetReader):
             await self.look_again(do)
         write = self.cluster.patch(
             resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s
+        )
+        return await self.written(write)
+
+    async def replaced(
+        self,
+        do: Do,
+        new: dict[str, Any],
+        marks: Mapping[str, str | None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Object | None:
+        """Home as it is in `new`, with the act's key and these marks (None: not that one); None
+        where home was no longer what was read.
+
+        Errors: Denied.
+        """
+        new.pop("status", None)
+        held = mapping(new, "metadata", "annotations")
+        new["metadata"] = {
+            **mapping(new, "metadata"),
+            "annotations": _with(held, {STEP: do.key, **(marks or {})}),
+        }
+        write = self.cluster.replace(
+            self.resource,
+            self.plan.target.name,
+            new,
+            self.namespace,
+            dry_run=dry_run,
+            within_s=self.pace.write_s,
         )
         return await self.written(write)
 

@@ -18,6 +18,7 @@ from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.io.kubernetes.recording.live import Options
+from barostat.io.kubernetes.recording.target import parsed
 from barostat.io.mitigation import facts as reading
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.confirming import confirming, with_patience
@@ -34,6 +35,8 @@ from barostat.judge.mitigation.paused_mark import planned
 from barostat.judge.mitigation.planning import NoRemedy, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared, hinderers, standing_of
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.platform.workloads import WorkloadKind, kind_named
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.history import is_open, latest
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts
@@ -82,7 +85,13 @@ class Campaign:
     limits: ServingLimits | None = None
     pace: ActTiming = field(default_factory=ActTiming)
     gateway: GatewayAccess = field(default_factory=GatewayAccess)
+    kind: WorkloadKind = DEPLOYMENT
     _seen: TargetSnapshot | None = None
+
+    @property
+    def typed(self) -> str:
+        """The workload as a person types it, with its namespace."""
+        return f"{self.kind.typed(self.name)} in {self.namespace}"
 
     @property
     def store(self) -> Store:
@@ -102,6 +111,7 @@ class Campaign:
                 self._seen = await reading.see(
                     self.cluster,
                     self.namespace,
+                    self.kind,
                     self.name,
                     self.options,
                     self.clock,
@@ -136,13 +146,13 @@ class Campaign:
             )
         except OutsideError as error:
             raise await reading.with_rights(
-                error, self.cluster, self.pace, self.namespace
+                error, self.cluster, self.pace, self.namespace, self.kind
             ) from error
 
     async def incidents(self) -> Incidents:
         """Those of the target, as far as they can be read."""
         try:
-            return (await self.store.every(self.name))[0], ""
+            return (await self.store.every(self.name, self.kind.api.kind))[0], ""
         except OutsideError as error:
             return None, str(error)
 
@@ -252,7 +262,7 @@ class Campaign:
         """The same for an incident that another run began; `abort`: why it is taken back. One that
         is over only hands owners back.
         """
-        self.name = state.plan.target.name
+        self.aim_at(state.plan)
         if not is_open(state):
             return Ended(
                 state,
@@ -293,22 +303,30 @@ class Campaign:
             HandedBack() if stopped and ended.revision else await self.owners_back(ended),
         )
 
+    def aim_at(self, plan: RemedyPlan) -> None:
+        """Go on with the workload that the plan is for."""
+        self.name, found = plan.target.name, kind_named(plan.target.kind)
+        if found is None:
+            raise InputError(f"is for a {plan.target.kind}, a kind that is not known", plan.id)
+        self.kind = found
+
     # --- incidents that are there
 
     async def change_in_force(
-        self, wanted: str, deployment: str, *, rollbacks: bool = False
+        self, wanted: str, *, rollbacks: bool = False
     ) -> tuple[State | None, list[State]]:
-        """(the incident of that id, or of a Deployment the one that is open or in force; all of its
-        target, the newest first).
+        """(the incident of that id, or of a workload (KIND/NAME) the one that is open or in force;
+        all of its target, the newest first).
 
-        `deployment`: the name that `wanted` stands for; empty where it is an incident's id.
         Errors: InputError where there is no incident at all; OutsideError.
         """
-        if not deployment:
+        if "/" not in wanted:
             state, _ = await self.store.read(wanted)
-            states, _ = await self.store.every(state.plan.target.name)
+            self.aim_at(state.plan)
+            states, _ = await self.store.every(self.name, self.kind.api.kind)
             return state, states
-        states, _ = await self.store.every(deployment)
+        self.kind, self.name = parsed(wanted)
+        states, _ = await self.store.every(self.name, self.kind.api.kind)
         if not states:
             raise InputError(f"no incident of it in namespace {self.namespace}", wanted)
         return latest(states, rollbacks=rollbacks), states
@@ -323,18 +341,16 @@ class Campaign:
         undone = [state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []
         incidents = [state.plan.id, *undone, *([""] if everyone else [])]
         keep: Sequence[str] = () if everyone else still_paused(state)
-        return await hand_back(
-            self.cluster, self.namespace, state.plan.target.name, incidents, keep
-        )
+        return await hand_back(self.cluster, state.plan.target, incidents, keep)
 
     async def owners_back_without_record(self, incident: str) -> HandedBack | None:
         """Whom a run of an earlier version paused before it left a record has the workload again;
         None where it paused nobody.
         """
-        names = await noted_by(self.cluster, self.namespace, incident)
-        back = [await hand_back(self.cluster, self.namespace, name, (incident,)) for name in names]
+        targets = await noted_by(self.cluster, self.namespace, incident)
+        back = [await hand_back(self.cluster, target, (incident,)) for target in targets]
         return (
             HandedBack([line for one in back for line in one.told], any(one.failed for one in back))
-            if names
+            if targets
             else None
         )

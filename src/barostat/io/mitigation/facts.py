@@ -16,18 +16,18 @@ from barostat.io.kubernetes.client.resources import (
     ARGO_APPLICATIONS,
     AUTOSCALERS,
     CONFIG_MAPS,
-    DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     ENDPOINT_SLICES,
     FLUX_HELM_RELEASES,
     FLUX_KUSTOMIZATIONS,
     NODES,
     PODS,
-    REPLICA_SETS,
     RESOURCE_QUOTAS,
     SCALED_OBJECTS,
     SERVICES,
     Resource,
+    resource_of,
+    workload_resource,
 )
 from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.io.kubernetes.recording.gateway_look import GatewayLook
@@ -39,20 +39,31 @@ from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import value
+from barostat.platform.workloads import WorkloadKind
 from barostat.remedy.precheck import RIGHT_IS_MISSING
 
-NEEDED: tuple[tuple[str, str, str], ...] = (
-    ("get", "apps", "deployments"), ("patch", "apps", "deployments"), ("update", "apps", "deployments"), ("create", "apps", "deployments"),
-    ("delete", "apps", "deployments"), ("list", "apps", "replicasets"), ("list", "", "pods"), ("get", "", "pods"), ("patch", "", "pods"),
-    ("delete", "", "pods"), ("list", "", "services"), ("list", "discovery.k8s.io", "endpointslices"), ("get", "", "configmaps"),
-    ("list", "", "configmaps"),
-    ("create", "", "configmaps"), ("update", "", "configmaps"), ("delete", "", "configmaps"),
+_ALWAYS: tuple[tuple[str, str, str], ...] = (
+    ("list", "", "pods"), ("get", "", "pods"), ("patch", "", "pods"), ("delete", "", "pods"),
+    ("list", "", "services"), ("list", "discovery.k8s.io", "endpointslices"),
+    ("get", "", "configmaps"), ("list", "", "configmaps"), ("create", "", "configmaps"),
+    ("update", "", "configmaps"), ("delete", "", "configmaps"),
 )  # fmt: skip
-"""Rights that carrying out any plan needs, as verb, group, resource."""
+
+
+def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
+    """Rights that carrying out any plan for such a workload needs, as verb, group, resource."""
+    api = kind.api
+    verbs = ("get", "patch", "update", *kind.verbs)
+    read = [workload_resource(plural) for plural in kind.reads]
+    return (
+        *((verb, api.group, api.plural) for verb in verbs),
+        *(("list", found.group, found.plural) for found in read),
+        *_ALWAYS,
+    )
 
 
 async def see(
-    cluster: Cluster, namespace: str, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
+    cluster: Cluster, namespace: str, kind: WorkloadKind, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
     doors: GatewayDoors | None = None,
 ) -> TargetSnapshot:  # fmt: skip
     """The target as it is now, its engines (and the gateways before them, where there are `doors`)
@@ -60,12 +71,11 @@ async def see(
 
     What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s`
     before it counts as unread.
-    Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the Deployment
-    cannot be read.
+    Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the workload cannot
+    be read.
     """
-    watcher = PodRecorder(
-        cluster, Wanted((f"deploy/{name}",), namespace=namespace), options, clock, tell
-    )
+    typed = kind.typed(name)
+    watcher = PodRecorder(cluster, Wanted((typed,), namespace=namespace), options, clock, tell)
     listening = GatewayLook(doors, clock, options.interval_s) if doors is not None else None
     try:
         if listening is not None:
@@ -73,23 +83,23 @@ async def see(
         await watcher.window()
         recording = (await watcher.recording()).recording
     except OutsideError as error:
-        raise await with_rights(error, cluster, pace, namespace) from error
+        raise await with_rights(error, cluster, pace, namespace, kind) from error
     finally:
         await watcher.rest()
         if listening is not None:
             await listening.end()
-    tell(f"reading what surrounds deploy/{name}")
-    home = await patient(lambda: cluster.get(DEPLOYMENTS, name, namespace), pace)
+    tell(f"reading what surrounds {typed}")
+    home = await patient(lambda: cluster.get(resource_of(kind), name, namespace), pace)
     if isinstance(home, RequestFailed):
         raise home.error()
-    home = {"apiVersion": "apps/v1", "kind": "Deployment", **home}
+    home = {"apiVersion": kind.api.api_version, "kind": kind.api.kind, **home}
     if listening is not None:
         recording = replace(recording, gateway_pages=tuple(listening.pages))
     seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording))
     own = (
         SERVICES,
         ENDPOINT_SLICES,
-        REPLICA_SETS,
+        *map(workload_resource, kind.reads),
         PODS,
         RESOURCE_QUOTAS,
         DISRUPTION_BUDGETS,
@@ -147,30 +157,33 @@ async def _list(
 
 
 async def _rights(cluster: Cluster, pace: ActTiming, namespace: str, seen: TargetSnapshot) -> None:
-    seen.lacking = await _lacking(cluster, pace, namespace)
+    seen.lacking = await _lacking(cluster, pace, namespace, seen.kind)
     if seen.lacking is None:
         seen.unread["rights"] = "whether every right is there could not be asked"
 
 
-async def _lacking(cluster: Cluster, pace: ActTiming, namespace: str) -> tuple[str, ...] | None:
+async def _lacking(
+    cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind
+) -> tuple[str, ...] | None:
     """Those of the needed rights that are missing; None where that could not be asked."""
-    answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in NEEDED))
+    rights = needed(kind)
+    answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in rights))
     if None in answers:
         return None
     return tuple(
         _right(*right, namespace)
-        for right, allowed in zip(NEEDED, answers, strict=True)
+        for right, allowed in zip(rights, answers, strict=True)
         if not allowed
     )
 
 
 async def with_rights(
-    error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str
+    error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind
 ) -> OutsideError:
     """The error; where rights are missing, with all that are: who gives the one that it names meets
     the next.
     """
-    lacking = None if error.retryable else await _lacking(cluster, pace, namespace)
+    lacking = None if error.retryable else await _lacking(cluster, pace, namespace, kind)
     if not lacking:
         return error
     return OutsideError(

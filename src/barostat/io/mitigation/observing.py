@@ -13,10 +13,12 @@ from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.gateway_limits import held, pages
 from barostat.io.mitigation.measuring import Following
 from barostat.io.mitigation.pod_looks import watcher
+from barostat.io.mitigation.spares import pods_of_spare
 from barostat.io.mitigation.target_reader import Denied
 from barostat.judge.evidence.assemble import windows
 from barostat.platform.gateway_page import GatewayPage
 from barostat.platform.objects import name_of
+from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
 from barostat.remedy.verify import verify
@@ -40,9 +42,9 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     plan, pace = ground.plan, ground.pace
     anew = plan.strategy in ("spare", "in-place")
     if anew:
-        names = (do.pod.name,) if do.pod is not None else await _spare(ground)
+        names = (do.pod.name,) if do.pod is not None else await _first_changed(ground)
     else:
-        names = tuple(name_of(pod) for pod in await ground.home_pods())
+        names = tuple(name_of(pod) for pod in await ground.home_pods(await ground.home()))
     eye = watcher(ground, names, Options(for_s=0.0))
     following = Following(ground, eye)
     former = dict(plan.baseline)
@@ -103,13 +105,17 @@ async def _unless_lost(ground: ActContext, do: Do) -> None:
             raise
 
 
-async def _spare(ground: ActContext) -> tuple[str, ...]:
-    from barostat.io.mitigation.spares import pods_of_spare
-
-    found = tuple(name_of(pod) for pod in await pods_of_spare(ground, 0))
-    if not found:
-        raise Denied(Lost("the spare has no pod"))
-    return found
+async def _first_changed(ground: ActContext) -> tuple[str, ...]:
+    """The pods of the unit that proves the change. Errors: Denied."""
+    plan, kind = ground.plan, ground.kind
+    if isinstance(kind, NumberedKind):
+        place = plan.replicas if plan.strategy == "spare" else plan.replicas - 1
+        pods = kind.unit_pods(await ground.home(), await ground.lists(), place)[:1]
+    else:
+        pods = await pods_of_spare(ground, 0)
+    if not pods:
+        raise Denied(Lost("the replica with the change has no pod"))
+    return tuple(map(name_of, pods))
 
 
 def _windows(recording: object) -> list[Window]:

@@ -25,13 +25,14 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import (
     ARGO_APPLICATIONS,
     AUTOSCALERS,
-    DEPLOYMENTS,
     FLUX_HELM_RELEASES,
     FLUX_KUSTOMIZATIONS,
     SCALED_OBJECTS,
     Resource,
+    workload_resource,
 )
 from barostat.io.mitigation.act_context import TRIES, ActContext, settled
+from barostat.io.mitigation.marked_home import read_home, target_resource, typed
 from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
 from barostat.judge.mitigation.paused_mark import (
     KINDS,
@@ -48,7 +49,7 @@ from barostat.platform.objects import name_of, text
 from barostat.platform.owner import Switch
 from barostat.remedy.acts import Done, Lost, PauseOwner, Refused, ResumeOwner
 from barostat.remedy.annotations import CLAIM, PAUSED, read_claim
-from barostat.remedy.plan import ROLLBACK, takes_back
+from barostat.remedy.plan import ROLLBACK, Target, takes_back
 from barostat.remedy.state import Do, State
 
 Fence = Callable[[], Awaitable[None]]
@@ -72,8 +73,7 @@ async def unfenced() -> None:
 
 async def pause(
     cluster: Cluster,
-    namespace: str,
-    name: str,
+    target: Target,
     switches: Sequence[Switch],
     incident: str,
     fence: Fence = unfenced,
@@ -85,19 +85,18 @@ async def pause(
     OutsideError, with the right that is missing; who of these was paused by then has it again
     first. Those of the `fence`, which every write is behind.
     """
-    home = await cluster.get(DEPLOYMENTS, name, namespace)
+    home = await read_home(cluster, target)
     if isinstance(home, RequestFailed):
         raise home.error()
     found, wrong = read_mark(home)
     if wrong:
-        raise InputError(wrong, f"deploy/{name} in {namespace}")
+        raise InputError(wrong, typed(target))
     entries = [entry_of(switch, incident) for switch in switches]
     paused, stale = await _as_they_are(cluster, found, switches)
     own = [entry for entry in found if is_entry(entry) and incident_of(entry) == incident]
     noted = await _remarked(
         cluster,
-        namespace,
-        name,
+        target,
         lambda now: with_entries([entry for entry in now if entry not in stale], entries),
         fence,
     )
@@ -119,7 +118,7 @@ async def pause(
         )
         done = await settled(write, ActTiming())
         if isinstance(done, RequestFailed):
-            back = await _undone(cluster, namespace, name, incident, entries, place, done, fence)
+            back = await _undone(cluster, target, incident, entries, place, done, fence)
             raise OutsideError("; ".join((done.why, *back)), retryable=done.may_pass)
         told.append(f"paused {switch}{': ' + switch.note if switch.note else ''}")
     return told
@@ -127,8 +126,7 @@ async def pause(
 
 async def _undone(
     cluster: Cluster,
-    namespace: str,
-    name: str,
+    target: Target,
     incident: str,
     entries: Sequence[Entry],
     place: int,
@@ -143,12 +141,12 @@ async def _undone(
     first_not = place + 1 if done.uncertain else place
     tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
     unmarked = await _remarked(
-        cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest], fence
+        cluster, target, lambda now: [entry for entry in now if entry not in rest], fence
     )
     told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
     return [
         *told,
-        *(await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)).told,
+        *(await hand_back(cluster, target, (incident,), only=tried, fence=fence)).told,
     ]
 
 
@@ -179,7 +177,7 @@ class HandedBack:
 
 
 async def hand_back(
-    cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = (), *,
+    cluster: Cluster, target: Target, incidents: Collection[str], keep: Collection[str] = (), *,
     only: Collection[Who] | None = None, fence: Fence = unfenced,
 ) -> HandedBack:  # fmt: skip
     """Whom these incidents paused for the workload has it again, but for the kinds to `keep`.
@@ -188,14 +186,14 @@ async def hand_back(
     What fails, or cannot be read, is told and stays marked.
     Law: L8, nobody has it again while the change of another incident is in flight on it.
     """
-    home = await cluster.get(DEPLOYMENTS, name, namespace)
+    home = await read_home(cluster, target)
     if isinstance(home, RequestFailed):
         return HandedBack(
             [f"whether an owner is paused could not be read: {home.why}"], failed=True
         )
     found, wrong = read_mark(home)
     failed = bool(wrong)
-    told = [f"deploy/{name} in {namespace}: {wrong}"] if wrong else []
+    told = [f"{typed(target)}: {wrong}"] if wrong else []
     over: list[Entry] = []
     flying = read_claim(annotation(home, CLAIM)).incident
     for entry in filter(is_entry, found):
@@ -206,11 +204,11 @@ async def hand_back(
             paused = f"incident {by} paused it" if by else "an earlier incident paused it"
             told.append(
                 f"{owner} stays paused: {paused}; back: barostat incident resume "
-                f"{by or 'ID'} -n {namespace}"
+                f"{by or 'ID'} -n {target.namespace}"
             )
             continue
         if flying and flying not in incidents:
-            back = f"once it is over: barostat incident resume {by or 'ID'} -n {namespace}"
+            back = f"once it is over: barostat incident resume {by or 'ID'} -n {target.namespace}"
             told.append(
                 f"{owner} stays paused: the change of incident {flying} is in flight; {back}"
             )
@@ -230,8 +228,7 @@ async def hand_back(
     unmarked = (
         await _remarked(
             cluster,
-            namespace,
-            name,
+            target,
             lambda now: [entry for entry in now if entry not in over],
             fence,
         )
@@ -269,9 +266,7 @@ async def pause_owner(context: ActContext, do: Do, act: PauseOwner) -> Done:
     switch = Switch("", owner.kind, owner.namespace, owner.name, pause_by, resume_by, owner.note)
     target = context.plan.target
     fence = partial(context.look_again, do)
-    (told,) = await pause(
-        context.cluster, target.namespace, target.name, [switch], context.plan.id, fence
-    )
+    (told,) = await pause(context.cluster, target, [switch], context.plan.id, fence)
     return Done(note=told)
 
 
@@ -303,7 +298,7 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
     done = await _resumed(context.cluster, entries[0], fence)
     if isinstance(done, RequestFailed) and done.kind != "not-found":
         raise Denied(Lost(done.why) if may_come(done) else Refused(done.why))
-    unmarked = await _remarked(context.cluster, target.namespace, target.name, without, fence)
+    unmarked = await _remarked(context.cluster, target, without, fence)
     if isinstance(unmarked, RequestFailed):
         raise Denied(Lost(unmarked.why) if may_come(unmarked) else Refused(unmarked.why))
     return Done(note="it is no more" if isinstance(done, RequestFailed) else "")
@@ -314,22 +309,22 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
 
 async def _remarked(
     cluster: Cluster,
-    namespace: str,
-    name: str,
+    target: Target,
     change: Callable[[list[Any]], list[Any]],
     fence: Fence,
 ) -> list[Any] | RequestFailed:
     """The mark after that change of what it was at the moment of writing, or why it was not
     written. One that is no list is left alone.
     """
-    failed = RequestFailed("conflict", f"deploy/{name} in {namespace} changes all the time")
+    failed = RequestFailed("conflict", f"{typed(target)} changes all the time")
+    resource = target_resource(target)
     for _ in range(TRIES):
-        home = await cluster.get(DEPLOYMENTS, name, namespace)
+        home = await read_home(cluster, target)
         if isinstance(home, RequestFailed):
             return home
         now, wrong = read_mark(home)
         if wrong and not now:
-            return RequestFailed("invalid", f"deploy/{name} in {namespace}: {wrong}")
+            return RequestFailed("invalid", f"{typed(target)}: {wrong}")
         after = change(now)
         if after == now:
             return after
@@ -342,7 +337,8 @@ async def _remarked(
         }
         await fence()
         written = await settled(
-            cluster.patch(DEPLOYMENTS, name, patch, namespace, how="merge"), ActTiming()
+            cluster.patch(resource, target.name, patch, target.namespace, how="merge"),
+            ActTiming(),
         )
         if not isinstance(written, RequestFailed):
             return after
@@ -393,13 +389,15 @@ def _is_left(found: Any, pause: Any, before: Any) -> bool:
     return any(_is_left(inner.get(key), value, former.get(key)) for key, value in pause.items())
 
 
-async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[str]:
-    """The Deployments on which that incident has noted somebody. Errors: OutsideError."""
-    found = await cluster.list(DEPLOYMENTS, namespace)
+async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[Target]:
+    """The Deployments on which that incident has noted somebody: earlier versions left no record
+    and knew no other kind. Errors: OutsideError.
+    """
+    found = await cluster.list(workload_resource("deployments"), namespace)
     if isinstance(found, RequestFailed):
         raise found.error()
     return [
-        name_of(item)
+        Target("apps/v1", "Deployment", namespace, name_of(item), text(item, "metadata", "uid"))
         for item in found.items
         if any(is_entry(entry) and incident_of(entry) == incident for entry in read_mark(item)[0])
     ]

@@ -1,5 +1,5 @@
-"""One command of the machine, performed: an act in, its answer out. Every failure of the world
-becomes an answer.
+"""Perform one command of the machine: an act in, its answer out. Every failure of the world becomes
+an answer.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.mitigation import gateway_limits, owner_pausing, rotation, spares
+from barostat.io.mitigation import numbered_units as units
 from barostat.io.mitigation import target_acts as home
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.observing import observe
@@ -17,25 +18,32 @@ from barostat.remedy.acts import (
     AwaitDrained,
     AwaitHome,
     AwaitSpare,
+    AwaitUnit,
     ClaimHome,
     CreateSpare,
     DeletePod,
     DeleteSpare,
     Detach,
+    FinishRollout,
     Gather,
     JoinRotation,
     LeaveRotation,
     Lost,
+    MovePartition,
     Observe,
     PatchTemplate,
     PauseOwner,
     PickReplica,
     PickSurplus,
+    PickUnit,
     PutBack,
     Refused,
     ReleaseHome,
+    RemoveStuck,
+    RemoveUnit,
     ResumeOwner,
     ScaleHome,
+    StageChange,
     TightenGateway,
     UndoRollout,
     WriteLimits,
@@ -49,7 +57,7 @@ Gathering = Callable[[], Awaitable[Facts]]
 async def perform(
     ground: ActContext, do: Do, gather: Gathering, limits: str
 ) -> Answered | Gathered:
-    """What the world answers to the command."""
+    """Return the world's answer to the command."""
     try:
         if isinstance(do.act, Gather):
             facts = await gather()
@@ -100,6 +108,20 @@ async def _answer(ground: ActContext, do: Do, limits: str) -> Answer:
             return await rotation.delete_pod(ground, do)
         case PatchTemplate() | UndoRollout() as act:
             return await home.patch_template(ground, do, act)
+        case StageChange() as act:
+            return await units.stage(ground, do, act)
+        case MovePartition() as act:
+            return await units.move_partition(ground, do, act)
+        case FinishRollout() as act:
+            return await units.finish(ground, do, act)
+        case PickUnit() as act:
+            return await units.pick_unit(ground, do, act)
+        case AwaitUnit() as act:
+            return await units.await_unit(ground, do, act)
+        case RemoveUnit() as act:
+            return await units.remove_unit(ground, do, act)
+        case RemoveStuck() as act:
+            return await units.remove_stuck(ground, do, act)
         case WriteLimits() as act:
             return await home.write_limits(ground, do, act, limits)
         case TightenGateway() as act:

@@ -41,7 +41,7 @@ def watcher(ground: ActContext, pods: tuple[str, ...], options: Options) -> PodR
 
 def of_home(ground: ActContext) -> PodRecorder:
     """What looks at home's pods, whichever they are by then."""
-    wanted = Wanted((f"deploy/{ground.plan.target.name}",), namespace=ground.namespace)
+    wanted = Wanted((ground.kind.typed(ground.plan.target.name),), namespace=ground.namespace)
     return PodRecorder(ground.cluster, wanted, Options(for_s=0.0), ground.clock, lambda _: None)
 
 

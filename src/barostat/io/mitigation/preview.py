@@ -15,7 +15,6 @@ from barostat.io.kubernetes.client.resources import DEPLOYMENTS
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.spares import spare_document
 from barostat.io.mitigation.target_reader import Denied
-from barostat.platform.objects import mapping
 
 
 async def preview(context: ActContext) -> list[str]:
@@ -29,19 +28,18 @@ async def preview(context: ActContext) -> list[str]:
         return [f"dry run: {plan.change}"]
     try:
         home = await context.home()
-        new: dict[str, Any] = json.loads(json.dumps(home))
-        new["spec"]["template"] = await context.new_template(home)
+        new = context.kind.with_source(home, await context.new_source(home))
         new.pop("status", None)
         tried = await cluster.replace(
-            DEPLOYMENTS, plan.target.name, new, plan.target.namespace, dry_run=True
+            context.resource, plan.target.name, new, plan.target.namespace, dry_run=True
         )
         if isinstance(tried, RequestFailed):
             return [f"dry run of the template: {tried.why}"]
         lines = [
             "dry run, as the server would store it:",
-            *_diff(mapping(home, "spec", "template"), mapping(tried, "spec", "template")),
+            *_diff(context.kind.source(home), context.kind.source(tried)),
         ]
-        if plan.strategy == "stuck-rollout":
+        if plan.strategy == "stuck-rollout" or plan.rolls != "spares":
             return lines
         spare = await spare_document(context, home, 0, "dry-run")
         made = await cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)

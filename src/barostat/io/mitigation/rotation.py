@@ -16,6 +16,7 @@ from barostat.io.mitigation.pod_looks import requests_cut, requests_in
 from barostat.io.mitigation.target_acts import marked
 from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_going, is_ready
 from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
     Detach,
     Done,
@@ -74,7 +75,7 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
     """LeaveRotation and Detach: labels off, seen to be gone from the EndpointSlices, and (home's)
     released. Errors: Denied.
     """
-    homes = isinstance(act, Detach)
+    homes = isinstance(act, Detach)  # its ReplicaSet has to release it, too
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         pod = await _pod(ground, do.pod)
@@ -90,7 +91,7 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
         if held:
             uid = text(pod, "metadata", "uid")
             if homes and uid not in {
-                text(own, "metadata", "uid") for own in await ground.home_pods()
+                text(own, "metadata", "uid") for own in await ground.home_pods(home)
             }:
                 raise Denied(Refused(f"{name_of(pod)} is not home's"))
             ready, _ = await ground.in_rotation(home)
@@ -124,7 +125,7 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
 async def pick_replica(ground: ActContext, do: Do) -> Done:
     """PickReplica: one that does not serve, else the least busy in rotation. Errors: Denied."""
     home = await ground.checked_home(do)
-    pods = await ground.home_pods()
+    pods = await ground.home_pods(home)
     if not pods:
         raise Denied(Refused("home owns no pod"))
     ready, _ = await ground.in_rotation(home)
@@ -144,10 +145,14 @@ async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
     `over`. Errors: Denied.
     """
     home = await ground.checked_home(do)
-    pods = await ground.home_pods()
+    pods = await ground.home_pods(home)
     if len(pods) <= act.over:
         return Done()
     ready, _ = await ground.in_rotation(home)
+    if isinstance(ground.kind, NumberedKind):  # its owner takes the highest one away
+        lists = await ground.lists()
+        last = ground.kind.unit_pods(home, lists, ground.kind.replicas(home) - 1)
+        return Done(_ref(last[0])) if last else Done()
     by_age = sorted(
         pods,
         key=lambda pod: (text(pod, "metadata", "creationTimestamp"), name_of(pod)),
@@ -169,12 +174,16 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
         if pod is None:
             return Done(note="it is gone")
         uid = text(pod, "metadata", "uid")
-        own = await ground.home_pods()
-        if uid in {text(other, "metadata", "uid") for other in own}:
+        own = await ground.home_pods(home)
+        former = annotation(pod, LABELS)
+        numbered = ground.plan.rolls == "ordinals"  # nothing else is made of the name of a unit
+        if numbered and former and _lacks(pod, json.loads(former)):
+            await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
+        elif uid in {text(other, "metadata", "uid") for other in own}:
             ready, _ = await ground.in_rotation(home)
             if (uid in ready or not is_ready(pod)) and await _kept(ground, do, pod, own):
                 return Done()
-        elif not (former := annotation(pod, LABELS)):
+        elif not former:
             ready, _ = await ground.in_rotation(home)
             if controller(pod) or uid in ready:
                 return Done()
@@ -183,10 +192,7 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
                     f"{name_of(pod)} belongs to nobody, and what it was labelled with is not known"
                 )
             )
-        elif any(
-            mapping(pod, "metadata", "labels").get(key) != found
-            for key, found in json.loads(former).items()
-        ):
+        elif _lacks(pod, json.loads(former)):
             if sum(map(is_ready, own)) < act.replicas:
                 await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
             elif await drain.over(pod):
@@ -196,6 +202,11 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
                         note=f"home is whole without it: deleted{'; ' + cut if cut else ''}"
                     )
         await asyncio.sleep(ground.pace.poll_s)
+
+
+def _lacks(pod: Object, labels: dict[str, str]) -> bool:
+    held = mapping(pod, "metadata", "labels")
+    return any(held.get(key) != found for key, found in labels.items())
 
 
 async def _kept(ground: ActContext, do: Do, pod: Object, own: list[Object]) -> bool:

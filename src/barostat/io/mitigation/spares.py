@@ -11,11 +11,10 @@ from typing import Any
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.pod_looks import named, requests_cut, resolved
+from barostat.io.mitigation.pod_looks import requests_cut
 from barostat.io.mitigation.target_reader import Denied, is_going, is_ready
-from barostat.platform.objects import condition, count, mapping, name_of, objects, text
-from barostat.platform.pod_status import unschedulable
-from barostat.platform.pods import engine_container
+from barostat.io.mitigation.unit_starts import Start
+from barostat.platform.objects import condition, count, mapping, name_of, text
 from barostat.remedy.acts import (
     AwaitSpare,
     Conflict,
@@ -31,22 +30,6 @@ from barostat.remedy.annotations import INCIDENT, MANAGED, SPARE, STEP
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import Do
 
-UNSCHEDULABLE_S = 60.0
-"""A spare that no node takes for so long does not get one in time."""
-MOST_RESTARTS = 2
-LAST_LOOK_S = 5.0
-"""So long before a spare is not waited for any longer it is looked at what else of it does not
-run.
-"""
-_NO_IMAGE = (
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-)
-
 
 def spare_name(plan: RemedyPlan, index: int) -> str:
     """The Deployment's name."""
@@ -60,7 +43,7 @@ def spare_labels(plan: RemedyPlan, index: int) -> dict[str, str]:
 
 async def spare_document(ground: ActContext, home: Object, index: int, key: str) -> dict[str, Any]:
     """The Deployment of a spare, as it is created. Errors: Denied."""
-    template: dict[str, Any] = copy.deepcopy(await ground.new_template(home))
+    template: dict[str, Any] = copy.deepcopy(await ground.new_source(home))
     own = spare_labels(ground.plan, index)
     off = await ground.rotation_labels(home)
     metadata = template.setdefault("metadata", {})
@@ -118,45 +101,17 @@ async def create(ground: ActContext, do: Do, act: CreateSpare) -> Done:
 
 
 async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
-    """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, Failed
-    where it will not come.
+    """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, with
+    Failed where it will not come.
     """
-    waiting_since = ground.clock.now()
+    start = Start(ground, do)
     while True:
-        container = engine_container(mapping(await ground.checked_home(do), "spec", "template"))
-        engine = container.name if container is not None else ""
+        home = await ground.checked_home(do)
         pods = [pod for pod in await pods_of_spare(ground, act.index) if not is_going(pod)]
-        for pod in pods:
-            if is_ready(pod):
-                if (other := await resolved(ground, pod)) is not None:
-                    raise Denied(
-                        Failed(
-                            f"the engine of {name_of(pod)} did not take the change: {other}",
-                            by_change=True,
-                        )
-                    )
-                return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), _said(ground))
-            if (why := _no_image(pod)) is not None:
-                raise Denied(Failed(why))
-            if (why := _ends(pod, "containerStatuses", engine)) is not None:
-                told = await named(ground, pod)
-                raise Denied(Failed(f"{why}: {told}" if told else why, by_change=True))
-            if (why := _ends(pod, "initContainerStatuses")) is not None:
-                raise Denied(Failed(why))
-            if (
-                ground.clock.now() > do.until - LAST_LOOK_S
-                and (why := _ends(pod, "containerStatuses")) is not None
-            ):
-                raise Denied(Failed(why))  # a companion may end until the engine is there
-            if not unschedulable(pod):
-                waiting_since = ground.clock.now()
-            elif ground.clock.now() - waiting_since > UNSCHEDULABLE_S:
-                raise Denied(
-                    Failed(
-                        f"{name_of(pod)} stays Pending: "
-                        f"{text(condition(pod, 'PodScheduled'), 'message')[:200]}"
-                    )
-                )
+        for pod in filter(is_ready, pods):
+            await start.took_change(pod)
+            return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), start.said())
+        await start.check(home, pods)
         if not pods and (why := await _not_made(ground, act.index)):
             raise Denied(Failed(why))
         await asyncio.sleep(ground.pace.poll_s)
@@ -197,37 +152,6 @@ def _carries(pod: Object, labels: dict[str, str]) -> bool:
     return any(held.get(key) == found for key, found in labels.items())
 
 
-def _no_image(pod: Object) -> str | None:
-    """Why one of its containers cannot be made."""
-    for status in (
-        *objects(pod, "status", "initContainerStatuses"),
-        *objects(pod, "status", "containerStatuses"),
-    ):
-        waits = text(status, "state", "waiting", "reason")
-        if waits in _NO_IMAGE:
-            return f"{name_of(pod)}: {waits} {text(status, 'state', 'waiting', 'message')[:200]}".strip()
-    return None
-
-
-def _ends(pod: Object, statuses: str, container: str = "") -> str | None:
-    """How that container of it ended again and again; without a name, any of these."""
-    for status in objects(pod, "status", statuses):
-        looping = text(status, "state", "waiting", "reason") == "CrashLoopBackOff"
-        name = text(status, "name")
-        if (
-            looping
-            and (count(status, "restartCount") or 0) >= MOST_RESTARTS
-            and container in ("", name)
-        ):
-            ended = mapping(status, "lastState", "terminated")
-            which = "" if container else f", container {name},"
-            return (
-                f"{name_of(pod)}{which} ends again and again ({text(ended, 'reason')}, exit "
-                f"code {count(ended, 'exitCode')})"
-            )
-    return None
-
-
 async def _not_made(ground: ActContext, index: int) -> str:
     """Why the spare's Deployment makes no pod; empty where nothing says so."""
     found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, index))
@@ -239,8 +163,3 @@ async def _not_made(ground: ActContext, index: int) -> str:
         if failing.get("status") == "True"
         else ""
     )
-
-
-def _said(ground: ActContext) -> str:
-    change = ground.plan.change
-    return f"Ready with {change.name} {change.value if change.value is not None else 'absent'}"

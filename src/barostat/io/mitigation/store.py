@@ -142,8 +142,9 @@ class Store:
             raise found.error()
         return found
 
-    async def every(self, target: str = "") -> tuple[list[State], list[str]]:
-        """All incidents (of that target), the newest first, and what could not be read.
+    async def every(self, target: str = "", kind: str = "") -> tuple[list[State], list[str]]:
+        """All incidents (of that target, by name and kind), the newest first, and what could not be
+        read.
 
         Errors: OutsideError.
         """
@@ -159,7 +160,8 @@ class Store:
                 states.append(from_json(text(item, "data", KEY), name_of(item)))
             except InputError as error:
                 odd.append(str(error))
-        return sorted(states, key=lambda state: state.plan.made_at, reverse=True), odd
+        of_it = (state for state in states if kind in ("", state.plan.target.kind))
+        return sorted(of_it, key=lambda state: state.plan.made_at, reverse=True), odd
 
     async def emit(self, target: Target, incident: str, command: Emit) -> str:
         """A Kubernetes Event on home. Why there is none, or an empty text."""

@@ -1,4 +1,4 @@
-"""Acts on home, the Deployment that the plan is for: claim, number of replicas, template; and its
+"""Acts on home, the object that the plan is for: claim, number of replicas, template; and its
 limits.
 """
 
@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from barostat.io.kubernetes.client.cluster import Object
-from barostat.io.kubernetes.client.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_ready
+from barostat.io.mitigation.target_reader import Denied, annotation, is_ready
 from barostat.judge.manifest_edit.config_change import digest
-from barostat.judge.mitigation.target_objects import revisions
-from barostat.platform.objects import count, mapping, name_of, text
+from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.pod_status import unschedulable
 from barostat.remedy.acts import (
     AwaitHome,
@@ -35,6 +34,7 @@ from barostat.remedy.annotations import (
     ENDED,
     FORMER,
     INCIDENT,
+    LABELS,
     LEAST,
     PATCHED,
     STEP,
@@ -49,7 +49,7 @@ LIMITS_KEY, FORMER_LIMITS_KEY = "limits.yaml", "limits-before.yaml"
 
 
 def limits_name(home: str) -> str:
-    """The ConfigMap with the ServingLimits of that Deployment."""
+    """The ConfigMap with the ServingLimits of the workload of that name."""
     return f"{home[:240]}-limits"
 
 
@@ -89,14 +89,14 @@ async def _claim(ground: ActContext, do: Do, epoch: int) -> bool:
         elif annotation(home, ENDED) == plan.id:
             return False
         elif (
-            digest(mapping(home, "spec", "template")) != plan.template
-            or count(home, "spec", "replicas") != plan.replicas
+            ground.digest(home) != plan.template
+            or ground.kind.replicas(home) != plan.replicas
             or annotation(home, ENDED) != plan.parent
         ):
             raise Denied(Conflict("home is not as the plan found it"))
         if (
             await ground.merged(
-                do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}
+                do, ground.resource, home, {"metadata": {"annotations": {CLAIM: do.claim}}}
             )
             is not None
         ):
@@ -112,11 +112,13 @@ async def release(ground: ActContext, do: Do) -> Done:
         held = read_claim(annotation(home, CLAIM))
         if held.incident != ground.plan.id or not 0 <= held.epoch <= epoch:
             return Done()
-        if not await marked(ground, do, await ground.home_pods(), None):
+        if not await marked(ground, do, await ground.home_pods(home), None):
             continue
         gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
         if (
-            await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}})
+            await ground.merged(
+                do, ground.resource, home, {"metadata": {"annotations": dict(gone)}}
+            )
             is not None
         ):
             return Done()
@@ -129,12 +131,12 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
     """
     for _ in range(TRIES):
         home = await ground.checked_home(do)
-        now = count(home, "spec", "replicas")
+        now = ground.kind.replicas(home)
         if now == act.to and annotation(home, STEP) == do.key:
             return Done()
         if now not in (act.former, act.to):
             back = (
-                f"kubectl scale deploy/{name_of(home)} -n {ground.namespace} "
+                f"kubectl scale {ground.kind.typed(name_of(home))} -n {ground.namespace} "
                 f"--replicas={max(act.former, act.to)}"
             )
             raise Denied(
@@ -143,9 +145,9 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
                     f"and {back} takes that back"
                 )
             )
-        if act.to < (now or 0):
-            pods = await ground.home_pods()
-            ready = sum(map(is_ready, pods))
+        if act.to < now:
+            pods = await ground.home_pods(home)
+            ready = sum(is_ready(pod) and not annotation(pod, LABELS) for pod in pods)
             if ready > act.to:
                 raise Denied(
                     Refused(f"{ready} replicas are Ready: one that serves would be deleted")
@@ -153,10 +155,12 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
             newest = sorted(
                 pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True
             )
+            chosen = ground.plan.rolls == "spares"  # by its owner, among all of them
             newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
-            if not await marked(ground, do, newborn, LEAST):
+            if chosen and not await marked(ground, do, newborn, LEAST):
                 continue
-        if await ground.merged(do, DEPLOYMENTS, home, {"spec": {"replicas": act.to}}) is not None:
+        wanted = ground.kind.with_replicas(act.to)
+        if await ground.merged(do, ground.resource, home, wanted) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
 
@@ -185,7 +189,7 @@ async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
     while True:
         home = await ground.checked_home(do)
         ready, _ = await ground.in_rotation(home)
-        pods = await ground.home_pods()
+        pods = await ground.home_pods(home)
         if (
             sum(text(pod, "metadata", "uid") in ready and is_ready(pod) for pod in pods)
             >= act.ready
@@ -201,8 +205,8 @@ async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
 
 
 async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRollout) -> Done:
-    """PatchTemplate, UndoRollout: the new template, the digest of what the server made of it, and
-    the former one, in one write.
+    """PatchTemplate, UndoRollout: the change, the digest of what the server made of it, and the
+    former state, in one write.
 
     Errors: Denied.
     """
@@ -213,42 +217,26 @@ async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRo
             return Done()
         if isinstance(act, UndoRollout):
             await _nobody_serves_less(ground, home, act)
-        elif (count(home, "spec", "replicas") or 0) or await ground.home_pods():
+        elif ground.kind.replicas(home) or await ground.home_pods(home):
             raise Denied(
                 Refused("home owns a pod or asks for one: its template is not written now")
             )
-        new: dict[str, Any] = json.loads(json.dumps(home))
-        marks = new["metadata"].setdefault("annotations", {})
-        marks[STEP] = do.key
         if act.back:
             if not ground.is_patched(home):
                 raise Denied(Conflict("somebody changed home's template: it is left alone"))
-            new["spec"]["template"] = json.loads(annotation(home, FORMER))
-            del marks[PATCHED]
+            source = json.loads(annotation(home, FORMER))
+            marks: dict[str, str | None] = {PATCHED: None}
         else:
-            marks[FORMER] = json.dumps(mapping(home, "spec", "template"))
-            new["spec"]["template"] = await ground.new_template(home)
-            name, within_s = ground.plan.target.name, ground.pace.write_s
-            tried = await ground.written(
-                ground.cluster.replace(
-                    DEPLOYMENTS, name, new, ground.namespace, dry_run=True, within_s=within_s
-                )
-            )
+            source = await ground.new_source(home)
+            tried = await ground.replaced(do, ground.kind.with_source(home, source), dry_run=True)
             if tried is None:
                 continue
-            new["spec"]["template"] = tried["spec"]["template"]
-            marks[PATCHED] = written_patch(
-                ground.plan.id, digest(mapping(tried, "spec", "template"))
-            )
-        new.pop("status", None)
-        write = ground.cluster.replace(
-            DEPLOYMENTS,
-            ground.plan.target.name,
-            new,
-            ground.namespace,
-            within_s=ground.pace.write_s,
-        )
-        if await ground.written(write) is not None:
+            source = ground.kind.source(tried)
+            marks = {
+                FORMER: json.dumps(ground.kind.source(home)),
+                PATCHED: written_patch(ground.plan.id, digest(source)),
+            }
+        if await ground.replaced(do, ground.kind.with_source(home, source), marks) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
 
@@ -265,16 +253,8 @@ async def _nobody_serves_less(ground: ActContext, home: Object, act: UndoRollout
                 )
             )
         return
-    owned = [
-        (number, text(item, "metadata", "uid"))
-        for number, item in revisions(ground.plan.target.uid, await ground.listed(REPLICA_SETS))
-    ]
-    newest = owned[-1][1] if owned else ""
-    ready = [
-        name_of(pod)
-        for pod in await ground.home_pods()
-        if controller(pod) == newest and is_ready(pod)
-    ]
+    lists = await ground.lists()
+    ready = [name_of(pod) for pod in ground.kind.newest_pods(home, lists) if is_ready(pod)]
     if ready:
         raise Denied(Refused(f"the rollout is not stuck any more: {', '.join(ready)} of it serves"))
 

@@ -15,23 +15,22 @@ from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import TRY_S, WRITE_S, Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import (
-    DEPLOYMENTS,
     ENDPOINT_SLICES,
     PODS,
-    REPLICA_SETS,
     SERVICES,
     Resource,
+    resource_of,
+    workload_resource,
 )
-from barostat.judge.manifest_edit.config_change import (
-    changed_template,
-    digest,
-    selecting,
-    service_labels,
-)
+from barostat.io.mitigation.marked_home import kind_of_target, read_home
+from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
+from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.measurements import Key, Look
-from barostat.judge.mitigation.target_objects import behind, own_pods, revisions
+from barostat.judge.mitigation.rotation import rotation_labels, routing_services
+from barostat.judge.mitigation.target_objects import behind
 from barostat.platform.objects import condition, mapping, objects, text
+from barostat.platform.workloads import Revision, WorkloadKind
 from barostat.remedy.acts import Conflict, Lost, Refused
 from barostat.remedy.acts import Failed as Failure
 from barostat.remedy.annotations import PATCHED, written_patch
@@ -93,9 +92,22 @@ class TargetReader:
         """Where the target lives."""
         return self.plan.target.namespace
 
+    @property
+    def kind(self) -> WorkloadKind:
+        """The target's kind."""
+        return kind_of_target(self.plan.target)
+
+    @property
+    def resource(self) -> Resource:
+        """How the API server is asked for the target."""
+        return resource_of(self.kind)
+
     async def got(self, resource: Resource, name: str) -> Object | None:
         """The object, or None where there is none. Errors: Denied."""
-        found = await patient(lambda: self.cluster.get(resource, name, self.namespace), self.pace)
+        return await self._found(lambda: self.cluster.get(resource, name, self.namespace))
+
+    async def _found(self, look: Callable[[], Awaitable[Object | RequestFailed]]) -> Object | None:
+        found = await patient(look, self.pace)
         if isinstance(found, RequestFailed):
             if found.kind == "not-found":
                 return None
@@ -112,56 +124,51 @@ class TargetReader:
         return list(found.items)
 
     async def home(self) -> Object:
-        """The Deployment that the plan is for. Errors: Denied, where it is gone or another one of
-        that name.
+        """The object that the plan is for. Errors: Denied, where it is gone or another one of that
+        name.
         """
-        found = await self.got(DEPLOYMENTS, self.plan.target.name)
+        found = await self._found(lambda: read_home(self.cluster, self.plan.target))
         if found is None or text(found, "metadata", "uid") != self.plan.target.uid:
             raise Denied(Conflict(f"{self.plan.target} is not the one that the plan is for"))
         return found
 
-    def is_patched(self, home: Object) -> bool:
-        """True where home's template is the plan's already."""
-        return annotation(home, PATCHED) == written_patch(
-            self.plan.id, digest(mapping(home, "spec", "template"))
-        )
+    def digest(self, home: Object) -> str:
+        """The digest of the part of home that a change edits."""
+        return digest(self.kind.source(home))
 
-    async def new_template(self, home: Object) -> dict[str, Any]:
-        """Home's template with the plan's change. Errors: Denied."""
-        template = mapping(home, "spec", "template")
+    def is_patched(self, home: Object) -> bool:
+        """True where home holds the plan's change already."""
+        return annotation(home, PATCHED) == written_patch(self.plan.id, self.digest(home))
+
+    async def new_source(self, home: Object) -> dict[str, Any]:
+        """The part of home that a change edits, with the plan's change. Errors: Denied."""
         if self.is_patched(home):
-            return dict(template)
-        revision = (
-            await self.revision(self.plan.change.value)
-            if self.plan.change.kind == "revision"
-            else None
-        )
-        found = changed_template(self.plan.change, template, revision=revision)
+            return dict(self.kind.source(home))
+        change, revision = self.plan.change, None
+        if change.kind == "revision":
+            kept = await self.revisions(home)
+            revision = next((found.source for found in kept if found.number == change.value), None)
+        found = changed_source(self.kind, home, change, revision=revision)
         if isinstance(found, NotChanged):
             raise Denied(Refused(found.why))
         return dict(found)
 
-    async def revision(self, number: str | None) -> Mapping[str, Any] | None:
-        """The template of home's revision of that number, or None where it is not kept. Errors:
-        Denied.
-        """
-        kept = revisions(self.plan.target.uid, await self.listed(REPLICA_SETS))
-        return next(
-            (mapping(item, "spec", "template") for found, item in kept if str(found) == number),
-            None,
-        )
+    async def lists(self) -> dict[str, list[Object]]:
+        """Pods of the namespace, and what the kind reads to tell its own. Errors: Denied."""
+        found = {name: await self.listed(workload_resource(name)) for name in self.kind.reads}
+        return {**found, "pods": await self.listed(PODS)}
+
+    async def revisions(self, home: Object) -> list[Revision]:
+        """Home's revisions that are kept, the oldest first. Errors: Denied."""
+        return self.kind.revisions(home, await self.lists())
 
     async def services(self, home: Object) -> list[Mapping[str, Any]]:
-        """The Services that home's pods are behind. Errors: Denied."""
-        return selecting(await self.listed(SERVICES), mapping(home, "spec", "template"))
+        """The Services that send requests to home's pods. Errors: Denied."""
+        return routing_services(self.kind, home, await self.listed(SERVICES))
 
     async def rotation_labels(self, home: Object) -> dict[str, str]:
         """The labels that take a pod in and out of rotation. Errors: Denied."""
-        return service_labels(
-            mapping(home, "spec", "template"),
-            mapping(home, "spec", "selector"),
-            await self.services(home),
-        )
+        return rotation_labels(self.kind, home, await self.services(home))
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
         """(uids of pods that stand ready behind every one of the Services, uids that stand behind
@@ -169,13 +176,11 @@ class TargetReader:
         """
         return behind(await self.services(home), await self.listed(ENDPOINT_SLICES))
 
-    async def home_pods(self) -> list[Object]:
-        """The pods whose controller is a ReplicaSet of home; those that have ended or are on their
-        way out left aside. Errors: Denied.
+    async def home_pods(self, home: Object) -> list[Object]:
+        """Home's pods that answer for a unit, without those that have ended or are going. Errors:
+        Denied.
         """
-        return own_pods(
-            self.plan.target.uid, await self.listed(REPLICA_SETS), await self.listed(PODS)
-        )
+        return self.kind.own_pods(home, await self.lists())
 
 
 def annotation(item: Object, key: str) -> str:

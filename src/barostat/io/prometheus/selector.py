@@ -9,16 +9,11 @@ from collections.abc import Sequence
 
 from barostat.core.errors import InputError
 from barostat.judge.history.pages import pairs
+from barostat.platform.workloads import kind_typed, words_to_type
 
 _MATCHER = re.compile(
     r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)"""
 )
-_WORKLOADS = {
-    **dict.fromkeys(("deploy", "deployment", "deployments"), "-[0-9a-z]+-[0-9a-z]{5}"),
-    **dict.fromkeys(("sts", "statefulset", "statefulsets"), "-[0-9]+"),
-    **dict.fromkeys(("lws", "leaderworkerset", "leaderworkersets"), "-[0-9]+(-[0-9]+)?"),
-    **dict.fromkeys(("pod", "pods", "po"), ""),
-}
 _ESCAPED = re.compile(r"""\\([\\"'])""")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
@@ -26,8 +21,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) -> str:
     """The matchers without their braces; empty for everything.
 
-    `selector` may stand in braces; a value without quotes is taken as it is. `targets`:
-    deploy/NAME, sts/NAME, lws/NAME, pod/NAME: by the names that their pods have.
+    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: KIND/NAME,
+    by the names that the pods of that kind have.
     Errors: InputError for what is no matcher, and for a target of another kind.
     """
     text = selector.strip()
@@ -53,11 +48,10 @@ def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) ->
 
 
 def _pods_of(target: str) -> str:
-    kind, slash, name = target.partition("/")
-    if not slash or kind not in _WORKLOADS or not _NAME.fullmatch(name):
+    word, slash, name = target.partition("/")
+    kind = kind_typed(word)
+    if not slash or kind is None or not _NAME.fullmatch(name):
         raise InputError(
-            "in Prometheus' memory a target is deploy/NAME, sts/NAME, lws/NAME or "
-            "pod/NAME; anything else is chosen with --selector",
-            target,
+            f"is no workload; write {words_to_type()}, or choose series with --selector", target
         )
-    return re.escape(name).replace(r"\-", "-") + _WORKLOADS[kind]
+    return re.escape(name).replace(r"\-", "-") + kind.pod_suffix

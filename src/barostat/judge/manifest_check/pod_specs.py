@@ -1,21 +1,24 @@
-"""The pods that a Kubernetes object would make: of every workload kind that serves models, and of
-any kind that has a pod spec in it.
+"""The pods that a Kubernetes object would make: of every kind in `platform/workloads`, of jobs, and
+of any other object that has a pod spec in it.
 
-Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and
-v1alpha1; ray.io/v1; serving.knative.dev/v1.
+Source: batch/v1; serving.knative.dev/v1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Given, Pod
+from barostat.platform.workloads import Place, kind_named
 
-_TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+_JOBS = {
+    "Job": Place(("spec", "template")),
+    "CronJob": Place(("spec", "jobTemplate", "spec", "template")),
+}
 _NO_PODS = (
     "ConfigMap",
     "Secret",
@@ -72,50 +75,11 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
     spec = root.get("spec")
     if spec is None or spec.kind != "map":
         return
-    if kind == "Pod":
-        yield _made(document, root, spec, root.get("metadata"), kind)
-    elif kind in _TEMPLATES:
-        template = spec.get("template")
-        if template is not None and (inner := template.get("spec")) is not None:
-            yield _made(document, root, inner, template.get("metadata"), kind)
-    elif kind == "CronJob":
-        inner = spec.get("jobTemplate", "spec", "template", "spec")
-        if inner is not None:
-            yield _made(
-                document, root, inner, spec.get("jobTemplate", "spec", "template", "metadata"), kind
-            )
-    elif kind == "LeaderWorkerSet":
-        size = int(spec.number("leaderWorkerTemplate", "size") or 1)
-        for name in ("leaderTemplate", "workerTemplate"):
-            template = spec.get("leaderWorkerTemplate", name)
-            if template is not None and (inner := template.get("spec")) is not None:
-                yield _made(document, root, inner, template.get("metadata"), kind, nodes=size)
-    elif kind == "InferenceService":
-        predictor = spec.get("predictor")
-        if predictor is not None and predictor.kind == "map":
-            nodes = 2 if predictor.get("workerSpec") is not None else 1
-            yield _made(
-                document,
-                root,
-                predictor,
-                root.get("metadata"),
-                kind,
-                nodes=nodes,
-                model=predictor.get("model"),
-            )
-    elif kind == "LLMInferenceService":
-        for part in ((), ("prefill",)):
-            for name in ("template", "worker"):
-                inner = spec.get(*part, name)
-                if inner is not None and inner.kind == "map":
-                    nodes = 2 if spec.get(*part, "worker") is not None else 1
-                    made = _made(document, root, inner, root.get("metadata"), kind, nodes=nodes)
-                    yield (
-                        replace(made, service=spec, sizes=spec.get(*part, "parallelism"))
-                        if name == "template"
-                        else made
-                    )
-    else:
+    known = kind_named(kind)
+    places = known.places if known is not None else ()
+    for place in (_JOBS[kind],) if kind in _JOBS else places:
+        yield from _at_place(document, root, kind, place)
+    if kind not in _JOBS and not places:
         for inner in _anywhere(spec):
             yield _made(
                 document,
@@ -125,6 +89,31 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
                 kind,
                 nodes=2 if kind.startswith("Ray") else 1,
             )
+
+
+def _at_place(document: Document, root: Node, kind: str, place: Place) -> Iterator[PodSpec]:
+    at = place.path.index("*") if "*" in place.path else None
+    within = [root] if at is None else root.list_at(*place.path[:at])
+    for entry in within:
+        found = entry.get(*(place.path if at is None else place.path[at + 1 :]))
+        inner = found.get("spec") if found is not None and place.form == "template" else found
+        if found is None or inner is None or inner.kind != "map":
+            continue
+        nodes = int(entry.number(*place.size) or 1) if place.size else 1
+        if place.several and entry.get(*place.several) is not None:
+            nodes = max(2, nodes)
+        own = found.get("metadata") if place.form == "template" else root.get("metadata")
+        yield _made(
+            document,
+            root,
+            inner,
+            own,
+            kind,
+            nodes=nodes,
+            model=inner.get(place.model) if place.model else None,
+            service=root.get("spec") if place.parallel else None,
+            sizes=entry.get(*place.parallel) if place.parallel else None,
+        )
 
 
 def _anywhere(node: Node) -> Iterator[Node]:
@@ -152,6 +141,8 @@ def _made(
     *,
     nodes: int = 1,
     model: Node | None = None,
+    service: Node | None = None,
+    sizes: Node | None = None,
 ) -> PodSpec:
     outer = root.get("spec") or spec
     labels = _texts(metadata, "labels") or _texts(root.get("metadata"), "labels")
@@ -159,6 +150,7 @@ def _made(
         outer.get("strategy") or outer.get("deploymentStrategy") or outer.get("updateStrategy")
     )
     replicas = outer.number("replicas")
+    known = kind_named(kind)
     grace = spec.get("terminationGracePeriodSeconds")
     claims = [
         mount
@@ -173,8 +165,8 @@ def _made(
         labels=labels,
         replicas=int(replicas)
         if replicas is not None
-        else 1
-        if kind in ("Deployment", "StatefulSet", "LeaderWorkerSet")
+        else known.default_replicas
+        if known is not None
         else None,
         replicas_place=document.place(node)
         if (node := outer.get("replicas")) is not None
@@ -190,7 +182,7 @@ def _made(
         if claims
         else None,
         nodes=nodes,
-        raw=kind in (*_TEMPLATES, "Pod", "CronJob", "LeaderWorkerSet"),
+        raw=kind in _JOBS or (known is not None and known.whole),
         scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
         ports={
             port.word("name"): port.word("containerPort")
@@ -199,7 +191,7 @@ def _made(
         },
     )
     annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
-    return PodSpec(document, root, spec, pod, model, annotations=annotations)
+    return PodSpec(document, root, spec, pod, model, service, sizes, annotations)
 
 
 def _given(document: Document, node: Node | None, *route: str) -> Given | None:

@@ -10,11 +10,9 @@ that holds it.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from barostat.catalog.settings.setting import option_of
 from barostat.core.change import ConfigChange
@@ -30,10 +28,10 @@ from barostat.core.proposed_change import (
 )
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, set_flag
 from barostat.judge.manifest_edit.pod_spec_change import change_of_pod_spec, with_pod_spec
-from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.objects import Object
 
 REVISION, REPLICAS = "revision", "replicas"
-_ADDED_BY_REPLICA_SET = "pod-template-hash"
+ADDED_BY_REPLICA_SET = "pod-template-hash"
 _BY_A_PERSON = ("trust_remote_code", "port")
 """The first lets code of the model's run; with the second go the pod's probes and its Service."""
 
@@ -93,11 +91,8 @@ def changed_template(
     template: Object,
     *,
     config_maps: Mapping[str, Object] | None = None,
-    revision: Object | None = None,
 ) -> Object | NotChanged:
-    """The template with the change, everything else as it is. `revision`: the template of the
-    revision that a rollback goes to.
-    """
+    """The template with the change, everything else as it is."""
     match change.kind:
         case "argument" | "environment" | "config-file":
             value = None if change.value is None else _scalar(change.value)
@@ -107,64 +102,9 @@ def changed_template(
             return found if isinstance(found, NotChanged) else found.template
         case "pod-spec":
             return with_pod_spec(change, template)
-        case "revision":
-            if revision is None:
-                return NotChanged(f"revision {change.value} is not kept any more")
-            before: dict[str, Any] = copy.deepcopy(dict(revision))
-            before.get("metadata", {}).get("labels", {}).pop(_ADDED_BY_REPLICA_SET, None)
-            return before
         case _:
             return NotChanged(f"{change.name} is no part of the template")
 
 
 def _scalar(value: str) -> ConfigScalar:
     return value == "true" if value in ("true", "false") else value
-
-
-def service_labels(
-    template: Object, selector: Object, services: Iterable[Object]
-) -> dict[str, str]:
-    """The labels by which the Services find these pods, and those of the Deployment's selector:
-    they come off one that is taken out.
-    """
-    labels = mapping(template, "metadata", "labels")
-    found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
-    asked = {
-        text(one, "key")
-        for one in objects(selector, "matchExpressions")
-        if text(one, "operator") in ("In", "Exists")
-    }
-    found |= {key: str(value) for key, value in labels.items() if key in asked}
-    for service in services:
-        found |= {
-            key: str(value)
-            for key, value in mapping(service, "spec", "selector").items()
-            if labels.get(key) == value
-        }
-    return {key: value for key, value in found.items() if key != _ADDED_BY_REPLICA_SET}
-
-
-def selecting(services: Iterable[Object], template: Object) -> list[Object]:
-    """The Services that select pods of this template (a Service without a selector selects
-    none).
-    """
-    labels = mapping(template, "metadata", "labels")
-
-    def selects(service: Object) -> bool:
-        selector = {
-            key: value
-            for key, value in mapping(service, "spec", "selector").items()
-            if key != _ADDED_BY_REPLICA_SET
-        }
-        return bool(mapping(service, "spec", "selector")) and all(
-            labels.get(key) == value for key, value in selector.items()
-        )
-
-    return [service for service in services if selects(service)]
-
-
-def separable(services: list[Object]) -> bool:
-    """Every one of these Services can be left by taking a label off, and there is one."""
-    return bool(services) and all(
-        set(mapping(service, "spec", "selector")) - {_ADDED_BY_REPLICA_SET} for service in services
-    )

@@ -14,13 +14,14 @@ from barostat.core.diagnosis import KV_CAUSES, CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
-from barostat.judge.manifest_edit.config_change import digest, separable
+from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.mitigation.gateways import not_ready
+from barostat.judge.mitigation.rotation import separable
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, since_of_revision
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.levers import levers
 from barostat.platform.objects import Object, condition, mapping, name_of, text
-from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
+from barostat.platform.placing import disruption_minimum, placeable, quota_left
 from barostat.remedy.annotations import CLAIM, PATCHED, is_patch_to
 from barostat.remedy.plan import ROLLBACK, RemedyPlan
 from barostat.remedy.precheck import Facts
@@ -54,7 +55,8 @@ def facts(
         (field, seen.unread[key])
         for field, key in (
             ("owner", "applications"), ("autoscaler", "horizontalpodautoscalers"), ("separable", "services"), ("serving", "endpointslices"),
-            ("serving", "replicasets"), ("serving", "pods"), ("quota_left", "resourcequotas"), ("spare_schedulable", "nodes"),
+            *(("serving", plural) for plural in seen.kind.reads), ("serving", "pods"),
+            ("quota_left", "resourcequotas"), ("spare_schedulable", "nodes"),
             ("spare_schedulable", ALL_PODS), ("disruption_minimum", "poddisruptionbudgets"), ("missing_rights", "rights"),
             ("bad_nodes", "nodes"),
         )
@@ -62,9 +64,9 @@ def facts(
     ]  # fmt: skip
     if unread:
         reasons.append(("changes_last_hour", unread))
-    services = seen.services()
+    services, kept, rolled_out = seen.services(), seen.revisions(), seen.kind.rolled_out(home)
     owner, autoscaler = _owner(seen, plan)
-    placed = spare_place(seen)
+    placed = spare_place(seen, max(1, plan.units_needed))
     scrapes = [scrape.at for replica in seen.recording.replicas for scrape in replica.scrapes]
     return Facts(
         at=seen.at,
@@ -78,18 +80,16 @@ def facts(
         burn_window_s=limits.burn_window_seconds
         if limits.burn_window_seconds is not None
         else BURN_WINDOW_S,
-        template=digest(seen.template),
-        rollout_complete=rollout_complete(home),
+        template=digest(seen.source),
+        rollout_complete=rolled_out,
         rollout_stuck=None
-        if "replicasets" not in lists
-        else is_stuck(home, lists["replicasets"], rollout_complete(home)),
+        if kept is None
+        else is_stuck(kept, rolled_out=rolled_out, paused=seen.kind.is_paused(home)),
         replicas=seen.replicas,
         serving=seen.serving(),
         spare_schedulable=None if placed is None else placed[0],
         spare_because="" if placed is None else placed[1],
-        quota_left=None
-        if "resourcequotas" not in lists
-        else quota_left(seen.template, lists["resourcequotas"]),
+        quota_left=_quota_left(seen),
         disruption_minimum=(
             None
             if "poddisruptionbudgets" not in lists
@@ -97,7 +97,7 @@ def facts(
         ),
         autoscaler=None if "horizontalpodautoscalers" not in lists else autoscaler,
         owner=owner,
-        separable=None if services is None else separable(services),
+        separable=None if services is None else separable(seen.kind, services),
         claim=text(marks, CLAIM),
         changes_last_hour=None if earlier is None else changes_last_hour(earlier, plan.id, seen.at),
         changes_per_hour=limits.changes_per_hour
@@ -170,12 +170,12 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
     """Of the last rollout that could be undone: infinite where it was the first, our own change, or
     only restarts came after the first.
     """
-    template = digest(seen.template)
-    if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), template):
+    if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), digest(seen.source)):
         return math.inf
-    since = since_of_revision(seen.home, seen.lists.get("replicasets", []))
+    kept = seen.revisions() or []
+    since = since_of_revision(kept)
     if since is not None:
-        former = former_revision(seen.home, seen.lists.get("replicasets", []))
+        former = former_revision(kept)
         return math.inf if former is None else max(0.0, seen.at - since)
     ages = []
     for window in seen.windows().values():
@@ -185,11 +185,11 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
     return min(ages, default=math.inf)
 
 
-def worse_before(change: ConfigChange, template: Object, earlier: Sequence[State]) -> State | None:
-    """The incident in which the very change of the very same template was worse, or ended the
-    engine; None where there is none.
+def worse_before(change: ConfigChange, source: Object, earlier: Sequence[State]) -> State | None:
+    """The incident in which the very change of the very same source was worse, or ended the engine;
+    None where there is none.
     """
-    now = digest(template)
+    now = digest(source)
     alike = (
         state for state in earlier if state.plan.template == now and state.plan.change == change
     )
@@ -210,10 +210,21 @@ def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
     )
 
 
-def spare_place(seen: TargetSnapshot) -> tuple[bool, str] | None:
-    """Whether a node takes one more replica; None where nodes or their pods could not be read."""
+def spare_place(seen: TargetSnapshot, units: int = 1) -> tuple[bool, str] | None:
+    """Whether nodes take so many more units; None where nodes or their pods could not be read."""
     nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
-    return None if nodes is None or pods is None else placeable(seen.template, nodes, pods)
+    if nodes is None or pods is None:
+        return None
+    return placeable(seen.kind.unit_templates(seen.home) * units, nodes, pods)
+
+
+def _quota_left(seen: TargetSnapshot) -> int | None:
+    """Units that the quotas allow: of a group, as many as its most demanding pod lets."""
+    quotas = seen.lists.get("resourcequotas")
+    if quotas is None:
+        return None
+    templates = seen.kind.unit_templates(seen.home)
+    return min(quota_left(template, quotas) for template in templates) // len(templates)
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from barostat.core.change import ConfigChange
 from barostat.core.window import Window
 from barostat.platform.objects import Object, condition, name_of, objects, text, value
+from barostat.platform.workloads import kind_typed
 from barostat.remedy.annotations import FRONTS
 from barostat.remedy.plan import GatewayRef, LiveEdge
 
@@ -71,7 +72,7 @@ def fronting(
     their way out left aside.
 
     One says so itself: by the annotation `barostat.dev/fronts` (names, or namespace/name, between
-    commas), or because its command follows the Deployment (`barostat gateway deploy/NAME`).
+    commas), or because its command follows the workload (`barostat gateway deploy/NAME`).
     """
     found: dict[GatewayRef, list[Object]] = {}
     for pod in pods:
@@ -119,9 +120,9 @@ def _fronted(pod: Object, home: str) -> Iterable[tuple[str, str]]:
         words = [word for key in ("command", "args") for word in _words(container, key)]
         if "gateway" in words and any("barostat" in word for word in words):
             named = [
-                word.partition("/")[2]
-                for word in words
-                if word.startswith(("deploy/", "deployment/", "deployments/"))
+                name
+                for kind, slash, name in (word.partition("/") for word in words)
+                if slash and kind_typed(kind) is not None and "/" not in name
             ]
             yield from ((_namespace(words) or home, name) for name in named)
 

@@ -38,13 +38,9 @@ from barostat.judge.advice.change_text import as_written, beside_today
 from barostat.judge.advice.tried_steps import TRIED_FOR, with_ranked_steps
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.judge.diagnosis.fleet import badness
-from barostat.judge.manifest_edit.config_change import (
-    change_of,
-    changed_template,
-    digest,
-    setting_change,
-)
+from barostat.judge.manifest_edit.config_change import change_of, digest, setting_change
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
+from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
 from barostat.judge.mitigation.paused_mark import paused_by
@@ -53,11 +49,10 @@ from barostat.judge.mitigation.promise import promise, promise_of_rollback
 from barostat.judge.mitigation.requested_lever import Requested, RequestedChange, RequestedLever
 from barostat.judge.mitigation.standing_change import made_else
 from barostat.judge.mitigation.start_refused import would_not_start
-from barostat.judge.mitigation.target_objects import former_revision, is_stuck, revisions
+from barostat.judge.mitigation.target_objects import former_revision, is_stuck
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
-from barostat.platform.objects import mapping, name_of, text, value
-from barostat.platform.placing import rollout_complete
-from barostat.platform.pods import engine_container
+from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.workloads import NumberedKind
 from barostat.remedy.annotations import ENDED
 from barostat.remedy.plan import (
     ASKED_FOR,
@@ -165,15 +160,14 @@ def plan_for(
         live=strategy == "edge-live",
         forecast=chosen.forecast,
     )
-    container = engine_container(seen.template)
     metadata = mapping(seen.home, "metadata")
     return Planned(
         RemedyPlan(
             id=wish.id,
             made_at=seen.at,
             target=Target(
-                "apps/v1",
-                "Deployment",
+                seen.kind.api.api_version,
+                seen.kind.api.kind,
                 text(metadata, "namespace"),
                 name_of(seen.home),
                 text(metadata, "uid"),
@@ -191,13 +185,15 @@ def plan_for(
             else max(1, seen.replicas - 1),
             max_replicas=remedy.max_replicas,
             baseline=former,
-            template=digest(seen.template),
+            template=digest(seen.source),
             because=chosen.because,
-            gpus=int(container.gpus) if container is not None else 0,
+            gpus=seen.kind.unit_gpus(seen.home),
             autonomy=wish.autonomy,
             parent=text(metadata, "annotations", ENDED),
             bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
+            rolls=seen.kind.rolls or "spares",
+            unit_pods=seen.kind.pods_per_unit(seen.home),
         ),
         worst,
         passed,
@@ -265,7 +261,7 @@ def _usable(
     change = as_resolved(_change(seen, step.change), window)
     if isinstance(change, NotChanged):
         return change
-    if (before := worse_before(change, seen.template, earlier)) is not None:
+    if (before := worse_before(change, seen.source, earlier)) is not None:
         return NotChanged(f"incident {before.plan.id} took it back: {before.why[:200]}")
     if change.kind == "limits":
         held = why_none(seen.gateways) or at_gateways(change, seen.gateways)
@@ -402,7 +398,7 @@ def as_resolved(
 
 
 def _change(seen: TargetSnapshot, proposed: ProposedChange) -> ConfigChange | NotChanged:
-    pair = former_revision(seen.home, seen.lists.get("replicasets", []))
+    pair = former_revision(seen.revisions() or [])
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
     return change_of(
         proposed, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair
@@ -410,9 +406,8 @@ def _change(seen: TargetSnapshot, proposed: ProposedChange) -> ConfigChange | No
 
 
 def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged:
-    made = revisions(text(seen.home, "metadata", "uid"), seen.lists.get("replicasets", []))
-    kept = {str(number): mapping(item, "spec", "template") for number, item in made}
-    return changed_template(change, seen.template, revision=kept.get(change.value or ""))
+    kept = {found.number: found.source for found in seen.revisions() or []}
+    return changed_source(seen.kind, seen.home, change, revision=kept.get(change.value or ""))
 
 
 def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits | None) -> str:
@@ -454,6 +449,7 @@ def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> Bound
     """Those that were asked for, with the time that the proof and the target's own pods need."""
     return with_times_of(
         seen.home,
+        seen.template,
         replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
     )
 
@@ -469,14 +465,16 @@ def _strategy(
                 f"replicas are added one at a time: {seen.replicas + 1} is the next number"
             )
         return "scale-out"
-    done = rollout_complete(seen.home)
-    if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
+    done, paused = seen.kind.rolled_out(seen.home), seen.kind.is_paused(seen.home)
+    if change.kind == "revision" and is_stuck(
+        seen.revisions() or [], rolled_out=done, paused=paused
+    ):
         return "stuck-rollout"
     if not done:
-        if value(seen.home, "spec", "paused") is True:
+        if paused:
             return NoRemedy(
                 "rollouts of it are paused: kubectl rollout resume "
-                f"deploy/{name_of(seen.home)} first"
+                f"{seen.kind.typed(name_of(seen.home))} first"
             )
         return NoRemedy(
             "a rollout is under way: let it end, or undo it (--lever undo-rollout, where "
@@ -486,11 +484,12 @@ def _strategy(
         remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     )
     kept = min(serving, seen.replicas - 1)
-    place = spare_place(seen)
-    if wish.in_place or (serving == 0 and (place is None or not place[0])):
+    place, stays = spare_place(seen), _stays_behind(seen)
+    if wish.in_place or stays or (serving == 0 and (place is None or not place[0])):
         if kept < min(floor, serving):
+            why = f" (no spare: {stays})" if stays else ""
             return NoRemedy(
-                f"in place {kept} replicas would serve meanwhile, the floor is {floor}: "
+                f"in place {kept} replicas would serve meanwhile, the floor is {floor}{why}: "
                 "add one, or free a card for a spare"
             )
         return "in-place"
@@ -507,6 +506,12 @@ def _strategy(
         )
         return NoRemedy(f"no node takes a spare replica ({place[1]}); {more}")
     return "spare"
+
+
+def _stays_behind(seen: TargetSnapshot) -> str:
+    """Why a spare would leave something behind; empty if it would not."""
+    kind = seen.kind
+    return kind.why_no_spare(seen.home) if isinstance(kind, NumberedKind) else ""
 
 
 def limits_after(
@@ -587,7 +592,7 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         replicas=seen.replicas,
         serving=min(serving, seen.replicas),
         baseline=former,
-        template=digest(seen.template),
+        template=digest(seen.source),
         because=taking_back(done.id),
         autonomy=wish.autonomy,
         parent=text(seen.home, "metadata", "annotations", ENDED),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from barostat.platform.objects import Object, count, mapping
+from barostat.platform.objects import Object, count
 from barostat.platform.pods import engine_container
 from barostat.remedy.plan import Bounds
 
@@ -20,20 +20,20 @@ for so long.
 """
 
 
-def with_times_of(home: Object, bounds: Bounds) -> Bounds:
-    """The bounds with the time that home's pods are given to start, where that is longer, and to
-    end.
+def with_times_of(home: Object, template: Object, bounds: Bounds) -> Bounds:
+    """The bounds with the time that home's pods (made from `template`) are given to start, where
+    that is longer, and to end.
     """
     return replace(
         bounds,
-        ready_s=max(bounds.ready_s, min(LONGEST_START_S, _start_s(home))),
-        end_s=_end_s(home),
+        ready_s=max(bounds.ready_s, min(LONGEST_START_S, _start_s(home, template))),
+        end_s=_end_s(template),
     )
 
 
-def _start_s(home: Object) -> float:
+def _start_s(home: Object, template: Object) -> float:
     """The longer of the rollout's deadline and what the engine's startup probe lets pass."""
-    container = engine_container(mapping(home, "spec", "template"))
+    container = engine_container(template)
     probe = container.probes.get("startup", {}) if container is not None else {}
     tries, each_s, first_s = (
         count(probe, "failureThreshold"),
@@ -48,6 +48,6 @@ def _start_s(home: Object) -> float:
     return float(max(count(home, "spec", "progressDeadlineSeconds") or 0, probed_s))
 
 
-def _end_s(home: Object) -> float:
-    given = count(home, "spec", "template", "spec", "terminationGracePeriodSeconds")
+def _end_s(template: Object) -> float:
+    given = count(template, "spec", "terminationGracePeriodSeconds")
     return GRACE_S if given is None else max(0.0, float(given))

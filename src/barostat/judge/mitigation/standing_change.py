@@ -30,7 +30,7 @@ def made_else(seen: TargetSnapshot, done: RemedyPlan) -> str:
     change = done.change
     if change.kind == "revision":
         as_left = text(seen.home, "metadata", "annotations", PATCHED) == written_patch(
-            done.id, digest(seen.template)
+            done.id, digest(seen.source)
         )
         return (
             ""

@@ -1,105 +1,66 @@
-"""What the objects around a Deployment say of it: its pods, its revisions, and which pods its
-Services send requests to.
+"""Facts about a workload from the objects around it: its revisions, and the pods that its Services
+send requests to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from barostat.core.whole_number import whole_number
-from barostat.platform.objects import Object, count, instant, mapping, name_of, objects, text, value
-
-Pod = TypeVar("Pod", bound=Object)
-_OVER = ("Succeeded", "Failed")
-"""Phases of pods that have ended: evicted ones stay on the list so. Their ReplicaSet neither
-counts, releases nor deletes them (Kubernetes 1.27 to 1.34, controller.FilterActivePods).
-"""
+from barostat.platform.objects import Object, instant, name_of, objects, text, value
+from barostat.platform.workloads import Revision
 
 
-def own_pods(uid: str, sets: Iterable[Object], pods: Iterable[Pod]) -> list[Pod]:
-    """The pods whose controller is a ReplicaSet of the Deployment with that uid, but for those that
-    have ended or are on their way out.
-    """
-    made = {text(item, "metadata", "uid") for item in sets if _owned(item, uid)}
-    return [
-        pod
-        for pod in pods
-        if not text(pod, "metadata", "deletionTimestamp")
-        and text(pod, "status", "phase") not in _OVER
-        and any(
-            text(owner, "uid") in made and owner.get("controller") is True
-            for owner in objects(pod, "metadata", "ownerReferences")
-        )
-    ]
-
-
-def revisions(uid: str, sets: Iterable[Object]) -> list[tuple[int, Object]]:
-    """The revisions that are kept of the Deployment with that uid, the oldest first."""
-    found: list[tuple[int, Object]] = []
-    for item in sets:
-        number: Any = value(item, "metadata", "annotations", "deployment.kubernetes.io/revision")
-        if (
-            _owned(item, uid)
-            and isinstance(number, str)
-            and (revision := whole_number(number)) is not None
-        ):
-            found.append((revision, item))
-    return sorted(found, key=lambda entry: entry[0])
-
-
-def former_revision(home: Object, sets: Iterable[Object]) -> tuple[str, str] | None:
-    """(the present revision, the one to go back to): of those whose pods differ, what serves, else
-    the newest. None where there is none.
+def former_revision(kept: Sequence[Revision]) -> tuple[str, str] | None:
+    """(the present revision, the one to go back to): of those whose pods differ, one that serves,
+    else the newest. None where there is none.
 
     A restart, labels and annotations make a revision and no difference.
     """
-    kept = revisions(_uid(home), sets)
     if not kept:
         return None
-    present, current = kept[-1]
-    older = [
-        (number, item) for number, item in reversed(kept[:-1]) if _pod_of(item) != _pod_of(current)
-    ]
-    serves = [entry for entry in older if count(entry[1], "status", "readyReplicas")]
-    return (str(present), str((serves or older)[0][0])) if older else None
+    present = kept[-1]
+    older = [found for found in reversed(kept[:-1]) if not same_pods(found, present)]
+    serves = [found for found in older if found.ready]
+    return (present.number, (serves or older)[0].number) if older else None
 
 
-def since_of_revision(home: Object, sets: Iterable[Object]) -> float | None:
+def since_of_revision(kept: Sequence[Revision]) -> float | None:
     """When the pods of the present revision were first rolled out as they are, where they were
     restarted since; else None.
     """
-    kept = revisions(_uid(home), sets)
-    alike: list[Object] = []
-    for _, item in reversed(kept):
-        if _pod_of(item) != _pod_of(kept[-1][1]):
+    alike: list[Revision] = []
+    for found in reversed(kept):
+        if not same_pods(found, kept[-1]):
             break
-        alike.append(item)
-    return instant(alike[-1], "metadata", "creationTimestamp") if len(alike) > 1 else None
+        alike.append(found)
+    return instant(alike[-1].made_at) if len(alike) > 1 else None
 
 
-def is_stuck(home: Object, sets: Iterable[Object], rollout_complete: bool) -> bool:
+def is_stuck(kept: Sequence[Revision], *, rolled_out: bool, paused: bool) -> bool:
     """A rollout is under way and not paused; none of its pods is Ready, and those of the revision
     to go back to are.
     """
-    kept = revisions(_uid(home), sets)
-    pair = former_revision(home, sets)
-    if rollout_complete or pair is None or value(home, "spec", "paused") is True:
+    pair = former_revision(kept)
+    if rolled_out or paused or pair is None:
         return False
-    ready = {str(number): count(item, "status", "readyReplicas") or 0 for number, item in kept}
+    ready = {found.number: found.ready for found in kept}
     return ready[pair[0]] == 0 and ready[pair[1]] > 0
 
 
-def _uid(home: Object) -> str:
-    return text(home, "metadata", "uid")
+def same_pods(one: Revision, other: Revision) -> bool:
+    """True where both make the same pods, labels and annotations aside."""
+    return bool(_bare(one.source) == _bare(other.source))
 
 
-def _pod_of(item: Object) -> Object:
-    return mapping(item, "spec", "template", "spec")
-
-
-def _owned(item: Object, uid: str) -> bool:
-    return any(text(owner, "uid") == uid for owner in objects(item, "metadata", "ownerReferences"))
+def _bare(node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _bare(found) if key.endswith("Template") else found
+        for key, found in node.items()
+        if key != "metadata"
+    }
 
 
 def behind(

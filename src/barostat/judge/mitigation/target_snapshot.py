@@ -10,12 +10,13 @@ from barostat.core.diagnosis import Report
 from barostat.core.window import Window
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording
-from barostat.judge.manifest_edit.config_change import selecting
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.paused_mark import noted_of
-from barostat.judge.mitigation.target_objects import behind, own_pods
-from barostat.platform.objects import Object, count, mapping, text
+from barostat.judge.mitigation.rotation import routing_services
+from barostat.judge.mitigation.target_objects import behind
+from barostat.platform.objects import Object, text
 from barostat.platform.owner import Owner, owners
+from barostat.platform.workloads import Revision, WorkloadKind, kind_named
 
 ALL_PODS = "all pods"
 
@@ -43,29 +44,46 @@ class TargetSnapshot:
     _windows: tuple[Recording, dict[str, Window]] | None = None
 
     @property
+    def kind(self) -> WorkloadKind:
+        """Home's kind. Errors: KeyError for a kind that is not known (our bug)."""
+        found = kind_named(text(self.home, "kind"))
+        if found is None:
+            raise KeyError(text(self.home, "kind"))
+        return found
+
+    @property
     def template(self) -> Object:
-        """Home's pod template."""
-        return mapping(self.home, "spec", "template")
+        """Home's template of the pods that answer."""
+        return self.kind.template(self.home)
+
+    @property
+    def source(self) -> Object:
+        """The part of home that a change edits."""
+        return self.kind.source(self.home)
 
     @property
     def replicas(self) -> int:
-        """What home asks for."""
-        found = count(self.home, "spec", "replicas")
-        return 1 if found is None else found
+        """Units that home asks for."""
+        return self.kind.replicas(self.home)
+
+    def revisions(self) -> list[Revision] | None:
+        """Former states of home that the cluster keeps, the oldest first; None where they could not
+        be read.
+        """
+        if not all(plural in self.lists for plural in self.kind.reads):
+            return None
+        return self.kind.revisions(self.home, self.lists)
 
     def services(self) -> list[Object] | None:
         """The Services that home's pods are behind; None where they could not be read."""
         found = self.lists.get("services")
-        return None if found is None else selecting(found, self.template)
+        return None if found is None else routing_services(self.kind, self.home, found)
 
     def pods(self) -> list[Object] | None:
-        """Home's pods."""
-        sets, pods = self.lists.get("replicasets"), self.lists.get("pods")
-        return (
-            None
-            if sets is None or pods is None
-            else own_pods(text(self.home, "metadata", "uid"), sets, pods)
-        )
+        """Home's pods that answer for a unit."""
+        if not all(plural in self.lists for plural in ("pods", *self.kind.reads)):
+            return None
+        return self.kind.own_pods(self.home, self.lists)
 
     def serving(self) -> int | None:
         """How many of home's pods stand ready behind every one of its Services."""

@@ -26,6 +26,7 @@ from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.facts import changes_last_hour
 from barostat.judge.mitigation.paused_mark import planned
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.plan import ROLLBACK
 from barostat.remedy.precheck import RIGHT_IS_MISSING, refusals
 from barostat.remedy.state import Entry, State
@@ -33,7 +34,14 @@ from barostat.remedy.state import Entry, State
 
 async def snapshot(owned: Owned, told: list[str]) -> TargetSnapshot:
     return await see(
-        owned.cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), told.append, ActTiming()
+        owned.cluster,
+        NAMESPACE,
+        DEPLOYMENT,
+        HOME,
+        Options(for_s=10.0),
+        SteadyClock(),
+        told.append,
+        ActTiming(),
     )
 
 
@@ -126,6 +134,7 @@ def test_whoever_may_not_even_look_is_told_every_right_at_once() -> None:
             await see(
                 cluster,
                 NAMESPACE,
+                DEPLOYMENT,
                 HOME,
                 Options(for_s=10.0),
                 SteadyClock(),

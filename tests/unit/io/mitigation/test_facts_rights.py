@@ -1,4 +1,6 @@
-"""The operator's role holds what carrying out a plan needs, and nothing that it does not."""
+"""The operator's role holds the rights that remedies need and no others; the observer's reads every
+kind of workload.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from barostat.io.mitigation.facts import NEEDED
+from barostat.io.mitigation.facts import needed
+from barostat.platform.workloads import WorkloadKind, kinds
 
+NEEDED = sorted({right for kind in kinds() if kind.rolls for right in needed(kind)})
 RBAC = Path(__file__).resolve().parents[4] / "deploy" / "rbac"
 
 
@@ -40,3 +44,9 @@ def test_nothing_else_is_written() -> None:
     }
     assert writes - set(NEEDED) == {("create", "", "events")}
     assert not {right for right in rights("operator.yaml") if "*" in right or "secrets" in right}
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.api.kind)
+@pytest.mark.parametrize("verb", ["get", "list"])
+def test_every_kind_of_workload_may_be_read(kind: WorkloadKind, verb: str) -> None:
+    assert (verb, kind.api.group, kind.api.plural) in rights("observer.yaml")

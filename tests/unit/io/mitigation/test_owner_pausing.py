@@ -365,7 +365,7 @@ def test_what_fails_to_be_handed_back_stays_noted() -> None:
             "Application chat is still paused: cannot patch applications.argoproj.io in x"
         )
         assert [entry["kind"] for entry in owned.mark] == ["Application"]
-        assert await noted_by(owned.cluster, NAMESPACE, "i1") == [HOME]
+        assert await noted_by(owned.cluster, NAMESPACE, "i1") == [owned.target]
         await owned.back("i1")
         assert owned.is_as_before
 

@@ -30,7 +30,7 @@ def test_matchers(given: str, written: str) -> None:
 
 
 def test_namespace_and_targets_are_matchers_too() -> None:
-    assert matchers("", "ns", ["deploy/vllm"]) == 'namespace="ns",pod=~"vllm-[0-9a-z]+-[0-9a-z]{5}"'
+    assert matchers("", "ns", ["deploy/vllm"]) == 'namespace="ns",pod=~"vllm-[a-z0-9]+-[a-z0-9]{5}"'
     assert matchers("", "", ["sts/a", "pod/b-0"]) == 'pod=~"a-[0-9]+|b-0"'
     assert matchers("", "", ["pod/a.b"]) == 'pod=~"a\\\\.b"'
 

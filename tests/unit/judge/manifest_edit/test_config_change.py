@@ -32,9 +32,6 @@ from barostat.judge.manifest_edit.config_change import (
     change_of,
     changed_template,
     digest,
-    selecting,
-    separable,
-    service_labels,
     setting_change,
 )
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
@@ -255,18 +252,6 @@ def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
     assert "volumeMounts" not in other
 
 
-def test_a_revision_comes_back_without_the_label_of_its_replica_set() -> None:
-    before = template("--max-num-seqs", "32")
-    before["metadata"]["labels"]["pod-template-hash"] = "abc"
-    found = changed_template(
-        ConfigChange("revision", "revision", "3", "2"), template(), revision=before
-    )
-    assert found == template("--max-num-seqs", "32")
-    assert isinstance(
-        changed_template(ConfigChange("revision", "revision", "3", "2"), template()), NotChanged
-    )
-
-
 def test_a_switch_is_turned_off_and_a_variable_is_set() -> None:
     assert setting_change("enable_prefix_caching", False, template(), {}) == ConfigChange(
         "argument", "--enable-prefix-caching", None, "false"
@@ -275,26 +260,3 @@ def test_a_switch_is_turned_off_and_a_variable_is_set() -> None:
         "environment", "VLLM_CPU_KVCACHE_SPACE", None, "8"
     )
     assert isinstance(setting_change("max_num_seqs", None, template(), {}), NotChanged)
-
-
-def test_labels_of_services_and_selector_come_off() -> None:
-    chat = {"metadata": {"name": "chat"}, "spec": {"selector": {"tier": "gpu"}}}
-    other = {"metadata": {"name": "other"}, "spec": {"selector": {"app": "else"}}}
-    external = {"metadata": {"name": "external"}, "spec": {}}
-    canary = {"metadata": {"name": "canary"}, "spec": {"selector": {"pod-template-hash": "abc"}}}
-    found = selecting([chat, other, external], template())
-    assert found == [chat]
-    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {
-        "app": "vllm",
-        "tier": "gpu",
-    }
-    own = [
-        {"key": "app", "operator": "In", "values": ["vllm", "chat"]},
-        {"key": "track", "operator": "NotIn", "values": ["canary"]},
-    ]
-    assert service_labels(template(), {"matchExpressions": own}, []) == {
-        "app": "vllm"
-    }  # its ReplicaSet keeps the pod else
-    assert separable([chat])
-    assert not separable([])
-    assert not separable(selecting([chat, canary], template()))

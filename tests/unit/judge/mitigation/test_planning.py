@@ -41,6 +41,7 @@ from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for
 from barostat.judge.mitigation.target_objects import former_revision
 from barostat.platform.objects import instant
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.plan import GatewayRef, lint
 from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
@@ -384,21 +385,22 @@ def pod_spec(*args: str) -> dict[str, Any]:
 
 def test_a_rollout_is_undone_to_what_serves_or_to_the_newest_that_differs() -> None:
     home = scene().home
+
+    def former(*sets: dict[str, Any]) -> tuple[str, str] | None:
+        return former_revision(DEPLOYMENT.revisions(home, {"replicasets": list(sets)}))
+
     good, bad, worse = (
         revision(1, pod_spec()),
         revision(2, pod_spec("--a")),
         revision(4, pod_spec("--b")),
     )
     restarted = revision(3, pod_spec("--a"))
-    assert former_revision(home, [good, bad]) == ("2", "1")
-    assert former_revision(home, [good, bad, restarted]) == ("3", "1")
-    assert former_revision(home, [good, bad, worse]) == ("4", "2")
-    assert former_revision(home, [{**good, "status": {"readyReplicas": 2}}, bad, worse]) == (
-        "4",
-        "1",
-    )
-    assert former_revision(home, [good, revision(2, pod_spec())]) is None
-    assert former_revision(home, []) is None
+    assert former(good, bad) == ("2", "1")
+    assert former(good, bad, restarted) == ("3", "1")
+    assert former(good, bad, worse) == ("4", "2")
+    assert former({**good, "status": {"readyReplicas": 2}}, bad, worse) == ("4", "1")
+    assert former(good, revision(2, pod_spec())) is None
+    assert former() is None
 
 
 def test_a_restart_is_no_deploy() -> None:

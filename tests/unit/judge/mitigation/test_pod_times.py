@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from barostat.judge.mitigation.pod_times import with_times_of
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.plan import Bounds
 
 
@@ -45,11 +46,12 @@ def home(*, deadline_s: Any = 600, grace_s: Any = None, probe: Any = None) -> di
 def test_a_start_is_waited_for_as_long_as_the_deployment_itself_waits(
     deployment: dict[str, Any], ready_s: float
 ) -> None:
-    assert with_times_of(deployment, Bounds()).ready_s == ready_s
+    assert with_times_of(deployment, DEPLOYMENT.template(deployment), Bounds()).ready_s == ready_s
 
 
 @pytest.mark.parametrize(("grace_s", "end_s"), [(None, 30.0), (0, 0.0), (900, 900.0), (-1, 0.0)])
 def test_an_end_is_waited_for_as_long_as_the_grace_period_grants(
     grace_s: Any, end_s: float
 ) -> None:
-    assert with_times_of(home(grace_s=grace_s), Bounds()).end_s == end_s
+    found = home(grace_s=grace_s)
+    assert with_times_of(found, DEPLOYMENT.template(found), Bounds()).end_s == end_s

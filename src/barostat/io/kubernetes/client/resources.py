@@ -1,13 +1,16 @@
-"""The kinds of objects that Barostat reads and writes, with what their addresses and rights are
-called.
+"""The kinds of objects that Barostat reads and writes, with their addresses and the names of their
+rights. Kinds of workloads come from `platform/workloads`.
 
-Source: Kubernetes 1.27 to 1.34 API reference; KEDA 2.x, LeaderWorkerSet v1.
+Source: Kubernetes 1.27 to 1.34 API reference; KEDA 2.x.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import quote
+
+from barostat.platform.workloads import WorkloadKind, kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,24 @@ class Resource:
         return "/".join(parts) + (f"/{subresource}" if subresource else "")
 
 
-PODS = Resource("Pod", "pods")
+@cache
+def resource_of(kind: WorkloadKind) -> Resource:
+    """The resource of a kind of workload: one value for each kind."""
+    api = kind.api
+    return Resource(api.kind, api.plural, api.group, api.version)
+
+
+_WORKLOADS = {kind.api.kind: resource_of(kind) for kind in kinds()}
+PODS = _WORKLOADS["Pod"]
 EVENTS = Resource("Event", "events")
 NODES = Resource("Node", "nodes", namespaced=False)
 NAMESPACES = Resource("Namespace", "namespaces", namespaced=False)
 SERVICES = Resource("Service", "services")
 CONFIG_MAPS = Resource("ConfigMap", "configmaps")
 RESOURCE_QUOTAS = Resource("ResourceQuota", "resourcequotas")
-DEPLOYMENTS = Resource("Deployment", "deployments", "apps")
-REPLICA_SETS = Resource("ReplicaSet", "replicasets", "apps")
-STATEFUL_SETS = Resource("StatefulSet", "statefulsets", "apps")
-DAEMON_SETS = Resource("DaemonSet", "daemonsets", "apps")
+DEPLOYMENTS = _WORKLOADS["Deployment"]
+REPLICA_SETS = _WORKLOADS["ReplicaSet"]
+STATEFUL_SETS = _WORKLOADS["StatefulSet"]
 CONTROLLER_REVISIONS = Resource("ControllerRevision", "controllerrevisions", "apps")
 AUTOSCALERS = Resource("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling", "v2")
 DISRUPTION_BUDGETS = Resource("PodDisruptionBudget", "poddisruptionbudgets", "policy")
@@ -61,7 +71,12 @@ ACCESS_REVIEWS = Resource(
     "SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False
 )
 SCALED_OBJECTS = Resource("ScaledObject", "scaledobjects", "keda.sh", "v1alpha1")
-LEADER_WORKER_SETS = Resource("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io")
 ARGO_APPLICATIONS = Resource("Application", "applications", "argoproj.io", "v1alpha1")
 FLUX_KUSTOMIZATIONS = Resource("Kustomization", "kustomizations", "kustomize.toolkit.fluxcd.io")
+_BY_PLURAL = {found.plural: found for found in (*_WORKLOADS.values(), CONTROLLER_REVISIONS)}
 FLUX_HELM_RELEASES = Resource("HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2")
+
+
+def workload_resource(plural: str) -> Resource:
+    """The resource of that plural name among workloads and what they are made of."""
+    return _BY_PLURAL[plural]

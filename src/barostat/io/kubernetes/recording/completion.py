@@ -8,14 +8,9 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
-from barostat.io.kubernetes.client.resources import (
-    DEPLOYMENTS,
-    LEADER_WORKER_SETS,
-    NAMESPACES,
-    STATEFUL_SETS,
-    Resource,
-)
+from barostat.io.kubernetes.client.resources import NAMESPACES, Resource, resource_of
 from barostat.platform.objects import name_of
+from barostat.platform.workloads import kinds
 
 PATIENCE_S = 1.5
 """Whoever presses the key waits no longer."""
@@ -24,8 +19,8 @@ PATIENCE_S = 1.5
 def cluster_names(
     of_namespaces: bool, namespace: str | None, context: str | None, kubeconfig: str | None
 ) -> list[str]:
-    """Namespaces, or the workloads of one as `deploy/NAME`, `sts/NAME` and `lws/NAME`; none where
-    there is no cluster in time.
+    """Namespaces, or the workloads of one as `deploy/NAME`, `sts/NAME` and so on; none if the
+    cluster does not answer in time.
     """
     try:
         cluster = Cluster(find_access(kubeconfig, context))
@@ -47,13 +42,12 @@ async def _names(cluster: Cluster, of_namespaces: bool, namespace: str) -> list[
         async with asyncio.timeout(PATIENCE_S):
             if of_namespaces:
                 return await listed(NAMESPACES, None, "")
-            kinds = (
-                (DEPLOYMENTS, "deploy/"),
-                (STATEFUL_SETS, "sts/"),
-                (LEADER_WORKER_SETS, "lws/"),
-            )
             found = await asyncio.gather(
-                *(listed(resource, namespace, prefix) for resource, prefix in kinds)
+                *(
+                    listed(resource_of(kind), namespace, f"{kind.api.word}/")
+                    for kind in kinds()
+                    if kind.api.kind not in ("Pod", "ReplicaSet")
+                )
             )
             return [name for names in found for name in names]
     finally:

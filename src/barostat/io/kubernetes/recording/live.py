@@ -40,6 +40,7 @@ from barostat.judge.evidence.endpoint import endpoints
 from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecording
 from barostat.platform.objects import count, name_of, objects, text
 from barostat.platform.pods import engine_container, image_version
+from barostat.platform.workloads import kind_typed
 
 LOG_BUDGET_BYTES = 12 << 20
 """All logs together; a pod that is not well may take its whole part whatever the number of pods."""
@@ -113,12 +114,11 @@ def record_pods(
 
 
 def _gateways(watcher: PodRecorder) -> GatewayLook | None:
-    """What looks at the gateways before the one Deployment that is meant; None for other
-    targets.
-    """
+    """A look at the gateways before the one workload that is meant; None for other targets."""
     wanted = watcher.wanted
-    kind, _, name = wanted.targets[0].partition("/") if len(wanted.targets) == 1 else ("", "", "")
-    if not kind.startswith("deploy") or wanted.selector:
+    word, _, name = wanted.targets[0].partition("/") if len(wanted.targets) == 1 else ("", "", "")
+    kind = kind_typed(word)
+    if kind is None or kind.api.kind in ("Pod", "ReplicaSet") or wanted.selector:
         return None
     namespace = wanted.namespace or watcher.cluster.access.namespace
     doors = GatewayDoors(watcher.cluster, namespace, name, watcher.options.gateway)

@@ -1,5 +1,5 @@
-"""What surrounds an engine in its cluster, as `kubectl get -o json` would print it: events, nodes,
-ReplicaSets, workloads, autoscalers.
+"""The surroundings of an engine in its cluster, as `kubectl get -o json` would print them: events,
+nodes, ReplicaSets, workloads and whatever keeps those, autoscalers.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from barostat.io.kubernetes.client.resources import (
     AUTOSCALERS,
     DEPLOYMENTS,
     EVENTS,
-    LEADER_WORKER_SETS,
     NODES,
     REPLICA_SETS,
-    STATEFUL_SETS,
-    Resource,
+    resource_of,
 )
 from barostat.platform.objects import mapping, name_of, objects, text
-from barostat.platform.workload import IN_SET
+from barostat.platform.workloads import WorkloadKind, kind_named, kinds
 
 MOST_NODES = 12
 """Up to here each node is got by name; above, the list of all is shorter."""
+_MOST_LEVELS = 4
+"""Owners above a pod's ReplicaSet or Deployment: StatefulSet, LeaderWorkerSet, its own keeper."""
 NODE_EVENTS = "default"
 """The namespace in which events about nodes are kept."""
 
@@ -38,8 +38,11 @@ TELLS: tuple[tuple[str, str], ...] = (
     ("nodes", "whether the node is under pressure, unhealthy or cordoned"),
     ("replicasets.apps", "whether a rollout came before the harm, and what it changed"),
     ("deployments.apps", "how many replicas are wanted, and whether a rollout is stuck"),
-    ("statefulsets.apps", "how many replicas are wanted"),
-    ("leaderworkersets", "how many replicas are wanted"),
+    *(
+        (kind.api.plural, "how many replicas are wanted, and which object keeps the arguments")
+        for kind in kinds()
+        if kind.api.kind not in ("Deployment", "ReplicaSet", "Pod")
+    ),
     ("horizontalpodautoscalers", "whether the autoscaler is at its maximum"),
     (
         "configmaps",
@@ -113,9 +116,6 @@ async def _namespace(
     cluster: Cluster, namespace: str, pods: list[Object], around: Surroundings
 ) -> None:
     own = [pod for pod in pods if text(pod, "metadata", "namespace") == namespace]
-    kinds = {
-        text(owner, "kind") for pod in own for owner in objects(pod, "metadata", "ownerReferences")
-    }
     events, sets, deployments, hpas = await asyncio.gather(
         cluster.list(EVENTS, namespace),
         cluster.list(REPLICA_SETS, namespace),
@@ -147,9 +147,7 @@ async def _namespace(
         if isinstance(deployments, RequestFailed)
         else [one for one in deployments.items if name_of(one) in names],
     )
-    for kind, resource in (("StatefulSet", STATEFUL_SETS), ("LeaderWorkerSet", LEADER_WORKER_SETS)):
-        if kind in kinds or (kind == "LeaderWorkerSet" and any(_in_lws(pod) for pod in own)):
-            await _workloads(cluster, resource, namespace, names, around)
+    names |= await _keepers(cluster, namespace, own, around)
     if isinstance(hpas, RequestFailed):
         around.take("hpas", hpas)
     else:
@@ -169,17 +167,58 @@ async def _namespace(
     )
 
 
+_LISTED = ("Pod", "ReplicaSet", "Deployment")
+
+
+async def _keepers(
+    cluster: Cluster, namespace: str, own: list[Object], around: Surroundings
+) -> set[str]:
+    """Read the other workloads that own these pods, level by level, and those that their labels
+    name. Returns the names that were asked for.
+    """
+    below = [*own, *_taken(around, "replicasets"), *_taken(around, "deployments")]
+    asked: set[tuple[str, str]] = set()
+    wanted = {
+        (kind.api.kind, name) for pod in own for kind in kinds() if (name := kind.name_for(pod))
+    }
+    for _ in range(_MOST_LEVELS):
+        wanted |= {
+            (text(owner, "kind"), text(owner, "name"))
+            for item in below
+            for owner in objects(item, "metadata", "ownerReferences")
+        }
+        new = {
+            pair
+            for pair in wanted - asked
+            if pair[0] not in _LISTED and kind_named(pair[0]) is not None
+        }
+        if not new:
+            break
+        asked |= new
+        below = []
+        for name in sorted({kind for kind, _ in new}):
+            kind = kind_named(name)
+            assert kind is not None
+            names = {found for of, found in new if of == name}
+            below += await _workloads(cluster, kind, namespace, names, around)
+    return {name for _, name in asked}
+
+
+def _taken(around: Surroundings, plural: str) -> list[Object]:
+    found: list[Object] = around.documents.get(plural, {}).get("items", [])
+    return found
+
+
 async def _workloads(
-    cluster: Cluster, resource: Resource, namespace: str, names: set[str], around: Surroundings
-) -> None:
-    found = await cluster.list(resource, namespace)
-    around.take(
-        resource.plural,
-        found,
-        None
-        if isinstance(found, RequestFailed)
-        else [one for one in found.items if name_of(one) in names],
-    )
+    cluster: Cluster, kind: WorkloadKind, namespace: str, names: set[str], around: Surroundings
+) -> list[Object]:
+    found = await cluster.list(resource_of(kind), namespace)
+    if isinstance(found, RequestFailed):
+        around.take(kind.api.plural, found)
+        return []
+    kept = [item for item in found.items if name_of(item) in names]
+    around.take(kind.api.plural, found, kept)
+    return kept
 
 
 async def _nodes(cluster: Cluster, pods: list[Object], around: Surroundings) -> None:
@@ -220,10 +259,6 @@ def _owned_by(item: Object, owners: set[str]) -> bool:
     return any(
         text(owner, "name") in owners for owner in objects(item, "metadata", "ownerReferences")
     )
-
-
-def _in_lws(pod: Object) -> bool:
-    return bool(text(pod, "metadata", "labels", IN_SET))
 
 
 def _before_hash(replica_set: str) -> str:

@@ -16,29 +16,20 @@ from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import (
     DEPLOYMENTS,
-    LEADER_WORKER_SETS,
     NAMESPACES,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
     Resource,
+    resource_of,
 )
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
-from barostat.platform.label_selector import as_query
-from barostat.platform.objects import instant, mapping, name_of, objects, text
+from barostat.platform.objects import instant, name_of, objects, text
 from barostat.platform.pods import engine_container, looks_like_vllm
-from barostat.platform.workload import IN_SET, PLACE_IN_GROUP, workload_of
+from barostat.platform.workload import belongs_to
+from barostat.platform.workloads import WorkloadKind, kind_typed, words_to_type
 
-KINDS: dict[str, Resource] = {
-    "deploy": DEPLOYMENTS, "sts": STATEFUL_SETS, "rs": REPLICA_SETS, "lws": LEADER_WORKER_SETS, "po": PODS,
-    **{
-        name: one
-        for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, LEADER_WORKER_SETS, PODS)
-        for name in (one.kind.lower(), one.plural, one.right, f"{one.kind.lower()}.{one.group}".rstrip("."))
-    },
-}  # fmt: skip
-"""As kubectl takes them: short, singular, plural, with the group."""
 GUESS_S = 4.0
 RECENT_S = 1800.0
 _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
@@ -78,30 +69,29 @@ class Selection:
 def is_workload(target: str) -> bool:
     """True for `deploy/x`, `pod/x` and their like: what is in a cluster and no address."""
     kind, slash, name = target.partition("/")
-    return bool(slash) and kind.lower() in KINDS and bool(name) and "/" not in name
+    return bool(slash) and kind_typed(kind) is not None and bool(name) and "/" not in name
 
 
 def each_target(words: Sequence[str]) -> list[str]:
     """The targets that were typed: `deployment a b` names two of a kind, as kubectl takes them."""
     kind, *names = words or [""]
-    if not names or kind.lower() not in KINDS or any("/" in name for name in names):
+    if not names or kind_typed(kind) is None or any("/" in name for name in names):
         return list(words)
     return [f"{kind}/{name}" for name in names]
 
 
-def parsed(target: str) -> tuple[Resource, str]:
+def parsed(target: str) -> tuple[WorkloadKind, str]:
     """The kind and the name.
 
     Errors: InputError.
     """
-    kind, _, name = target.partition("/")
-    if not is_workload(target) or not _NAME.match(name):
+    word, _, name = target.partition("/")
+    kind = kind_typed(word)
+    if kind is None or not is_workload(target) or not _NAME.match(name):
         raise InputError(
-            "is no target in a cluster; write deploy/NAME, sts/NAME, lws/NAME, pod/NAME, "
-            "-l app=vllm or -A",
-            target,
+            f"is no target in a cluster; write {words_to_type()}, -l app=vllm or -A", target
         )
-    return KINDS[kind.lower()], name
+    return kind, name
 
 
 async def require_namespace(cluster: Cluster, namespace: str) -> None:
@@ -158,7 +148,8 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
 
 
 async def _named(cluster: Cluster, target: str, namespace: str, found: Selection) -> None:
-    resource, name = parsed(target)
+    kind, name = parsed(target)
+    resource = resource_of(kind)
     item = await cluster.get(resource, name, namespace)
     if isinstance(item, RequestFailed) and item.kind == "not-found":
         await require_namespace(cluster, namespace)
@@ -172,46 +163,37 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
             raise item.error()
         found.pods.append(item)
         return
+    known: Object | None = None
     if not isinstance(item, RequestFailed):
+        known = item
         found.workloads.append(item)
     elif item.kind == "forbidden":
         found.lacking.append(item.right)
     else:
         raise item.error()
-    if resource is LEADER_WORKER_SETS:
-        await _leaders(cluster, name, namespace, found)
-        return
-    labels = "" if isinstance(item, RequestFailed) else as_query(mapping(item, "spec", "selector"))
+    pods = await _pods_of(cluster, kind, name, namespace, known)
+    answering = [pod for pod in pods if kind.answers(pod)]
+    found.pods += answering + await _by_metrics(
+        cluster, [pod for pod in pods if not kind.answers(pod)]
+    )
+
+
+async def _pods_of(
+    cluster: Cluster, kind: WorkloadKind, name: str, namespace: str, item: Object | None
+) -> list[Object]:
+    """The pods of the workload, those of a group included. Errors: OutsideError."""
+    labels = kind.query(name, item) if item is not None or kind.name_label else ""
     listed = await cluster.list(PODS, namespace, labels=labels)
     if isinstance(listed, RequestFailed):
         raise listed.error()
+    if kind.name_label:
+        return list(listed.items)
     documents: dict[str, Any] = {"pods": list(listed.items)}
-    if resource is DEPLOYMENTS:
-        sets = await cluster.list(REPLICA_SETS, namespace, labels=labels)
-        documents["replicasets"] = list(sets.items) if not isinstance(sets, RequestFailed) else []
-    for pod in listed.items:
-        owner = workload_of(documents, pod)
-        direct = any(
-            text(entry, "kind") == resource.kind and text(entry, "name") == name
-            for entry in objects(pod, "metadata", "ownerReferences")
-        )
-        if direct or (owner is not None and (owner.kind, owner.name) == (resource.kind, name)):
-            found.pods.append(pod)
-
-
-async def _leaders(cluster: Cluster, name: str, namespace: str, found: Selection) -> None:
-    """The pods of the set that answer for their group: its leaders, and workers that have metrics
-    of their own.
-    """
-    listed = await cluster.list(PODS, namespace, labels=f"{IN_SET}={name}")
-    if isinstance(listed, RequestFailed):
-        raise listed.error()
-    leads = [
-        pod for pod in listed.items if text(pod, "metadata", "labels", PLACE_IN_GROUP) in ("", "0")
-    ]
-    found.pods += leads + await _by_metrics(
-        cluster, [pod for pod in listed.items if pod not in leads]
-    )
+    between = (REPLICA_SETS,) if labels else (REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
+    for resource in between:
+        owners = await cluster.list(resource, namespace, labels=labels)
+        documents[resource.plural] = [] if isinstance(owners, RequestFailed) else owners.items
+    return [pod for pod in listed.items if belongs_to(documents, pod, kind, name)]
 
 
 async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:

@@ -204,16 +204,15 @@ def about(found: CapacityAnswer, source: str | None) -> CapacityAnswer:
 
     Errors: InputError for what is no name.
     """
-    from barostat.io.kubernetes.client.resources import PODS, REPLICA_SETS
     from barostat.io.kubernetes.recording.target import is_workload, parsed
 
     if source is None or not is_workload(source):
         return found
     kind, name = parsed(source)
-    if kind in (PODS, REPLICA_SETS):
+    if kind.api.kind in ("Pod", "ReplicaSet"):
         return found
     limits = found.derived.limits
-    spec = replace(limits.spec, target_ref=TargetRef(kind.api_version, kind.kind, name))
+    spec = replace(limits.spec, target_ref=TargetRef(kind.api.api_version, kind.api.kind, name))
     return replace(found, derived=replace(found.derived, limits=replace(limits, spec=spec)))
 
 

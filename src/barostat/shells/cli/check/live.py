@@ -19,8 +19,6 @@ from barostat.judge.evidence.recording import Recording
 from barostat.lint.document import Document
 from barostat.shells.cli.cluster_flags import wanted
 
-_WORKLOADS = ("deployments", "statefulsets", "leaderworkersets")
-
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -75,6 +73,7 @@ def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
 
     from barostat.io.manifests.yaml_tree import read_yaml
     from barostat.platform.objects import items, name_of
+    from barostat.platform.workloads import kinds
 
     class Quoting(yaml.SafeDumper):
         """Writes text that begins as a number does in quotes: `1e3` is text here, and would be read
@@ -88,10 +87,12 @@ def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
 
     Quoting.add_representer(str, Quoting.represent_text)
     found = []
-    for kind in _WORKLOADS:
-        for item in items(kubernetes.get(kind)):
+    for kind in kinds():
+        if kind.api.kind in ("Pod", "ReplicaSet"):
+            continue
+        for item in items(kubernetes.get(kind.api.plural)):
             one = {key: value for key, value in item.items() if key != "status"}
-            file = f"{kind.removesuffix('s')}/{name_of(item)} (live)"
-            whole = {"apiVersion": "apps/v1", "kind": item.get("kind") or kind[:-1].title(), **one}
+            file = f"{kind.api.kind.lower()}/{name_of(item)} (live)"
+            whole = {"apiVersion": kind.api.api_version, "kind": kind.api.kind, **one}
             found.append(read_yaml(yaml.dump(whole, Dumper=Quoting), file))
     return found

@@ -91,40 +91,12 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def deployment(target: str) -> str:
-    """The Deployment's name.
-
-    Errors: InputError for what is no Deployment.
-    """
-    from barostat.core.errors import InputError
-    from barostat.io.kubernetes.client.resources import DEPLOYMENTS
-    from barostat.io.kubernetes.recording.target import parsed
-
-    try:
-        resource, name = parsed(target)
-    except InputError:
-        raise InputError("is no Deployment's name; write deploy/NAME", target) from None
-    if resource is not DEPLOYMENTS:
-        raise InputError(
-            "only Deployments are changed by us; `barostat diagnose` tells what to change "
-            "in other workloads",
-            target,
-        )
-    return name
-
-
-def name_in(wanted: str) -> str:
-    """The Deployment's name in deploy/NAME; empty for an incident's id. Errors: InputError for what
-    is neither.
-    """
-    return deployment(wanted) if "/" in wanted else ""
-
-
 def within(
-    arguments: argparse.Namespace, name: str, work: Callable[[Campaign], Awaitable[Result]]
+    arguments: argparse.Namespace, target: str, work: Callable[[Campaign], Awaitable[Result]]
 ) -> Result:
-    """What the work gives, on that Deployment of the cluster (an empty name: only its namespace is
-    needed).
+    """Return what the work gives for that workload (KIND/NAME; empty: only its namespace is needed).
+
+    Errors: InputError for what is no target in a cluster.
     """
     import asyncio
 
@@ -134,9 +106,11 @@ def within(
     from barostat.io.kubernetes.client.cluster import Cluster
     from barostat.io.kubernetes.client.kubeconfig import find_access
     from barostat.io.kubernetes.recording.live import Options
-    from barostat.io.kubernetes.recording.target import require_namespace
+    from barostat.io.kubernetes.recording.target import parsed, require_namespace
     from barostat.io.mitigation.campaign import Campaign
+    from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 
+    kind, name = parsed(target) if target else (DEPLOYMENT, "")
     for_s, interval_s = getattr(arguments, "for_s", None), getattr(arguments, "interval_s", 0.0)
     if for_s is not None and for_s < interval_s:
         raise InputError(
@@ -170,6 +144,7 @@ def within(
                     print_progress,
                     limits,
                     gateway=gateway,
+                    kind=kind,
                 )
             )
         finally:

@@ -18,7 +18,6 @@ from barostat.shells.cli.mitigate.common_arguments import (
     add_gateway,
     add_look,
     add_output,
-    deployment,
     print_end,
     print_progress,
     print_result,
@@ -61,7 +60,9 @@ def add_parser(verbs: Any) -> None:
         ),
         epilog=EPILOG,
     )
-    parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
+    parser.add_argument(
+        "target", metavar="TARGET", help="deploy/NAME, sts/NAME, lws/NAME or another KIND/NAME"
+    )
     parser.add_argument(
         "--lever",
         action=OnceAction,
@@ -141,9 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     from barostat.shells.cli.mitigate.lever_option import requested
 
-    name = deployment(arguments.target)
     arguments.requested = requested(arguments.lever) if arguments.lever else None
-    return within(arguments, name, lambda campaign: _mitigate(campaign, arguments))
+    return within(arguments, arguments.target, lambda campaign: _mitigate(campaign, arguments))
 
 
 async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
@@ -154,7 +154,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.incident.plan_json import preview_json
 
     held = await campaign.held_limits()
-    _same_target(held, campaign.name, arguments)
+    _same_target(held, campaign, arguments)
     autonomy = (
         arguments.autonomy
         or (held.spec.remedy.autonomy if held is not None else None)
@@ -166,9 +166,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
             "--autonomy recommend with --yes does"
         )
         return REFUSED
-    print_progress(
-        f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s"
-    )
+    print_progress(f"looking at {campaign.typed} for {arguments.for_s:.0f} s")
     wish = Wish(
         new_id(campaign.name),
         arguments.requested,
@@ -240,18 +238,19 @@ def _shown(found: Prepared, *, pause_owner: bool) -> bool:
     return True
 
 
-def _same_target(held: ServingLimits | None, name: str, arguments: argparse.Namespace) -> None:
+def _same_target(
+    held: ServingLimits | None, campaign: Campaign, arguments: argparse.Namespace
+) -> None:
     """Errors: InputError for limits that were given and are another workload's."""
     from barostat.core.errors import InputError
 
     target = held.spec.target_ref if held is not None and arguments.limits else None
-    if target is not None and (target.kind or "Deployment", target.name or name) != (
-        "Deployment",
-        name,
-    ):
+    if target is None:
+        return
+    kind, name = target.kind or "Deployment", target.name or campaign.name
+    if (kind, name) != (campaign.kind.api.kind, campaign.name):
         raise InputError(
-            f"its spec.targetRef is {target.kind or 'Deployment'} {target.name}, and "
-            f"deploy/{name} is to be changed",
+            f"its spec.targetRef is {kind} {name}, and the target is {campaign.typed}",
             arguments.limits,
         )
 

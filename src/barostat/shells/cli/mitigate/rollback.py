@@ -18,7 +18,6 @@ from barostat.shells.cli.mitigate.common_arguments import (
     add_output,
     end_code,
     how_it_ended,
-    name_in,
     print_end,
     print_owners,
     print_progress,
@@ -56,7 +55,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument(
-        "target", metavar="ID|TARGET", help="an incident, or deploy/NAME for its change in force"
+        "target", metavar="ID|TARGET", help="an incident, or KIND/NAME for its change in force"
     )
     parser.add_argument(
         "--dry-run",
@@ -99,13 +98,12 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.incident.plan_json import preview_json
 
     json_form = arguments.output == "json"
-    state, states = await campaign.change_in_force(arguments.target, name_in(arguments.target))
+    state, states = await campaign.change_in_force(arguments.target)
     if state is None:
         ended = how_it_ended(states[0], campaign.namespace, stopped=False)
         return _nothing(
             f"no change of ours is in force on {arguments.target}: {ended}", json_form=json_form
         )
-    campaign.name = state.plan.target.name
     if is_open(state):
         what = FORWARD_FIRST if state.committed else "what it has begun is taken back"
         print_progress(
@@ -145,9 +143,7 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
         return _nothing(
             f"{state.plan.id} was taken back already, by {after.plan.id}", json_form=json_form
         )
-    print_progress(
-        f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s"
-    )
+    print_progress(f"looking at {campaign.typed} for {arguments.for_s:.0f} s")
     wish = Wish(
         new_id(campaign.name),
         autonomy="recommend",

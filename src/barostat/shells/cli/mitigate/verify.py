@@ -15,7 +15,6 @@ from barostat.shells.cli.mitigate.common_arguments import (
     add_cluster,
     add_gateway,
     add_output,
-    name_in,
     print_progress,
     print_result,
     within,
@@ -43,7 +42,7 @@ def add_parser(verbs: Any) -> None:
         ),
         epilog=EPILOG,
     )
-    parser.add_argument("target", metavar="TARGET", help="deploy/NAME, or an incident")
+    parser.add_argument("target", metavar="TARGET", help="KIND/NAME, or an incident")
     parser.add_argument(
         "--for",
         "--window",
@@ -78,9 +77,7 @@ async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int
     from barostat.remedy.verify import verify
     from barostat.shells.reports.incident.plan_json import verification_json
 
-    state, states = await campaign.change_in_force(
-        arguments.target, name_in(arguments.target), rollbacks=True
-    )
+    state, states = await campaign.change_in_force(arguments.target, rollbacks=True)
     if state is None:
         raise InputError(
             f"no change of ours is in force on it: the last incident, {states[0].plan.id}, "
@@ -107,10 +104,7 @@ async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int
     expectation = replace(plan.expectation, sustained_s=min(for_s, plan.expectation.sustained_s))
     # A rate is known from the second look on: one interval more, so that it is seen for all of the
     # time.
-    campaign.name, campaign.options = (
-        plan.target.name,
-        Options(for_s + arguments.interval_s, arguments.interval_s),
-    )
+    campaign.options = Options(for_s + arguments.interval_s, arguments.interval_s)
     print_progress(
         f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, "
         f"{state.phase})"

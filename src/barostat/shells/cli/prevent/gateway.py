@@ -46,7 +46,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "target",
         nargs="?",
-        metavar="deploy/NAME",
+        metavar="KIND/NAME",
         help="the engines are its pods: ready ones join, those that go drain",
     )
     parser.add_argument(
@@ -187,18 +187,17 @@ def add_parser(verbs: Any) -> None:
 
 
 def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
-    """The Deployment whose pods are the engines; None where engines are named. Errors: InputError
-    for both, neither, or no Deployment.
+    """The workload whose pods are the engines; None where engines are named. Errors: InputError for
+    both, neither, or no workload.
     """
     from barostat.core.errors import InputError
     from barostat.gateway.settings import FollowedWorkload
-    from barostat.shells.cli.mitigate.common_arguments import deployment
+    from barostat.io.kubernetes.recording.target import parsed
 
     if arguments.target is None:
         if not arguments.upstream:
             raise InputError(
-                "which engines? --upstream URL for each, or deploy/NAME for the pods of a "
-                "Deployment",
+                "which engines? --upstream URL for each, or KIND/NAME for the pods of a workload",
                 "gateway",
             )
         return None
@@ -212,8 +211,9 @@ def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
         raise InputError(
             "goes with --upstream: where Envoy picks the engine, name each", "--ext-proc"
         )
+    kind, name = parsed(arguments.target)
     return FollowedWorkload(
-        deployment(arguments.target), arguments.namespace, arguments.context, arguments.kubeconfig
+        name, arguments.namespace, arguments.context, arguments.kubeconfig, kind.api.kind
     )
 
 

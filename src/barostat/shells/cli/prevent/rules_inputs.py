@@ -16,16 +16,6 @@ from barostat.core.errors import InputError
 from barostat.core.version import parse_version
 
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
-_PODS = {
-    "deploy": "-[a-z0-9]+-[a-z0-9]{5}",
-    "sts": "-[0-9]+",
-    "rs": "-[a-z0-9]{5}",
-    "lws": "-[0-9]+(-[0-9]+)?",
-    "po": "",
-}
-"""What the pods of a kind have behind its name: five characters of a ReplicaSet's, so that
-`vllm-router-0` is none of `vllm`.
-"""
 
 
 def terms_asked(arguments: argparse.Namespace) -> Terms:
@@ -151,17 +141,17 @@ def labels_of(target: str, kubernetes: Mapping[str, Any]) -> dict[str, str]:
     `kubernetes`: the recording's documents by kind.
     """
     from barostat.platform.objects import items, mapping
+    from barostat.platform.workloads import kind_typed
 
-    kind, slash, name = target.partition("/")
-    ending = next((ending for short, ending in _PODS.items() if kind.startswith(short)), None)
-    if kind.startswith(("statefulset", "leaderworkerset")):
-        ending = _PODS["sts" if kind.startswith("s") else "lws"]
+    word, slash, name = target.partition("/")
+    kind = kind_typed(word)
     namespaces = sorted(
         {
             str(mapping(pod.get("metadata")).get("namespace"))
             for pod in items(kubernetes.get("pods"))
         }
     )
-    if not slash or ending is None or len(namespaces) != 1:
+    if not slash or kind is None or len(namespaces) != 1:
         return {}
+    ending = kind.pod_suffix
     return {"namespace": namespaces[0], "pod": f"~{re.escape(name)}{ending}" if ending else name}

@@ -43,6 +43,7 @@ from barostat.io.mitigation.facts import see
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.evidence.recording import Recording
+from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 
 pytestmark = pytest.mark.sweep
 
@@ -100,6 +101,7 @@ def test_what_mitigate_reads_ends_with_a_sentence_or_goes_on_with_the_rest(attac
             await see(
                 cluster,
                 NAMESPACE,
+                DEPLOYMENT,
                 HOME,
                 Options(for_s=6.0),
                 SteadyClock(),

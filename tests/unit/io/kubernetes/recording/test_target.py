@@ -13,7 +13,7 @@ from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
 from barostat.core.errors import InputError
 from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.recording.target import KINDS, Wanted, each_target, parsed, select
+from barostat.io.kubernetes.recording.target import Wanted, each_target, parsed, select
 from barostat.platform.objects import name_of
 from barostat.platform.workload import workload_of
 
@@ -36,11 +36,10 @@ def test_kinds_are_named_as_kubectl_takes_them() -> None:
     ):
         assert parsed(f"{kind}/x")[1] == "x"
     assert (
-        KINDS["leaderworkersets.leaderworkerset.x-k8s.io"].kind
-        == KINDS["lws"].kind
+        parsed("leaderworkersets.leaderworkerset.x-k8s.io/x")[0].api.kind
+        == parsed("lws/x")[0].api.kind
         == "LeaderWorkerSet"
     )
-    assert "" not in KINDS
     with pytest.raises(InputError, match="write deploy/NAME"):
         parsed("job/x")
 

@@ -17,8 +17,8 @@ from barostat.core.errors import InputError
 from barostat.io.mitigation.campaign import Campaign
 from barostat.io.mitigation.store import Store
 from barostat.remedy.plan import ROLLBACK, GatewayRef, LiveEdge, taking_back
-from barostat.remedy.program import Phase
 from barostat.remedy.state import State, WriteRecord
+from barostat.remedy.step import Phase
 from barostat.shells.cli.mitigate.incident import go_on
 from barostat.shells.cli.mitigate.rollback import take_back
 from barostat.shells.cli.mitigate.verify import hold_against
@@ -129,7 +129,7 @@ def test_what_is_not_in_force_is_not_taken_back_again(
 def test_the_change_in_force_is_meant_although_a_later_attempt_was_taken_back() -> None:
     async def go(found: Scene) -> None:
         made = await campaign(found, ("a", "Done", ""), ("b", "RolledBack", ""))
-        state, _ = await made.change_in_force("deploy/vllm", "vllm")
+        state, _ = await made.change_in_force("deploy/vllm")
         assert state is not None
         assert state.plan.id == "a"
 

@@ -1,0 +1,53 @@
+"""The labels by which Services send requests to a workload's pods, and that take a pod out of
+rotation when they come off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.workloads import WorkloadKind
+
+
+def routing_services(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> list[Object]:
+    """Return the Services that send requests to home's pods. One without a selector sends none."""
+    labels = kind.labels(home)
+
+    def selects(service: Object) -> bool:
+        selector = mapping(service, "spec", "selector")
+        return bool(selector) and all(
+            labels.get(key) == value
+            for key, value in selector.items()
+            if key not in kind.fixed_labels or key in labels
+        )
+
+    return [found for found in services if selects(found) and kind.routes(home, found)]
+
+
+def rotation_labels(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> dict[str, str]:
+    """Return the labels that these Services and home's own selector find the pods by, without those
+    that home's owner needs.
+    """
+    labels, selector = kind.labels(home), mapping(home, "spec", "selector")
+    found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
+    wanted = {
+        text(entry, "key")
+        for entry in objects(selector, "matchExpressions")
+        if text(entry, "operator") in ("In", "Exists")
+    }
+    found |= {key: str(value) for key, value in labels.items() if key in wanted}
+    for service in services:
+        found |= {
+            key: str(value)
+            for key, value in mapping(service, "spec", "selector").items()
+            if labels.get(key) == value
+        }
+    return {key: value for key, value in found.items() if key not in kind.fixed_labels}
+
+
+def separable(kind: WorkloadKind, services: list[Object]) -> bool:
+    """True if there is a Service and each of them selects by a label that can come off."""
+    return bool(services) and all(
+        set(mapping(service, "spec", "selector")) - set(kind.fixed_labels) for service in services
+    )

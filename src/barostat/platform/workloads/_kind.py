@@ -1,0 +1,368 @@
+"""What Barostat asks of a kind of workload.
+
+Nothing outside `platform/workloads` names a kind to decide something: where the arguments are, how
+a change rolls out, how one unit goes first, how it is taken back and who would revert it are
+answered here. A *unit* is what is changed at a time: a pod, or a group of pods that serve as one
+engine.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from barostat.platform.label_selector import as_query
+from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
+from barostat.platform.pods import engine_container, starts_engine
+
+Rolls = Literal["", "spares", "ordinals", "canary", "owner"]
+"""How a remedy changes such an object.
+
+""          not by us: the owner's field and the patch for it are shown
+spares      other objects of one replica each hold the change; home is written while it has no pod
+ordinals    units are numbered; the owner changes only those from a partition on
+canary      the owner runs one unit with the change beside the others, then rolls the rest
+owner       the owner rolls every unit by itself once its object is written
+"""
+Form = Literal["template", "pod-spec"]
+Refusal = TypeVar("Refusal")
+MODEL_CONTAINER = "kserve-container"
+"""Name of the container that KServe makes of a predictor's model."""
+Found = TypeVar("Found", bound=Object)
+Lists = Mapping[str, Sequence[Found]]
+"""Objects of the workload's namespace, by the plural name of their kind."""
+
+_ENDED = ("Succeeded", "Failed")
+"""Phases of pods that have ended: evicted ones stay on the list. Their controller neither counts,
+releases nor deletes them (Kubernetes 1.27 to 1.34, controller.FilterActivePods).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How the API server names the kind. `short`: as `kubectl` abbreviates it."""
+
+    kind: str
+    plural: str
+    group: str = ""
+    version: str = "v1"
+    short: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def word(self) -> str:
+        """The word before the slash of a target: `deploy`, `sts`, `rayservice`."""
+        return self.short or self.kind.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one template of engine pods stands in the object.
+
+    `path`: keys from the top; `*` for each item of a list, whose `name` is then the role. `units`,
+    `size`: paths of the number of units and of the pods in a unit, counted from the list's item
+    where `path` has a `*`. `several`: a path that is there where a unit is more than one pod.
+    `model`: the key of a container in the pod's spec whose image comes from elsewhere.
+    `parallel`: the path of parallel sizes that the owner puts into the command.
+    """
+
+    path: tuple[str, ...]
+    form: Form = "template"
+    role: str = ""
+    units: tuple[str, ...] = ("spec", "replicas")
+    size: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
+    model: str = ""
+    parallel: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Engine pods of one role. `template`: reads as a pod template. `path`: with list indices."""
+
+    role: str
+    template: Object
+    path: tuple[str | int, ...]
+    place: Place
+    units: int = 1
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A former state of what a change edits, as the cluster keeps it. `ready`: units of it that are
+    Ready.
+    """
+
+    number: str
+    source: Object
+    ready: int = 0
+    made_at: str = ""
+
+
+class WorkloadKind:
+    """One kind of workload; a kind overrides what is different about it.
+
+    `places`: where its templates are, the one whose pods answer first. `name_label`: the label of
+    its pods that holds the object's name; without one, pods are found by owner references and the
+    object's own selector. `fixed_labels`: labels of its pods that its owner needs: they cannot
+    be taken off. `other_labels`: labels that all its pods have besides, where the name's label is a
+    common one. `pod_suffix`: what a pod's name has behind the object's, as a regular
+    expression. `source_path`: the part of the object that a change edits. `reads`: lists that
+    `own_pods` and `revisions` need besides pods. `verbs`: `create` and `delete` where a remedy makes
+    objects of the kind. `whole`: nobody adds an image, arguments or
+    containers to its templates. `default_replicas`: where the manifest says nothing. `by_hand`: why
+    we do not change it. `reverts`: what becomes of an edit of the objects below it.
+    """
+
+    api: Api
+    places: tuple[Place, ...] = (Place(("spec", "template")),)
+    rolls: Rolls = ""
+    unit: Literal["replica", "group"] = "replica"
+    name_label: str = ""
+    fixed_labels: tuple[str, ...] = ()
+    other_labels: Mapping[str, str] = {}
+    role_label: str = ""
+    pod_suffix: str = "-.*"
+    source_path: tuple[str, ...] = ("spec", "template")
+    reads: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    whole: bool = True
+    default_replicas: int | None = 1
+    by_hand: str = ""
+    reverts: str = ""
+
+    # --- what it is made of
+
+    def parts(self, item: Object) -> tuple[Part, ...]:
+        """Every template of engine pods in the object, the one that answers first."""
+        return tuple(part for place in self.places for part in _parts_at(item, place))
+
+    def template(self, item: Object) -> Object:
+        """The template of the pods that answer requests."""
+        return next((part.template for part in self.parts(item)), {})
+
+    def labels(self, item: Object) -> Object:
+        """Labels that every pod that answers carries."""
+        return mapping(self.template(item), "metadata", "labels")
+
+    def routes(self, item: Object, service: Object) -> bool:
+        """True where requests reach its pods through that Service, which selects them."""
+        return True
+
+    def unit_gpus(self, item: Object) -> int:
+        """GPUs of one unit."""
+        found = [engine_container(template) for template in self.unit_templates(item)]
+        return sum(int(container.gpus) for container in found if container is not None)
+
+    def replicas(self, item: Object) -> int:
+        """Units that are asked for."""
+        wanted = count(item, "spec", "replicas")
+        return 1 if wanted is None else wanted
+
+    def ready(self, item: Object) -> int | None:
+        """Units that are Ready, or None where the status does not tell."""
+        if not mapping(item, "status"):
+            return None
+        return count(item, "status", "readyReplicas") or 0
+
+    def with_replicas(self, wanted: int) -> Mapping[str, Any]:
+        """The merge patch that asks for so many units."""
+        return {"spec": {"replicas": wanted}}
+
+    def pods_per_unit(self, item: Object) -> int:
+        """Pods that serve as one engine."""
+        return max((part.size for part in self.parts(item)), default=1)
+
+    def unit_templates(self, item: Object) -> list[Object]:
+        """A template for each pod of one more unit."""
+        return [part.template for part in self.parts(item)[:1]]
+
+    def surge(self, item: Object) -> int:
+        """Units beyond those asked for that the owner's own rollout starts at once."""
+        return surge_of(mapping(item, "spec", "strategy"), self.replicas(item))
+
+    # --- its pods
+
+    def query(self, name: str, item: Object | None) -> str:
+        """The label query that finds its pods; empty where only owner references tell."""
+        if self.name_label:
+            wanted = {self.name_label: name, **self.other_labels}
+            return ",".join(f"{key}={found}" for key, found in wanted.items())
+        return as_query(mapping(item, "spec", "selector"))
+
+    def typed(self, name: str) -> str:
+        """As a person types it: `deploy/vllm`."""
+        return f"{self.api.word}/{name}"
+
+    def name_for(self, pod: Object) -> str:
+        """The name of the object of this kind that the pod belongs to by its labels, or empty."""
+        labels = mapping(pod, "metadata", "labels")
+        if not self.name_label or not self.other_labels.items() <= labels.items():
+            return ""
+        return text(labels, self.name_label)
+
+    def answers(self, pod: Object) -> bool:
+        """True where the pod's own metrics count; False for one that a leader answers for."""
+        return True
+
+    def role(self, pod: Object) -> str:
+        """`prefill`, `decode` or another role that the pod's labels name; empty for none."""
+        return text(pod, "metadata", "labels", self.role_label) if self.role_label else ""
+
+    def own_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
+        """The pods that answer for a unit of it, without those that have ended or are going."""
+        uid = text(item, "metadata", "uid")
+        return [
+            pod
+            for pod in staying(lists.get("pods", []))
+            if self.answers(pod) and (self.name_for(pod) == name_of(item) or owned_by(pod, {uid}))
+        ]
+
+    # --- a change
+
+    def source(self, item: Object) -> Object:
+        """What a change edits: an item whose source differs was changed by somebody else."""
+        return mapping(item, *self.source_path)
+
+    def with_source(self, item: Object, source: Object) -> dict[str, Any]:
+        """A copy of the object with that source."""
+        new: dict[str, Any] = copy.deepcopy(dict(item))
+        put(new, self.source_path, copy.deepcopy(dict(source)))
+        return new
+
+    def edited(
+        self, item: Object, edit: Callable[[Object], Object | Refusal]
+    ) -> dict[str, Any] | Refusal:
+        """A copy of the object with `edit` made to the template that answers, and to every other
+        one that starts vLLM and takes it. The refusal of the first one is the object's.
+        """
+        new: dict[str, Any] = copy.deepcopy(dict(item))
+        for index, part in enumerate(self.parts(item)):
+            if index and not starts_engine(part.template):
+                continue
+            made = edit(part.template)
+            if isinstance(made, Mapping):
+                self.put_template(new, part, made)
+            elif index == 0:
+                return made
+        return new
+
+    def put_template(self, new: dict[str, Any], part: Part, template: Object) -> None:
+        """Write the template where the part's stands."""
+        spec = dict(mapping(template, "spec"))
+        if part.place.model and mapping(new, *map(str, part.path), part.place.model):
+            (container,) = objects(spec, "containers")
+            former = mapping(new, *map(str, part.path), part.place.model)
+            kept = {key: found for key, found in container.items() if key != "name"}
+            if "name" in former:
+                kept["name"] = former["name"]
+            put(new, (*part.path, part.place.model), kept)
+        elif part.place.form == "template":
+            put(new, part.path, template)
+        else:
+            put(new, part.path, spec)
+
+    def newest_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
+        """Those of its own pods that run the present source."""
+        return self.own_pods(item, lists)
+
+    def revisions(self, item: Object, lists: Lists[Object]) -> list[Revision]:
+        """The states of its source that the cluster keeps, the oldest first; the last is the
+        present one.
+        """
+        return []
+
+    def rolled_out(self, item: Object) -> bool:
+        """True where every unit runs the present source and nothing is paused."""
+        return True
+
+    def is_paused(self, item: Object) -> bool:
+        """True where somebody has paused its rollouts."""
+        return value(item, "spec", "paused") is True
+
+
+def put(node: Any, path: tuple[str | int, ...], found: Any) -> None:
+    """Write a value at that path; mappings that are missing are made."""
+    for key in path[:-1]:
+        node = node.setdefault(key, {}) if isinstance(key, str) else node[key]
+    node[path[-1]] = found
+
+
+def staying(pods: Iterable[Found]) -> Iterator[Found]:
+    """The pods that have neither ended nor been asked to."""
+    for pod in pods:
+        going = text(pod, "metadata", "deletionTimestamp")
+        if not going and text(pod, "status", "phase") not in _ENDED:
+            yield pod
+
+
+def owned_by(item: Object, uids: Iterable[str]) -> bool:
+    """True where the controller of the object is one of these."""
+    return any(
+        text(owner, "uid") in uids and owner.get("controller") is True
+        for owner in objects(item, "metadata", "ownerReferences")
+    )
+
+
+def surge_of(strategy: Object, replicas: int) -> int:
+    """Pods that a Deployment's strategy starts at once beyond those asked for: 25 %, rounded up,
+    where it says nothing.
+    """
+    if text(strategy, "type") == "Recreate":
+        return 0
+    written = value(strategy, "rollingUpdate", "maxSurge")
+    return share(25 if written is None else written, replicas, percent=written is None)
+
+
+def share(written: Any, of: int, *, percent: bool = False) -> int:
+    """A number or a percentage of `of`, rounded up as Kubernetes does for a surge."""
+    if isinstance(written, str) and written.endswith("%"):
+        written, percent = written[:-1], True
+    try:
+        number = int(written)
+    except (TypeError, ValueError):
+        return 0
+    return -(-of * number // 100) if percent else max(0, number)
+
+
+def _parts_at(item: Object, place: Place) -> Iterator[Part]:
+    if "*" not in place.path:
+        found = mapping(item, *place.path)
+        if found:
+            yield _part(found, place, place.role, place.path, item)
+        return
+    at = place.path.index("*")
+    listed = value(item, *place.path[:at])
+    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        found = mapping(entry, *place.path[at + 1 :])
+        if found:
+            path: tuple[str | int, ...] = (*place.path[:at], index, *place.path[at + 1 :])
+            yield _part(found, place, text(entry, "name") or place.role, path, entry)
+
+
+def _part(
+    found: Object, place: Place, role: str, path: tuple[str | int, ...], within: Object
+) -> Part:
+    units, size = count(within, *place.units), count(within, *place.size) if place.size else 1
+    if size is None:
+        size = 1
+    if place.several and value(within, *place.several) is not None:
+        size = max(2, size)
+    return Part(role, _as_template(found, place), path, place, 1 if units is None else units, size)
+
+
+def _as_template(found: Object, place: Place) -> Object:
+    if place.form == "template":
+        return found
+    model = mapping(found, place.model) if place.model else {}
+    if not model:
+        return {"spec": found}
+    rest = {key: entry for key, entry in found.items() if key != place.model}
+    return {"spec": {**rest, "containers": [{"name": MODEL_CONTAINER, **model}]}}

@@ -1,0 +1,57 @@
+"""Every kind that is known: by its name, and as a person types it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from barostat.core.rules import exported
+from barostat.platform.workloads._kind import WorkloadKind
+
+_PACKAGE = "barostat.platform.workloads"
+
+
+@cache
+def kinds() -> tuple[WorkloadKind, ...]:
+    """Every kind of workload, in the order of their files' names."""
+    from barostat.platform import workloads
+
+    return exported(_PACKAGE, workloads.__path__, "KIND", WorkloadKind)
+
+
+@cache
+def _by_name() -> dict[str, WorkloadKind]:
+    return {kind.api.kind: kind for kind in kinds()}
+
+
+def kind_named(name: str) -> WorkloadKind | None:
+    """The kind of that name as objects carry it (`Deployment`), or None."""
+    return _by_name().get(name)
+
+
+@cache
+def spellings() -> dict[str, WorkloadKind]:
+    """Every spelling that kubectl takes before the slash: short, singular, plural, with the
+    group.
+    """
+    found: dict[str, WorkloadKind] = {}
+    for kind in kinds():
+        api = kind.api
+        singular = api.kind.lower()
+        for word in (api.short, singular, api.plural):
+            if word:
+                found.setdefault(word, kind)
+        if api.group:
+            found[f"{singular}.{api.group}"] = found[f"{api.plural}.{api.group}"] = kind
+    return found
+
+
+@cache
+def words_to_type() -> str:
+    """How a person names a workload, for a message: `deploy/NAME, or another of ds, isvc, ...`."""
+    others = ", ".join(kind.api.word for kind in kinds() if kind.api.word != "deploy")
+    return f"deploy/NAME, or with another kind ({others})"
+
+
+def kind_typed(word: str) -> WorkloadKind | None:
+    """The kind that a person means by that word, or None."""
+    return spellings().get(word.lower())

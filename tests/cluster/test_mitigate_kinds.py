@@ -1,0 +1,117 @@
+"""`barostat mitigate` for workloads that are no Deployments, with the real controllers: proved, taken
+back, killed and resumed, refused. The object afterwards is its source but for the change, and nothing
+below its owner was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from dev.cluster import controllers, lifetime
+from dev.cluster.client import Cluster, Workspace
+from tests.cluster.kinds import QUICK, SHAPES, Shape, pressed
+from tests.cluster.test_kills import first_word, killed
+from tests.cluster.test_mitigate import incidents
+
+
+@pytest.fixture(scope="module", params=list(SHAPES.values()), ids=list(SHAPES))
+def shape(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Shape]:
+    """Each kind with its controllers, in turn, and GPUs for two units of one pod's GPU each."""
+    found: Shape = request.param
+    with controllers.running(cluster, *found.controllers), _gpus(cluster, 2 * found.pods_per_unit):
+        yield found
+
+
+@contextlib.contextmanager
+def _gpus(cluster: Cluster, count: int) -> Iterator[None]:
+    node = cluster.admin.json("get", "nodes")["items"][0]["metadata"]["name"]
+    lifetime.count_gpus(cluster.admin, node, count)
+    try:
+        yield
+    finally:
+        lifetime.count_gpus(cluster.admin, node)
+
+
+@pytest.fixture
+def space(shape: Shape, cluster: Cluster) -> Iterator[Workspace]:
+    """A namespace whose workloads go while their controllers run."""
+    with cluster.workspace(f"kinds-{shape.kind}") as workspace:
+        yield workspace
+
+
+FLAG = "--max-num-active-seqs"
+
+
+def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape: Shape) -> None:
+    found = pressed(space, shape, replicas=1)
+    with found.load as load:
+        found.until_preempting()
+        assert found.mitigate("--autonomy", "act", *QUICK) == 0
+        (incident,) = incidents(space)
+        assert (incident["phase"], incident["cause"]) == ("Done", "kv-preemption-thrash")
+        assert found.equals_its_source(FLAG)
+        assert not found.equals_its_source()
+        found.only_allowed_was_written()
+        assert load.counts.failed == {}
+
+
+def test_a_remedy_is_refused_for_want_of_a_gpu(
+    space: Workspace, shape: Shape, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = pressed(space, shape, replicas=2)
+    with found.load:
+        found.until_preempting()
+        assert found.mitigate("--autonomy", "act", *QUICK) == 5
+        printed = capsys.readouterr().out
+        assert "GPU" in printed or "no node takes" in printed
+        assert found.equals_its_source()
+        assert not {kind for _, kind, _ in space.written_by("operator")} - {"configmaps", "events"}
+
+
+@pytest.mark.long
+def test_a_remedy_that_does_not_help_is_taken_back(space: Workspace, shape: Shape) -> None:
+    found = pressed(space, shape, replicas=1)
+    with found.load as load:
+        found.until_preempting()
+        slots = ("--lever", "max-num-seqs=60")  # more slots than ever run change nothing
+        assert found.mitigate("--autonomy", "act", *slots, *QUICK) == 1
+        (incident,) = incidents(space)
+        assert (incident["phase"], incident["undo"]) == ("RolledBack", [])
+        assert found.equals_its_source()
+        found.only_allowed_was_written()
+        assert load.counts.failed == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("verb", "ends"), [("resume", "Done"), ("abort", "RolledBack")])
+def test_a_remedy_that_is_killed_is_resumed_or_taken_back(
+    space: Workspace, shape: Shape, verb: str, ends: str
+) -> None:
+    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator"))]
+    found = pressed(space, shape, replicas=1)
+    with found.load as load:
+        found.until_preempting()
+        words = ["mitigate", shape.target, *place, "--autonomy", "act", *QUICK]
+        assert killed(words, lambda line: first_word(line) == "ScaleHome") == -9
+        (incident,) = incidents(space)
+        killed(["incident", verb, incident["id"], *place], lambda _: False)
+        (incident,) = incidents(space)
+        assert incident["phase"] == ends
+        assert found.equals_its_source(FLAG if ends == "Done" else "")
+        found.only_allowed_was_written()
+        assert load.counts.failed == {}
+
+
+@pytest.mark.long
+def test_two_units_are_changed_one_after_the_other(space: Workspace, shape: Shape) -> None:
+    found = pressed(space, shape, replicas=2, gpus=0)
+    with found.load as load:
+        found.until_preempting()
+        assert found.mitigate("--autonomy", "act", *QUICK) == 0
+        assert found.equals_its_source(FLAG)
+        assert load.counts.failed == {}
+        assert found.mitigate("--yes", "--for", "20s", "--sustained", "20s", verb="rollback") == 0
+        assert found.equals_its_source()
+        found.only_allowed_was_written()
