@@ -37,17 +37,21 @@ class Adapters:
 class Deployment:
     """One engine's resolved settings (vLLM's own names), defaults already filled in.
 
-    `generation`: V0 is the engine before 0.8 (and by choice to 0.10). `min_kernel_block_tokens`:
-    the smallest block the attention backend reads. `max_encoder_tokens`: only for models with an
-    encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own layers, on the
-    last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting
-    modules. `state_chunk_tokens`: what a state's block is a multiple of in mode `all`. `v2_runner`:
-    the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in
-    fp8 carry their scales. `flashinfer_sampler`, `estimates_graphs`: VLLM_USE_FLASHINFER_SAMPLER
-    and VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None where not set. `text_only`: of a model of
-    several modalities, text alone. `videos`: a model that takes videos is not told to take none.
-    `expert_parallel`: each rank has whole experts rather than slices. `adapters`: places for LoRA,
-    None without.
+    generation: V0 is the engine before 0.8 (and by choice to 0.10).
+    min_kernel_block_tokens: smallest block that the attention backend reads.
+    num_speculative_tokens: drafts per step.
+    draft: the drafter's own layers, on the last pipeline stage.
+    retained_tokens: kept behind every window for a chain of drafting modules.
+    state_chunk_tokens: a state's block is a multiple of it in mode `all`.
+    v2_runner: the newer of the two model runners (kv/model_runner.py).
+    fp8_latent_packed: sparse latents in fp8 carry their scales.
+    flashinfer_sampler, estimates_graphs: VLLM_USE_FLASHINFER_SAMPLER and
+        VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None if not set.
+    graph_sizes: batch sizes of graphs if given; largest_graph: the largest size if given.
+    text_only: text alone, of a model of several modalities; videos: False if it takes none.
+    profiles_items: the largest image or video is profiled (not with --skip-mm-profiling).
+    expert_parallel: each rank has whole experts rather than slices.
+    adapters: slots for LoRA adapters, None without.
     """
 
     version: EngineVersion
@@ -82,6 +86,9 @@ class Deployment:
     videos: bool = True
     expert_parallel: bool = False
     adapters: Adapters | None = None
+    graph_sizes: tuple[int, ...] = ()
+    largest_graph: int | None = None
+    profiles_items: bool = True
 
     @property
     def in_flight_tokens(self) -> int:

@@ -42,8 +42,8 @@ _V2_PROFILES_SAMPLING_SINCE = "0.33.0"
 # Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
 _DRAFTS_SAMPLED_SINCE = "0.25.0"
 _NEVER_SORTS_SINCE = "0.17.0"
-# Sizes that get a graph where max_num_seqs allows all: what the constants of graphs are for.
-_ALL_SIZES = len(capture_sizes(1024))
+# Sizes that get a graph where max_num_seqs allows all, as in the logs that the constants are from.
+_ALL_SIZES = 51
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +180,7 @@ def activations(
             + constants.fixed_bytes
         )
     else:
-        drafting = (
-            2
-            if flags.num_speculative_tokens and flags.version.at_least(_DRAFTS_SAMPLED_SINCE)
-            else 1
-        )
-        copies_alive = (
-            constants.sorting_copies if _sorts_logits(flags) else constants.sampler_copies
-        )
-        sampler = drafting * copies_alive * logits + one_hidden + constants.fixed_bytes
+        sampler = sampler_copies(flags, constants) * logits + one_hidden + constants.fixed_bytes
     compiler = 0.0
     if flags.v2_runner and not eager:
         compiler = (
@@ -210,7 +202,7 @@ def activations(
     forward += widest
     sampler = sampler if last else 0.0
     warm = max(sampler, forward) + experts
-    sees = first and not flags.text_only
+    sees = first and not flags.text_only and flags.profiles_items
     encoder = tower_profile(model, flags) if sees else None
     named = any(
         word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral")
@@ -245,6 +237,13 @@ def activations(
             "; at most what the sampler takes that sorts them, where FlashInfer is not installed"
         )
     return Estimate("activations", peak, max(0.0, warm - spread), high, source)
+
+
+def sampler_copies(flags: Deployment, constants: MemoryModel) -> float:
+    """Return how many float32 copies of the logits are alive at once while the sampler runs."""
+    copies = constants.sorting_copies if _sorts_logits(flags) else constants.sampler_copies
+    drafts = flags.num_speculative_tokens and flags.version.at_least(_DRAFTS_SAMPLED_SINCE)
+    return 2 * copies if drafts else copies
 
 
 def _sorts_logits(flags: Deployment) -> bool:
@@ -325,7 +324,7 @@ def graphs(
     config = model.fields
     taken = constants.graph_base_bytes + constants.graph_layer_bytes * len(model.layers) / flags.pp
     taken += constants.graph_moe_bytes if config.has_experts else 0.0
-    sizes = len(capture_sizes(flags.max_num_seqs))
+    sizes = len(capture_sizes(flags))
     taken *= sizes / _ALL_SIZES
     return Estimate(
         "graphs",
@@ -339,12 +338,11 @@ def graphs(
 def above_budget(
     total: Estimate,
     utilization: float,
-    parts: Footprint,
     constants: MemoryModel = FITTED,
     *,
     unified: bool = False,
 ) -> list[str]:
-    """What the engine needs of the card beside its budget and does not find there, as sentences."""
+    """Return why the engine refuses a budget of that share of the card, a sentence each."""
     above = total.value * (1 - utilization)
     asked = f"--gpu-memory-utilization {utilization:g} leaves {gib(above)} of a card"
     if unified and above < constants.host_bytes:
@@ -367,17 +365,7 @@ def above_budget(
                 f"{gib(constants.context_bytes)}: it refuses to start above {most:.3f}"
             )
         ]
-    on_top = Estimate("none", 0.0, 0.0, 0.0, "") if parts.graphs_counted else parts.graphs
-    if above - constants.context_bytes >= on_top.low:
-        return []
-    most = 1 - (constants.context_bytes + on_top.value) / total.value
-    taken = (
-        f"beside the context of about {gib(constants.context_bytes)} the graphs take about "
-        f"{gib(on_top.value)} there in this version"
-    )
-    return [
-        f"{asked}, and {taken}: out of memory while they are captured is likely above {most:.2f}"
-    ]
+    return []
 
 
 def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> list[Estimate]:

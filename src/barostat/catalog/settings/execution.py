@@ -21,7 +21,7 @@ SETTINGS = (
         "largest batch for which a graph is captured", "requests", since="0.11.1", bounds=FROM_ZERO,
         optional=True, sized=True),
     Setting("cudagraph_capture_sizes", "list", POOL | PROCESS,
-        "batch sizes for which graphs are captured", "requests", since="0.11.1"),
+        "batch sizes for which graphs are captured", "requests", since="0.11.1", sized=True),
     Setting("cuda_graph_sizes", "list", POOL | PROCESS,
         since="0.9.0", gone="0.12.1", instead="--cudagraph-capture-sizes"),
     Setting("max_seq_len_to_capture", "int", POOL | PROCESS, gone="0.11.0", bounds=FROM_ZERO),

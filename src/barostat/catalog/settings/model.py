@@ -29,7 +29,7 @@ SETTINGS = (
         "text alone of a model that takes more", since="0.16.0", since_sure=False, sized=True),
     Setting("skip_mm_profiling", "bool", POOL,
         "start without profiling the largest image, video or sound", since="0.11.0",
-        since_sure=False),
+        since_sure=False, sized=True),
     Setting("hf_overrides", "json", POOL | PROCESS),
     Setting("generation_config", "text", EDGE),
     Setting("override_generation_config", "json", EDGE,

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from barostat.catalog.cards import CARDS, Card, is_slice
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
-from barostat.core.units import ceil_div, gib
+from barostat.core.units import GIB, ceil_div, gib
 from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
 from barostat.kv.pool import Pool
+from barostat.kv.warm_up import ROOM_BESIDE_BUDGET
 
 _ENOUGH = 5
+_CLOSE_BYTES = 0.05 * GIB
+"""Starts that came this close to the end of the card's memory came up or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,46 @@ def why_not(found: CapacityPlan) -> str:
 
 
 def may_not_start(found: CapacityPlan) -> str:
-    """Why it may not start although it is reckoned to; empty where the worse end of the estimate
-    starts too, or the engine runs.
+    """Return why an engine that fits may not start; empty where both ends of the estimate start, or
+    it runs.
     """
+    reasons = (_short_of_memory(found), _short_while_warming_up(found))
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def _short_while_warming_up(found: CapacityPlan) -> str:
+    """Why the card may run out of memory after the pool stands."""
+    room = found.room
+    taken = sum(step.value for step in found.warm_up) + _CLOSE_BYTES
+    if not found.fits or room is None or not found.warm_up or taken <= room.value:
+        return ""
+    steps = " and ".join(f"{_STEPS[step.name]} ({step.source})" for step in found.warm_up)
+    value = gib(sum(step.value for step in found.warm_up))
+    left = f"{gib(room.value)} are free beside the pool" if room.value > 0 else "nothing is free"
+    total = found.total
+    lower = ""
+    if total is not None and room.name == ROOM_BESIDE_BUDGET:
+        most = found.sized.utilization - (taken - room.value) / total.value
+        lower = f", or --gpu-memory-utilization up to {int(most * 100) / 100:g}"
+    return (
+        f"{steps} may take {value} more than was set aside, and {left}: out of memory while the "
+        f"engine warms up; {_WAYS_OUT[found.warm_up[-1].name]}{lower} leaves room"
+    )
+
+
+_STEPS = {
+    "graphs": "CUDA graphs",
+    "sampler": "the sampler's warm-up",
+    "tower": "the first image",
+}
+_WAYS_OUT = {
+    "graphs": "--max-cudagraph-capture-size lower",
+    "sampler": "--max-num-seqs lower",
+    "tower": "profiling images (without --skip-mm-profiling)",
+}
+
+
+def _short_of_memory(found: CapacityPlan) -> str:
     settles = found.sized.auto_length and found.low.longest_tokens > 0
     if not found.fits or found.low.fits or settles or found.request.measured is not None:
         return ""

@@ -28,6 +28,7 @@ from barostat.kv.memory import Footprint, above_budget, available_bytes, footpri
 from barostat.kv.pool import Layout, Pool, fill, lay_out
 from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.quantization import WeightFormat, weight_format
+from barostat.kv.warm_up import room_beside, warm_up
 from barostat.kv.weights import module_bytes, weight_bytes
 
 
@@ -76,7 +77,9 @@ class CapacityPlan:
     """What fits. `low`, `high`: the pool at the ends of the estimate's interval. `spent`: where
     memory goes outside the pool (None: not asked). `beyond`: bytes that a pool set by a flag, and
     the rest, are asked of a GPU beyond what it has (below zero: left). `lacking_states`: decoding
-    sequences for whose states the pool has no block.
+    sequences for whose states the pool has no block. `warm_up`: what steps of the start take beside
+    the pool that was not set aside for them; `room`: what is free there, None where it is not known
+    or the engine runs.
     """
 
     request: PlanRequest
@@ -96,6 +99,8 @@ class CapacityPlan:
     off_by: tuple[str, ...] = ()
     beyond: Estimate = FITS_CARD
     lacking_states: int = 0
+    warm_up: tuple[Estimate, ...] = ()
+    room: Estimate | None = None
 
     @property
     def flags(self) -> Deployment:
@@ -174,7 +179,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
         and not request.config.number("kv_cache_memory_bytes")
     ):
         notes += above_budget(
-            total, sized.utilization, spent, request.constants, unified=_is_unified(request.card)
+            total, sized.utilization, request.constants, unified=_is_unified(request.card)
         )
     if _is_unified(request.card):
         notes.append(
@@ -202,6 +207,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
         for one in (pool, low, high)
     )
     per_gpu = _bytes_per_token(layout, pool)
+    room = _room(request, sized, total, beyond)
     return CapacityPlan(
         request=request,
         sized=sized,
@@ -220,6 +226,10 @@ def plan(request: PlanRequest) -> CapacityPlan:
         off_by=tuple(off),
         beyond=beyond,
         lacking_states=lacking,
+        warm_up=()
+        if room is None
+        else warm_up(model, sized.flags, spent, eager=sized.eager, constants=request.constants),
+        room=room,
     )
 
 
@@ -355,6 +365,27 @@ def _beyond(
     ):
         return FITS_CARD
     return beyond_card(layout, pool.blocks, total, spent, pin)
+
+
+def _room(
+    request: PlanRequest, sized: Sized, total: Estimate | None, beyond: Estimate
+) -> Estimate | None:
+    """What is free beside the pool once it stands; None where that is not known, shared with the
+    host, or the engine runs.
+    """
+    runs = request.measured is not None or request.available_kv_bytes is not None
+    if total is None or runs or request.is_cpu or _is_unified(request.card):
+        return None
+    if beyond is FITS_CARD:
+        return room_beside(total, sized.utilization, request.constants)
+    context = request.constants.context_bytes
+    return Estimate(
+        "room beside the pool",
+        -beyond.value - context,
+        -beyond.high - context,
+        -beyond.low - context,
+        "what the pool, weights, activations and the context leave",
+    )
 
 
 def _beside_first_stage(spent: Footprint) -> list[float]:

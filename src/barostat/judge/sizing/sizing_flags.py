@@ -174,6 +174,9 @@ def deployment_of(
         ),
         text_only=is_text_only(config),
         videos=takes_videos(config),
+        profiles_items=not _switch(config, "skip_mm_profiling", False),
+        graph_sizes=_graph_sizes(config),
+        largest_graph=_largest_graph(config),
         expert_parallel=_switch(config, "enable_expert_parallel", False),
         flashinfer_sampler=_said(config, "VLLM_USE_FLASHINFER_SAMPLER"),
         estimates_graphs=_said(config, "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
@@ -208,7 +211,6 @@ _NOT_COUNTED = {
     "prefill_context_parallel_size": "a prompt's cache is spread over that many cards",
     "kv_transfer_config": "a connector may switch off what keeps the cache of hybrid models small",
     "compilation_config": "which graphs are recorded",
-    "cudagraph_capture_sizes": "which graphs are recorded",
 }
 """Settings that move memory and are not reckoned with."""
 _OFF = ("0", "0.0", "1", "false", "none", "{}")
@@ -365,6 +367,25 @@ def _adapters(config: EngineConfig, dtype: str) -> Adapters | None:
         dtype=dtype if stated == "auto" else stated,
         fully_sharded=_switch(config, "fully_sharded_loras", False),
     )
+
+
+def _graph_sizes(config: EngineConfig) -> tuple[int, ...]:
+    """The batch sizes of graphs, where they are listed; a single one of --cuda-graph-sizes is the
+    largest.
+    """
+    sizes = _numbers(config, "cudagraph_capture_sizes")
+    older = _numbers(config, "cuda_graph_sizes")
+    return sizes or (older if len(older) > 1 else ())
+
+
+def _largest_graph(config: EngineConfig) -> int | None:
+    older = _numbers(config, "cuda_graph_sizes")
+    given = config.number("max_cudagraph_capture_size")
+    return int(given) if given is not None else older[0] if len(older) == 1 else None
+
+
+def _numbers(config: EngineConfig, name: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in _text(config, name, "").split() if word.isdecimal())
 
 
 def _is_on(config: EngineConfig, name: str) -> bool:

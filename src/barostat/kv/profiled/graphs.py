@@ -63,12 +63,21 @@ def attends_with_flashinfer(model: Architecture, flags: Deployment, capability: 
     )
 
 
-def capture_sizes(max_num_seqs: int, *, drafts: int = 0, capability: float = 0.0) -> list[int]:
-    """The batch sizes that get a graph: 1, 2, 4, then every 8 to 256, every 16 beyond, up to twice
-    what all sequences ask for at once.
+def capture_sizes(flags: Deployment, *, capability: float = 0.0) -> list[int]:
+    """Return the batch sizes that get a graph: as given, else 1, 2, 4, then every 8 to 256 and
+    every 16 beyond, up to the largest given or twice what all sequences ask for at once.
     """
+    budget = flags.max_num_batched_tokens
+    if flags.graph_sizes:
+        return sorted({size for size in flags.graph_sizes if size <= budget})
     most = _LARGEST_CAPTURE_BLACKWELL if 10.0 <= capability < 11.0 else _LARGEST_CAPTURE
-    largest = min(2 * max_num_seqs * (1 + drafts), most)
+    step = 1 + flags.num_speculative_tokens
+    largest = (
+        min(2 * flags.max_num_seqs * step, most)
+        if flags.largest_graph is None
+        else flags.largest_graph
+    )
+    largest = min(largest, budget)
     return [
         size
         for size in (1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16))
@@ -77,13 +86,15 @@ def capture_sizes(max_num_seqs: int, *, drafts: int = 0, capability: float = 0.0
 
 
 def recorded_graphs(model: Architecture, flags: Deployment, capability: float) -> tuple[int, int]:
-    """How many graphs the engine records layer by layer, and whole.
+    """Return how many graphs the engine records layer by layer, and whole.
 
     With drafts both are of whole requests. FlashInfer's attention takes no drafts within a whole
     graph, except on data-centre Blackwell: then there is none.
     """
     step = 1 + flags.num_speculative_tokens
-    sizes = capture_sizes(flags.max_num_seqs, drafts=step - 1, capability=capability)
+    sizes = capture_sizes(flags, capability=capability)
+    if not sizes:
+        return 0, 0
     if (
         step > 1
         and attends_with_flashinfer(model, flags, capability)

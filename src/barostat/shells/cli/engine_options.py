@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OFFERED = tuple(setting for setting in SETTINGS.values() if setting.sized or setting.twin)
 _MOST_CHOICES = 3
 _MOST_SHOWN = 40
-_METAVAR = {"int": "N", "length": "N", "float": "X", "text": "NAME", "json": "JSON", "list": "LIST"}
+_METAVAR = {"int": "N", "length": "N", "float": "X", "text": "NAME", "json": "JSON", "list": "N"}
 
 
 def add_engine_settings(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +41,11 @@ def _add(group: argparse._ArgumentGroup, setting: Setting) -> None:
             action=argparse.BooleanOptionalAction,
             default=None,
             help=setting.effect,
+        )
+        return
+    if setting.kind == "list":
+        group.add_argument(
+            *names, dest=setting.name, nargs="+", metavar=_METAVAR["list"], help=setting.effect
         )
         return
     few = 0 < len(setting.choices) <= _MOST_CHOICES
@@ -82,7 +87,9 @@ def given_words(arguments: argparse.Namespace, besides: Collection[str] = ()) ->
     ]
 
 
-def _words(setting: Setting, value: ConfigScalar) -> Iterable[str]:
+def _words(setting: Setting, value: ConfigScalar | list[str]) -> Iterable[str]:
+    if isinstance(value, list):
+        return (setting.option, *value)
     if isinstance(value, bool):
         return (setting.option if value else option_of(f"no_{setting.name}"),)
     return (setting.option, f"{value:.10g}" if isinstance(value, float) else str(value))

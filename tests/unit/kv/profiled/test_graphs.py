@@ -14,6 +14,7 @@ from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
 from barostat.kv.profiled.graphs import (
     attends_with_flashinfer,
+    capture_sizes,
     charged_bytes,
     counts_graphs,
     recorded_graphs,
@@ -103,3 +104,23 @@ def test_a_variable_asks_for_the_charge_before_it_was_the_rule_and_does_without_
     version: str, asked: bool | None, counted: bool
 ) -> None:
     assert counts_graphs(flags(version, 16, estimates_graphs=asked)) is counted
+
+
+def test_more_sequences_have_more_sizes_up_to_the_largest() -> None:
+    counts = [len(capture_sizes(flags("0.25.0", seqs))) for seqs in (1, 4, 16, 128, 256)]
+    assert counts == sorted(set(counts))
+    assert capture_sizes(flags("0.25.0", 256)) == capture_sizes(flags("0.25.0", 1024))
+    assert len(capture_sizes(flags("0.25.0", 1024), capability=10.0)) > 51
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes"),
+    [
+        ({"largest_graph": 8}, [1, 2, 4, 8]), ({"largest_graph": 20}, [1, 2, 4, 8, 16]), ({"largest_graph": 0}, []),
+        ({"graph_sizes": (4, 1, 4, 9000)}, [1, 4]),
+    ],
+)  # fmt: skip
+def test_sizes_are_those_that_were_given(changes: dict[str, Any], sizes: list[int]) -> None:
+    given = flags("0.32.0", 256, **changes)
+    assert capture_sizes(given) == sizes
+    assert recorded_graphs(model("Qwen/Qwen3-8B"), given, 9.0) == (len(sizes), len(sizes))
