@@ -7,6 +7,7 @@ from __future__ import annotations
 from dev.dashboards.board import Board, Panel, Query, Variable
 
 from barostat.alerts import recorded as r
+from barostat.catalog.metric_names import FINISHED
 
 ENGINES = '{namespace=~"$namespace",model_name=~"$model"}'
 ONE = '{namespace=~"$namespace",model_name=~"$model",instance=~"$instance"}'
@@ -111,7 +112,7 @@ TRAFFIC = Board(
         )),
         ("Flow", (
             Panel("Requests finished, by reason", "reqps",
-                  (Query(f"sum by (finished_reason) (rate(vllm:request_success_total{ENGINES}[5m]))", "{{finished_reason}}"),),
+                  (Query(f"sum by (finished_reason) (rate({FINISHED[0]}_total{ENGINES}[5m]))", "{{finished_reason}}"),),
                   "Many of reason length are answers that were cut."),
             Panel("Tokens per second", "cps",
                   (Query(f"sum({r.PROMPTS}{ENGINES})", "prompt"), Query(f"sum({r.GENERATED}{ENGINES})", "generated")),

@@ -1,9 +1,8 @@
-"""What vLLM's metrics are called from 0.6 to 0.33, and from which version to which each name or
-label exists.
+"""The names of vLLM's metrics from 0.6 to 0.33, and the versions that show each name or label.
 
 Every quantity lists its names newest first: a reader takes the first that is there (0.9.2 to 0.10.2
 expose old and new side by side). Counters are listed without `_total`: the Prometheus client adds
-it, Ray does not always.
+it, Ray does not always. All rooms take names from here.
 
 Source: vLLM 0.6.6 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger) and, for V0,
 `engine/metrics.py`.
@@ -18,6 +17,7 @@ RUNNING = ("vllm:num_requests_running",)
 WAITING = ("vllm:num_requests_waiting",)
 SWAPPED_V0 = ("vllm:num_requests_swapped",)
 WAITING_BY_REASON = ("vllm:num_requests_waiting_by_reason",)
+WAITING_FOR_CAPACITY = f'{WAITING_BY_REASON[0]}{{reason="capacity"}}'
 SLEEP_STATE = ("vllm:engine_sleep_state",)
 KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
 PREFIX_HIT_RATE_V0 = ("vllm:gpu_prefix_cache_hit_rate",)
@@ -36,6 +36,9 @@ HTTP_REQUESTS = ("http_requests",)
 HTTP_ANSWERED = "http_request_duration_highr_seconds_count"
 PROCESS_CPU = ("process_cpu_seconds",)
 PROCESS_START = "process_start_time_seconds"
+LORA_REQUESTS = "vllm:lora_requests_info"
+COUNTERS_BEGAN = ("vllm:generation_tokens_created", "vllm:prompt_tokens_created")
+"""When a counter began, in unix seconds: the start of the process."""
 
 # --- histograms
 STEP_TOKENS = ("vllm:iteration_tokens_total",)
@@ -51,6 +54,15 @@ QUEUE_TIME = ("vllm:request_queue_time_seconds", "vllm:time_in_queue_requests")
 E2E = ("vllm:e2e_request_latency_seconds",)
 PREFILL_TIME = ("vllm:request_prefill_time_seconds",)
 PREEMPTIONS_PER_REQUEST = ("vllm:request_num_preemptions",)
+
+RENAMED: dict[str, str] = {
+    old: names[0]
+    for names in (KV_USAGE, PREFIX_QUERIES, PREFIX_HITS, ITL, QUEUE_TIME)
+    for old in names[1:]
+}
+"""Former names, and the names that replaced them."""
+RATIOS = (*KV_USAGE, "vllm:cpu_cache_usage_perc", *PREFIX_HIT_RATE_V0)
+"""Gauges between 0 and 1, whatever their names say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,7 @@ NAME_ERAS: tuple[Era, ...] = (
     Era("vllm:time_in_queue_requests", before="0.11.0"),
     Era("vllm:gpu_cache_usage_perc", before="0.12.0"),
     Era("vllm:gpu_prefix_cache_queries", since="0.7.0", before="0.12.0"),
+    Era("vllm:gpu_prefix_cache_hits", since="0.7.0", before="0.12.0"),
     Era("vllm:time_per_output_token_seconds", before="0.15.0"),
     Era("vllm:prompt_tokens_recomputed", since="0.16.0", before="0.20.0"),
     Era("vllm:kv_cache_usage_perc", since="0.9.2", always=True),

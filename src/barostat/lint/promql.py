@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from barostat.catalog.metric_names import NAME_ERAS, Era
+from barostat.catalog.metric_names import NAME_ERAS, STEP_TOKENS, Era
 from barostat.catalog.vllm_exposed import EXPOSED
 from barostat.core.version import EngineVersion
 
@@ -84,7 +84,7 @@ def compared(expression: str) -> Compared | None:
 
 def base_name(metric: str) -> str:
     """The metric without what Prometheus appends: `_total`, `_bucket`."""
-    if metric == "vllm:iteration_tokens_total":
+    if metric in STEP_TOKENS:
         return metric
     return next(
         (metric.removesuffix(ending) for ending in _ENDINGS if metric.endswith(ending)), metric

@@ -6,7 +6,7 @@ tokens/s of one sequence = (generation tokens since the last look) / seconds / (
 
 from __future__ import annotations
 
-from barostat.gateway.watching.engine_page import values_of
+from barostat.gateway.watching.engine_page import GENERATED, RUNNING, first_of
 
 _WEIGHT = 0.3
 
@@ -24,8 +24,8 @@ class Pace:
 
     def seen(self, page: bytes, at: float) -> None:
         """The engine's /metrics said this at that time (seconds)."""
-        generated = sum(values_of(page, b"vllm:generation_tokens_total"))
-        running = sum(values_of(page, b"vllm:num_requests_running"))
+        generated = sum(first_of(page, GENERATED))
+        running = sum(first_of(page, RUNNING))
         if (
             self._at is not None
             and at > self._at

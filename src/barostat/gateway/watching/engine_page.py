@@ -3,15 +3,16 @@ that the whole page takes.
 
 The whole reader (`engines.vllm.metrics`) is used once per engine, for its pool; this one every
 second, beside live requests.
-Source: vLLM 0.6 to 0.33, metric names as in `catalog.metric_names`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barostat.admit.replica_news import Observation, Pool
+from barostat.catalog import metric_names as names
 from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.engines.vllm.metrics.exposition import read
 from barostat.engines.vllm.metrics.settings import pool as pool_of
@@ -20,18 +21,30 @@ from barostat.engines.vllm.metrics.settings import settings
 _VALUE = re.compile(
     rb"(?:\{[^\n]*\})?[ \t]+([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![^\s])"
 )
+
+
+def series(names: Iterable[str], suffix: str = "") -> tuple[bytes, ...]:
+    """The names of a quantity as a page has them, the newest first."""
+    return tuple(f"{name}{suffix}".encode() for name in names)
+
+
+RUNNING, GENERATED = series(names.RUNNING), series(names.GENERATION_TOKENS, "_total")
+_WAITING, _PREEMPTIONS = series(names.WAITING), series(names.PREEMPTIONS, "_total")
+_USAGE = series(names.KV_USAGE)
 _PROGRESS = (
-    b"vllm:generation_tokens_total", b"vllm:prompt_tokens_total", b"vllm:iteration_tokens_total_count", b"vllm:request_success_total",
-    b"vllm:prefix_cache_queries_total",
-)  # fmt: skip
+    GENERATED,
+    series(names.PROMPT_TOKENS, "_total"),
+    series(names.STEP_TOKENS, "_count"),
+    series(names.FINISHED, "_total"),
+    series(names.PREFIX_QUERIES, "_total"),
+)
 """The first four are counted with the tokens of an answer, the last when a request is first
 scheduled.
 """
-_GAPS = (b"vllm:inter_token_latency_seconds", b"vllm:time_per_output_token_seconds")
-"""Newer and older name of the histogram of times between two tokens; some versions show both."""
-_BEGAN = (b"vllm:generation_tokens_created", b"vllm:prompt_tokens_created")
-"""When a counter began, to less than a millionth of a second: no two processes have it alike. Not
-there where several processes share their metrics.
+_GAPS = series(names.ITL)
+_BEGAN = series(names.COUNTERS_BEGAN)
+"""When a counter began, to less than a microsecond: it differs between any two processes. Missing
+where several processes share their metrics.
 """
 _LARGEST = 1e18
 """No count and no share is larger: what is, or is no number, is left out."""
@@ -79,25 +92,28 @@ def values_of(page: bytes, name: bytes) -> list[float]:
     return found
 
 
+def first_of(page: bytes, quantity: Iterable[bytes]) -> list[float]:
+    """The values of a quantity under the newest of its names that the page has."""
+    return next((found for name in quantity if (found := values_of(page, name))), [])
+
+
 def read_page(page: bytes) -> EnginePage | None:
     """What the page tells, None where it is no vLLM's."""
-    running = values_of(page, b"vllm:num_requests_running")
+    running = first_of(page, RUNNING)
     if not running:
         return None
     gap = next((name for name in _GAPS if values_of(page, name + b"_count")), _GAPS[0])
-    usage = values_of(page, b"vllm:kv_cache_usage_perc") or values_of(
-        page, b"vllm:gpu_cache_usage_perc"
-    )
+    usage = first_of(page, _USAGE)
     return EnginePage(
         usage_ratio=sum(usage) / len(usage) if usage else 0.0,
         running=int(sum(running)),
-        waiting=int(sum(values_of(page, b"vllm:num_requests_waiting"))),
-        preemptions=int(sum(values_of(page, b"vllm:num_preemptions_total"))),
-        progress=sum(sum(values_of(page, name)) for name in _PROGRESS),
+        waiting=int(sum(first_of(page, _WAITING))),
+        preemptions=int(sum(first_of(page, _PREEMPTIONS))),
+        progress=sum(sum(first_of(page, quantity)) for quantity in _PROGRESS),
         engines=len(running),
         gaps=sum(values_of(page, gap + b"_count")),
         gaps_s=sum(values_of(page, gap + b"_sum")),
-        began=next((tuple(found) for name in _BEGAN if (found := values_of(page, name))), ()),
+        began=tuple(first_of(page, _BEGAN)),
     )
 
 
@@ -109,7 +125,8 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
     engines = sorted(
         {
             sample.labels.get("engine", "")
-            for sample in exposition.named("vllm:num_requests_running")
+            for name in names.RUNNING
+            for sample in exposition.named(name)
         }
     ) or [""]
     tokens = 0.0

@@ -4,6 +4,7 @@ them, how they do for a while.
 
 from __future__ import annotations
 
+from barostat.catalog import metric_names
 from barostat.catalog.settings.table import canonical_name
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
@@ -30,7 +31,7 @@ _ALSO_CALLED = {"half": "float16", "float": "float32", "fp8": "fp8_e4m3"}
 """What the engine's log calls a value that has two names. Source: vLLM 0.32.0
 _STR_DTYPE_TO_TORCH_DTYPE, CacheDType.
 """
-UNDER_WAY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
+UNDER_WAY = (*metric_names.RUNNING, *metric_names.WAITING)
 
 
 def watcher(ground: ActContext, pods: tuple[str, ...], options: Options) -> PodRecorder:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from barostat.catalog import metric_names
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.units import many
 from barostat.io.prometheus.client import Prometheus, together
@@ -37,10 +38,18 @@ EARLIER_S = 3_600.0
 STATUS_S = 300.0
 """How old a sample of kube-state-metrics or of a card may be: what Prometheus itself looks back."""
 FRESH_S = 30.0
-_RUNNING = "vllm:num_requests_running|vllm_num_requests_running|ray_vllm_num_requests_running"
-_PAGE = (
-    "vllm:.+|vllm_.+|ray_vllm_.+|process_cpu_seconds_total|process_start_time_seconds|http_requests_total"
-    "|http_request_duration_highr_seconds_count"
+_PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
+_RUNNING = "|".join(
+    name.replace("vllm:", prefix, 1) for name in metric_names.RUNNING for prefix in _PREFIXES
+)
+_PAGE = "|".join(
+    (
+        *(f"{prefix}.+" for prefix in _PREFIXES),
+        *(f"{name}_total" for name in metric_names.PROCESS_CPU),
+        metric_names.PROCESS_START,
+        *(f"{name}_total" for name in metric_names.HTTP_REQUESTS),
+        metric_names.HTTP_ANSWERED,
+    )
 )
 _POD_AND_SPACE = (("pod", "namespace"), ("exported_pod", "exported_namespace"))
 """What an exporter calls the pod that it speaks of, and what Prometheus makes of it where the

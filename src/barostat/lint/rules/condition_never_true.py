@@ -22,17 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.catalog import metric_names as names
+from barostat.catalog.metric_names import RATIOS
 from barostat.lint.facts import Query, Scene
 from barostat.lint.promql import bare, compared, metrics_in
 from barostat.lint.rule import Found, Rule
 from barostat.lint.rules._watched import all_queries, engines_of
-
-_RATIOS = (
-    "vllm:kv_cache_usage_perc",
-    "vllm:gpu_cache_usage_perc",
-    "vllm:cpu_cache_usage_perc",
-    "vllm:gpu_prefix_cache_hit_rate",
-)
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -55,7 +50,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         ]
         for expression, threshold, place in asked:
             average = re.match(
-                r"^\s*(?:avg|max)?\s*(?:by\s*\([^)]*\))?\s*\(?\s*vllm:num_requests_running",
+                rf"^\s*(?:avg|max)?\s*(?:by\s*\([^)]*\))?\s*\(?\s*(?:{'|'.join(names.RUNNING)})",
                 expression,
             )
             if slots and threshold is not None and average and threshold > max(slots):
@@ -63,7 +58,7 @@ def judge(scene: Scene) -> Iterator[Found]:
                     place,
                     f"the threshold of {threshold:g} running requests is above "
                     f"--max-num-seqs {max(slots):.0f}: it is never reached",
-                    f"below {max(slots):.0f}, or vllm:num_requests_waiting",
+                    f"below {max(slots):.0f}, or {names.WAITING[0]}",
                 )
 
 
@@ -71,7 +66,7 @@ def _percentage(query: Query) -> Iterator[Found]:
     names = metrics_in(query.expression)
     if (
         len(names) != 1
-        or names[0] not in _RATIOS
+        or names[0] not in RATIOS
         or "*" in bare(query.expression)
         or "count" in query.expression
     ):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog import metric_names as names
 from barostat.lint.facts import Scene
 from barostat.lint.promql import compared
 from barostat.lint.rule import Found, Rule
@@ -59,7 +60,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         share = end.operator in (">", ">=") and end.number <= 100
         if share and any(name in query.expression for name in _MEMORY):
             yield Found(query.place, f"{query.name}: vLLM holds its share of the card's memory from its start on: this is always true",
-                        'vllm:num_requests_waiting_by_reason{reason="capacity"} > 0')  # fmt: skip
+                        f"{names.WAITING_FOR_CAPACITY} > 0")  # fmt: skip
 
 
 RULE = Rule("gpu-memory-alert", "an alert on GPU memory, which is always high", judge, "warning")

@@ -25,6 +25,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from barostat.catalog.metric_names import (
+    PREFIX_HIT_RATE_V0,
+    PREFIX_HITS,
+    PREFIX_QUERIES,
+    RENAMED,
+)
 from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.version import parse_version
 from barostat.lint.facts import Query, Scene
@@ -32,14 +38,9 @@ from barostat.lint.promql import absent_in, base_name, known_names, metrics_in
 from barostat.lint.rule import Found, Rule
 from barostat.lint.rules._watched import all_queries, version_beside
 
-_NEWER = {
-    "vllm:gpu_cache_usage_perc": "vllm:kv_cache_usage_perc",
-    "vllm:gpu_prefix_cache_queries": "vllm:prefix_cache_queries",
-    "vllm:gpu_prefix_cache_hits": "vllm:prefix_cache_hits",
-    "vllm:time_per_output_token_seconds": "vllm:inter_token_latency_seconds",
-    "vllm:time_in_queue_requests": "vllm:request_queue_time_seconds",
-    "vllm:gpu_prefix_cache_hit_rate": "vllm:prefix_cache_hits_total / vllm:prefix_cache_queries_total",
-}
+_NEWER = RENAMED | dict.fromkeys(
+    PREFIX_HIT_RATE_V0, f"{PREFIX_HITS[0]}_total / {PREFIX_QUERIES[0]}_total"
+)
 _NEWEST = parse_version(NEWEST_READ)
 
 

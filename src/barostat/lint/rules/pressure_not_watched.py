@@ -47,7 +47,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         read = {base_name(name) for query in queries for name in metrics_in(query.expression)}
         if any("vllm:" in query.expression for query in alerts) and not read & _SIGNS:
             yield Found(alerts[0].place, "these alerts watch vLLM and no sign of KV pressure: neither requests that wait nor preemptions",
-                        'vllm:num_requests_waiting_by_reason{reason="capacity"}, vllm:num_preemptions_total')  # fmt: skip
+                        f"{names.WAITING_FOR_CAPACITY}, {names.PREEMPTIONS[0]}_total")  # fmt: skip
 
 
 RULE = Rule(

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog.metric_names import WAITING
 from barostat.lint.facts import Scene
 from barostat.lint.promql import metrics_in
 from barostat.lint.rule import Found, Rule
@@ -43,7 +44,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         for names, place in read:
             if any(name.endswith("cache_usage_perc") for name in names):
                 yield Found(place, f"{scaler.kind} {scaler.name} scales on the cache's usage alone, which is high in a healthy engine too",
-                            "vllm:num_requests_waiting")  # fmt: skip
+                            WAITING[0])  # fmt: skip
 
 
 RULE = Rule(

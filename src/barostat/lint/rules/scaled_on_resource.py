@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog.metric_names import WAITING
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 from barostat.lint.rules._watched import watches_engines
@@ -55,7 +56,7 @@ def judge(scene: Scene) -> Iterator[Found]:
                 place,
                 f"{scaler.kind} {scaler.name} scales vLLM on {name}, which does not follow "
                 "its load",
-                "vllm:num_requests_waiting",
+                WAITING[0],
             )
         gpu = [
             (name, place)
@@ -72,7 +73,7 @@ def judge(scene: Scene) -> Iterator[Found]:
                 place,
                 f"{scaler.kind} {scaler.name} scales vLLM on the card's utilization or "
                 "memory, which are high with one request",
-                "vllm:num_requests_waiting",
+                WAITING[0],
             )
 
 

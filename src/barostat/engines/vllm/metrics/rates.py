@@ -243,7 +243,7 @@ def _endpoint(engine: EngineScrapes) -> list[Signal | None]:
         signal(
             "rejections_in_window",
             _total(rejected),
-            f"vllm:admission_rejections_total {whole} ({source})",
+            f"{names.REJECTIONS[0]}_total {whole} ({source})",
         ),
         signal(
             "errors_in_window",

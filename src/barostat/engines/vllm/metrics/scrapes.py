@@ -118,8 +118,7 @@ def started_at(exposition: Exposition) -> float | None:
     """
     for name in (
         names.PROCESS_START,
-        "vllm:generation_tokens_created",
-        "vllm:prompt_tokens_created",
+        *names.COUNTERS_BEGAN,
     ):
         found = [sample.value for sample in exposition.named(name) if math.isfinite(sample.value)]
         if found:
@@ -141,8 +140,8 @@ def engines_of(exposition: Exposition) -> tuple[str, ...]:
         *names.RUNNING,
         *names.KV_USAGE,
         *names.WAITING,
-        "vllm:generation_tokens_total",
-        "vllm:generation_tokens",
+        *(f"{name}_total" for name in names.GENERATION_TOKENS),
+        *names.GENERATION_TOKENS,
     ):
         found.update(sample.labels.get("engine", "") for sample in exposition.named(family))
     if not found:

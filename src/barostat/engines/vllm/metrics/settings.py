@@ -72,11 +72,11 @@ def settings(exposition: Exposition) -> dict[str, ConfigValue]:
             found["num_gpu_blocks"] = ConfigValue(
                 int(blocks.blocks), "metric", blocks.blocks_from, certain=len(by_engine) == 1
             )
-    for sample in exposition.named("vllm:lora_requests_info"):
+    for sample in exposition.named(names.LORA_REQUESTS):
         adapters = _scalar(sample.labels.get("max_lora", "None"))
         if adapters is not None:
             found["max_loras"] = ConfigValue(
-                adapters, "metric", f'vllm:lora_requests_info{{max_lora="{adapters}"}}'
+                adapters, "metric", f'{names.LORA_REQUESTS}{{max_lora="{adapters}"}}'
             )
     return found
 
@@ -170,7 +170,8 @@ def version_hint(exposition: Exposition) -> VersionHint:
             judge(era, era.what in cache_labels, f"the label {era.what}")
     reasons = {
         sample.labels.get("finished_reason")
-        for sample in exposition.named("vllm:request_success_total")
+        for name in names.FINISHED
+        for sample in exposition.named(f"{name}_total")
     }
     if reasons:
         for era in names.FINISHED_REASON_ERAS:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from barostat.catalog import metric_names
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import kept, worst_instant
@@ -86,7 +87,8 @@ def _fleet(
         sample.labels["model_name"]
         for replica in recording.replicas
         for scrape in replica.scrapes[-1:]
-        for sample in scrape.exposition.named("vllm:num_requests_running")
+        for name in metric_names.RUNNING
+        for sample in scrape.exposition.named(name)
         if sample.labels.get("model_name")
     }
     ranks = {name: len(by_engine) for name, by_engine in seen.windows.items()}
