@@ -38,6 +38,26 @@ class _Targets(argparse.Action):
         setattr(namespace, self.dest, each_target(values))
 
 
+def add_local_engine_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for an engine on this machine: its log, its process, a probe request."""
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        help="log of a local engine, also of one that never came up; - or a pipe: what comes in",
+    )
+    parser.add_argument(
+        "--pid",
+        type=int,
+        metavar="N",
+        help="process of a local engine: reads CPU per process, memory and limits",
+    )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="may send one request of one token, to tell a hung engine from an idle one",
+    )
+
+
 def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) -> None:
     """Add them. `of_one`: those that a target by name needs, and no others."""
     group = parser.add_argument_group("a cluster (read only; as kubectl has them)")

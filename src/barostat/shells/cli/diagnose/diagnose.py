@@ -11,7 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from barostat.catalog.looks import FLEET_FOR_S, FOR_S
-from barostat.shells.cli.cluster_flags import FOR_HELP, add_cluster_flags, add_targets
+from barostat.shells.cli.cluster_flags import (
+    FOR_HELP,
+    add_cluster_flags,
+    add_local_engine_flags,
+    add_targets,
+)
 from barostat.shells.cli.diagnose.past import add_prometheus_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 
@@ -73,22 +78,7 @@ def add_parser(verbs: Any) -> None:
             "table: a line, all of it when it changes)"
         ),
     )
-    parser.add_argument(
-        "--log",
-        metavar="FILE",
-        help="log of a local engine, also of one that never came up; - or a pipe: what comes in",
-    )
-    parser.add_argument(
-        "--pid",
-        type=int,
-        metavar="N",
-        help="process of a local engine: reads CPU per process, memory and limits",
-    )
-    parser.add_argument(
-        "--probe",
-        action="store_true",
-        help="may send one request of one token, to tell a hung engine from an idle one",
-    )
+    add_local_engine_flags(parser)
     parser.add_argument(
         "--no-trials",
         action="store_true",
