@@ -31,6 +31,8 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "length_forecast_error_ratio": ledger.forecast_error,
         "access_log_dropped": 0 if gateway.log is None else gateway.log.dropped,
     }
+    if gateway.shared is not None:
+        plain["shared_budget_up"] = float(gateway.shared.reachable)
     per_byte: dict[str, float] = {}
     for learned in ledger.every_learned():
         for route, ratio in learned.inputs.per_byte.items():

@@ -5,9 +5,9 @@ known to be right.
 from __future__ import annotations
 
 import pytest
+from tests.support.gateway_wire import World, chat
 
 from barostat.gateway.bounds import Bounds
-from tests.support.gateway_wire import World, chat
 
 KEYS = {"right": "red"}
 BODY = b"x" * 50_000

@@ -34,6 +34,8 @@ class Unwelcome(NamedTuple):
     reason: str
     message: str
     route: Route = "other"
+
+
 _METHODS = frozenset({b"GET", b"POST", b"PUT", b"DELETE", b"PATCH", b"HEAD", b"OPTIONS"})
 
 
