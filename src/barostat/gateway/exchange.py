@@ -416,7 +416,7 @@ class Exchange(Asking):
         ended: Ended = "unsent",
     ) -> None:
         self.reason = reason
-        self.gateway.metrics.refused(reason, self.route)
+        self.gateway.metrics.refused(reason, self.route, self.tenant, self.priority_class)
         close, wanted = (
             not self.head.persistent or self.gateway.draining,
             self.head.method != b"HEAD",

@@ -58,6 +58,13 @@ MEANINGS = {
         "What usage has taught of the tokens in a body, by route; of several models, of that "
         "with the most."
     ),
+    "tenant_refusals_total": "Requests of a tenant that the gateway has refused, by reason; `other`: all tenants after the first hundred.",
+    "tenant_requests_total": "Requests of a tenant that were decided on and have ended.",
+    "tenant_prompt_tokens_total": "Input tokens of a tenant's requests, as usage says.",
+    "tenant_output_tokens_total": "Output tokens of a tenant's requests, as usage says, else as their streams show.",
+    "class_refusals_total": "Requests of a priority class that the gateway has refused, by reason.",
+    "class_running_requests": "Requests of a priority class that are admitted now.",
+    "class_waiting_requests": "Requests of a priority class that wait now.",
     "tenant_running_requests": "Requests of a listed tenant that are admitted now.",
     "tenant_waiting_requests": "Requests of a listed tenant that wait now.",
 }

@@ -112,11 +112,6 @@ class _Serving:
         self._public = _listener("--host", settings.host, settings.port)
         self._admin = _listener("--admin-host", settings.admin_host, settings.admin_port)
         connections = _allow_files(settings.bounds.connections)
-        if connections < settings.bounds.connections:
-            say(
-                f"this process may open few files: at most {connections} connections of clients "
-                f"instead of {settings.bounds.connections}; raise the limit (ulimit -Hn)"
-            )
         self._bounds = replace(settings.bounds, connections=connections)
         self._told = asyncio.Event()
         self._again = asyncio.Event()
@@ -283,6 +278,12 @@ class _Serving:
         ]
         if settings.shadow:
             lines.append("in shadow: nothing is refused or changed, what would be is counted")
+        most = self._bounds.connections
+        if most < settings.bounds.connections:
+            lines.append(
+                f"this process may open few files: at most {most} connections of clients instead "
+                f"of {settings.bounds.connections}; raise the limit (ulimit -Hn)"
+            )
         for line in lines:
             say(line)
 

@@ -151,6 +151,12 @@ class Gateway:
                     self.desk.counted(shape, usage.input_tokens, exchange.served_by)
             if usage.output_tokens is not None:
                 metrics.output_tokens.observe(usage.output_tokens)
+            if exchange.tenant:
+                metrics.used(
+                    exchange.tenant,
+                    usage.input_tokens or 0,
+                    usage.output_tokens or exchange.produced,
+                )
         if self.log is not None:
             self.log.note(exchange, usage)
 

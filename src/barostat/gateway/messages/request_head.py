@@ -19,7 +19,9 @@ _HOP_BY_HOP = frozenset(
         b"transfer-encoding", b"upgrade", b"http2-settings", b"expect", b"content-length", b"host",
     }
 )  # fmt: skip
-NOT_PASSED_ON = _HOP_BY_HOP | {b"authorization", b"x-api-key"}
+PRIORITY_CLASS = b"x-barostat-priority-class"
+"""Names the priority class of a request; it concerns the gateway alone."""
+NOT_PASSED_ON = _HOP_BY_HOP | {b"authorization", b"x-api-key", PRIORITY_CLASS}
 """Fields that are understood (`understand`) and not copied."""
 REQUEST_BYTES = 4096
 """Memory that a request takes beside its fields and its body."""
@@ -47,7 +49,8 @@ class RequestHead:
 
     __slots__ = (
         "api_keys", "authorization", "authorizations", "chunked", "encodings", "expects_100", "held_bytes", "hosts", "http_1_0", "length",
-        "lengths", "lines", "method", "named", "persistent", "target", "tenant", "understood", "upgrade", "welcome", "x_api_key",
+        "lengths", "lines", "method", "named", "persistent", "priority_class", "target", "tenant", "understood", "upgrade", "welcome",
+        "x_api_key",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -69,6 +72,7 @@ class RequestHead:
         self.held_bytes = REQUEST_BYTES
         self.welcome: Passage | Unwelcome | None = None
         self.tenant = ""
+        self.priority_class = ""
         self.authorization = b""
         self.x_api_key = b""
 
@@ -102,6 +106,8 @@ class RequestHead:
             self.expects_100 = value.strip().lower() == b"100-continue"
         elif name == b"upgrade":
             self.upgrade = True
+        elif name == PRIORITY_CLASS:
+            self.priority_class = value.decode("latin-1")
 
     @property
     def fields(self) -> int:
