@@ -94,7 +94,7 @@ class Host:
 
     `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
     `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
-    are not ours to judge.
+    are not ours to judge. `rdma`: the container reaches a network card directly.
     """
 
     shm_bytes: float | None
@@ -111,6 +111,7 @@ class Host:
     has_cache: bool = False
     devices: str = ""
     other_device: bool = False
+    rdma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class Engine:
     is missing. `env_complete`: so for its variables. `stuck`: elements that hold an argument and
     its value together. `cut`: a blank behind the backslash that was to continue the line.
     `handed_on`: the start of the server where the image's entry point is the server already.
+    `dropped`: the script of `sh -c` that gets none of the words behind it.
     `unset`: references in arguments that nothing tells. `not_text`: values of a container's command
     and variables that YAML reads as a number or a boolean. `card_hint`: what the pod's placement
     says of the card. `stretch`: which part of a script starts it; those of another part may be
@@ -204,6 +206,7 @@ class Engine:
     stuck: tuple[tuple[Place, str], ...] = ()
     cut: Place | None = None
     handed_on: Given | None = None
+    dropped: Given | None = None
     unset: tuple[tuple[Place, str], ...] = ()
     not_text: tuple[tuple[Place, str], ...] = ()
     host: Host | None = None

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._parallel import sizes_for
 
 _SIZES = (
     "tensor_parallel_size",
@@ -62,8 +63,13 @@ def judge(scene: Scene) -> Iterator[Found]:
             host.gpu_place,
             f"the container has {cards:.0f} cards, the engine takes {engine.cards}: "
             f"{cards - engine.cards:.0f} stand idle",
-            f"--tensor-parallel-size {cards:.0f}, or {engine.cards} cards",
+            _change(engine, int(cards)),
         )
+
+
+def _change(engine: Engine, cards: int) -> str:
+    fewer = f"{engine.cards} card{'s' if engine.cards > 1 else ''}"
+    return f"{sizes}, or {fewer}" if (sizes := sizes_for(engine, cards)) else fewer
 
 
 def _in_stages(engine: Engine) -> bool:

@@ -15,6 +15,7 @@ from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import ImageFacts, image_facts
 from barostat.judge.manifest_check.words import (
     Command,
+    dropped,
     handed_on,
     may_serve,
     read_elements,
@@ -81,6 +82,7 @@ def _engine(document: Document, services: Node, name: str, service: Node) -> Ite
         env_complete=service.get("env_file") is None,
         complete=engine.complete and not any("$" in word.text for word in words),
         handed_on=handed_on(document, words, image) if entry_point is None else None,
+        dropped=dropped(document, words),
         host=_host(document, service),
         published=tuple(_published(document, service)),
         profiles=frozenset(item.text for item in service.list_at("profiles")),
