@@ -89,12 +89,42 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume in the engine's container. `source`: claim, emptyDir, hostPath, configMap, ...;
+    empty where nothing says what it is. `name`: the claim's, as the volume names it. `size_bytes`:
+    an emptyDir's limit.
+    """
+
+    path: str
+    place: Place
+    source: str = ""
+    name: str = ""
+    size_bytes: float | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim. `modes`: its access modes. Units: bytes."""
+
+    name: str
+    namespace: str
+    place: Place
+    modes: frozenset[str]
+    size: Given | None = None
+    size_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
 
     `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
     `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
     are not ours to judge. `rdma`: the container reaches a network card directly.
+    `mounts`: volumes by their path. `user`: the numeric user that it runs as, where that is set.
+    `read_only_root`: that its own file system cannot be written. `ephemeral`: the limit of its
+    local disk.
     """
 
     shm_bytes: float | None
@@ -112,6 +142,11 @@ class Host:
     devices: str = ""
     other_device: bool = False
     rdma: bool = False
+    mounts: Mapping[str, Mount] = field(default_factory=dict)
+    user: Given | None = None
+    read_only_root: Given | None = None
+    ephemeral: Given | None = None
+    ephemeral_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +156,8 @@ class Pod:
 
     `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with
     its number. `gated_by`: another container that has a readiness probe, so that the pod is not
-    ready before it. `alone`: the engine's container is the only one.
+    ready before it. `alone`: the engine's container is the only one. `prepared`:
+    init containers run before it, which may fill its volumes.
     """
 
     kind: str
@@ -146,6 +182,9 @@ class Pod:
     ports: Mapping[str, str] = field(default_factory=dict)
     gated_by: str = ""
     alone: bool = False
+    host_network: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +310,8 @@ class Service:
     variables: bool = True
     targets: tuple[Given, ...] = ()
     kind: str = "Service"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    ingress_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +418,7 @@ class Scene:
     today: str = ""
     scrapes: tuple[Scrape, ...] = ()
     contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
 
     @property
     def is_about_vllm(self) -> bool:

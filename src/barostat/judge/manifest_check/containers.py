@@ -31,7 +31,7 @@ from barostat.judge.manifest_check.words import (
 )
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
-from barostat.lint.facts import Argument, Engine, Given, Host
+from barostat.lint.facts import Argument, Engine, Given, Host, Mount
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
@@ -493,6 +493,7 @@ def _with_config(
 def _host(document: Document, found: PodSpec, container: Node) -> Host:
     limits, requests = container.get("resources", "limits"), container.get("resources", "requests")
     memory, cpu = limits and limits.get("memory"), limits and limits.get("cpu")
+    disk = limits and limits.get("ephemeral-storage")
     cards = _cards(limits)
     asked = _cards(requests)
     shm, shm_place = _shm(document, found, container)
@@ -521,7 +522,41 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         ),
         other_device=_has_other_device(found, container),
         rdma=_uses_rdma(found, container),
+        mounts=_mounts(document, found, container),
+        user=written(document, _security(found, container, "runAsUser")),
+        read_only_root=written(document, root)
+        if (root := container.get("securityContext", "readOnlyRootFilesystem")) is not None
+        and root.text.lower() == "true"
+        else None,
+        ephemeral=written(document, disk),
+        ephemeral_bytes=quantity(disk.text) if disk else None,
     )
+
+
+def _security(found: PodSpec, container: Node, key: str) -> Node | None:
+    own = container.get("securityContext", key)
+    return own if own is not None else found.spec.get("securityContext", key)
+
+
+def _mounts(document: Document, found: PodSpec, container: Node) -> dict[str, Mount]:
+    """Return the container's volumes by their path."""
+    volumes = {item.word("name"): item for item in found.spec.maps_at("volumes")}
+    mounts = {}
+    for item in container.maps_at("volumeMounts"):
+        volume = volumes.get(item.word("name"))
+        path = item.word("mountPath").rstrip("/")
+        keys = [key for key in volume.entries if key != "name"] if volume is not None else []
+        source = {"persistentVolumeClaim": "claim"}.get(keys[0], keys[0]) if keys else ""
+        limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
+        mounts[path] = Mount(
+            path,
+            document.place(item.get("mountPath") or item),
+            source,
+            volume.word("persistentVolumeClaim", "claimName") if volume is not None else "",
+            quantity(limit.text) if limit is not None else None,
+            item.is_true("readOnly"),
+        )
+    return mounts
 
 
 def _asks_for_other_device(found: PodSpec, container: Node) -> bool:

@@ -45,8 +45,8 @@ class ImageFacts:
     """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does
     not say. `floating`: the tag moves.
 
-    `other_device`: built for an accelerator that is no GPU. `tagged`: there is one: an image of another name without is often a place to fill in (a
-    kustomization, a pipeline).
+    `other_device`: built for an accelerator that is no GPU. `tagged`: there is one: an image of
+    another name without is often a place to fill in (a kustomization, a pipeline).
     """
 
     server: bool

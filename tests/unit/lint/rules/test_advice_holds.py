@@ -34,7 +34,9 @@ def _pod(container: str, spec: str = "") -> str:
 def test_idle_cards_are_given_sizes_that_divide_the_heads(
     model: str, sizes: str, cards: int, fix: str
 ) -> None:
-    text = _pod(f"args: ['--model', '{model}'{sizes}], resources: {{limits: {{nvidia.com/gpu: {cards}}}}}")
+    text = _pod(
+        f"args: ['--model', '{model}'{sizes}], resources: {{limits: {{nvidia.com/gpu: {cards}}}}}"
+    )
     (found,) = [one for one in _findings(text) if one.rule == "idle-cards"]
     assert found.fix == fix
 
