@@ -122,9 +122,9 @@ class Host:
     `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
     `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
     are not ours to judge. `rdma`: the container reaches a network card directly.
-    `mounts`: volumes by their path. `user`: the numeric user that it runs as, where that is set.
-    `read_only_root`: that its own file system cannot be written. `ephemeral`: the limit of its
-    local disk.
+    `requested`: resources that are asked for, by a request or a limit. `mounts`: volumes by their
+    path. `user`: the numeric user that it runs as, where that is set. `read_only_root`: that its
+    own file system cannot be written. `ephemeral`: the limit of its local disk.
     """
 
     shm_bytes: float | None
@@ -136,6 +136,7 @@ class Host:
     gpus: float | None = None
     gpu_place: Place | None = None
     gpu_requested_only: bool = False
+    requested: frozenset[str] = frozenset()
     probes: Mapping[str, Probe] = field(default_factory=dict)
     privileged: Given | None = None
     has_cache: bool = False
@@ -350,6 +351,7 @@ class Query:
 class Scaler:
     """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of
     others; `target`: (kind, name).
+    `shares`: resources of which the target is a share of what the pods request.
     """
 
     kind: str
@@ -363,6 +365,7 @@ class Scaler:
     metrics: tuple[tuple[str, Place, float | None], ...] = ()
     queries: tuple[Query, ...] = ()
     other_triggers: int = 0
+    shares: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

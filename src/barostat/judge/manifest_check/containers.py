@@ -514,6 +514,12 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
+        requested=frozenset(
+            name
+            for node in (limits, requests)
+            if node is not None and node.kind == "map"
+            for name in node.entries
+        ),
         probes=probes(document, container),
         privileged=_privileged(document, container),
         has_cache=any(

@@ -53,6 +53,7 @@ def scaler_of(document: Document, root: Node) -> Scaler | None:
 def _hpa(document: Document, root: Node) -> Scaler:
     spec = root.get("spec") or root
     resources, metrics = [], []
+    shares: set[str] = set()
     for metric in spec.maps_at("metrics"):
         kind = metric.word("type")
         body = metric.get(kind[:1].lower() + kind[1:]) if kind else None
@@ -69,6 +70,8 @@ def _hpa(document: Document, root: Node) -> Scaler:
         target = body.number("target", "value") if target is None else target
         if kind in ("Resource", "ContainerResource"):
             resources.append((name.text, document.place(name)))
+            if body.get("target", "averageUtilization") is not None and kind == "Resource":
+                shares.add(name.text)
         else:
             metrics.append((name.text, document.place(name), target))
     for key, name_ in (
@@ -77,11 +80,13 @@ def _hpa(document: Document, root: Node) -> Scaler:
     ):
         if spec.get(key) is not None:
             resources.append((name_, document.key_place(spec, key)))
+            shares.add(name_)
     least = spec.get("minReplicas")
     return Scaler(
         "HorizontalPodAutoscaler", root.word("metadata", "name"), root.word("metadata", "namespace"),
         (spec.word("scaleTargetRef", "kind"), spec.word("scaleTargetRef", "name")), document.place(root.get("metadata", "name") or root),
         spec.number("minReplicas"), document.place(least) if least is not None else None, tuple(resources), tuple(metrics),
+        shares=frozenset(shares),
     )  # fmt: skip
 
 
