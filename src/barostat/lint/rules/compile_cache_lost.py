@@ -64,4 +64,4 @@ def _keeps(path: str) -> bool:
     )
 
 
-RULE = Rule("no-compile-cache", "compiled kernels are lost", judge, "note", "medium", "pedant")
+RULE = Rule("compile-cache-lost", "compiled kernels are lost", judge, "note", "medium", "pedant")
