@@ -4,13 +4,14 @@ between it and its pod, and the pod. `docs/reference/workloads.md` is made from 
 
 from __future__ import annotations
 
+import argparse
 import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.support.kind_samples import FOLDER, NAME, NEW, OLD, Sample, samples
+from tests.support.kind_samples import FLAG, FOLDER, NAME, NEW, OLD, Sample, samples
 from tests.support.little_kubernetes import NAMESPACE, LittleKubernetes, reference
 from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
@@ -29,8 +30,10 @@ from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import Prepared
 from barostat.platform.workload import belongs_to
 from barostat.platform.workloads import kinds
+from barostat.remedy.state import State, WriteRecord
 from barostat.shells.cli.check.live import _documents
 from barostat.shells.cli.mitigate.lever_option import requested
+from barostat.shells.cli.mitigate.verify import hold_against
 from barostat.shells.cli.prevent.rules_inputs import labels_of
 from barostat.shells.reports.incident.plan_text import source_text
 
@@ -45,9 +48,9 @@ VERBS = {
     "rules": "test_rules_are_for_its_pods",
     "gateway": "test_a_gateway_follows_its_pods",
     "mitigate": "test_a_remedy_is_planned_or_the_patch_is_shown",
-    "verify": "test_a_remedy_is_planned_or_the_patch_is_shown",
-    "rollback": "test_a_remedy_is_planned_or_the_patch_is_shown",
-    "incident": "test_a_remedy_is_planned_or_the_patch_is_shown",
+    "verify": "test_a_change_in_force_is_verified_and_taken_back",
+    "rollback": "test_a_change_in_force_is_verified_and_taken_back",
+    "incident": "test_a_change_in_force_is_verified_and_taken_back",
 }
 """The verbs of the reference page, with the test that a cell rests on."""
 _REMEDIES = ("verify", "rollback", "incident")
@@ -141,6 +144,10 @@ def test_every_kind_has_a_sample_in_the_test_of_its_own_file() -> None:
     assert {kind.api.kind for kind in kinds()} == set(SAMPLES)
 
 
+def test_the_page_names_tests_that_are_there() -> None:
+    assert {name for name in VERBS.values() if not callable(globals().get(name))} == set()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_found_and_diagnosed(kind: str, recordings: dict[str, Recording]) -> None:
     sample, recording = SAMPLES[kind], recordings[kind]
@@ -205,20 +212,24 @@ def test_a_gateway_follows_its_pods(kind: str) -> None:
     assert found == ("" if cell(kind, "gateway") else pod["metadata"]["name"])
 
 
+def _campaign(cluster: Cluster, sample: Sample, scene: Scene) -> Campaign:
+    return Campaign(
+        cluster,
+        NAMESPACE,
+        NAME,
+        Options(for_s=20.0),
+        SteadyClock(),
+        scene.told.append,
+        kind=sample.kind,
+    )
+
+
 def _prepared(sample: Sample, gpus: int = 9) -> tuple[Prepared, list[str]]:
     """What `mitigate` makes of it, and what it wrote."""
 
     async def go(scene: Scene) -> tuple[Prepared, list[str]]:
         cluster = await _set_up(scene, sample, gpus)
-        campaign = Campaign(
-            cluster,
-            NAMESPACE,
-            NAME,
-            Options(for_s=20.0),
-            SteadyClock(),
-            scene.told.append,
-            kind=sample.kind,
-        )
+        campaign = _campaign(cluster, sample, scene)
         wish = Wish(new_id(NAME), requested(f"max-num-seqs={NEW}"))
         made = await campaign.prepare(wish, None)
         assert isinstance(made, Prepared), made
@@ -243,6 +254,47 @@ def test_a_remedy_is_planned_or_the_patch_is_shown(kind: str) -> None:
     assert sample.says in why
     shown = yaml.safe_load(text[text.index("\n# ") :]) if "\n# " in text else {}
     assert {key: shown.get(key) for key in sample.patch or {}} == (sample.patch or {})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not cell(kind, "verify")])
+def test_a_change_in_force_is_verified_and_taken_back(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = SAMPLES[kind]
+
+    async def go(scene: Scene) -> None:
+        campaign = _campaign(await _set_up(scene, sample), sample, scene)
+        made = await campaign.prepare(Wish("i1", requested(f"max-num-seqs={NEW}")), None)
+        assert isinstance(made, Prepared)
+        done = State(made.plan, "Done", revision=1)
+        await campaign.store.write(WriteRecord("k", 1, done), "")
+        for item in (campaign_home(scene, sample), scene.kube.all("pods")[0]):
+            _set_everywhere(item)
+        found, states = await campaign.change_in_force(sample.target)
+        assert found is not None
+        assert [state.plan.id for state in states] == [found.plan.id] == ["i1"]
+        words = argparse.Namespace(target=sample.target, for_s=20.0, interval_s=5.0, output="text")
+        assert await hold_against(campaign, words) in (0, 3)
+        back = await campaign.prepare_rollback(found.plan, Wish("i2"))
+        assert isinstance(back, Prepared)
+        assert (back.plan.change.former, back.plan.change.value) == (NEW, OLD)
+        assert back.in_the_way == ()
+
+    on_a_little_kubernetes(go, 0, make=Still)
+    assert "chat-0-abcde" in capsys.readouterr().out
+
+
+def campaign_home(scene: Scene, sample: Sample) -> dict[str, Any]:
+    """The workload as the server has it."""
+    return scene.kube.objects[sample.kind.api.plural, NAME]
+
+
+def _set_everywhere(node: Any) -> None:
+    for entry in node.values() if isinstance(node, dict) else node:
+        if isinstance(entry, list) and FLAG in entry:
+            entry[entry.index(FLAG) + 1] = NEW
+        elif isinstance(entry, dict | list):
+            _set_everywhere(entry)
 
 
 def test_a_rollout_that_needs_more_gpus_than_are_free_is_named() -> None:
