@@ -1,5 +1,5 @@
 """docs/reference/workloads.md: which verb works for which kind of workload, made from the tests
-(`tests/unit/test_every_kind.py`, `tests/cluster/kinds.py`).
+(`tests/unit/shells/cli/test_main_every_kind.py`, `tests/cluster/kinds.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-_MODULE = "tests/unit/test_every_kind.py"
+_MODULE = "tests/unit/shells/cli/test_main_every_kind.py"
 _ON_CLUSTER = "tests/cluster/test_mitigate_kinds.py"
 _INTRODUCTION = """\
 # Workloads
@@ -26,7 +26,7 @@ Kubernetes (`{on_cluster}`).
 def workloads_page() -> str:
     """The page: the table, the notes, the tests."""
     from tests.cluster.kinds import SHAPES
-    from tests.unit.test_every_kind import KINDS, SAMPLES, VERBS, cell
+    from tests.unit.shells.cli.test_main_every_kind import KINDS, SAMPLES, VERBS, cell
 
     notes: list[str] = []
 

@@ -1,5 +1,5 @@
 """A workload of a kind with one pod of it, as its controllers make them: each kind's own test has one
-as `SAMPLE`, and `tests/unit/test_every_kind.py` tries every verb on it.
+as `SAMPLE`, and `tests/unit/shells/cli/test_main_every_kind.py` tries every verb on it.
 """
 
 from __future__ import annotations
