@@ -20,6 +20,7 @@ from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.kubernetes.recording.target import Wanted
+from barostat.io.manifests.live_objects import workload_documents
 from barostat.io.mitigation.campaign import Campaign, new_id
 from barostat.io.prometheus.selector import matchers
 from barostat.judge.diagnosis.diagnose import diagnose
@@ -31,7 +32,6 @@ from barostat.judge.mitigation.prepared import Prepared
 from barostat.platform.workload import belongs_to
 from barostat.platform.workloads import kinds
 from barostat.remedy.state import State, WriteRecord
-from barostat.shells.cli.check.live import _documents
 from barostat.shells.cli.mitigate.lever_option import requested
 from barostat.shells.cli.mitigate.verify import hold_against
 from barostat.shells.cli.prevent.rules_inputs import labels_of
@@ -180,7 +180,7 @@ def test_its_engine_tells_its_settings(kind: str, recordings: dict[str, Recordin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_it_declares_is_checked(kind: str, recordings: dict[str, Recording]) -> None:
-    engines = scene_of(_documents(recordings[kind].kubernetes)).engines
+    engines = scene_of([*workload_documents(recordings[kind].kubernetes).values()]).engines
     declared = [engine for engine in engines if engine.number("max_num_seqs") == float(OLD)]
     assert bool(declared) is (cell(kind, "check --live") == "")
 
