@@ -97,5 +97,9 @@ def _found(
 
 
 RULE = Rule(
-    "probe-kills-loading", "a probe that gives up before the model is loaded", judge, "error"
+    "probe-kills-loading",
+    "a probe that gives up before the model is loaded",
+    judge,
+    "error",
+    topic="rollout",
 )
