@@ -37,6 +37,7 @@ _ONLY_YOUR_VERBS = (
     "incident",
     "gateway",
     "twin",
+    "mcp",
     "collect",
     "load",
     "validate",
