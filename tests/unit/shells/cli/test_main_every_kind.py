@@ -159,6 +159,10 @@ def test_it_is_found_and_diagnosed(kind: str, recordings: dict[str, Recording]) 
         (item,) = recording.kubernetes[sample.kind.api.plural]["items"]
         assert item["metadata"]["name"] == NAME
     assert sample.kind.role(pod) == sample.role
+    named = (
+        "decode kv-preemption-thrash (1 of 1). Change decode." in diagnose(recording).fleet.summary
+    )
+    assert named is ("decode" in sample.role)
 
 
 @pytest.mark.parametrize("kind", KINDS)
