@@ -10,4 +10,6 @@ lease            one operator acts: a coordination.k8s.io Lease
 healing          remedies, carried out by the same machine as `barostat mitigate`
 notifications    webhooks that go out; listening: metrics, probes, and Alertmanager's webhook
 loop             all of it, once every interval
+
+`policy`, `step`, `predictions`, `pages` and `verdict` are pure; the others wait for the cluster.
 """

@@ -31,8 +31,9 @@ class FiringAlert:
 
 @dataclass(slots=True)
 class Listening:
-    """The port. `page`: the metrics. `ready`: why it is not ready; empty if it is. `token`: empty
-    where Alertmanager needs none. `fired`: called with the alerts that fire.
+    """The port. `page`: the metrics. `ready`: why it is not ready; empty if it is. `fired`: called
+    with the alerts that fire. `token`: what Alertmanager has to send; empty on loopback, where it
+    needs none, and elsewhere, where nobody may post then.
     """
 
     host: str
@@ -134,6 +135,8 @@ class Listening:
         if method != "POST":
             return 405, "text/plain", "Alertmanager posts here.\n"
         sent = headers.get(b"authorization", b"")
+        if not self.token and not is_loopback(self.host):
+            return 403, "text/plain", "Closed: the operator has no --alertmanager-token-file.\n"
         if self.token and not hmac.compare_digest(sent, f"Bearer {self.token}".encode()):
             return 401, "text/plain", "The bearer token is missing or wrong.\n"
         try:
@@ -145,6 +148,11 @@ class Listening:
             return 400, "text/plain", "The body is not Alertmanager's webhook: it has no alerts.\n"
         self.fired(found)
         return 200, "text/plain", f"{len(found)} alerts taken.\n"
+
+
+def is_loopback(host: str) -> bool:
+    """True where only this machine can reach it."""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def firing(document: Any) -> list[FiringAlert] | None:

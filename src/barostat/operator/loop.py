@@ -11,6 +11,7 @@ import asyncio
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339
 from barostat.operator.incident_objects import IncidentObjects, limits_place
 from barostat.operator.lease import Lease
 from barostat.operator.listening import FiringAlert, Listening
-from barostat.operator.metrics import metrics_page
+from barostat.operator.metrics import Metrics, page
 from barostat.operator.notifications import Notifications
 from barostat.operator.policy import OFF, SWITCH, Policy, policy_of
 from barostat.operator.predictions import predictions
@@ -380,7 +381,27 @@ class Operator:
 
     def page(self) -> str:
         """Its own metrics."""
-        return metrics_page(self)
+        targets = self.state.targets.values()
+        causes = Counter(one.incident.spec.cause for one in targets if one.incident is not None)
+        return page(
+            Metrics(
+                leading=float(self.lease.leads),
+                engines=len(self.engines.engines),
+                workloads=len(self.engines.workloads()),
+                remedies_running=sum(one.healing for one in targets),
+                turn_seconds=self.turn_s,
+                turns_total=self.turns,
+                scrapes_total=self.engines.scrapes,
+                scrapes_failed_total=self.engines.failed_scrapes,
+                verdicts_total=self.judged,
+                verdict_seconds_total=self.judged_s,
+                writes_total=self.objects.writes,
+                writes_failed_total=self.objects.failures,
+                notifications_sent_total=self.notifications.sent,
+                notifications_lost_total=self.notifications.lost,
+            ),
+            causes,
+        )
 
     def ready(self) -> str:
         """Why it is not ready; empty if it is. One that waits for the lease is ready to take it."""

@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from barostat.operator.loop import Operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 _PREFIX = "barostat_operator_"
 
 
-def metrics_page(operator: Operator) -> str:
+def _gauge(meaning: str) -> float:
+    found: float = field(default=0.0, metadata={"kind": "gauge", "meaning": meaning})
+    return found
+
+
+def _counter(meaning: str) -> float:
+    found: float = field(default=0.0, metadata={"kind": "counter", "meaning": meaning})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """One reading of all of them. The name of each field is the metric's."""
+
+    leading: float = _gauge("1 while this operator holds the lease.")
+    engines: float = _gauge("Engines that are watched.")
+    workloads: float = _gauge("Workloads that are watched.")
+    remedies_running: float = _gauge("Remedies under way.")
+    turn_seconds: float = _gauge("Time of the last round of the loop.")
+    turns_total: float = _counter("Rounds of the loop.")
+    scrapes_total: float = _counter("Scrapes of engines.")
+    scrapes_failed_total: float = _counter("Scrapes that failed.")
+    verdicts_total: float = _counter("Workloads judged.")
+    verdict_seconds_total: float = _counter("Time spent judging.")
+    writes_total: float = _counter("Writes of the operator's own objects.")
+    writes_failed_total: float = _counter("Writes that failed.")
+    notifications_sent_total: float = _counter("Messages delivered.")
+    notifications_lost_total: float = _counter("Messages given up.")
+
+
+def page(metrics: Metrics, open_by_cause: Mapping[str, int]) -> str:
     """The page."""
-    engines, kept = operator.engines, operator.objects
-    open_ones = [
-        one.incident for one in operator.state.targets.values() if one.incident is not None
-    ]
-    causes = Counter(one.spec.cause for one in open_ones)
-    healing = sum(one.healing for one in operator.state.targets.values())
     lines: list[str] = []
-
-    def metric(name: str, kind: str, meaning: str, *samples: tuple[str, float]) -> None:
-        lines.append(f"# HELP {_PREFIX}{name} {meaning}")
-        lines.append(f"# TYPE {_PREFIX}{name} {kind}")
-        lines.extend(f"{_PREFIX}{name}{labels} {value:g}" for labels, value in samples)
-
-    metric("leading", "gauge", "1 while this operator holds the lease.", ("", operator.lease.leads))
-    metric("engines", "gauge", "Engines that are watched.", ("", len(engines.engines)))
-    metric("workloads", "gauge", "Workloads that are watched.", ("", len(engines.workloads())))
-    metric(
-        "incidents_open", "gauge", "Incidents that are open, by cause.",
-        *((f'{{cause="{cause}"}}', count) for cause, count in sorted(causes.items())),
-    )  # fmt: skip
-    metric("remedies_running", "gauge", "Remedies under way.", ("", healing))
-    metric("scrapes_total", "counter", "Scrapes of engines.", ("", engines.scrapes))
-    metric("scrapes_failed_total", "counter", "Scrapes that failed.", ("", engines.failed_scrapes))
-    metric("verdicts_total", "counter", "Workloads judged.", ("", operator.judged))
-    metric("verdict_seconds_total", "counter", "Time spent judging.", ("", operator.judged_s))
-    metric("writes_total", "counter", "Writes of the operator's own objects.", ("", kept.writes))
-    metric("writes_failed_total", "counter", "Writes that failed.", ("", kept.failures))
-    metric(
-        "notifications_sent_total",
-        "counter",
-        "Messages delivered.",
-        ("", operator.notifications.sent),
-    )
-    metric(
-        "notifications_lost_total",
-        "counter",
-        "Messages given up.",
-        ("", operator.notifications.lost),
-    )
-    metric("turns_total", "counter", "Rounds of the loop.", ("", operator.turns))
-    metric("turn_seconds", "gauge", "Time of the last round.", ("", operator.turn_s))
+    for one in fields(metrics):
+        name = f"{_PREFIX}{one.name}"
+        lines += [
+            f"# HELP {name} {one.metadata['meaning']}",
+            f"# TYPE {name} {one.metadata['kind']}",
+            f"{name} {getattr(metrics, one.name):g}",
+        ]
+    name = f"{_PREFIX}incidents_open"
+    lines += [f"# HELP {name} Incidents that are open, by cause.", f"# TYPE {name} gauge"]
+    lines += [f'{name}{{cause="{cause}"}} {n}' for cause, n in sorted(open_by_cause.items())]
     return "\n".join(lines) + "\n"

@@ -343,7 +343,7 @@ def test_every_interleaving_keeps_the_laws(autonomy: Autonomy) -> None:
                 world.restarts()
                 running = False
                 continue
-            ended = (RemedyEnded(KEY, move, "so"),) if move in OUTCOMES and running else ()  # type: ignore[arg-type]
+            ended = (RemedyEnded(KEY, move, "so"),) if move in OUTCOMES and running else ()
             running = running and not ended
             seen = {
                 "calm": look(None, autonomy),

@@ -112,7 +112,8 @@ def add_parser(verbs: Any) -> None:
     listening.add_argument(
         "--alertmanager-token-file",
         metavar="FILE",
-        help="bearer token of Alertmanager's webhook; needed where --host is not loopback",
+        help="bearer token of Alertmanager's webhook, which is closed without it unless --host is "
+        "loopback",
     )
     told = parser.add_argument_group("notifications")
     told.add_argument(
@@ -182,12 +183,6 @@ def _settings(arguments: argparse.Namespace, own: str) -> OperatorSettings:
             f"--interval {arguments.interval_s:g}s",
         )
     token_file = arguments.alertmanager_token_file
-    loopback = arguments.host in ("localhost", "::1") or arguments.host.startswith("127.")
-    if not loopback and not token_file:
-        raise InputError(
-            "others can reach it: Alertmanager's webhook needs --alertmanager-token-file",
-            f"--host {arguments.host}",
-        )
     namespace = None if arguments.all_namespaces else arguments.namespace or own
     quiet = quiet_hours(arguments.quiet_hours) if arguments.quiet_hours else None
     return OperatorSettings(
