@@ -131,12 +131,12 @@ def operator_on(
     return made
 
 
-async def live(operator: Operator, for_s: float) -> None:
-    """The operator's life: lease and rounds, until the time is over or it is cancelled."""
+async def live(operator: Operator, for_s: float, done: Callable[[], bool] = lambda: False) -> None:
+    """The operator's life: lease and rounds, until the time is over, it is done or cancelled."""
     lease = asyncio.create_task(operator.lease.keep())
     until = asyncio.get_running_loop().time() + for_s
     try:
-        while (now := asyncio.get_running_loop().time()) < until:
+        while (now := asyncio.get_running_loop().time()) < until and not done():
             await operator.turn()
             took = asyncio.get_running_loop().time() - now
             pause_s = operator.settings.interval_s if operator.state.leads else 2.0

@@ -51,6 +51,7 @@ from barostat.operator.step import (
     State,
     StopHealing,
     TargetSeen,
+    key_of,
     step,
 )
 from barostat.operator.verdict import figures_of, harm_of, judged, verdict_of
@@ -193,6 +194,11 @@ class Operator:
                 self._limits_status(around, self.verdicts[key], now)
             else:
                 looks[key] = TargetSeen(around.target, policy, judged=False)
+        for key in self._watched() - present:
+            if (around := self.around.get(key)) is not None:
+                looks[key] = TargetSeen(
+                    around.target, self._policy(around), judged=False, present=False
+                )
         for gone in set(self.verdicts) - present:
             del self.verdicts[gone]
         self.alerts = {key: name for key, name in self.alerts.items() if key not in looks}
@@ -251,12 +257,13 @@ class Operator:
 
     async def _read_around(self, now: float) -> None:
         """Uid, annotations and limits of each workload, read again once in a while."""
+        watched = self._watched()
         due = [
             key
-            for key in self.engines.workloads()
+            for key in watched
             if key not in self.around or now - self.around[key].read_at > POLICY_EVERY_S
         ]
-        for gone in set(self.around) - self.engines.workloads():
+        for gone in set(self.around) - watched:
             del self.around[gone]
         if now - self._switch_at > POLICY_EVERY_S / 4:
             self._switch_at = now
@@ -283,6 +290,13 @@ class Operator:
                     source,
                     now,
                 )
+
+    def _watched(self) -> set[Key]:
+        """The workloads that have engines, and those that have an open incident: in the middle of a
+        remedy a workload may have no engine of its own.
+        """
+        open_ones = {key_of(one) for one in self.objects.wanted.values() if not one.ended}
+        return self.engines.workloads() | open_ones
 
     async def _workload(self, key: Key) -> Object | None:
         kind = kind_named(key.kind)

@@ -84,6 +84,8 @@ class Prediction:
 class TargetSeen:
     """What a look at one workload shows. `judged`: False where nothing could be concluded.
 
+    `present`: False where it has no engine in rotation now, as in the middle of a remedy.
+
     `can_act`: why a remedy is impossible whatever the policy says; empty if it is possible.
     `alert`: an alert of Alertmanager that fires for it, with `verdict`, the diagnosis in a sentence.
     """
@@ -97,6 +99,7 @@ class TargetSeen:
     can_act: str = ""
     alert: str = ""
     verdict: str = ""
+    present: bool = True
 
 
 Outcome = Literal[
@@ -275,7 +278,10 @@ def step(state: State, seen: Seen, now: float) -> tuple[State, list[Command]]:
         elif look.policy.disabled:
             target = _left_alone(key, target, commands)
         else:
-            target = _looked(key, target, look, past, now, commands)
+            if look.present:
+                target = _looked(key, target, look, past, now, commands)
+            else:
+                target = _gone(target, now, commands)
             target = _remedied(key, target, look, seen, past, now, commands)
         if target.incident is not None and target.incident.ended and not target.busy:
             past.append((key, target.incident))

@@ -262,6 +262,15 @@ def test_the_next_operator_goes_on_with_the_incident_and_its_remedy() -> None:
     assert len(world.kept) == 1
 
 
+def test_a_remedy_is_gone_on_with_where_no_engine_of_the_workload_is_left_in_rotation() -> None:
+    world = World()
+    world.sees(look(autonomy="act"))
+    world.restarts()
+    bare = look(None, "act", judged=False, present=False)
+    assert kinds(world.sees(bare, after_s=600.0), Heal)
+    assert world.incident.status.phase == "Healing"
+
+
 def test_the_third_incident_of_one_cause_in_a_week_yields_what_prevents_the_next() -> None:
     world = World()
     for number in (1, 2, 3):
