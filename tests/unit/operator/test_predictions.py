@@ -16,7 +16,7 @@ END = 1000.0
 GIB = 2.0**30
 
 
-def window(name: str = "a", **values: Callable[[float], float]) -> Window:
+def window(name: str = "a", /, **values: Callable[[float], float]) -> Window:
     found = {}
     for key, value in values.items():
         points = [(at, value(at)) for at in range(int(END) - 80, int(END) + 1, 10)]

@@ -93,7 +93,7 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
 
 def _at_place(document: Document, root: Node, kind: str, place: Place) -> Iterator[PodSpec]:
     at = place.path.index("*") if "*" in place.path else None
-    within = [root] if at is None else root.list_at(*place.path[:at])
+    within = [root] if at is None else _entries(root.get(*place.path[:at]))
     for entry in within:
         found = entry.get(*(place.path if at is None else place.path[at + 1 :]))
         inner = found.get("spec") if found is not None and place.form == "template" else found
@@ -114,6 +114,10 @@ def _at_place(document: Document, root: Node, kind: str, place: Place) -> Iterat
             service=root.get("spec") if place.parallel else None,
             sizes=entry.get(*place.parallel) if place.parallel else None,
         )
+
+
+def _entries(node: Node | None) -> list[Node]:
+    return [] if node is None else [*node.items, *node.entries.values()]
 
 
 def _anywhere(node: Node) -> Iterator[Node]:

@@ -108,5 +108,9 @@ def _weights_bytes(engine: Engine) -> float:
 
 
 RULE = Rule(
-    "probe-kills-loading", "a probe that gives up before the model is loaded", judge, "error"
+    "probe-kills-loading",
+    "a probe that gives up before the model is loaded",
+    judge,
+    "error",
+    topic="rollout",
 )

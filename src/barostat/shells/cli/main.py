@@ -26,6 +26,7 @@ VERBS = {
     "diagnose": "diagnose",
     "collect": "diagnose",
     "explain": "diagnose",
+    "survey": "diagnose",
     "top": "diagnose",
     "report": "diagnose",
     "plan": "capacity",

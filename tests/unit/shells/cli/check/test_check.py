@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from barostat.io.manifests.live_objects import workload_documents
 from barostat.judge.manifest_check.check import check
-from barostat.shells.cli.check import live
 from barostat.shells.cli.main import main
 
 BAD = """\
@@ -502,5 +502,6 @@ def test_what_the_cluster_holds_is_text() -> None:
         "metadata": {"name": "a"},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
-    found = check(live._documents({"deployments": {"items": [workload]}})).findings
+    documents = workload_documents({"deployments": {"items": [workload]}})
+    found = check([*documents.values()]).findings
     assert "value-not-quoted" not in [one.rule for one in found]
