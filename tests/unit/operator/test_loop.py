@@ -302,7 +302,7 @@ def test_nobody_at_the_keyboard_and_it_is_healed_verified_and_recorded() -> None
     on_a_cluster(go)
 
 
-@pytest.mark.parametrize("dies_at", [9, 16, pytest.param(0, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("dies_at", [16, pytest.param(0, marks=pytest.mark.sweep)])
 def test_killed_at_an_act_the_next_operator_goes_on(dies_at: int) -> None:
     """Before and after the write took effect; in the sweep at every write there is."""
 
