@@ -26,6 +26,7 @@ from barostat.judge.diagnosis.causes import causes
 from barostat.judge.diagnosis.fleet import badness, fleet, with_scope
 from barostat.judge.diagnosis.forecast import forecast
 from barostat.judge.diagnosis.next_steps import next_steps
+from barostat.judge.diagnosis.pair_halves import halves, with_halves
 from barostat.judge.diagnosis.trigger import trigger
 from barostat.judge.diagnosis.wanted import wanted
 from barostat.judge.evidence.assemble import windows
@@ -98,11 +99,15 @@ def examine(recording: Recording) -> Examination:
             for replica, (report, shown) in zip(recording.replicas, judged, strict=True)
         ]
     replicas = tuple(report for report, _ in judged)
+    by_name = {
+        replica.name: window
+        for replica, (_, window) in zip(recording.replicas, judged, strict=True)
+    }
     report = Report(
         at=recording.at,
         target=recording.target,
         replicas=with_scope(replicas),
-        fleet=fleet(replicas),
+        fleet=with_halves(fleet(replicas), replicas, halves(recording, by_name)),
         problems=recording.problems,
     )
     told = shown_report(report)
