@@ -38,6 +38,7 @@ _ONLY_YOUR_VERBS = (
     "operator",
     "gateway",
     "twin",
+    "mcp",
     "collect",
     "load",
     "validate",

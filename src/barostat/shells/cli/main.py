@@ -50,6 +50,7 @@ VERBS = {
     "help": "about",
     "version": "about",
     "completion": "about",
+    "mcp": "about",
 }
 """Each verb and the room that it is in: `shells/cli/ROOM/VERB.py`."""
 
