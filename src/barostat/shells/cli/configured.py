@@ -35,6 +35,7 @@ _ONLY_YOUR_VERBS = (
     "rollback",
     "verify",
     "incident",
+    "operator",
     "gateway",
     "twin",
     "mcp",
