@@ -25,7 +25,8 @@ from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.shells.reports.wrapped import paragraph, terminal_width
 
-_HEAD = ("", "replicas", "cards", "per hour", "tokens/s", "TTFT p99", "mean ITL p99", "KV")
+_PRICED = ("per hour", "per M output tokens", "per M tokens")
+_HEAD = ("", "replicas", "cards", *_PRICED, "tokens/s", "TTFT p99", "mean ITL p99", "KV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +72,23 @@ def _times(one: Offer, field: str) -> tuple[float, float, float] | None:
     return values[0], min(values), max(values)
 
 
-def cells(choice: Choice, *, short: bool = False) -> list[tuple[str, ...]]:
+def cells(answer: Answer, *, short: bool = False) -> list[tuple[str, ...]]:
     """The table, the heading first. `short`: without what a forecast may be off by."""
+    choice = answer.choice
     rows: list[tuple[str, ...]] = []
     for one in choice.ranked:
         if one.replicas is None or one.expected is None:
             continue
-        cost = one.cost(one.cards)
+        cost, each = one.cost(one.cards), one.cost_per_million(answer.need)
         rows.append((
             one.name, _span(one), str(one.cards), f"{cost:,.2f}" if cost is not None else "-",
+            *(("-", "-") if each is None else (f"{value:,.3g}" for value in each)),
             f"{one.expected.output_tokens_per_s:,.0f}",
             format_seconds(one.expected.ttft_p99_s) if short else _with_ends(one, "ttft_p99_s"),
             format_seconds(one.expected.tpot_p99_s) if short else _with_ends(one, "tpot_p99_s"),
             f"{one.expected.kv_usage_ratio:.0%}",
         ))  # fmt: skip
-    keep = [place for place, name in enumerate(_HEAD) if name != "per hour" or choice.by_price]
+    keep = [place for place, name in enumerate(_HEAD) if name not in _PRICED or choice.by_price]
     return [tuple(row[place] for place in keep) for row in (_HEAD, *rows)]
 
 
@@ -110,6 +113,12 @@ def notes(answer: Answer) -> list[str]:
         twin,
         *_doubts(ranked),
     ]
+    if answer.choice.by_price:
+        said.append(
+            "a million tokens cost what the cards cost in the time that this load takes for them, "
+            f"not at full load; per M tokens: {figure(need.input_tokens, 4)} of input to "
+            f"{figure(need.output_tokens, 4)} of output"
+        )
     said += [told for one in ranked if one.plan is not None and (told := _emulated(one.plan))]
     return [*dict.fromkeys(said), "no spare replica is in it: add one for an upgrade or a fault"]
 
@@ -152,7 +161,7 @@ def table(answer: Answer) -> str:
         )
         for because in choice.because:
             lines += paragraph(because, "  - ", width)
-        lines += ["", *_drawn(choice, width)]
+        lines += ["", *_drawn(answer, width)]
     if others := _others(choice):
         lines += ["", "Not these:"]
         for name, why in others:
@@ -163,12 +172,12 @@ def table(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _drawn(choice: Choice, width: int) -> list[str]:
+def _drawn(answer: Answer, width: int) -> list[str]:
     """The table as wide as there is room: with what forecasts may be off by, without, or each name
     above its numbers.
     """
     for short in (False, True):
-        rows = cells(choice, short=short)
+        rows = cells(answer, short=short)
         lines = aligned(rows, right=range(1, len(rows[0])))
         if max(map(len, lines)) <= width:
             return lines
@@ -182,7 +191,7 @@ def _drawn(choice: Choice, width: int) -> list[str]:
 def markdown(answer: Answer) -> str:
     """For a ticket."""
     choice, chosen = answer.choice, answer.choice.chosen
-    rows = cells(choice)
+    rows = cells(answer)
     lines = [
         f"## {answer.model}, vLLM {answer.version}",
         "",
@@ -249,7 +258,7 @@ def page_of(answer: Answer) -> str:
         f"{heading('plan', answer.model, f'{answer.need.told}; {answer.promised}; vLLM {answer.version}')}{card}{why}"
         + (
             side_by_side([Ranges("Replicas", amounts, plain), *drawn])
-            + table_html(cells(choice), (0,), chosen=(0,))
+            + table_html(cells(answer), (0,), chosen=(0,))
             if meeting
             else ""
         )
@@ -289,12 +298,13 @@ def document(answer: Answer) -> dict[str, Any]:
         },
         "chosen": chosen.name if chosen is not None else None,
         "because": list(answer.choice.because),
-        "offers": [_offer(one) for one in answer.choice.ranked],
+        "offers": [_offer(one, need) for one in answer.choice.ranked],
         "notes": notes(answer),
     }  # fmt: skip
 
 
-def _offer(one: Offer) -> dict[str, Any]:
+def _offer(one: Offer, need: Need) -> dict[str, Any]:
+    of_output, of_all = one.cost_per_million(need) or (None, None)
     card = one.plan.request.card if one.plan is not None else None
     return {
         "alternative": one.name,
@@ -305,6 +315,8 @@ def _offer(one: Offer) -> dict[str, Any]:
         "gpus": one.cards,
         "costPerHour": one.cost(one.cards),
         "costPerHourIfSlow": one.cost(one.most_cards),
+        "costPerMillionOutputTokens": of_output,
+        "costPerMillionTokens": of_all,
         "stepDoubtRatio": one.doubt_ratio or None,
         "forecast": _run(one.expected),
         "forecastIfFast": _run(one.fast),
