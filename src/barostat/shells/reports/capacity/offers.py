@@ -217,6 +217,25 @@ def markdown(answer: Answer) -> str:
     return "\n".join(lines)
 
 
+def _beyond_slo(one: Offer, need: Need) -> str:
+    """What its own interval has beyond the SLO, as a sentence; empty where it holds throughout."""
+    beyond = [
+        f"{name} may be {format_seconds(times[2])} where {format_seconds(limit)} is allowed"
+        for name, field, limit in (
+            ("TTFT p99", "ttft_p99_s", need.slo.ttft_s),
+            ("mean ITL p99", "tpot_p99_s", need.slo.itl_s),
+        )
+        if limit is not None and (times := _times(one, field)) is not None and times[2] > limit
+    ]
+    if not beyond and one.most is None:
+        beyond = ["no number of replicas holds it where steps are slower"]
+    if not beyond:
+        return ""
+    return (
+        f"With steps {one.doubt_ratio:.0%} slower {', '.join(beyond)}: measure one before you buy."
+    )
+
+
 def page_of(answer: Answer) -> str:
     """One HTML page: the choice, the forecasts with what they may be off by, the table."""
     choice, chosen = answer.choice, answer.choice.chosen
@@ -225,7 +244,13 @@ def page_of(answer: Answer) -> str:
         card = verdict("critical", "NONE", "None of these meets it", "")
     else:
         replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
-        card = verdict("none", "TAKE", f"{replicas} on {chosen.name}", f"{choice.because[0]}.")
+        doubt = _beyond_slo(chosen, answer.need)
+        card = verdict(
+            "warning" if doubt else "none",
+            "TAKE, IF MEASURED" if doubt else "TAKE",
+            f"{replicas} on {chosen.name}",
+            " ".join(filter(None, (f"{choice.because[0]}.", doubt))),
+        )
     slo = answer.need.slo
     drawn = [
         Ranges(
