@@ -215,9 +215,13 @@ def _forecasts(replica: ReplicaReport, window: Window | None) -> str:
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("KV usage", "kv_usage_ratio", percent), ("Running", "running_requests", plain), ("Waiting", "waiting_requests", plain),
-    ("Preemptions/s", "preemptions_per_s", rate_words), ("TTFT p99", "ttft_p99_s", format_seconds), ("ITL p99", "itl_p99_s", format_seconds),
-)  # fmt: skip
+    ("KV usage", "kv_usage_ratio", percent),
+    ("Running", "running_requests", plain),
+    ("Waiting", "waiting_requests", plain),
+    ("Preemptions/s", "preemptions_per_s", rate_words),
+    ("TTFT p99", "ttft_p99_s", format_seconds),
+    ("ITL p99", "itl_p99_s", format_seconds),
+)
 
 
 def _figures(window: Window) -> str:
