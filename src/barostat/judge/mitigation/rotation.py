@@ -11,9 +11,14 @@ from barostat.platform.objects import Object, mapping, objects, text
 from barostat.platform.workloads import WorkloadKind
 
 
-def routing_services(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> list[Object]:
-    """Return the Services that send requests to home's pods. One without a selector sends none."""
-    labels = kind.labels(home)
+def routing_services(
+    kind: WorkloadKind, home: Object, services: Iterable[Object], pods: Iterable[Object] = ()
+) -> list[Object]:
+    """Return the Services that send requests to home's pods. One without a selector sends none.
+
+    `pods`: home's pods, whose common labels count where home's own templates have none.
+    """
+    labels = kind.labels(home) or _common_labels(pods)
 
     def selects(service: Object) -> bool:
         selector = mapping(service, "spec", "selector")
@@ -24,6 +29,15 @@ def routing_services(kind: WorkloadKind, home: Object, services: Iterable[Object
         )
 
     return [found for found in services if selects(found) and kind.routes(home, found)]
+
+
+def _common_labels(pods: Iterable[Object]) -> Object:
+    found = [mapping(pod, "metadata", "labels") for pod in pods]
+    return {
+        key: entry
+        for key, entry in (found[0] if found else {}).items()
+        if all(labels.get(key) == entry for labels in found)
+    }
 
 
 def rotation_labels(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> dict[str, str]:

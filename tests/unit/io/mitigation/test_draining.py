@@ -46,7 +46,7 @@ def drained(
         def metrics(_: Any) -> str:
             return page_at(clock.now() - began)
 
-        found.kube.metrics = metrics  # type: ignore[method-assign]
+        vars(found.kube)["metrics"] = metrics
         (pod,) = found.kube.all("pods")
         found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
         ground = ActContext(
