@@ -33,6 +33,7 @@ from barostat.platform.workload import belongs_to
 from barostat.platform.workloads import kinds
 from barostat.remedy.state import State, WriteRecord
 from barostat.shells.cli.mitigate.lever_option import requested
+from barostat.shells.cli.mitigate.mitigate import into_source
 from barostat.shells.cli.mitigate.verify import hold_against
 from barostat.shells.cli.prevent.rules_inputs import labels_of
 from barostat.shells.reports.incident.plan_text import source_text
@@ -53,6 +54,8 @@ VERBS = {
     "incident": "test_a_change_in_force_is_verified_and_taken_back",
 }
 """The verbs of the reference page, with the test that a cell rests on."""
+_SEVERAL = ("DisaggregatedSet", "LeaderWorkerSet")
+"""Kinds whose sample sets it in two templates."""
 _REMEDIES = ("verify", "rollback", "incident")
 _NO_COMMON_LABEL = "its pods have no label in common: name each engine, --upstream"
 _DECLARES_NONE = {
@@ -159,6 +162,10 @@ def test_it_is_found_and_diagnosed(kind: str, recordings: dict[str, Recording]) 
         (item,) = recording.kubernetes[sample.kind.api.plural]["items"]
         assert item["metadata"]["name"] == NAME
     assert sample.kind.role(pod) == sample.role
+    named = (
+        "decode kv-preemption-thrash (1 of 1). Change decode." in diagnose(recording).fleet.summary
+    )
+    assert named is ("decode" in sample.role)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -254,6 +261,27 @@ def test_a_remedy_is_planned_or_the_patch_is_shown(kind: str) -> None:
     assert sample.says in why
     shown = yaml.safe_load(text[text.index("\n# ") :]) if "\n# " in text else {}
     assert {key: shown.get(key) for key in sample.patch or {}} == (sample.patch or {})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not cell(kind, "check --live")])
+def test_the_change_is_made_in_a_checkout(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = SAMPLES[kind]
+    found, _ = _prepared(sample)
+    file = tmp_path / "chat.yaml"
+    item = {key: entry for key, entry in sample.item.items() if key != "status"}
+    file.write_text("# kept\n" + yaml.safe_dump(item, sort_keys=False))
+    words = argparse.Namespace(write_source=str(tmp_path), dry_run=True)
+    before = file.read_text()
+    assert into_source(found, words) == 0
+    assert file.read_text() == before
+    assert into_source(found, argparse.Namespace(**{**vars(words), "dry_run": False})) == 0
+    pairs = zip(before.splitlines(), file.read_text().splitlines(), strict=True)
+    changed = [(old, new) for old, new in pairs if old != new]
+    assert [old.replace(OLD, NEW) for old, _ in changed] == [new for _, new in changed]
+    assert len(changed) == (2 if kind in _SEVERAL else 1)
+    assert NEW in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not cell(kind, "verify")])
