@@ -32,6 +32,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.catalog.metric_names import RUNNING
 from barostat.lint.facts import Scene
 from barostat.lint.promql import bare, compared, metrics_in
 from barostat.lint.rule import Found, Rule
@@ -63,7 +64,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             query.place,
             f"{names[0]} is 0 while no request comes: the alert {query.name} fires when the engine "
             "is idle",
-            "and vllm:num_requests_running > 0",
+            f"and {RUNNING[0]} > 0",
         )
 
 
