@@ -34,6 +34,7 @@ class Shape:
     answering: str = "app=twin"
     writes: frozenset[str] = frozenset()
     pods_per_unit: int = 1
+    killed_at: str = "ScaleHome"
 
     @property
     def own(self) -> WorkloadKind:
@@ -50,6 +51,13 @@ _ALWAYS = frozenset({"configmaps", "events"})
 SHAPES = {
     "StatefulSet": Shape(
         "StatefulSet", workloads.stateful_set, writes=_ALWAYS | {"statefulsets", "pods"}
+    ),
+    "Rollout": Shape(
+        "Rollout",
+        workloads.rollout,
+        ("rollouts",),
+        writes=_ALWAYS | {"rollouts", "pods"},
+        killed_at="OpenCanary",
     ),
     "LeaderWorkerSet": Shape(
         "LeaderWorkerSet",

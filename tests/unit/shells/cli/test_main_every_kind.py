@@ -266,7 +266,7 @@ def test_a_remedy_is_planned_or_the_patch_is_shown(kind: str) -> None:
     why = cell(kind, "mitigate")
     if not why:
         assert found.in_the_way == ()
-        assert found.plan.strategy in ("spare", "rolling")
+        assert found.plan.strategy in ("spare", "canary")
         return
     assert found.plan.strategy == "rolling"
     text = source_text(found.seen, found.plan, found.in_the_way[0])
