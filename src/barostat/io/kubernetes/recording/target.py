@@ -128,7 +128,7 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
         rest = [
             pod
             for pod in listed.items
-            if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))
+            if not looks_like_vllm(pod) and (wanted.selector or might_serve(pod))
         ]
         found.pods += sure + await _by_metrics(cluster, rest)
         if not found.pods:
@@ -212,7 +212,7 @@ async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
     return f"; there are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
 
 
-def _might_serve(pod: Object) -> bool:
+def might_serve(pod: Object) -> bool:
     """True for a pod that could be an engine under a name of its own: it has a card, or vLLM's
     port, or metrics to be scraped.
     """
