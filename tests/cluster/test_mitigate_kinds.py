@@ -18,8 +18,13 @@ from tests.cluster.kinds import QUICK, SHAPES, Shape, pressed
 from tests.cluster.test_kills import first_word, killed
 from tests.cluster.test_mitigate import incidents
 
+_PARAMETERS = [
+    pytest.param(shape, id=kind, marks=[pytest.mark.long] if shape.long else [])
+    for kind, shape in SHAPES.items()
+]
 
-@pytest.fixture(scope="module", params=list(SHAPES.values()), ids=list(SHAPES))
+
+@pytest.fixture(scope="module", params=_PARAMETERS)
 def shape(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Shape]:
     """Each kind with its controllers, in turn, and GPUs for two units of one pod's GPU each."""
     found: Shape = request.param
@@ -53,6 +58,7 @@ def counted(found: list[dict[str, Any]]) -> int:
     return sum(int(number.replace(",", "")) for number in said)
 
 
+@pytest.mark.long
 def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape: Shape) -> None:
     found = pressed(space, shape, replicas=1)
     with found.load as load:
