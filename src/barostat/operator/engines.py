@@ -53,6 +53,8 @@ STARTING_S = 900.0
 PROBE_AGAIN_S = 600.0
 DEEP_S = 12.0
 """For the logs and surroundings of a workload that is harmed. Detection waits for it."""
+AT_ONCE = 32
+"""Scrapes under way at a time."""
 NEARLY_FULL = 0.9
 USAGE_KEPT = 60
 """Ten minutes at the usual interval."""
@@ -141,6 +143,7 @@ class LeanRoute:
     """A route that keeps of each metrics page only what a diagnosis reads, and the last glance."""
 
     inner: EngineRoute
+    seats: asyncio.Semaphore
     glance: Glance | None = None
     before: Glance | None = None
 
@@ -162,7 +165,10 @@ class LeanRoute:
         self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
     ) -> Answer | Failure:
         """The answer; a metrics page without what is not read."""
-        found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
+        async with (
+            self.seats
+        ):  # its time begins when it is sent: a thousand at once would all be late
+            found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
         if path != "/metrics" or not isinstance(found, Answer) or found.status != 200:
             return found
         lean = wanted_part(found.body)
@@ -302,6 +308,7 @@ class Engines:
     trouble: str = ""
     scrapes: int = 0
     failed_scrapes: int = 0
+    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _unlike: dict[str, float] = field(default_factory=dict)
     _maybe: dict[str, Object] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
@@ -390,7 +397,7 @@ class Engines:
         if self.direct and not text(pod, "status", "podIP"):
             return  # the watch says when it has an address
         trimmed = _trimmed(pod)
-        route = LeanRoute(self._route(trimmed))
+        route = LeanRoute(self._route(trimmed), self._seats)
         known = image_version(pod) is not None
         scraper = Scraper(route, self.clock, thrifty=True, version_known=known)
         self.engines[uid] = Engine(trimmed, _key(trimmed), route, scraper)
