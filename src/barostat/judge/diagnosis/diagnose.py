@@ -30,6 +30,7 @@ from barostat.judge.diagnosis.pair_halves import halves, with_halves
 from barostat.judge.diagnosis.trigger import trigger
 from barostat.judge.diagnosis.wanted import wanted
 from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.nearby import nearby
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.symptoms import symptoms
 
@@ -87,7 +88,8 @@ def diagnose(recording: Recording) -> ShownReport:
 
 def examine(recording: Recording) -> Examination:
     """The report and the windows that it was judged from, each made once."""
-    made = {replica.name: windows(recording, replica) for replica in recording.replicas}
+    near = nearby(recording)
+    made = {replica.name: windows(near(replica), replica) for replica in recording.replicas}
     judged = [_replica(recording, replica, *made[replica.name]) for replica in recording.replicas]
     if elsewhere := _sick(report for report, _ in judged):
         # A gateway's figures are of all replicas: once one of them explains them, they blame
