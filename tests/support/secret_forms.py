@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001  (one form a line; the fullwidth letters are the point)
+# ruff: noqa: E501  (one form a line; the fullwidth letters are the point)
 """Forms in which secrets and prompts are met, written without a look at the code that removes them.
 
 Each entry is a text with placeholders. `{a20}` stands for 20 letters and digits, `{u16}` for upper

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
 """What looks like a secret, taken out of any text; what may stay of an environment and of a command
 line.
 """
@@ -9,7 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from barostat.core.redaction.key_shapes import looks_like_a_key, without_shapes
-from barostat.core.redaction.named_values import REDACTED, without_named
+from barostat.core.redaction.named_values import REDACTED as REDACTED
+from barostat.core.redaction.named_values import without_named
 from barostat.core.redaction.names import Telling, telling
 
 _PRIVATE_KEY = r"(?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?"
@@ -73,8 +75,13 @@ _COMMANDS = (
     *("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmq", "--from-literal", "ldap", "zip", "7z", "smbclient", "net use", "twine"),
     *("mc alias", "mc config", "vault", "<<<", "-stdin", "with-token"),
 )  # fmt: skip
-_NETRC = re.compile(r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+", re.IGNORECASE)
-_PGPASS = re.compile(r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d)[^\s:\"']{6,256}(?!\S)")
+_NETRC = re.compile(
+    r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+",
+    re.IGNORECASE,
+)
+_PGPASS = re.compile(
+    r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d)[^\s:\"']{6,256}(?!\S)"
+)
 _SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
 _SECRET_DATA = re.compile(
     r"(?P<said>\b(?:string|encrypted|binary)?data\\*[\"']?\s*[:=]\s*(?:map\[string\][\w\[\]]+\s*)?)(?P<value>\{[^{}]*\}|(?:\n(?:[ \t]+|$)[^\n]*)+)",
@@ -85,7 +92,9 @@ _WRAPPED = re.compile(
     r"(?P<said>\[redacted\]\.?)(?:\s*\n[ \t>|\"'+,-]*\.?(?:[A-Za-z0-9+/_=-]{0,4096}|\[redacted\])\.?(?:[A-Za-z0-9+/_=-]{16,4096}|\[redacted\])\.?[\"',\\]*(?=\s*(?:\n|$)))+"
 )
 """A key that goes on over the next lines."""
-_SWITCHES = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]")
+_SWITCHES = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 """What nobody sees: control characters, marks of direction, characters without a width."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _ESCAPED = re.compile(
@@ -175,9 +184,13 @@ def _decoded(text: str) -> str:
     def spelled(match: re.Match[str]) -> str:
         if match["named"]:
             return {"quot": '"', "apos": "'", "amp": "&"}[match["named"].lower()]
-        number = int(match["entity"]) if match["entity"] and "x" not in match[0].lower() else int(match["hex"] or match["percent"] or match["entity"], 16)
+        number = (
+            int(match["entity"])
+            if match["entity"] and "x" not in match[0].lower()
+            else int(match["hex"] or match["percent"] or match["entity"], 16)
+        )
         char = chr(number)
-        if match["hex"] and char in "\"\\":
+        if match["hex"] and char in '"\\':
             return match[0]
         return " " if char in "\r\n" else char if 32 <= number < 127 else match[0]
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
 """Values beside a telling name, in any notation: `NAME=v`, `"name": "v"`, `environ['NAME']='v'`,
 `getenv("NAME", "v")`, `SecretStr('v')`, `--name v`, `<name>v</name>`, `| NAME | v |`.
 
@@ -39,7 +40,9 @@ _ITEM = re.compile(
 )
 """An entry of `env:` as YAML, JSON, XML and Go print it: the name, then the value beside it."""
 _ELEMENT = re.compile(r"[\"']?\s?>(?:<!\[CDATA\[)?(?P<value>[^<\n]{1,4096})(?=\]\]>|<)")
-_BLANKS = re.compile(r"(?:[ \t]{1,64}|[ \t]{0,64}\\?\n\s{0,64})(?![-|&;<>\n])(?=\S)")
+_BLANKS = re.compile(
+    r"(?:[ \t]{1,64}|\\*[\"']?[ \t]{0,64}\\?\n\s{0,64}(?:-\s{1,9})?)(?![-|&;<>\n])(?=\S)"
+)
 _AND_TO = re.compile(r"\s+(?:to|is|was|of)\s?:?\s+", re.IGNORECASE)
 _BEFORE_VALUE = re.compile(
     r"(?:[|>][+-]?\d?[ \t]*\n\s{0,64})?(?:\\\n\s{0,64})?(?:-\s{1,9})?(?:(?:!!?|&(?!amp;|quot;))\w*\s{1,9})?(?:@|[bfrulRBU]{1,2})?(?=\\*[\"'`])"
@@ -73,11 +76,15 @@ _PLACEHOLDER = re.compile(
 """What stands where a value is expected and is none: special tokens, signals, variables, a block's
 mark, the name of a Secret, the types of a signature.
 """
-_AMOUNT = re.compile(r"-?(?:\d{1,3}|\d{1,9}\.\d{1,6}|\d{1,9}(?=%|ms|us|s|h|/s|[KMGT]i?B))(?:%|ms|us|s|m|h|/s|[kKMGT]i?B?)?")
+_AMOUNT = re.compile(
+    r"-?(?:\d{1,3}|\d{1,9}\.\d{1,6}|\d{1,9}(?=%|ms|us|s|h|/s|[KMGT]i?B))(?:%|ms|us|s|m|h|/s|[kKMGT]i?B?)?"
+)
 _PATH = re.compile(r"(?:\.{0,2}|~)/[\w.@-]+(?:/[\w.@-]+)*/?")
-_FILE = re.compile(r"(?:[\w-]+/)*[\w-]{1,40}\.(?:txt|key|pem|crt|cert|json|ya?ml|toml|ini|cfg|conf|p12|jks|py)|[A-Z][A-Z_]{1,30}\]?")
+_FILE = re.compile(
+    r"(?:[\w-]+/)*[\w-]{1,40}\.(?:txt|key|pem|crt|cert|json|ya?ml|toml|ini|cfg|conf|p12|jks|py)|[A-Z][A-Z_]{1,30}\]?"
+)
 """A file, or what a page of help puts in its place: `FILE`, `API_KEY`."""
-_PHRASED = re.compile(r"pass(?!es|ed|ing)|pwd|pw$", re.IGNORECASE)
+_PHRASED = re.compile(r"passw|passphrase|passcode|pwd|pw$", re.IGNORECASE)
 _WORDS_ONLY = re.compile(r"[A-Za-z][a-z]*(?:[-_. /][A-Za-z]?[a-z]+){0,12}")
 _SENTENCE = re.compile(
     r"(?:expected|is|was|has|and|or|to|in|for|must|not|needs?|with|given|from|may|can|cannot|requires?|flag|the|a|an|no|if|of|on|by|are|at|as|but|be|only|when|option|argument|will|should|does)\b",
@@ -100,6 +107,8 @@ def without_named(text: str) -> str:
             len(name) < 2
             or not _MAY_TELL.search(name, max(0, len(name) - 160))
             or (level := telling(name)) is Telling.NOTHING
+            or (name.lower() == "token" and _of_a_model(text, found.start()))
+            or (name.lower() == "token" and _of_a_model(text, found.start()))
         ):
             continue
         begin = found.start()
@@ -109,6 +118,24 @@ def without_named(text: str) -> str:
                 done = end
                 at = max(at, end)
     return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _of_a_model(text: str, begin: int) -> bool:
+    """True for the token of a sentence about text: "time per token: 40 ms"."""
+    before = _WORD_BEFORE.search(text, max(0, begin - 24), begin)
+    return before is not None and telling(f"{before[1]}_token") is Telling.NOTHING
+
+
+_WORD_BEFORE = re.compile(r"([A-Za-z]{1,20}) \Z")
+
+
+def _of_a_model(text: str, begin: int) -> bool:
+    """True for the token of a sentence about text: "time per token: 40 ms"."""
+    before = _WORD_BEFORE.search(text, max(0, begin - 24), begin)
+    return before is not None and telling(f"{before[1]}_token") is Telling.NOTHING
+
+
+_WORD_BEFORE = re.compile(r"([A-Za-z]{1,20}) \Z")
 
 
 def _values(
@@ -149,7 +176,7 @@ def _assigned(
     start = between.end()
     if "\n" in between["gap"]:
         line = text[start : start + 400].split("\n", 1)[0]
-        if _NESTED.match(line) or (" " in line.strip(" -") and not line.lstrip("- ")[:1] in "\"'"):
+        if _NESTED.match(line) or (" " in line.strip(" -") and line.lstrip("- ")[:1] not in "\"'"):
             return []
     if _HEADER.search(name) and between["sign"] in (":", "=", "=>"):
         value = _to_end_of_header(text, begin, start)
@@ -262,16 +289,29 @@ def _bracketed(
         if (
             _may_stay(inner, level)
             or _may_stay(inner[1:-1], level)
-            or re.fullmatch(r"[\[({](?:[\s\d,.\-\"']|\\*[\"']\w+\\*[\"']: |True|False|None|null|true|false)*[\])}]", inner)
+            or re.fullmatch(
+                r"[\[({](?:[\s\d,.\-\"']|\\*[\"']\w+\\*[\"']: |True|False|None|null|true|false)*[\])}]",
+                inner,
+            )
         ):
             return []
         if call and _WORDS_ONLY.fullmatch(inner[1:-1].strip("\"'` ")):
             return []
         names = re.findall(r"[\w.-]+", inner)
-        if inner[0] == "{" and len(names) <= 4 and all(n in ("name", "key", "secretName", "optional", "true", "false") or _WORDS_ONLY.fullmatch(n) for n in names):
+        if (
+            inner[0] == "{"
+            and len(names) <= 4
+            and all(
+                n in ("name", "key", "secretName", "optional", "true", "false")
+                or _WORDS_ONLY.fullmatch(n)
+                for n in names
+            )
+        ):
             return []
     if call:
-        return [(start + 1, end - (1 if end > start + 1 and text[end - 1] in ")]}" else 0), REDACTED)]
+        return [
+            (start + 1, end - (1 if end > start + 1 and text[end - 1] in ")]}" else 0), REDACTED)
+        ]
     return [(start, end, REDACTED)]
 
 
@@ -290,9 +330,16 @@ def _bare(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         at = 0
         for word in rest.split(" ")[1:7]:
             at += 1 + len(word)
-            if "=" in word[:40] or word[:1] in "-/[(<{" or word.endswith(":") or word in ("-", "|", "&&", ";"):
+            if (
+                "=" in word[:40]
+                or word[:1] in "-/[(<{"
+                or word.endswith(":")
+                or word in ("-", "|", "&&", ";")
+            ):
                 break
-            if looks_like_a_key(word.strip(".,;\"'")) and is_random(word.strip(".,;\"'"), shortest=8):
+            if looks_like_a_key(word.strip(".,;\"'")) and is_random(
+                word.strip(".,;\"'"), shortest=8
+            ):
                 reach = at
         end += reach
     return [(start, end, REDACTED)]
@@ -350,7 +397,11 @@ def _loose(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         return found if found and looks_like_a_key(text[found[0][0] : found[0][1]]) else []
     end = _end_of_bare(text, start)
     word = text[start:end].rstrip(".")
-    if level is Telling.SECRET and not _may_stay(word, level) and is_random(word, shortest=12, hashes=True):
+    if (
+        level is Telling.SECRET
+        and not _may_stay(word, level)
+        and is_random(word, shortest=12, hashes=True)
+    ):
         return [(start, start + len(word), REDACTED)]
     return []
 
@@ -361,7 +412,11 @@ def _sentence(text: str, start: int) -> list[tuple[int, int, str]]:
         return _quoted(text, start, Telling.SECRET, plain_words=True)
     line = text.find("\n", start)
     phrase = text[start : min(start + 160, line if line >= 0 else len(text))]
-    return [(start, start + len(phrase), REDACTED)] if any(is_random(word.strip(".,;"), shortest=8) for word in phrase.split(" ")[:8]) else []
+    return (
+        [(start, start + len(phrase), REDACTED)]
+        if any(is_random(word.strip(".,;"), shortest=8) for word in phrase.split(" ")[:8])
+        else []
+    )
 
 
 def _may_stay(value: str, level: Telling) -> bool:
@@ -380,4 +435,8 @@ def _may_stay(value: str, level: Telling) -> bool:
         return True
     if level is Telling.MAYBE:
         return not is_random(bare, shortest=12)
-    return bool(_PATH.fullmatch(bare) and not is_random(bare.rsplit("/", 1)[-1], shortest=16) and bare.count("/") > 1)
+    return bool(
+        _PATH.fullmatch(bare)
+        and not is_random(bare.rsplit("/", 1)[-1], shortest=16)
+        and bare.count("/") > 1
+    )

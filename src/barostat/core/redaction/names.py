@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
 """Names of variables, fields, flags and headers: do they say that their value is a secret?
 
 A name decides by the words that it contains, wherever they stand: `HF_TOKEN_1`, `dbPasswordOld`,
@@ -54,12 +55,28 @@ _NO_VALUE = frozenset(
         "name", "names", "file", "files", "filename", "path", "paths", "dir", "directory", "count", "counts", "counter", "type", "types", "class", "size", "sizes", "length", "len", "limit", "limits", "max", "min", "ratio", "rate",
         "budget", "mode", "format", "parser", "url", "uri", "endpoint", "policy", "ttl", "expiry", "expires", "expired", "ref", "refs", "env", "var", "provider", "required", "enabled", "disabled", "loaded", "failures", "failed", "failure", "error",
         "errors", "exception", "warning", "algorithm", "algo", "version", "scheme", "method", "plugin", "status", "state", "throughput", "usage", "index", "idx", "pos", "position", "pool", "rotation", "store", "manager", "prefix", "group",
-        "timeout", "seconds", "ms", "bytes", "created", "updated", "latency", "num", "number", "total", "missing", "invalid", "valid", "found", "stdin", "header", "headers", "location", "column", "field", "length", "affinity", "cache",
-        "volume", "mount", "mounts", "list", "audience", "issuer", "lifetime", "source", "arn", "region", "controller", "operator", "sync", "helper", "server", "handler", "middleware", "module", "keyref", "selector", "namespace", "config", "manager",
+        "timeout", "seconds", "ms", "bytes", "created", "updated", "latency", "num", "number", "total", "missing", "invalid", "valid", "found", "stdin", "header", "headers", "location", "column", "field", "affinity", "cache",
+        "volume", "mount", "mounts", "list", "audience", "issuer", "lifetime", "source", "arn", "region", "controller", "operator", "sync", "helper", "server", "handler", "middleware", "module", "keyref", "selector", "namespace", "config",
     }
 )  # fmt: skip
 _TOKENS_OF_TEXT = re.compile(r"tokeni[sz]|detoken|tokens(?!ecret)")
-_SESSIONS_OF_OURS = frozenset({"num", "max", "per", "http", "client", "inference", "torch", "new", "active", "profiler", "engine", "aiohttp", "idle"})
+_SESSIONS_OF_OURS = frozenset(
+    {
+        "num",
+        "max",
+        "per",
+        "http",
+        "client",
+        "inference",
+        "torch",
+        "new",
+        "active",
+        "profiler",
+        "engine",
+        "aiohttp",
+        "idle",
+    }
+)
 _REFERENCES = re.compile(
     r"^(?:imagepullsecrets?|secretkeyref|secretref|secretname|automountserviceaccounttoken|serviceaccounttoken)$"
 )

@@ -112,7 +112,8 @@ def _cause(value: Any) -> Any:
         return _walk(value, "")
     cleaned = str(arguments(value))
     return " ".join(
-        REDACTED if is_random(word.strip("'\".,;"), shortest=10) else word for word in cleaned.split(" ")
+        REDACTED if is_random(word.strip("'\".,;"), shortest=10) else word
+        for word in cleaned.split(" ")
     )
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
 """What may leave a machine in a bundle: logs without prompts, access logs without people, texts
 without credentials.
 """
@@ -27,7 +28,7 @@ _CONTENT_WORD = (
     r"|suffix|instructions?|conversations?|transcripts?|transcriptions?|utterances?|questions?|answers?|observations?|stop_sequences?|tool_(?:response|result|output)s?|function_(?:call|args)|citations?|buffer(?:ed_text)?|detokenized|chunk_text"
 )
 _CONTENT_KEY = (
-    rf"(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?:\w+_)?token_ids"
+    rf"(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?:\w+_)?token_ids"
     r"|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs|user|mm_inputs"
     r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload"
 )
@@ -78,7 +79,7 @@ _KNOWN_SAID = re.compile(
 )
 _NOT_SAID = r"(?=\S)(?!None\b|True\b|False\b|null\b|\d+(?:\.\d+)?\b|is\b|are\b|was\b|not\b|with\b|for\b|found\b|failed\b|enabled\b|parser\b|limit\b|choice\b|in \d|\[redacted\])"
 _PHRASE = re.compile(
-    r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
+    r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
     r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from)(?:\s*[:=]\s*|\s+)"
     r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template)|chat template rendered"
     r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value )"
@@ -99,8 +100,8 @@ _OPENS_SECRET = re.compile(
 of a variable.
 """
 _UNQUOTED = re.compile(
-    r"(?P<head>(?<![\w.-])(?:(?:\w{1,40}_)?(?:prompt|prompts|text|query|queries|thinking|reasoning|reasoning_content|content|utterance|transcript|completion|conversation|passage|document|message_content)"
-    r"|user_message|user_input|input_text|question|answer|instructions?|observation|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|stop_sequences|negative_prompt|summary|suffix|detokenized)"
+    r"(?P<head>(?<![\w.-])(?:(?:\w{1,40}_)?(?:prompt|prompts|text|query|queries|thinking|reasoning|reasoning_content|content|utterance|transcript|completion|passage|document|message_content)|conversation(?==)"
+    r"|user_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|stop_sequences|negative_prompt|summary|suffix|detokenized)"
     r"\s*[=:]\s*)"
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b|auto\b|/|\\*[\"'])(?P<value>\w\S{0,200} \S.*)$",
     re.IGNORECASE,
@@ -184,7 +185,10 @@ class _LogReader:
         if self._quoting and not (_STARTS_RECORD.match(line) if starts is None else starts):
             return None
         cleaned, self._quoting = _log_line(line)
-        self._wrapped = cleaned.endswith((REDACTED, f"{REDACTED}.")) and _ENDS_IN_KEY.search(line[-200:]) is not None
+        self._wrapped = (
+            cleaned.endswith((REDACTED, f"{REDACTED}."))
+            and _ENDS_IN_KEY.search(line[-200:]) is not None
+        )
         return cleaned
 
     def _of_a_key(self, line: str) -> str | None:
@@ -204,7 +208,12 @@ class _LogReader:
             if _GOES_ON.match(line):
                 return REDACTED
             self._wrapped = False
-        if len(line) >= 40 and " " not in line.strip() and _BARE_KEY_LINE.fullmatch(line) and is_random(line.strip("\"' \t,\\"), shortest=24):
+        if (
+            len(line) >= 40
+            and " " not in line.strip()
+            and _BARE_KEY_LINE.fullmatch(line)
+            and is_random(line.strip("\"' \t,\\"), shortest=24)
+        ):
             self._wrapped = True
             return REDACTED
         return None
@@ -217,7 +226,12 @@ class _LogReader:
         if _COMMENT.match(line):
             return None
         nested = _NESTED_KEY.match(line)
-        if nested and nested["key"].lower() not in ("value", "v", "key") and secret_name(nested["key"]) is False and nested["rest"].strip():
+        if (
+            nested
+            and nested["key"].lower() not in ("value", "v", "key")
+            and secret_name(nested["key"]) is False
+            and nested["rest"].strip()
+        ):
             self._awaited = 0
             return None
         if nested and not nested["rest"].strip():
@@ -238,8 +252,17 @@ class _LogReader:
             return None
         found = _FIELD.match(line)
         if self._in_secret:
-            return f"{found['head']}{REDACTED}" if found else (f"{line[:indent]}{REDACTED}" if line.strip() else line)
-        if found and found["value"] and _BASE64.fullmatch(found["value"]) and (len(found["value"]) % 4 == 0 or is_random(found["value"], shortest=8)):
+            return (
+                f"{found['head']}{REDACTED}"
+                if found
+                else (f"{line[:indent]}{REDACTED}" if line.strip() else line)
+            )
+        if (
+            found
+            and found["value"]
+            and _BASE64.fullmatch(found["value"])
+            and (len(found["value"]) % 4 == 0 or is_random(found["value"], shortest=8))
+        ):
             return f"{found['head']}{REDACTED}"
         return None
 
@@ -279,12 +302,18 @@ _ENDS_IN_KEY = re.compile(r"[A-Za-z0-9+/_=-]{8,}\.?[\"',\\]*\s*$")
 _GOES_ON = re.compile(r"^[\s>|\"'+,-]*[A-Za-z0-9+/_=.-]{8,}[\"',\\]*\s*$")
 _BARE_KEY_LINE = re.compile(r"[\s>|\"'+,-]*[A-Za-z0-9+/_-]{40,}={0,2}[\"',\\]*\s*")
 _COMMENT = re.compile(r"^\s*#")
-_NESTED_KEY = re.compile(r"^\s*(?:-\s+)?\\*[\"']?(?P<key>[A-Za-z_][\w.-]{0,120})\\*[\"']?\s*[:=](?:\s|$)(?P<rest>.*)$")
+_NESTED_KEY = re.compile(
+    r"^\s*(?:-\s+)?\\*[\"']?(?P<key>[A-Za-z_][\w.-]{0,120})\\*[\"']?\s*[:=](?:\s|$)(?P<rest>.*)$"
+)
 _LIST_ITEM = re.compile(r"^\s*-\s+[^\s:=]+\s*$")
-_FIELD = re.compile(r"^(?P<head>\s*[\"']?[\w./-]{1,253}[\"']?\s*:\s*(?:[|>][+-]?\s*$)?)[\"']?(?P<value>[^\"'\s]*)")
+_FIELD = re.compile(
+    r"^(?P<head>\s*[\"']?[\w./-]{1,253}[\"']?\s*:\s*(?:[|>][+-]?\s*$)?)[\"']?(?P<value>[^\"'\s]*)"
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _SECRET_KIND = re.compile(r"\bkind[\"']?\s*:\s*[\"']?(?:Sealed)?Secret(?:List)?\b")
-_OPENS_DATA = re.compile(r"^(?P<indent>\s*)[\"']?(?:data|stringData|encryptedData|binaryData)[\"']?:\s*$")
+_OPENS_DATA = re.compile(
+    r"^(?P<indent>\s*)[\"']?(?:data|stringData|encryptedData|binaryData)[\"']?:\s*$"
+)
 
 
 def _log_line(line: str) -> tuple[str, bool]:
@@ -328,7 +357,8 @@ def _log_line(line: str) -> tuple[str, bool]:
     if (templated := _TEMPLATED.search(line)) is not None:
         line, open_end = f"{line[: templated.start()]}{REDACTED}", True
     line = _SPOKEN_VALUE.sub(
-        lambda match: f"{match['head']}{REDACTED}" if " " in match["value"].strip() else match[0], line
+        lambda match: f"{match['head']}{REDACTED}" if " " in match["value"].strip() else match[0],
+        line,
     )
     line = _SAID.sub(rf"\g<head>{REDACTED}", line)
     line = _SPOKEN.sub(

@@ -191,3 +191,13 @@ def test_writing_limits_does_not_wait_for_the_schema_library() -> None:
         ).stdout.strip()
         == "False"
     )
+
+
+@pytest.mark.parametrize("written", ["1:40", "0777", "9" * 400])
+def test_a_number_that_yaml_takes_for_another_is_refused(written: str) -> None:
+    text = (
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {name: x}\n"
+        f"spec:\n  request: {{maxInputTokens: {written}, maxOutputTokens: 10}}\n"
+    )
+    with pytest.raises(InputError, match="maxInputTokens: is '.*a whole number was expected"):
+        limits_file.parse(text)

@@ -52,11 +52,13 @@ def mend(arguments: argparse.Namespace) -> None:
                 file=sys.stderr,
             )
             continue
-        diff = difflib.unified_diff(  # lines beside a change may hold what a finding is about: a key
-            clean(before.text).splitlines(keepends=True),
-            clean(after).splitlines(keepends=True),
-            file,
-            f"{file} (mended)",
+        diff = (
+            difflib.unified_diff(  # lines beside a change may hold what a finding is about: a key
+                clean(before.text).splitlines(keepends=True),
+                clean(after).splitlines(keepends=True),
+                file,
+                f"{file} (mended)",
+            )
         )
         print(
             "".join(line if line.endswith("\n") else line + "\n" for line in diff),
