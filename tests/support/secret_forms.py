@@ -182,8 +182,24 @@ PROMPTS = tuple(
     )
 )  # fmt: skip
 
+LATER = (
+    "TF_VAR_db_password={a14}","GRAFANA_ADMIN_PASSWORD_FILE_CONTENT={a14}","vault_token_root: {a24}","MINIO_SECRETKEY_2={a24}","cfg.auth_token_backup = \"{a24}\"","JWT_SIGNING_KEYS=['{a24}','{a24}']","huggingfaceTokenForGatedModels={a24}",
+    "config[\"providers\"][\"openai\"][\"api_key\"] = '{a24}'","std::env::var(\"API_KEY\").unwrap_or(\"{a24}\".into())","ENV.fetch('DB_PASSWORD', '{a16}')","viper.SetDefault(\"redis.password\", \"{a16}\")","System.getenv().getOrDefault(\"TOKEN\", \"{a24}\")","@Value(\"${db.password:{a16}}\")","password = os.environ.get(\"PW\") or \"{a16}\"","client = Anthropic(api_key=\"{a24}\", timeout=3)","kwargs={'token': '{a24}', 'repo': 'x'}","SecretString(\"{a24}\")","new SecretKeySpec(\"{a24}\".getBytes(), \"AES\")","password: &pw \"{a16}\"",
+    "password=p@ss,w;{a12}","DB_URL=postgresql+asyncpg://u:{a6}%40{a6}@h/db","api_key=\"{a12}\\\"{a12}\"","mongodb+srv://u:{a16}@c.mongodb.net/x?retryWrites=true","sqlserver://h;user=u;password={a8};{a8};encrypt=true",
+    "Cookie: _session_id={h32}; theme=dark","X-Api-Token: {a32}","x-goog-signature={h64}","Sec-WebSocket-Protocol: bearer, {a32}","Authorization: Bearer\t{a32}","cookie: JSESSIONID={u32}.node1","X-Jenkins-Crumb={h64}","apikey: {a32}","X-Access-Token={a32}",
+    "aws s3 cp x y --sse-c-key {a32}","gcloud sql users set-password u --password={a14}","openstack --os-password {a14} server list","pg_dump --dbname=postgresql://u:{a14}@h/db","cargo login {a32}","heroku auth:token {a36}","doctl auth init -t {h64}","flyctl auth login --access-token {a43}","sops --age {a30} -d","snyk auth {h8}-{h4}-{h4}-{h4}-{h12}","export TOKEN=$(echo {a24})","az acr login -n x -p {a24}","kubectl create secret tls x --key=<(echo {a32})",
+    "np¦m_{a36}","hv¦s.{a95}","shp¦at_{h32}","sk-pr¦oj-{a80}","gh¦o_{a36}","do¦p_v1_{h64}","SG¦.{a22}.{a43}","xkey¦sib-{h64}-{a16}","dp¦.ct.{a43}","lin_¦api_{a40}","PMAK¦-{h24}-{h34}","CFPAT-{a43}","tfp_{a44}_{a14}",
+    "data: {\"tls.key\": \"{b60}\"}\nkind: Secret","{\\\"access_token\\\":\\\"{a30}\\\",\\\"expires_in\\\":3600}","%7B%22api_key%22%3A%22{a24}%22%7D","<secret>{a20}</secret>","<string name=\"api_key\">{a24}</string>","p\u200ba\u200bs\u200bsword={a14}","password\u200b: {a14}","\"to\\u006ben\": \"{a24}\"","-----BEGIN OPENSSH PRIVATE KEY-----\r\n{b64}\r\n{b64}\r\n-----END OPENSSH PRIVATE KEY-----","dXNlcjpwYXNz: Basic {b24}",
+)  # fmt: skip
+"""Written after the first fixes, without a look at them: 4 of 69 leaked."""
+LATER_PROMPTS = tuple(
+    _P + text
+    for text in (
+"[qwen3coder_tool_parser.py:90] Parsed tool args: {w}","[glm4_moe_tool_parser.py:5] streaming delta={w}","[kimi_k2_tool_parser.py:7] buffer: {w}","[x.py:3] previous_text='{w}', current_text='{w}', delta_text='x'","[x.py:3] ThinkingBlock(thinking='{w}', signature='')","[serving_embedding.py:2] EmbeddingChatRequest(messages=[{'role':'user','content':'{w}'}])","[x.py:3] RerankResult(document=RerankDocument(text='{w}'))","[x.py:3] data_1='{w}', data_2='{w}'","[x.py:3] Jinja template rendered to: {w}","[x.py:3] jinja2.exceptions.UndefinedError in template for message {w}","[x.py:3] stop_sequences={w}","[x.py:3] system_fingerprint=None system_message={w}","[x.py:3] user_query: {w}","[x.py:3] last message: '{w}'","[x.py:3] tool_choice={'type': 'function', 'function': {'name': '{w}'}}","[x.py:3] <function=get>{w}</function>")
+)  # fmt: skip
+"""Written after the first fixes, without a look at them: 6 of 16 leaked."""
 TEXTS: Mapping[str, tuple[str, ...]] = {
-    "name": NAMES, "code": CODE, "value": VALUES, "header": HEADERS, "flag": FLAGS, "issuer": ISSUERS, "shape": SHAPES, "prompt": PROMPTS,
+    "name": NAMES, "code": CODE, "value": VALUES, "header": HEADERS, "flag": FLAGS, "issuer": ISSUERS, "shape": SHAPES, "prompt": PROMPTS, "later": LATER, "prompt later": LATER_PROMPTS,
 }  # fmt: skip
 
 OBJECTS: tuple[Any, ...] = (

@@ -63,7 +63,7 @@ _COMMAND_PASSWORD = re.compile(
     rf"(?P<said>\bsshpass\s+-p\s*|\blogin\b{_HERE}\s-p[ =]\s*"
     rf"|\b(?:mysql\w*|mariadb[\w-]*)\b{_HERE}\s-p|\bredis-cli\b{_HERE}\s-a\s*"
     rf"|\b(?:mongosh?|mongodump|rabbitmqadmin|twine)\b{_HERE}\s-p\s+|\b(?:vault|wandb)\s+login\s+(?:--?[\w-]+\s+)*(?!-)"
-    rf"|\betcdctl\b{_HERE}\s--user[= ]|\bldap\w+\b{_HERE}\s-w\s*|\b(?:un)?zip\b{_HERE}\s-P\s*|\b7z\w?\b{_HERE}\s-p(?=\S)"
+    rf"|\betcdctl\b{_HERE}\s--user[= ]|\bauth(?:\s+(?:init|login|add|set|token))?\s+(?:-t\s+)?(?=[\w.-]{{20,}}(?:\s|$))(?=\S*\d)|\bldap\w+\b{_HERE}\s-w\s*|\b(?:un)?zip\b{_HERE}\s-P\s*|\b7z\w?\b{_HERE}\s-p(?=\S)"
     rf"|\bsmbclient\b{_HERE}\s-U\s+[^\s%]{{1,128}}%|\bnet\s+use\b{_HERE}/user:\S+\s+|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+\S+\s+"
     rf"|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+|\bvault\s+(?:kv\s+)?(?:put|write)\b{_HERE}\s[\w.-]{{1,80}}=(?!\[red)"
     rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))"
@@ -73,7 +73,7 @@ _COMMAND_PASSWORD = re.compile(
 """What a command takes as a password without saying so."""
 _COMMANDS = (
     *("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmq", "--from-literal", "ldap", "zip", "7z", "smbclient", "net use", "twine"),
-    *("mc alias", "mc config", "vault", "<<<", "-stdin", "with-token"),
+    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token"),
 )  # fmt: skip
 _NETRC = re.compile(
     r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+",
@@ -103,7 +103,8 @@ _ESCAPED = re.compile(
 )
 _WORDS = (
     *("key", "token", "secret", "pass", "pwd", "pw", "--pat", "pat=", "pat:", "_pat", "dsn", "conn", "auth", "curl", "code=", "cookie", "cred", "signature", "sig="),
-    *("bearer", "basic", "negotiate", "ntlm", "digest", "://", "sess", "sid=", "sid'", "hmac", "otp", "nonce", "psk", "sas"),
+    *("bearer", "basic", "negotiate", "ntlm", "digest", "://", "sess", "sid=", "sid'", "hmac", "otp", "nonce",
+    "crumb", "psk", "sas"),
     *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
     *("jwt", "otlp", "honeycomb", "dockerconfigjson", "private-lines", "stringdata", ":*:", ":5432:"),
 )  # fmt: skip

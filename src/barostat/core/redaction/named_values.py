@@ -18,7 +18,7 @@ REDACTED = "[redacted]"
 
 _NAME = re.compile(r"[A-Za-z_][\w.$@-]*")
 _MAY_TELL = re.compile(
-    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code",
+    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb",
     re.IGNORECASE,
 )
 _EQUALS = (
@@ -50,6 +50,8 @@ _BEFORE_VALUE = re.compile(
 )
 _OPEN_QUOTE = re.compile(r"(?P<escape>\\*)(?P<quote>\"\"\"|'''|[\"'`]|&quot;|&#34;|&#39;)")
 _CONSTRUCTOR = re.compile(r"(?:&?[A-Za-z_][\w.:]{0,60})?[\[({]")
+_OR_ELSE = re.compile(r"\s?(?:or|\|\||\?\?|else)\s?(?=[\"'])")
+"""`os.environ.get("PW") or "the default"`."""
 _BARE = re.compile(r"[^\s\"'`\]\)}]*")
 _NEXT_NAME = re.compile(r"[,;&|]\s?\\*[\"']?[\w.-]{1,80}\\*[\"']?\s?[=:](?!=)")
 _NESTED = re.compile(r"[\"']?[A-Za-z_][\w.-]{0,120}[\"']?[ \t]{0,9}[:=](?:\s|$)|-\s[\w.-]+:\s")
@@ -108,7 +110,6 @@ def without_named(text: str) -> str:
             or not _MAY_TELL.search(name, max(0, len(name) - 160))
             or (level := telling(name)) is Telling.NOTHING
             or (name.lower() == "token" and _of_a_model(text, found.start()))
-            or (name.lower() == "token" and _of_a_model(text, found.start()))
         ):
             continue
         begin = found.start()
@@ -118,15 +119,6 @@ def without_named(text: str) -> str:
                 done = end
                 at = max(at, end)
     return "".join((*pieces, text[done:])) if pieces else text
-
-
-def _of_a_model(text: str, begin: int) -> bool:
-    """True for the token of a sentence about text: "time per token: 40 ms"."""
-    before = _WORD_BEFORE.search(text, max(0, begin - 24), begin)
-    return before is not None and telling(f"{before[1]}_token") is Telling.NOTHING
-
-
-_WORD_BEFORE = re.compile(r"([A-Za-z]{1,20}) \Z")
 
 
 def _of_a_model(text: str, begin: int) -> bool:
@@ -231,6 +223,9 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         found = _bracketed(text, constructor.end() - 1, level)
         stop = found[0][1] if found else 0
         if found and (stop >= len(text) or not (text[stop].isalnum())):
+            if (other := _OR_ELSE.match(text, stop)) is not None:
+                otherwise = _quoted(text, other.end(), level, plain_words=True)
+                stop = otherwise[0][1] + 1 if otherwise else stop
             return [(start, stop, REDACTED)]
         if not found:
             return []

@@ -31,7 +31,7 @@ _STEM = re.compile(
 """Spelled without separators, anywhere in the name."""
 _WORDS = frozenset(
     {
-        "pass", "pwd", "pw", "pat", "auth", "jwt", "dsn", "sig", "creds", "cred", "otp", "psk", "hmac", "sessid", "passin", "passout", "saspw",
+        "pass", "pwd", "pw", "pat", "auth", "jwt", "dsn", "sig", "creds", "cred", "otp", "psk", "hmac", "sessid", "passin", "passout", "saspw", "crumb", "otc",
         "apikey", "apikeys", "authkey", "sas",
     }
 )  # fmt: skip

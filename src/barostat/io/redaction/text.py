@@ -24,11 +24,11 @@ _REQUEST = re.compile(
 )
 _REQUEST_NUMBERS = re.compile(r"\b(?:n|max_tokens|min_tokens|max_completion_tokens)=(?:\d+|None)\b")
 _CONTENT_WORD = (
-    r"prompts?|contents?|messages|texts?|text_?\d|inputs?|quer(?:y|ies)|documents?|passages?|outputs?|completions?|reasoning|thinking|thoughts?|arguments?|argument_diff|args_diff|tool_calls?|bod(?:y|ies)"
+    r"prompts?|contents?|messages|texts?|text_?\d|inputs?|quer(?:y|ies)|documents?|passages?|outputs?|completions?|reasoning|thinking|thoughts?|arguments?|argument_diff|args_diff|tool_calls?|bod(?:y|ies)|tool_args|buffer"
     r"|suffix|instructions?|conversations?|transcripts?|transcriptions?|utterances?|questions?|answers?|observations?|stop_sequences?|tool_(?:response|result|output)s?|function_(?:call|args)|citations?|buffer(?:ed_text)?|detokenized|chunk_text"
 )
 _CONTENT_KEY = (
-    rf"(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?:\w+_)?token_ids"
+    rf"(?:system|user|assistant|developer|tool|last|chat|human)_message|data_\d|(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?:\w+_)?token_ids"
     r"|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs|user|mm_inputs"
     r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload"
 )
@@ -52,7 +52,7 @@ _CONTENT_HINT = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATED = re.compile(
-    r"(?:<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad)>|### ?(?:Instruction|Input|Response):"
+    r"(?:<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad|reasoning|response|parameter|arg_key|arg_value)>|<(?:function|parameter|tool)=[\w.-]{1,80}>|### ?(?:Instruction|Input|Response):"
     r"|(?<![\w.])(?:User|Human|Assistant): ?(?=.{0,400}(?:Assistant|Human|User|AI):))(?=\\?n?(?: [\"'][^\"']|[ ]?[^\s\"',\])}|<]))"
 )
 """A prompt as the model sees it, behind the marks of a chat template."""
@@ -80,8 +80,8 @@ _KNOWN_SAID = re.compile(
 _NOT_SAID = r"(?=\S)(?!None\b|True\b|False\b|null\b|\d+(?:\.\d+)?\b|is\b|are\b|was\b|not\b|with\b|for\b|found\b|failed\b|enabled\b|parser\b|limit\b|choice\b|in \d|\[redacted\])"
 _PHRASE = re.compile(
     r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
-    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from)(?:\s*[:=]\s*|\s+)"
-    r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template)|chat template rendered"
+    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
+    r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
     r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value )"
     + _NOT_SAID
     + r"(?P<value>.+)$",
@@ -101,7 +101,7 @@ of a variable.
 """
 _UNQUOTED = re.compile(
     r"(?P<head>(?<![\w.-])(?:(?:\w{1,40}_)?(?:prompt|prompts|text|query|queries|thinking|reasoning|reasoning_content|content|utterance|transcript|completion|passage|document|message_content)|conversation(?==)"
-    r"|user_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|stop_sequences|negative_prompt|summary|suffix|detokenized)"
+    r"|(?:system|user|assistant|developer|tool|last|chat|human)_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|stop_sequences|negative_prompt|summary|suffix|detokenized)"
     r"\s*[=:]\s*)"
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b|auto\b|/|\\*[\"'])(?P<value>\w\S{0,200} \S.*)$",
     re.IGNORECASE,
@@ -294,7 +294,7 @@ _CONTENT_HINTS = (
 )  # fmt: skip
 _PHRASE_HINTS = (
     *("output", "input", "diff", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
-    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", "completion"),
+    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", "template", "completion"),
 )  # fmt: skip
 _OPENS_KEY = re.compile(r"BEGIN[ +](?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY")
 _CLOSES_KEY = re.compile(r"END[ +](?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY|Private-MAC:")
@@ -336,6 +336,8 @@ def _log_line(line: str) -> tuple[str, bool]:
         said = content["said"]
         if said and not _KNOWN_SAID.match(said):
             return f"{clean(line[: content.start('said')])}{REDACTED}", True
+    if "DEBUG" in line[:120] and _DEBUG.search(line, 0, 120):
+        line = _without_debug_texts(line)
     low = line.lower()
     if any(word in low for word in _CONTENT_HINTS):
         line = _DELTA.sub(_keep_head, _UNQUOTED.sub(_keep_head, line))
@@ -365,6 +367,22 @@ def _log_line(line: str) -> tuple[str, bool]:
         lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line
     )
     return clean(line), open_end
+
+
+_DEBUG = re.compile(r"\bDEBUG\b")
+_DEBUG_QUOTED = re.compile(
+    r"(?P<head>[=:,(\[{]\s?[bfru]{0,2})(?P<value>\"(?:[^\"\\]|\\.)* (?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)* (?:[^'\\]|\\.)*(?:'|$))"
+)
+_DEBUG_BARE = re.compile(
+    r"(?P<head>(?<![\w.-])[A-Za-z_]\w{2,60}=)(?P<value>[A-Za-z][A-Za-z'-]{0,60} [A-Za-z][A-Za-z'-]{0,60}(?=[ .,!?;]|$)(?![=:])[^=]{0,4096}(?=, \w{1,60}=|$))"
+)
+
+
+def _without_debug_texts(line: str) -> str:
+    """Return a record of level DEBUG without texts of several words under any name: what the engine
+    prints there is what a request says.
+    """
+    return _DEBUG_BARE.sub(_keep_head, _DEBUG_QUOTED.sub(_keep_head, line))
 
 
 def _keep_head(match: re.Match[str]) -> str:

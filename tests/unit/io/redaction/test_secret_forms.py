@@ -1,7 +1,8 @@
 """A thousand forms of secrets, prompts and look-alikes: at most 2 in 100 leak, at most 1 in 100 is
 lost.
 
-First run, before the fixes of this corpus: 407 of 784 leaked, 21 of 221 look-alikes were lost.
+First run, before the fixes of this corpus: 407 of 784 leaked, 21 of 221 look-alikes were lost; of
+85 more, written after the fixes, 10 leaked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PREFIX = "(APIServer pid=1) INFO 11-27 10:00:00 [x.py:1] "
 
 def _outputs(form: Form) -> list[str]:
     """Return everything that could leave: a line of a log, bare lines, a text of a report."""
-    if form.kind == "prompt":
+    if form.kind.startswith("prompt"):
         return ["\n".join(log_lines(form.text.split("\n")))]
     whole = ["\n".join(log_lines((PREFIX + form.text).split("\n"))), clean(form.text)]
     if "\n" in form.text:
@@ -35,7 +36,7 @@ def _outputs(form: Form) -> list[str]:
 
 
 def test_the_corpus_is_large() -> None:
-    assert len({form.text for form in FORMS}) + len(OBJECT_FORMS) >= 750
+    assert len({form.text for form in FORMS}) + len(OBJECT_FORMS) >= 850
     assert len({text for _, text in HARMLESS}) >= 200
     assert all(form.secrets for form in FORMS)
     assert all(form.secrets for form in OBJECT_FORMS)

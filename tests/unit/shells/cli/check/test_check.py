@@ -566,7 +566,6 @@ def test_a_fix_does_not_follow_a_link_out_of_the_folder(
 
 
 def test_sarif_takes_a_file_name_that_is_not_utf_8(capsys: pytest.CaptureFixture[str]) -> None:
-    with open(b"b\xff.yaml", "w", encoding="utf-8") as opened:
-        opened.write(BAD)
+    Path(os.fsdecode(b"b\xff.yaml")).write_text(BAD)
     assert main(["check", ".", "-o", "sarif"]) == 1
     assert "b%FF.yaml" in capsys.readouterr().out
