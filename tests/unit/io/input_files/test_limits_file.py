@@ -199,5 +199,5 @@ def test_a_number_that_yaml_takes_for_another_is_refused(written: str) -> None:
         "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {name: x}\n"
         f"spec:\n  request: {{maxInputTokens: {written}, maxOutputTokens: 10}}\n"
     )
-    with pytest.raises(InputError, match="maxInputTokens: is '.*a whole number was expected"):
+    with pytest.raises(InputError, match=r"maxInputTokens: is '.*a whole number was expected"):
         limits_file.parse(text)
