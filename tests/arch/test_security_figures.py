@@ -9,7 +9,7 @@ from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
 from tests.support.worst_inputs import WORST
 from tests.unit.core.redaction import test_credentials_corpus as corpus
-from tests.unit.io.redaction import test_secret_forms as forms_of_today
+from tests.unit.io.redaction import test_text_forms as forms_of_today
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
