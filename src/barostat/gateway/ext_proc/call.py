@@ -30,7 +30,7 @@ from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
-from barostat.gateway.messages.request_head import RequestHead
+from barostat.gateway.messages.request_head import PRIORITY_CLASS, RequestHead
 from barostat.gateway.messages.routes import GENERATING, READ
 from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.target import is_target, unlisted
@@ -113,6 +113,7 @@ class Call(Asking):
             headers.get("authorization", b""),
             headers.get("x-api-key", b""),
         )
+        head.priority_class = headers.get(PRIORITY_CLASS.decode(), b"").decode("latin-1")
         gateway = self.gateway
         passage = gateway.listing.find(head.method, head.target)
         if not is_target(head.target):
@@ -312,7 +313,7 @@ class Call(Asking):
         parameter: str | None = None,
         retry_after_s: float | None = None,
     ) -> Sequence[ProcessingResponse]:
-        self.gateway.metrics.refused(reason, self.route)
+        self.gateway.metrics.refused(reason, self.route, self.tenant, self.priority_class)
         self.status, self.reason = status, reason
         self._answered = True
         whole = answer(

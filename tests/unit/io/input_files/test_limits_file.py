@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,11 @@ def test_a_number_that_yaml_takes_for_another_is_refused(written: str) -> None:
     )
     with pytest.raises(InputError, match=r"maxInputTokens: is '.*a whole number was expected"):
         limits_file.parse(text)
+
+
+@pytest.mark.timeout(10)
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match=r"regular file|Is a directory"):
+            limits_file.load(path)
