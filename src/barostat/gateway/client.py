@@ -219,8 +219,8 @@ class ClientConnection:
             head.understand(lower, value or b"")
         else:
             head.lines += (name, b": ", value or b"", b"\r\n")
-        if head.fields > self.gateway.bounds.headers:
-            raise _Refuse(431, "head-too-large", "The request's head has too many fields.")
+            if len(head.lines) > 4 * self.gateway.bounds.headers:
+                raise _Refuse(431, "head-too-large", "The request's head has too many fields.")
 
     def on_headers_complete(self) -> None:
         """The head is whole: it may be refused before its body comes."""
@@ -231,7 +231,11 @@ class ClientConnection:
             not head.http_1_0 and parser.should_keep_alive()
         )  # what passes back does not tell an old client that it is kept
         line_bytes = len(b"".join(head.lines))
-        if line_bytes > bounds.head_bytes or len(head.target) > bounds.head_bytes:
+        if (
+            head.fields > bounds.headers
+            or line_bytes > bounds.head_bytes
+            or len(head.target) > bounds.head_bytes
+        ):
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
         head.held_bytes += line_bytes + len(head.target) + len(head.lines) // 4 * FIELD_BYTES
         if (wrong := head.wrong()) is not None:

@@ -142,6 +142,9 @@ def log_lines(lines: Iterable[str]) -> Iterator[str]:
     """
     reader = _LogReader()
     for line in lines:
+        if len(line) < _SHORTEST and reader.is_idle:
+            yield line
+            continue
         kept = reader.line(line)
         if kept is not None:
             yield kept
@@ -159,6 +162,18 @@ class _LogReader:
         self._awaited = 0
         self._in_secret = False
         self._block_indent = -1
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing of the lines before decides on the next."""
+        return not (
+            self._quoting
+            or self._in_key
+            or self._wrapped
+            or self._awaited
+            or self._in_secret
+            or self._block_indent >= 0
+        )
 
     def line(self, line: str) -> str | None:
         """Return the cleaned line; None for a line that goes without a trace."""
@@ -282,6 +297,8 @@ class _LogReader:
         )
 
 
+_SHORTEST = 3
+"""Characters of the shortest line that can hold anything."""
 _STATISTICS = re.compile(
     r"(?:\([\w =.-]{1,60}\) )?(?:INFO|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})? \[[\w./]{1,80}:\d{1,6}\] (?:Engine \d{1,4}: )?"
     r"Avg prompt throughput: (?:[\d.]{1,20}(?: tokens/s|%| reqs?)?(?:, )?(?:(?:[A-Z][A-Za-z]{0,12} ?){1,5}: )?){1,20}"
