@@ -37,6 +37,7 @@ from barostat.judge.mitigation.prepared import Prepared
 from barostat.judge.mitigation.requested_lever import RequestedLever
 from barostat.remedy.plan import LiveEdge
 from barostat.remedy.state import State
+from barostat.shells.cli.mitigate.mitigate import FAST_FOR_S, FAST_INTERVAL_S
 
 PACE = ActTiming(poll_s=0.1, interval_s=1.0, settle_s=1.0, stray_s=0.5)
 SMALL = (
@@ -179,6 +180,29 @@ def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_wit
             "Done",
         ]
         assert set(load.answers) <= {200, 429, 503}
+
+
+def test_fast_holds_the_limit_within_ten_seconds_of_the_command(tmp_path: Path) -> None:
+    async def go(found: Stage, load: Load) -> tuple[Ended, float]:
+        await asyncio.to_thread(until_preempting, found.engine.url)
+        campaign = await found.campaign()
+        campaign.options = Options(for_s=FAST_FOR_S, interval_s=FAST_INTERVAL_S)
+        campaign.one_look = True
+        began = time.monotonic()
+        wish = Wish("i1", None, autonomy="act", sustained_s=5.0, edge_only=True)
+        made = await campaign.prepare(wish, None)
+        assert isinstance(made, Prepared), made
+        run = asyncio.create_task(campaign.carry_out(made, None))
+        await until(lambda: found.limits["override"] is not None, 25, found.told)
+        held_s = time.monotonic() - began
+        await asyncio.to_thread(load.end)
+        return await run, held_s
+
+    with stage(tmp_path) as found, crowd(found.gateway) as load:
+        ended, held_s = asyncio.run(go(found, load))
+        assert held_s < 10.0, held_s
+        assert found.limits["override"] is None
+        assert ended.state.phase in ("Done", "RolledBack"), ended.state.timeline
 
 
 def at_the_gateway(method: str, path: str) -> bool:

@@ -300,8 +300,12 @@ class Campaign:
         before(context, self._seen)
 
         async def once() -> Facts:
+            seen, self.one_look = self._seen if self.one_look else None, False
             found = self._facts(
-                await self.look(), state.plan, await self.held_limits(), await self.incidents()
+                seen or await self.look(),
+                state.plan,
+                await self.held_limits(),
+                await self.incidents(),
             )
             before(context, self._seen)
             return found
