@@ -182,23 +182,21 @@ def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_wit
         assert set(load.answers) <= {200, 429, 503}
 
 
-def test_fast_holds_the_limit_within_ten_seconds_of_the_command(tmp_path: Path) -> None:
+def test_one_short_look_holds_the_limit_within_ten_seconds(tmp_path: Path) -> None:
     async def go(found: Stage, load: Load) -> tuple[Ended, float]:
         await asyncio.to_thread(until_preempting, found.engine.url)
         campaign = await found.campaign()
         campaign.options = Options(for_s=FAST_FOR_S, interval_s=FAST_INTERVAL_S)
         campaign.one_look = True
         began = time.monotonic()
-        wish = Wish("i1", None, autonomy="act", sustained_s=5.0, edge_only=True)
-        made = await campaign.prepare(wish, None)
-        assert isinstance(made, Prepared), made
+        made = await planned(campaign)
         run = asyncio.create_task(campaign.carry_out(made, None))
         await until(lambda: found.limits["override"] is not None, 25, found.told)
         held_s = time.monotonic() - began
         await asyncio.to_thread(load.end)
         return await run, held_s
 
-    with stage(tmp_path) as found, crowd(found.gateway) as load:
+    with stage(tmp_path, "--shadow") as found, crowd(found.gateway) as load:
         ended, held_s = asyncio.run(go(found, load))
         assert held_s < 10.0, held_s
         assert found.limits["override"] is None

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def list_incidents(campaign: Campaign, output: str, *, everywhere: bool = False) -> int:
     """Prints every incident, each with the phase that it is in now. Errors: OutsideError."""
     from dataclasses import replace
-    from typing import get_args
+    from typing import cast, get_args
 
     from barostat.remedy.history import is_open
     from barostat.remedy.step import Phase
@@ -109,7 +109,7 @@ async def list_incidents(campaign: Campaign, output: str, *, everywhere: bool = 
     if any(map(is_open, states)):
         now = await campaign.store.phases(everywhere=everywhere)
         states = [
-            replace(state, phase=phase)
+            replace(state, phase=cast(Phase, phase))
             if is_open(state) and (phase := now.get(state.plan.id)) in get_args(Phase)
             else state
             for state in states
