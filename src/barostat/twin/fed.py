@@ -97,10 +97,9 @@ class FedEngine(EventSkippingRun):
                 break
             if arrival is not None and arrival <= self._now_ns:
                 self._arrive()
-            quiet = not (state.prefills or state.starved or self._through_prefill)
             self._until_ns = until_ns if arrival is None else min(until_ns, arrival)
             blocked = bool(state.waiting) and not (self._blocked and not self._ending)
-            if (not quiet or blocked or not self._strode()) and not self._step():
+            if (not self._quiet() or blocked or not self._strode()) and not self._step():
                 break
         ended, fed.ended = fed.ended, []
         return ended

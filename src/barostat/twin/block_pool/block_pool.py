@@ -16,7 +16,7 @@ the tail.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 NULL_BLOCK = 0
 
@@ -72,6 +72,24 @@ class BlockPool:
             else:
                 taken.append(block)
         return taken
+
+    def would_reuse(self, count: int, blocks: Container[int]) -> bool:
+        """True if one of those free blocks is among the next `count` that are taken."""
+        left = count - len(self._stack)
+        if left <= 0:
+            return False
+        skipped: dict[int, int] = {}
+        for block in self._queue:
+            stale = self._stale[block] - skipped.get(block, 0) if self._stale_entries else 0
+            if stale > 0:
+                skipped[block] = skipped.get(block, 0) + 1
+                continue
+            if block in blocks:
+                return True
+            left -= 1
+            if not left:
+                break
+        return False
 
     def touch(self, blocks: Iterable[int]) -> None:
         """One more holder for each block; those that were free leave the free list."""

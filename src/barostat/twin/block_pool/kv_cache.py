@@ -56,19 +56,38 @@ class KvCache:
         """True, and the request holds its hit and room for its first chunk; False, and nothing has
         changed, where they do not fit.
         """
+        need = self.needed_to_admit(request, new_tokens, hit)
+        if need + watermark_blocks > self.pool.free_blocks:
+            return False
+        self.hold(request, new_tokens, hit)
+        return True
+
+    def needed_to_admit(self, request: Request, new_tokens: int, hit: Hit) -> int:
+        """Return the free blocks that it takes to admit the request with that first chunk."""
         settings = self.settings
+        slots = min(hit.tokens + new_tokens, settings.max_model_len)
+        need = self._need(slots, hit, capped=False)
         if settings.reserve_full_isl:
             whole = min(request.tokens, settings.max_model_len)
-            if self._need(whole, hit, capped=True) + watermark_blocks > self.pool.free_blocks:
-                return False
-        slots = min(hit.tokens + new_tokens, settings.max_model_len)
-        if self._need(slots, hit, capped=False) + watermark_blocks > self.pool.free_blocks:
-            return False
+            need = max(need, self._need(whole, hit, capped=True))
+        return need
+
+    def hold(self, request: Request, new_tokens: int, hit: Hit) -> None:
+        """The request holds its hit and room for its first chunk, which the caller has checked."""
+        slots = min(hit.tokens + new_tokens, self.settings.max_model_len)
         if hit.found:
             self._adopt(request, hit)
         self._grow(request, slots)
         self.remember(request, min(hit.tokens + new_tokens, request.tokens))
-        return True
+
+    def pass_over(self, request: Request) -> None:
+        """One more token of a running request: what left its windows is free, and it has a block
+        for the token. The caller has checked that there is one. Its full blocks are not offered to
+        the prefix cache.
+        """
+        if self._windows:
+            self._slide(request)
+        self._grow(request, request.computed_tokens + 1)
 
     def extend(self, request: Request, new_tokens: int) -> bool:
         """True, and the running request has room for that many more tokens; False where the pool
