@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Container, Iterable
 
 NULL_BLOCK = 0
+_NOBODYS = 0  # no content has this key
 
 
 class BlockPool:
@@ -58,6 +59,15 @@ class BlockPool:
             if keys[block] is not None:
                 self._forget(block)
         return taken
+
+    def get_one(self) -> int:
+        """The block at the head of the free list; it forgets what it held."""
+        block = self._stack.pop() if self._stack else self._shift(1)[0]
+        self.free_blocks -= 1
+        self._holders[block] = 1
+        if self._key_of[block] is not None:
+            self._forget(block)
+        return block
 
     def _shift(self, count: int) -> list[int]:
         queue, stale = self._queue, self._stale
@@ -121,6 +131,26 @@ class BlockPool:
         self._queue.extend(hashed)
         self.free_blocks += len(unhashed) + len(hashed)
 
+    def free_one(self, block: int) -> None:
+        """One holder less; without any, the block joins the free list."""
+        self._holders[block] -= 1
+        if self._holders[block]:
+            return
+        self.free_blocks += 1
+        if self._key_of[block] is None and self._unhashed_first:
+            self._stack.append(block)
+        else:
+            self._queue.append(block)
+
+    def mark_hashed(self, blocks: Iterable[int]) -> None:
+        """The blocks hold a known prefix that nobody will look for: they are reused as late as those
+        that are found.
+        """
+        keys = self._key_of
+        for block in blocks:
+            if keys[block] is None and block != NULL_BLOCK:
+                keys[block] = _NOBODYS
+
     def is_free(self, block: int) -> bool:
         """True if nobody holds the block (it may still be found in the prefix cache)."""
         return block != NULL_BLOCK and not self._holders[block]
@@ -150,7 +180,7 @@ class BlockPool:
     def _forget(self, block: int) -> None:
         key = self._key_of[block]
         self._key_of[block] = None
-        if key is None:
+        if key is None or key == _NOBODYS:
             return
         found = self._by_key[key]
         if isinstance(found, dict):

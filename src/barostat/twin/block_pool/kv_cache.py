@@ -212,6 +212,23 @@ class KvCache:
                         self._new_states.add(key)
             request.hashed_blocks[index] = full
 
+    def let_go(self, request: Request, tokens: int) -> None:
+        """The request, whose first `tokens` are computed, has ended and holds nothing. Nobody can
+        look for the blocks that only it could have found.
+        """
+        settings = self.settings
+        if settings.prefix_caching:
+            aligned = settings.aligned_tokens
+            prompt = ceil_div(request.prompt_tokens, aligned) * aligned
+            self.remember(request, min(tokens, prompt))
+            for index, group in self._groups:
+                done, full = request.hashed_blocks[index], tokens // aligned * aligned
+                sparse = settings.behaviour.sparse_window_cache
+                if group.is_full or group.chunk_tokens is not None or not sparse:
+                    kept = request.blocks[index][done : full // group.block_tokens]
+                    self.pool.mark_hashed(kept)
+        self.release(request)
+
     def _still_there(self, request: Request, index: int, tokens: int) -> None:
         """The state at which a repeat of the prompt would resume counts as new as long as its
         request is not past it.

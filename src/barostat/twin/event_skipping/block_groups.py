@@ -14,7 +14,7 @@ from barostat.twin.block_pool.content import Contents
 from barostat.twin.block_pool.kv_cache import KvCache
 from barostat.twin.block_pool.moving_state import chunk_end
 from barostat.twin.block_pool.prefix_lookup import Hit
-from barostat.twin.event_skipping.groups import OFFER, GroupMover, GroupsState
+from barostat.twin.event_skipping.groups import OFFER, GroupMover, GroupsState, Kind
 from barostat.twin.event_skipping.state import DECODE, FreeCount, Mover
 from barostat.twin.intake import request_of
 from barostat.twin.outcome import Life
@@ -44,6 +44,7 @@ class BlockGroups(GroupsState):
         self._watched: set[int] = set()
         self._every_block_offered = not settings.behaviour.sparse_window_cache
         self._state_tokens = settings.state_tokens
+        self._moving = [*self._grows, *(kind for _, kind, _ in self._windows)]
 
     def _new_pool(self) -> FreeCount:
         self._kv = KvCache(self.settings)
@@ -127,11 +128,15 @@ class BlockGroups(GroupsState):
         """Give and take the blocks of this step, in the order of admission."""
         clock = self.clock
         due: dict[int, GroupMover] = {}
-        for kind in (*self._grows, *(kind for _, kind, _ in self._windows)):
+        alone: dict[int, Kind | None] = {}  # the one kind that a request has something of
+        for kind in self._moving:
             if movers := kind.phases.get(clock % kind.block):
+                for seq in movers:
+                    alone[seq] = kind if seq not in due and kind.one_block else None
                 due.update(movers)
         for mover, _ in self._crossing:
             due[mover.seq] = mover
+            alone[mover.seq] = None
             if not self._every_block_offered:
                 self._offer(mover)
         unsettled: dict[int, Mover] = {**self.unsettled}
@@ -139,10 +144,29 @@ class BlockGroups(GroupsState):
             unsettled[mover.seq] = mover
         for seq in sorted({*due, *unsettled}):
             if seq not in unsettled:
-                self._pass_over(due[seq])
+                one = None if self._every_block_offered else alone[seq]
+                if one is None:
+                    self._pass_over(due[seq])
+                else:
+                    self._move(due[seq], one)
             else:
                 fits = self.extend(unsettled[seq], 1)
                 assert fits
+
+    def _move(self, mover: GroupMover, kind: Kind) -> None:
+        """The decoding request takes a block in each group of a kind, or gives one back in each."""
+        assert isinstance(mover, BlockMover)
+        tables, pool = mover.request.blocks, self._kv.pool
+        computed = mover.base + self.clock
+        if not kind.window:
+            for index in kind.indices:
+                tables[index].append(pool.get_one())
+            return
+        place = (computed - self._behind - kind.window + 1) // kind.block - 1
+        for index in kind.indices:
+            block, tables[index][place] = tables[index][place], NULL_BLOCK
+            if block != NULL_BLOCK:
+                pool.free_one(block)
 
     def _settle(self, mover: GroupMover, clock: int) -> None:
         """The last blocks of a prompt are offered only with the next block of every group."""
@@ -197,10 +221,13 @@ class BlockGroups(GroupsState):
 
     def release(self, mover: Mover, held: int, hashed: int, *, again: bool) -> None:
         """The request holds nothing; what it has filled can be found until it is reused."""
-        del held, again
+        del held
         assert isinstance(mover, BlockMover)
-        self._kv.remember(mover.request, hashed)
-        self._kv.release(mover.request)
+        if again:
+            self._kv.remember(mover.request, hashed)
+            self._kv.release(mover.request)
+        else:
+            self._kv.let_go(mover.request, hashed)
 
 
 class _FreeBlocks:

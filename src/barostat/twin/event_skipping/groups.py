@@ -46,16 +46,30 @@ class GroupMover(Mover):
         self.slid_clock = -1
 
 
-class _Kind:
-    """Groups that grow or shrink together, `count` of them."""
+class Kind:
+    """Groups that grow or shrink together: `indices` among all. `window`: their window, where they
+    shrink by one. `one_block`: each step that moves them moves a block of each, and no more.
+    """
 
-    __slots__ = ("block", "count", "group", "phases")
+    __slots__ = ("block", "group", "indices", "one_block", "phases", "window")
 
-    def __init__(self, group: KvGroup) -> None:
+    def __init__(self, group: KvGroup, window: int = 0) -> None:
         self.group = group
+        self.window = window
         self.block = group.block_tokens
-        self.count = 0
+        self.indices: list[int] = []
+        self.one_block = True
         self.phases: Phases = {}
+
+    def join(self, index: int, group: KvGroup) -> None:
+        """One more group moves with the others."""
+        self.indices.append(index)
+        self.one_block = self.one_block and group.state != "align"
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.indices)
 
 
 class GroupsState(EventSkippingState):
@@ -68,16 +82,13 @@ class GroupsState(EventSkippingState):
         self._async = settings.async_scheduling
         behind = self._async and settings.behaviour.window_freed_when_processed
         self._behind = int(behind)
-        grows: dict[int, _Kind] = {}
-        shrinks: dict[KvGroup, _Kind] = {}
-        for group in settings.groups:
-            kinds: list[_Kind] = []
+        grows: dict[int, Kind] = {}
+        shrinks: dict[KvGroup, Kind] = {}
+        for place, group in enumerate(settings.groups):
             if group.block_tokens < settings.max_model_len:
-                kinds.append(grows.setdefault(group.block_tokens, _Kind(group)))
+                grows.setdefault(group.block_tokens, Kind(group)).join(place, group)
             if not group.is_full:
-                kinds.append(shrinks.setdefault(group, _Kind(group)))
-            for kind in kinds:
-                kind.count += 1
+                shrinks.setdefault(group, Kind(group, _window(group))).join(place, group)
         self._grows = list(grows.values())
         self._shrinks = list(shrinks.values())
         self._windows = [
