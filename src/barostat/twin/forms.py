@@ -42,7 +42,15 @@ def simulate(
 
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
     if watch is None:
-        return EventSkippingRun(settings, rows, pace, state_for(settings, rows)).run()
+        state = state_for(settings, rows)
+        if state.tells_blocks_apart and counted_until_preempted(settings, rows):
+            from barostat.twin.event_skipping.groups import CountedGroups, TellApartError
+
+            try:
+                return EventSkippingRun(settings, rows, pace, CountedGroups(settings)).run()
+            except TellApartError:
+                pass
+        return EventSkippingRun(settings, rows, pace, state).run()
     from barostat.twin.scheduler.run import Steps  # loaded where every step is shown
 
     return Steps(settings, rows, pace, watch).run()
@@ -68,6 +76,17 @@ def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
     from barostat.twin.event_skipping.groups import CountedGroups
 
     return CountedGroups(settings)
+
+
+def counted_until_preempted(settings: Settings, rows: Sequence[Row]) -> bool:
+    """True if blocks of several groups need only be counted until a request is preempted: no two
+    requests share a prefix, and no state is cached.
+    """
+    return (
+        len(settings.groups) > 1
+        and not any(group.state for group in settings.groups)
+        and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
+    )
 
 
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:

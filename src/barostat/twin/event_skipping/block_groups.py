@@ -44,7 +44,6 @@ class BlockGroups(GroupsState):
         self._watched: set[int] = set()
         self._every_block_offered = not settings.behaviour.sparse_window_cache
         self._state_tokens = settings.state_tokens
-        self._moving = [*self._grows, *(kind for _, kind, _ in self._windows)]
 
     def _new_pool(self) -> FreeCount:
         self._kv = KvCache(self.settings)

@@ -15,7 +15,7 @@ every step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from barostat.core.units import ceil_div
 from barostat.twin.event_skipping.state import DECODE, EventSkippingState, FreeCount, Mover
@@ -47,16 +47,17 @@ class GroupMover(Mover):
 
 
 class Kind:
-    """Groups that grow or shrink together: `indices` among all. `window`: their window, where they
+    """Groups that grow or shrink together, `count` of them: `indices` among all. `window`: their window, where they
     shrink by one. `one_block`: each step that moves them moves a block of each, and no more.
     """
 
-    __slots__ = ("block", "group", "indices", "one_block", "phases", "window")
+    __slots__ = ("block", "count", "group", "indices", "one_block", "phases", "window")
 
     def __init__(self, group: KvGroup, window: int = 0) -> None:
         self.group = group
         self.window = window
         self.block = group.block_tokens
+        self.count = 0
         self.indices: list[int] = []
         self.one_block = True
         self.phases: Phases = {}
@@ -64,12 +65,8 @@ class Kind:
     def join(self, index: int, group: KvGroup) -> None:
         """One more group moves with the others."""
         self.indices.append(index)
+        self.count += 1
         self.one_block = self.one_block and group.state != "align"
-
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-        return len(self.indices)
 
 
 class GroupsState(EventSkippingState):
@@ -96,6 +93,7 @@ class GroupsState(EventSkippingState):
             for index, kind in enumerate(self._shrinks)
             if kind.group.chunk_tokens is None
         ]
+        self._moving = [*self._grows, *(kind for _, kind, _ in self._windows)]
         self._chunks = [
             (index, kind, kind.group.chunk_tokens)
             for index, kind in enumerate(self._shrinks)
@@ -103,6 +101,7 @@ class GroupsState(EventSkippingState):
         ]
         offers_late = settings.prefix_caching and settings.aligned_tokens > settings.hash_tokens
         self._settles = bool(self._shrinks) or offers_late
+        self.unsettled: dict[int, GroupMover] = {}
         self._calendar: dict[int, list[tuple[GroupMover, int, int]]] = {}
         self._looked_clock = -1  # the step of the two lists below
         self._crossing: list[tuple[GroupMover, int]] = []  # leave a local chunk
@@ -217,6 +216,15 @@ class GroupsState(EventSkippingState):
                 need += kind.count * len(movers)
         return need
 
+    def due(self) -> Collection[int]:
+        """The decoding requests whose blocks this step changes, by their order of admission."""
+        found = {*self.unsettled}
+        for kind in self._moving:
+            found.update(kind.phases.get(self.clock % kind.block, ()))
+        found.update(mover.seq for mover, _ in self._crossing)
+        found.update(mover.seq for mover in self._offering)
+        return found
+
     def _given_back(self) -> int:
         """Blocks that settled requests give back in this step."""
         clock, blocks = self.clock, 0
@@ -225,11 +233,7 @@ class GroupsState(EventSkippingState):
             if movers:
                 blocks += kind.count * len(movers)
         for mover, index in self._crossing:
-            taken_in, kind = mover.base + clock - self._behind, self._shrinks[index]
-            skipped = kind.group.skipped_tokens
-            blocks += kind.count * (
-                skipped(taken_in) // kind.block - skipped(taken_in - 1) // kind.block
-            )
+            blocks += _freed_by_chunk(self._shrinks[index], mover.base + clock - self._behind)
         return blocks
 
     def chunk_need(self, mover: Mover, count: int) -> int:
@@ -249,7 +253,7 @@ class GroupsState(EventSkippingState):
         need = self.decode_need()
         if need > self.pool.free:
             return False
-        if waiting and self._may_admit(need):
+        if waiting and (self.unsettled or self._may_admit(need)):
             return False
         self.serve_decodes(need)
         return True
@@ -276,11 +280,20 @@ class GroupsState(EventSkippingState):
             mover.slid_clock = self.clock
 
 
+class TellApartError(Exception):
+    """A request was preempted that may find blocks of its own: counts no longer say all."""
+
+
 class CountedGroups(GroupsState):
-    """Blocks are only counted: without prefix caching nothing tells them apart."""
+    """Blocks are only counted: without prefix caching nothing tells them apart, nor does anything
+    with it as long as no two requests share a prefix and nobody is preempted.
+
+    Errors: TellApartError, from any step, where caching is on and a request is preempted.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        self._caching = settings.prefix_caching
         self._caps = [settings.admission_cap_blocks(group) for group in settings.groups]
 
     def _new_pool(self) -> FreeCount:
@@ -311,7 +324,10 @@ class CountedGroups(GroupsState):
             self._slide(mover)
             mover.slid_clock = self.clock
         computed = self.computed(mover)
-        need = self._blocks(computed + count) - self._blocks(computed)
+        if count == 1:
+            need = sum([kind.count for kind in self._grows if not computed % kind.block])
+        else:
+            need = self._blocks(computed + count) - self._blocks(computed)
         if need > self._free.free:
             return False
         self._free.free -= need
@@ -323,17 +339,25 @@ class CountedGroups(GroupsState):
         if not self._shrinks:
             return
         computed = self.computed(mover)
-        settled = mover.mode is DECODE and mover.seq not in self.unsettled
-        if settled:
-            taken_in = computed - self._behind
-            before = self._left(taken_in - 1)
-        else:
-            taken_in = computed - (self._in_flight(mover) if self._behind else 0)
-            before = mover.left
-        after = [max(pair) for pair in zip(before, self._left(taken_in), strict=True)]
-        self._free.free += self._held_before(after) - self._held_before(before)
-        if not settled:
-            mover.left = after
+        if mover.mode is DECODE and mover.seq not in self.unsettled:
+            self._free.free += self._left_in_step(computed - self._behind)
+            return
+        taken_in = computed - (self._in_flight(mover) if self._behind else 0)
+        after = [max(pair) for pair in zip(mover.left, self._left(taken_in), strict=True)]
+        self._free.free += self._held_before(after) - self._held_before(mover.left)
+        mover.left = after
+
+    def _left_in_step(self, taken_in: int) -> int:
+        """Blocks that a request gives back when it comes from one token less to so many."""
+        blocks = 0
+        for _, kind, window in self._windows:
+            passed = taken_in - window + 1
+            if passed > 0 and not passed % kind.block:
+                blocks += kind.count
+        for _, kind, chunk in self._chunks:
+            if not taken_in % chunk:
+                blocks += _freed_by_chunk(kind, taken_in)
+        return blocks
 
     def _held_before(self, left: Iterable[int]) -> int:
         return sum(kind.count * blocks for kind, blocks in zip(self._shrinks, left, strict=True))
@@ -365,8 +389,10 @@ class CountedGroups(GroupsState):
         """The request held the blocks of `held` tokens but what it had left, and holds nothing
         now.
         """
-        del hashed, again
+        del hashed
         assert isinstance(mover, GroupMover)
+        if again and self._caching:
+            raise TellApartError
         self._free.free += self._blocks(held) - self._held_before(mover.left)
 
 
@@ -377,6 +403,12 @@ class _Free:
 
     def __init__(self, free: int) -> None:
         self.free = free
+
+
+def _freed_by_chunk(kind: Kind, taken_in: int) -> int:
+    """Blocks that a request gives back when its first so many tokens end a local chunk."""
+    skipped = kind.group.skipped_tokens
+    return kind.count * (skipped(taken_in) // kind.block - skipped(taken_in - 1) // kind.block)
 
 
 def _window(group: KvGroup) -> int:

@@ -84,7 +84,7 @@ class EventSkippingRun:
     def _quiet(self) -> bool:
         """True if all that runs decodes, and nothing else is due."""
         state = self._state
-        return not (state.prefills or state.starved or state.unsettled or self._through_prefill)
+        return not (state.prefills or state.starved or self._through_prefill)
 
     def _arrive(self) -> None:
         lives, waiting, arrived = self._outcome.lives, self._state.waiting, self._state.arrived

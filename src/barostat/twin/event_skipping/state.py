@@ -14,6 +14,7 @@ it, its end) re-anchors it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Protocol
 
@@ -101,8 +102,6 @@ class EventSkippingState:
         self.buckets: list[dict[int, Mover]] = [{} for _ in range(self.size)]
         self.ends: dict[int, list[Mover]] = {}
         self.starved: dict[int, Mover] = {}
-        self.unsettled: dict[int, Mover] = {}
-        """Decoding requests whose blocks do not yet follow the clock."""
         self.decodes = 0
         self.base_sum = 0
         self.clock = 0
@@ -137,6 +136,10 @@ class EventSkippingState:
     def decode_need(self) -> int:
         """Return the blocks that the decoding requests take in this step, at most."""
         return len(self.buckets[self.clock % self.size]) if self.decodes else 0
+
+    def due(self) -> Collection[int]:
+        """The decoding requests whose blocks this step changes, by their order of admission."""
+        return tuple(self.buckets[self.clock % self.size])
 
     def chunk_need(self, mover: Mover, count: int) -> int:
         """Return the blocks that so many more tokens of the request take, at most."""

@@ -118,6 +118,7 @@ def walk_running(state: EventSkippingState, limit: int) -> StepPlan:
     order = list(state.running.values())
     plan = StepPlan(settings.max_num_batched_tokens)
     given: dict[Mover, int] = {}
+    due = state.due()
     index = 0
     while index < len(order) and plan.budget > 0:
         mover = order[index]
@@ -125,6 +126,11 @@ def walk_running(state: EventSkippingState, limit: int) -> StepPlan:
             index += 1
             continue
         if mover.mode is DECODE:
+            if mover.seq not in due:
+                given[mover] = 1
+                plan.budget -= 1
+                index += 1
+                continue
             count = 1
         else:
             count = mover.tokens - mover.computed
