@@ -40,9 +40,8 @@ class _FedIntake(Intake):
 
 
 class FedEngine(EventSkippingRun):
-    """One engine, in the form for one group of full attention. Mutable.
-
-    `state`: a `BlockLeapState` where prompts share prefixes, else none is needed.
+    """One engine. Mutable. `state`: from `state_for`; none is needed for one group of full
+    attention without shared prefixes.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Container, Iterable
 
 NULL_BLOCK = 0
-_NOBODYS = 0  # no content has this key
+_NOBODYS = -(1 << 100)  # no content has this key
 
 
 class BlockPool:

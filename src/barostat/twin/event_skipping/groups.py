@@ -15,7 +15,8 @@ every step.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection
 
 from barostat.core.units import ceil_div
 from barostat.twin.event_skipping.state import DECODE, EventSkippingState, FreeCount, Mover
@@ -87,6 +88,7 @@ class GroupsState(EventSkippingState):
             if not group.is_full:
                 shrinks.setdefault(group, Kind(group, _window(group))).join(place, group)
         self._grows = list(grows.values())
+        self._sizes = list(Counter(group.block_tokens for group in settings.groups).items())
         self._shrinks = list(shrinks.values())
         self._windows = [
             (index, kind, _window(kind.group))
@@ -244,7 +246,10 @@ class GroupsState(EventSkippingState):
 
     def _blocks(self, tokens: int) -> int:
         """Blocks of all groups that hold so many tokens, none given back."""
-        return sum(ceil_div(tokens, group.block_tokens) for group in self.settings.groups)
+        blocks = 0
+        for block_tokens, groups in self._sizes:
+            blocks += groups * -(-tokens // block_tokens)
+        return blocks
 
     def serve_step(self, *, waiting: bool) -> bool:
         """Serve a step in which all that run decode. False, and nothing has changed, where the pool
@@ -294,7 +299,10 @@ class CountedGroups(GroupsState):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._caching = settings.prefix_caching
-        self._caps = [settings.admission_cap_blocks(group) for group in settings.groups]
+        alike = Counter(
+            (group.block_tokens, settings.admission_cap_blocks(group)) for group in settings.groups
+        )
+        self._caps = [(block, groups, cap) for (block, cap), groups in alike.items()]
 
     def _new_pool(self) -> FreeCount:
         self._free = _Free(self.settings.usable_blocks)
@@ -343,9 +351,12 @@ class CountedGroups(GroupsState):
             self._free.free += self._left_in_step(computed - self._behind)
             return
         taken_in = computed - (self._in_flight(mover) if self._behind else 0)
-        after = [max(pair) for pair in zip(mover.left, self._left(taken_in), strict=True)]
-        self._free.free += self._held_before(after) - self._held_before(mover.left)
-        mover.left = after
+        left = mover.left
+        for index, kind in enumerate(self._shrinks):
+            blocks = kind.group.skipped_tokens(taken_in) // kind.block
+            if blocks > left[index]:
+                self._free.free += kind.count * (blocks - left[index])
+                left[index] = blocks
 
     def _left_in_step(self, taken_in: int) -> int:
         """Blocks that a request gives back when it comes from one token less to so many."""
@@ -359,9 +370,6 @@ class CountedGroups(GroupsState):
                 blocks += _freed_by_chunk(kind, taken_in)
         return blocks
 
-    def _held_before(self, left: Iterable[int]) -> int:
-        return sum(kind.count * blocks for kind, blocks in zip(self._shrinks, left, strict=True))
-
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
         """The request runs, last of all, and holds its first `reached` tokens; if that leaves the
         watermark free, with room for `reserved` tokens as far as admission counts them.
@@ -369,12 +377,7 @@ class CountedGroups(GroupsState):
         assert isinstance(mover, GroupMover)
         need = now = self._blocks(reached)
         if self.settings.reserve_full_isl:
-            whole = min(reserved, self.settings.max_model_len)
-            needs = (
-                _capped(ceil_div(whole, group.block_tokens), cap)
-                for group, cap in zip(self.settings.groups, self._caps, strict=True)
-            )
-            need = max(need, sum(needs))
+            need = max(need, self._reserved(min(reserved, self.settings.max_model_len)))
         need += self._watermark_blocks if self.running else 0
         if need > self._free.free:
             self.wake_blocks = need
@@ -385,6 +388,14 @@ class CountedGroups(GroupsState):
         self._schedule(mover, reached - hit)
         return True
 
+    def _reserved(self, tokens: int) -> int:
+        """Blocks that admission counts for a request of so many tokens."""
+        blocks = 0
+        for block_tokens, groups, cap in self._caps:
+            more = ceil_div(tokens, block_tokens)
+            blocks += groups * (more if cap is None else min(more, cap))
+        return blocks
+
     def release(self, mover: Mover, held: int, hashed: int, *, again: bool) -> None:
         """The request held the blocks of `held` tokens but what it had left, and holds nothing
         now.
@@ -393,7 +404,10 @@ class CountedGroups(GroupsState):
         assert isinstance(mover, GroupMover)
         if again and self._caching:
             raise TellApartError
-        self._free.free += self._blocks(held) - self._held_before(mover.left)
+        blocks = self._blocks(held)
+        for index, kind in enumerate(self._shrinks):
+            blocks -= kind.count * mover.left[index]
+        self._free.free += blocks
 
 
 class _Free:
@@ -414,8 +428,4 @@ def _freed_by_chunk(kind: Kind, taken_in: int) -> int:
 def _window(group: KvGroup) -> int:
     """The window, in tokens; of a state only the last one counts."""
     return 2 if group.window_tokens is None else group.window_tokens
-
-
-def _capped(blocks: int, cap: int | None) -> int:
-    return blocks if cap is None else min(blocks, cap)
 

@@ -78,7 +78,9 @@ class Mover:
 class FreeCount(Protocol):
     """A pool, as far as a plan looks at it."""
 
-    free: int
+    @property
+    def free(self) -> int:
+        """Blocks that nobody holds."""
 
 
 class EventSkippingState:

@@ -62,20 +62,16 @@ def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
     """The plan where the pool is short, first come first served, and prompts come after all that
     decode; else None.
 
-    Only those that need a block meet the shortage; the victim is always the last, and never one
+    Only those whose blocks change meet the shortage; the victim is always the last, and never one
     that was served before in the step.
     """
-    if (
-        state.served_one_by_one
-        or state.settings.policy != "fcfs"
-        or not state.prefills_are_last()
-    ):
+    if state.settings.policy != "fcfs" or not state.prefills_are_last():
         return None
     running = state.running
     plan = StepPlan(0)
-    bucket = state.buckets[state.clock % state.size]
-    for seq in sorted(bucket):
-        if seq in bucket and not _make_room(state, plan, bucket[seq], 1):
+    for seq in sorted(state.due()):
+        mover = running.get(seq)
+        if mover is not None and not _make_room(state, plan, mover, 1):
             return plan
     plan.budget = state.settings.max_num_batched_tokens - state.decodes
     for mover in tuple(state.prefills):
@@ -84,20 +80,21 @@ def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
         count = mover.tokens - mover.computed
         if 0 < limit < count:
             count = limit
-        count = min(count, plan.budget)
-        if not _make_room(state, plan, mover, state.chunk_need(mover, count)):
+        count = state.chunk(mover, mover.computed, min(count, plan.budget))
+        if count <= 0:
+            continue
+        if not _make_room(state, plan, mover, count):
             return plan
-        state.remember(mover, mover.computed + count)
         plan.chunks.append((mover, count))
         plan.budget -= count
     return plan
 
 
-def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, need: int) -> bool:
-    """True, and the blocks are taken, after preempting from the end as long as it takes; False
-    where it takes the request itself.
+def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, count: int) -> bool:
+    """True, and the request has room for so many tokens, after preempting from the end as long as
+    it takes; False where it takes the request itself.
     """
-    while need > state.pool.free:
+    while not state.extend(mover, count):
         victim = next(reversed(state.running.values()))
         state.preempt(victim, 0)
         plan.preempted += 1
@@ -105,7 +102,6 @@ def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, need: in
             if not state.running:
                 plan.stuck = mover
             return False
-    state.grow(mover, need)
     return True
 
 

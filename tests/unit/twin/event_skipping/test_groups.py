@@ -21,6 +21,7 @@ from barostat.twin.settings import Behaviour, KvGroup, Policy, Settings
 CASES = int(os.environ.get("BAROSTAT_GROUP_CASES", "1000"))
 HYBRIDS = (
     *(layout for layout in LAYOUTS if not (len(layout) == 1 and layout[0].is_full)),
+    (KvGroup(8),),
     (KvGroup(8), KvGroup(16)),
     (KvGroup(16), KvGroup(4, 7), KvGroup(24)),
 )
