@@ -428,4 +428,3 @@ def _freed_by_chunk(kind: Kind, taken_in: int) -> int:
 def _window(group: KvGroup) -> int:
     """The window, in tokens; of a state only the last one counts."""
     return 2 if group.window_tokens is None else group.window_tokens
-

@@ -27,7 +27,13 @@ HYBRIDS = (
 )
 OLDER = Behaviour(unhashed_reused_first=False, window_freed_when_processed=False, sparse_window_cache=False,
                   window_admission_cap=False)  # fmt: skip
-BEHAVIOURS = (Behaviour(), Behaviour(), Behaviour(self_preempted_skips_on=True), OLDER, Behaviour(sparse_window_cache=False))
+BEHAVIOURS = (
+    Behaviour(),
+    Behaviour(),
+    Behaviour(self_preempted_skips_on=True),
+    OLDER,
+    Behaviour(sparse_window_cache=False),
+)
 
 
 def hybrid(seed: int) -> tuple[Settings, list[Row]]:
