@@ -170,6 +170,7 @@ audit: $(STAMP) ## known vulnerabilities of what is pinned, where a database of 
 docs: $(STAMP) ## make the generated pages, schemas, dashboards, rules and the picture anew
 	$(BIN)/python dev/reference_pages.py
 	$(BIN)/python dev/limits_schema.py
+	@$(BIN)/python dev/chart.py || echo "make docs: deploy/operator was not rendered (make helm)"
 	$(BIN)/python dev/dashboards/build.py
 	$(BIN)/python dev/picture.py
 

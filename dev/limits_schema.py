@@ -1,5 +1,5 @@
-"""Writes the JSON Schema and the CRD of ServingLimits from the dataclasses, or with --check says
-whether the files are current.
+"""Write the JSON Schema and the CRD of ServingLimits, and the CRD of PressureIncident, from the
+dataclasses; with --check say whether the files are current. The chart holds a copy of both CRDs.
 """
 
 from __future__ import annotations
@@ -11,23 +11,30 @@ from pathlib import Path
 import yaml
 
 from barostat.io.input_files import limits_schema
+from barostat.operator import incident
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "docs" / "reference" / "serving-limits.schema.json"
-CRD = ROOT / "deploy" / "crds" / "servinglimits.yaml"
+CRDS = ROOT / "deploy" / "crds"
+IN_CHART = ROOT / "deploy" / "chart" / "files"
 
 
 def texts() -> dict[Path, str]:
     """The files and what they must hold."""
-    head = "# Made by dev/limits_schema.py from core/limits.py: do not edit.\n"
-    return {
-        SCHEMA: json.dumps(limits_schema.json_schema(), indent=2) + "\n",
-        CRD: head + yaml.safe_dump(limits_schema.crd(), sort_keys=False, width=140),
+    crds = {
+        "servinglimits.yaml": ("core/limits.py", limits_schema.crd()),
+        "pressureincidents.yaml": ("operator/incident.py", incident.crd()),
     }
+    found = {SCHEMA: json.dumps(limits_schema.json_schema(), indent=2) + "\n"}
+    for name, (source, crd) in crds.items():
+        head = f"# Made by dev/limits_schema.py from {source}: do not edit.\n"
+        body = head + yaml.safe_dump(crd, sort_keys=False, width=140)
+        found |= {CRDS / name: body, IN_CHART / name: body}
+    return found
 
 
 def main() -> int:
-    """Write both files, or check them."""
+    """Write the files, or check them."""
     stale = [
         path for path, text in texts().items() if not path.exists() or path.read_text() != text
     ]

@@ -36,7 +36,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FOLDERS = {
     "etc": 0o755,
     "models": 0o755,
-    "root": 0o700,
+    "root": 0o711,  # a pod that is not root runs a Python that lies below it
     "tmp": 0o1777,
     "usr": 0o755,
     "var": 0o755,

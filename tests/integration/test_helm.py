@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from dev import setup_helm
 
+from barostat.core.change import ConfigChange
 from barostat.io.manifests import helm_library
 from barostat.io.manifests.render_tools import helm_template
 from barostat.shells.cli.main import main
+from barostat.shells.cli.mitigate.write_source import source_edit
 
 TEMPLATED = """\
 apiVersion: apps/v1
@@ -127,3 +129,20 @@ def test_no_cluster_is_asked_and_a_document_keeps_its_template(tmp_path: Path) -
     assert made.failure == ""
     source = "---\n# Source: llm/templates/two.yaml\n"
     assert made.text == f"{source}kind: A\nseen: 0\n{source}kind: check\n"
+
+
+@pytest.mark.usefixtures("_helm_library")
+def test_a_remedys_change_is_made_in_the_values_of_a_chart(tmp_path: Path) -> None:
+    """Two values that say the same are not told apart: nothing is guessed."""
+    change = ConfigChange("argument", "--max-num-seqs", "64", "16")
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+    flag = "        - --max-num-seqs={{ .Values.engine.slots }}\n"
+    head, _, _ = TEMPLATED.partition("        {{- range")
+    (tmp_path / "templates" / "d.yaml").write_text(head + flag)
+    image = "image: {repository: vllm/vllm-openai, tag: v0.32.0}\n"
+    values = f"{image}engine:\n  slots: 64   # tuned\n"
+    (tmp_path / "values.yaml").write_text(values)
+    made = source_edit(str(tmp_path), "Deployment", "release-name-vllm", change)
+    assert made.file.name == "values.yaml"
+    assert made.text == values.replace("64", "16")

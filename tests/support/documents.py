@@ -26,6 +26,7 @@ from barostat.shells.reports.review.past import past_json
 from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
+CLUSTERS = BUNDLES.parent / "clusters"
 _LOAD = (
     "--workload",
     "poisson:rate=6,minutes=1,input=900,output=200",
@@ -161,6 +162,12 @@ def documents() -> dict[str, tuple[Make, ...]]:
         "incident-list": (
             lambda _: json.loads(list_json([STATE], ["x: is no JSON"])),
             lambda _: json.loads(list_json([], [])),
+        ),
+        "survey": (
+            _printed(
+                "survey", "--bundle", str(CLUSTERS / "bad-config-argument"), "--price", "H100=2"
+            ),
+            _printed("survey", "--bundle", thrash),
         ),
         "load": (
             lambda _: load_json(

@@ -76,6 +76,8 @@ _ALL: list[SignalKind] = [
             "or transfer)"
         ),
         deferred_waiting_requests="requests that the scheduler passes over: LoRA limit, grammar, KV transfer",
+        running_adapters="LoRA adapters that running requests use",
+        waiting_adapters="LoRA adapters that only waiting requests want",
         preemptions_in_window=(
             "preemptions counted within the window (the engine's counter lags: it moves when a "
             "victim emits again)"

@@ -44,7 +44,8 @@ class Expect:
     side of `bound`. `falls`, `rises`: by at least the share `bound` of what it was. `holds`: not
     above what it was by more than the share `bound`. `no-more`: a counter stands where it stood.
     `essential`: without it the change has not worked; the others are about harm, and only their
-    breach counts. `unless`: where all of these hold, a breach is no harm. `by_load`: there is less
+    breach counts. `unless`: where all of these hold, a breach is no harm, and an essential one is
+    not needed. `by_load`: there is less
     of it where less comes, so what it was is taken for the load of now.
     """
 
@@ -75,6 +76,8 @@ class Expectation:
 _PREEMPTED_RATIO = 0.01
 """What the gateway's forecast lets happen (admit/rules.py)."""
 _NOBODY_WAITS = Expect("waiting_requests", "below", 2.0)
+_SHORTER = 0.3
+"""Share by which a queue becomes shorter."""
 HARM = (
     Expect("pod_restarts", "no-more", essential=False),
     Expect("log_gpu_oom", "no-more", essential=False),
@@ -94,25 +97,47 @@ they are all that is asked for.
 """
 
 
-def pressure_relieved(
-    ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0
-) -> Expectation:
-    """What a lever against KV pressure promises: nothing is preempted, latency within its level or
-    well below what it was, no harm.
+LARGER_BATCHES = 1.0
+"""Share by which the time between tokens may grow with a larger pool: more requests run at once."""
+SAME_BATCHES = 0.1
 
-    A full pool is no harm where nothing is preempted. Units: the levels in seconds, None where none
-    is set.
+
+def _no_slower(itl_p99_s: float | None, ttft_p99_s: float | None, itl_grows: float) -> list[Expect]:
+    """What counts as harm in latency: a level that is exceeded and was not, or, where none is set
+    for the time between tokens, a longer one that brings fewer tokens.
     """
-    calm = Expect("preemptions_per_s", "zero", 0.01)
-    itl = (
-        Expect("itl_mean_s", "falls", 0.1)
+    as_many = Expect("generation_tokens_per_s", "rises", -0.1, essential=False)
+    harm = (
+        [Expect("itl_mean_s", "holds", itl_grows, essential=False, unless=(as_many,))]
         if itl_p99_s is None
-        else Expect("itl_p99_s", "below", itl_p99_s)
+        else []
     )
-    harm = [Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,)), *HARM]
-    if ttft_p99_s is not None:
-        harm.append(Expect("ttft_p99_s", "below", ttft_p99_s, essential=False))
-    return Expectation((calm, itl, *harm), sustained_s=sustained_s)
+    for name, level in (("itl_p99_s", itl_p99_s), ("ttft_p99_s", ttft_p99_s)):
+        if level is not None:
+            as_before = Expect(name, "holds", SAME_BATCHES, essential=False)
+            harm.append(Expect(name, "below", level, essential=False, unless=(as_before,)))
+    return harm
+
+
+def pressure_relieved(
+    ttft_p99_s: float | None = None,
+    itl_p99_s: float | None = None,
+    sustained_s: float = 120.0,
+    *,
+    requests_per_s: float = 0.0,
+    larger_pool: bool = False,
+) -> Expectation:
+    """What a lever against KV pressure promises: at most one request in a hundred is preempted, no
+    harm.
+
+    A full pool is no harm where nothing is preempted. `requests_per_s`: that one replica has to
+    serve; of few, none is preempted. `larger_pool`: the lever makes room, so larger batches run.
+    Units: the levels in seconds, None where none is set.
+    """
+    calm = Expect("preemptions_per_s", "zero", max(0.01, _PREEMPTED_RATIO * requests_per_s))
+    full = Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,))
+    slower = _no_slower(itl_p99_s, ttft_p99_s, LARGER_BATCHES if larger_pool else SAME_BATCHES)
+    return Expectation((calm, full, *slower, *HARM), sustained_s=sustained_s)
 
 
 def held_at_edge(
@@ -129,37 +154,39 @@ def held_at_edge(
     where none is set.
     """
     calm = Expect("preemptions_per_s", "zero", max(0.01, _PREEMPTED_RATIO * requests_per_s))
-    itl = (
-        Expect("itl_mean_s", "holds", 0.1, essential=False)
-        if itl_p99_s is None
-        else Expect("itl_p99_s", "below", itl_p99_s)
-    )
-    ttft = (
-        () if ttft_p99_s is None else (Expect("ttft_p99_s", "below", ttft_p99_s, essential=False),)
-    )
+    slower = _no_slower(itl_p99_s, ttft_p99_s, SAME_BATCHES)
     load = ("gateway_requests_per_s", "gateway_active_requests")
     return Expectation(
-        (calm, itl, *HARM, *ttft), load_signals=load, sustained_s=sustained_s, any_load=True
+        (calm, *slower, *HARM), load_signals=load, sustained_s=sustained_s, any_load=True
     )
 
 
 def queue_shortened(
-    ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0
+    ttft_p99_s: float | None = None,
+    itl_p99_s: float | None = None,
+    sustained_s: float = 120.0,
+    *,
+    waiting: float = 0.0,
+    larger_batches: bool = False,
 ) -> Expectation:
     """What a lever against queueing promises: fewer wait, or first tokens within their level;
     nothing is preempted for it, no harm.
 
+    `waiting`: requests that wait at a replica today: where a queue is there now, none afterwards
+    needs no comparison. `larger_batches`: more requests run at once.
     Units: the levels in seconds, None where none is set.
     """
-    proof = (
-        Expect("waiting_requests", "falls", 0.3)
-        if ttft_p99_s is None
-        else Expect("ttft_p99_s", "below", ttft_p99_s)
+    enough = (
+        (Expect("ttft_p99_s", "below", ttft_p99_s),)
+        if ttft_p99_s is not None
+        else (_NOBODY_WAITS,)
+        if waiting * (1.0 - _SHORTER) > _NOBODY_WAITS.bound
+        else ()
     )
-    harm = [Expect("preemptions_per_s", "below", 0.05, essential=False), *HARM]
-    if itl_p99_s is not None:
-        harm.append(Expect("itl_p99_s", "below", itl_p99_s, essential=False))
-    return Expectation((proof, *harm), sustained_s=sustained_s)
+    proof = Expect("waiting_requests", "falls", _SHORTER, unless=enough)
+    calm = Expect("preemptions_per_s", "below", 0.05, essential=False)
+    slower = _no_slower(itl_p99_s, ttft_p99_s, LARGER_BATCHES if larger_batches else SAME_BATCHES)
+    return Expectation((proof, calm, *slower, *HARM), sustained_s=sustained_s)
 
 
 _ANSWERS = (Expect("health_ok", "above", 0.99), Expect("scrape_ok", "above", 0.99))

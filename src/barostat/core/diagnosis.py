@@ -35,10 +35,11 @@ KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queuei
 """The pool is what is short."""
 
 VARIANTS: dict[CauseName, tuple[str, ...]] = {
+    "slot-bound": ("adapters",),
     "host-bound": ("cpu", "tokenizer", "api-server"),
     "scaling-lag": ("cold-start", "pending"),
     "node-fault": ("throttle", "ecc", "xid"),
-    "gpu-oom": ("startup", "graph-capture", "serving"),
+    "gpu-oom": ("startup", "graph-capture", "sampler", "serving"),
     "host-oom": ("cgroup", "node-eviction"),
     "kv-pool-too-small": ("length", "no-blocks", "states"),
     "bad-config": ("argument", "model", "shm", "probe", "pod", "slow"),

@@ -34,7 +34,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         UnsetFlag("num_gpu_blocks_override", int(blocks)),
         Prose(f"{count(blocks)} blocks were set by hand, whatever memory there is"),
         True,
-        25,
+        15 if situation.cause == "kv-pool-too-small" else 25,
     )
 
 

@@ -98,7 +98,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if found is None or now is None:
         return NotApplicable(NAME, Prose("the present memory utilisation is not known"))
     outside = (
-        situation.variant == "graph-capture"
+        situation.variant in ("graph-capture", "sampler")
         and behaves("graphs-in-budget", window.version) is not True
     )
     target = round(now - (0.05 if outside else 0.03), 3)

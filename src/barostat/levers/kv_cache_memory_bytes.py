@@ -3,7 +3,8 @@
 Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and
 --gpu-memory-utilization no longer count for it; that share must still be free at the start.
 When: the card has memory free beside a pool under pressure; serving runs out of memory and the pool
-should give a known amount back; or the pool that was set does not go in.
+should give a known amount back; or the pool that was set does not go in, or is too small to start
+with, which removes the argument.
 Not when: before vLLM 0.10.2; where the pool's present size is not in the log.
 Undo: remove the argument; drain first.
 Proof: the log shows the new pool; no out-of-memory in a sustained run.
@@ -35,6 +36,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if given(window, "kv_cache_memory_bytes")
         else None
     )
+    if situation.cause == "kv-pool-too-small":
+        if set_bytes is None:
+            return NotApplicable(NAME, Prose("the pool's size is not set by hand"))
+        why = (
+            f"the pool is set by hand to {set_bytes / GIB:.1f} GiB; without it the engine takes "
+            "what --gpu-memory-utilization leaves"
+        )
+        return Proposal(
+            NAME, UnsetFlag("kv_cache_memory_bytes", int(set_bytes)), Prose(why), True, 15
+        )
     if short_of_the_pool(situation) and set_bytes is not None:
         why = (
             "the card has no room for the pool that was set; without it the engine takes what "
@@ -88,6 +99,6 @@ LEVER = Lever(
     NAME,
     Prose("set the pool in bytes"),
     "supply",
-    ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom"),
+    ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom", "kv-pool-too-small"),
     propose,
 )

@@ -95,7 +95,7 @@ def _for_states(situation: Situation) -> Proposal | NotApplicable:
 
 
 def _for_capture(situation: Situation) -> Proposal | NotApplicable:
-    if situation.variant != "graph-capture":
+    if situation.variant not in ("graph-capture", "sampler"):
         return NotApplicable(
             NAME,
             Prose("the memory ran out elsewhere than in graph capture or the sampler's warm-up"),
@@ -112,7 +112,11 @@ def _for_capture(situation: Situation) -> Proposal | NotApplicable:
     return Proposal(
         NAME,
         SetFlag("max_num_seqs", target),
-        Prose(f"graphs and sampler are sized for {count(known)} requests{sure}"),
+        Prose(
+            f"the sampler's warm-up runs over {count(known)} rows of logits{sure}"
+            if situation.variant == "sampler"
+            else f"graphs and sampler are sized for {count(known)} requests{sure}"
+        ),
         True,
         21,
     )

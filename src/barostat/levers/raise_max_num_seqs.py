@@ -27,6 +27,10 @@ FULL = 0.85
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """As many more as the pool has room for at the present usage, at most twice as many."""
     window = situation.window
+    if situation.variant == "adapters":
+        return NotApplicable(
+            NAME, Prose("the slots for adapters are taken, not those for requests")
+        )
     limit, usage = last_of(window, "max_running_requests"), mean_of(window, "kv_usage_ratio")
     if limit is None or usage is None:
         return NotApplicable(

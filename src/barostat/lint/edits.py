@@ -24,6 +24,23 @@ def changed(place: Place, text: str) -> tuple[Edit, ...]:
     return (Edit(place.file, place.start, place.end, text),) if 0 <= place.start < place.end else ()
 
 
+def with_value(argument: Argument, shown: str) -> tuple[Edit, ...]:
+    """The argument's value becomes `shown`."""
+    place = argument.words[-1] if argument.words else argument.place
+    if argument.origin != "flag":
+        return (
+            changed(place, shown)
+            if argument.origin == "values" and place.end - place.start == len(argument.text or "")
+            else ()
+        )
+    head = argument.spelled.partition("=")[0] + "=" if argument.joined else ""
+    return (
+        changed(place, f"{head}{shown}")
+        if place.end - place.start == len(head) + len(argument.text or "")
+        else ()
+    )
+
+
 def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     """The argument is gone, with its lines where nothing else stands in them."""
     text = scene.text_of(argument.place.file)

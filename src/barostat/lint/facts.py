@@ -89,12 +89,42 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume in the engine's container. `source`: claim, emptyDir, hostPath, configMap, ...;
+    empty where nothing says what it is. `name`: the claim's, as the volume names it. `size_bytes`:
+    an emptyDir's limit.
+    """
+
+    path: str
+    place: Place
+    source: str = ""
+    name: str = ""
+    size_bytes: float | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim. `modes`: its access modes. Units: bytes."""
+
+    name: str
+    namespace: str
+    place: Place
+    modes: frozenset[str]
+    size: Given | None = None
+    size_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
 
     `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
     `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
-    are not ours to judge.
+    are not ours to judge. `rdma`: the container reaches a network card directly.
+    `requested`: resources that are asked for, by a request or a limit. `mounts`: volumes by their
+    path. `user`: the numeric user that it runs as, where that is set. `read_only_root`: that its
+    own file system cannot be written. `ephemeral`: the limit of its local disk.
     """
 
     shm_bytes: float | None
@@ -106,11 +136,18 @@ class Host:
     gpus: float | None = None
     gpu_place: Place | None = None
     gpu_requested_only: bool = False
+    requested: frozenset[str] = frozenset()
     probes: Mapping[str, Probe] = field(default_factory=dict)
     privileged: Given | None = None
     has_cache: bool = False
     devices: str = ""
     other_device: bool = False
+    rdma: bool = False
+    mounts: Mapping[str, Mount] = field(default_factory=dict)
+    user: Given | None = None
+    read_only_root: Given | None = None
+    ephemeral: Given | None = None
+    ephemeral_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +157,8 @@ class Pod:
 
     `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with
     its number. `gated_by`: another container that has a readiness probe, so that the pod is not
-    ready before it. `alone`: the engine's container is the only one.
+    ready before it. `alone`: the engine's container is the only one. `prepared`:
+    init containers run before it, which may fill its volumes.
     """
 
     kind: str
@@ -145,6 +183,9 @@ class Pod:
     ports: Mapping[str, str] = field(default_factory=dict)
     gated_by: str = ""
     alone: bool = False
+    host_network: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +221,7 @@ class Engine:
     is missing. `env_complete`: so for its variables. `stuck`: elements that hold an argument and
     its value together. `cut`: a blank behind the backslash that was to continue the line.
     `handed_on`: the start of the server where the image's entry point is the server already.
+    `dropped`: the script of `sh -c` that gets none of the words behind it.
     `unset`: references in arguments that nothing tells. `not_text`: values of a container's command
     and variables that YAML reads as a number or a boolean. `card_hint`: what the pod's placement
     says of the card. `stretch`: which part of a script starts it; those of another part may be
@@ -204,6 +246,7 @@ class Engine:
     stuck: tuple[tuple[Place, str], ...] = ()
     cut: Place | None = None
     handed_on: Given | None = None
+    dropped: Given | None = None
     unset: tuple[tuple[Place, str], ...] = ()
     not_text: tuple[tuple[Place, str], ...] = ()
     host: Host | None = None
@@ -268,6 +311,8 @@ class Service:
     variables: bool = True
     targets: tuple[Given, ...] = ()
     kind: str = "Service"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    ingress_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +351,7 @@ class Query:
 class Scaler:
     """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of
     others; `target`: (kind, name).
+    `shares`: resources of which the target is a share of what the pods request.
     """
 
     kind: str
@@ -319,6 +365,7 @@ class Scaler:
     metrics: tuple[tuple[str, Place, float | None], ...] = ()
     queries: tuple[Query, ...] = ()
     other_triggers: int = 0
+    shares: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +421,7 @@ class Scene:
     today: str = ""
     scrapes: tuple[Scrape, ...] = ()
     contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
 
     @property
     def is_about_vllm(self) -> bool:

@@ -13,6 +13,8 @@ Severity = Literal["error", "warning", "note"]
 Confidence = Literal["high", "medium", "low"]
 Persona = Literal["ordinary", "pedant"]
 Safety = Literal["certain", "likely"]
+Topic = Literal["", "limits", "rollout"]
+"""What a rule is about, where a summary groups findings: missing limits, or a rollout that harms."""
 
 NOT_CHECKED, NOTHING_CHECKED = "not-checked", "nothing-checked"
 """What a report shows, in every format, in the place of findings that could not be looked for."""
@@ -50,6 +52,7 @@ class Rule:
     severity: Severity
     confidence: Confidence = "high"
     persona: Persona = "ordinary"
+    topic: Topic = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Finding:
     fix: str = ""
     edits: tuple[Edit, ...] = ()
     safety: Safety = "likely"
+    topic: Topic = ""
 
 
 def unchecked(place: Place, reason: str, severity: Severity, fix: str = "") -> Finding:
@@ -109,4 +113,5 @@ def _finding(rule: Rule, one: Found) -> Finding:
         one.fix,
         one.edits,
         one.safety,
+        rule.topic,
     )

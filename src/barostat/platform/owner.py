@@ -19,7 +19,15 @@ from typing import Any, Literal
 from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
 
 Kind = Literal[
-    "helm", "argo-cd", "flux-kustomization", "flux-helm-release", "operator", "hpa", "keda", "tool"
+    "helm",
+    "argo-cd",
+    "flux-kustomization",
+    "flux-helm-release",
+    "operator",
+    "own-controller",
+    "hpa",
+    "keda",
+    "tool",
 ]
 Reverts = Literal["at-once", "at-next-deploy", "no", "unknown"]
 Reach = Literal["everything", "replicas"]

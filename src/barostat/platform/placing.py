@@ -57,15 +57,32 @@ def _asked(item: Object) -> dict[str, float]:
     return {name: quantity(amount) or 0.0 for name, amount in found.items()}
 
 
+Used = Mapping[str, Mapping[str, float]]
+"""What pods request of each node, by its name."""
+
+
 def placeable(
     templates: Sequence[Object], nodes: Sequence[Object], pods: Iterable[Object]
 ) -> tuple[bool, str]:
     """(whether nodes take one more pod of each template together, why not)."""
+    return placeable_beside(templates, nodes, used_by(pods))
+
+
+def used_by(pods: Iterable[Object]) -> Used:
+    """What the pods that hold a node request of it."""
     used: dict[str, dict[str, float]] = {}
     for pod in pods:
         node = text(pod, "spec", "nodeName")
         if node and text(pod, "status", "phase") not in ("Succeeded", "Failed"):
             _take(used, node, requests(pod))
+    return used
+
+
+def placeable_beside(
+    templates: Sequence[Object], nodes: Sequence[Object], held: Used
+) -> tuple[bool, str]:
+    """As `placeable`, beside what is held already."""
+    used = {node: dict(amounts) for node, amounts in held.items()}
     for place, template in enumerate(templates):
         wanted = requests(template)
         reasons: list[str] = []

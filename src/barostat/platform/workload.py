@@ -187,25 +187,32 @@ def _owner(item: Object) -> tuple[str, str]:
 
 def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Object]:
     """The workload's pods; the vLLM-like ones where the workload is not known."""
-    found = items(documents.get("pods"))
-    if workload is None:
-        return [item for item in found if looks_like_vllm(item)]
+    owned = (
+        pods_by_workload(documents).get((workload.kind, workload.name), [])
+        if workload is not None
+        else []
+    )
+    return owned or [item for item in items(documents.get("pods")) if looks_like_vllm(item)]
+
+
+def pods_by_workload(documents: Mapping[str, Any]) -> dict[tuple[str, str], list[Object]]:
+    """The pods of each workload, by its kind and name."""
+    labelled = [kind for kind in kinds() if kind.name_label]
     known: dict[tuple[str, ...], Workload | None] = {}  # many pods have the same owner
-    owned = []
-    for item in found:
+    owned: dict[tuple[str, str], list[Object]] = {}
+    for item in items(documents.get("pods")):
         labels = mapping(item, "metadata", "labels")
         key = (
             *_owner(item),
             text(item, "metadata", "namespace"),
             text(labels, "pod-template-hash"),
-            *(kind.name_for(item) for kind in kinds()),
+            *(kind.name_for(item) for kind in labelled),
         )
         if key not in known:
             known[key] = _nearest(documents, item)
-        other = known[key]
-        if other is not None and (other.kind, other.name) == (workload.kind, workload.name):
-            owned.append(item)
-    return owned or [item for item in found if looks_like_vllm(item)]
+        if (workload := known[key]) is not None:
+            owned.setdefault((workload.kind, workload.name), []).append(item)
+    return owned
 
 
 def ready_replicas(workload: Workload | None) -> int | None:

@@ -448,7 +448,12 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict of an observation, with its reasons for a person."""
+    """The verdict of an observation, with its reasons for a person.
+
+    `more_s`: of an inconclusive one, seconds more that a clear answer takes at least; infinite where
+    time does not bring one.
+    """
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
+    more_s: float = 0.0

@@ -1,12 +1,15 @@
-"""What a change came to: a lever's expectation held against the figures before and the window
-after, at the load of before.
+"""The verdict on a change: a lever's expectation, held against the figures before and against the
+replicas without the change in the same minutes.
+
+The harm that the diagnosis named decides whether a change is better. Everything else can only show
+new harm, and counts where it is worse than before and worse than at the unchanged replicas.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
@@ -27,6 +30,10 @@ its very end.
 """
 ERROR_OF = ":error"
 """After a signal's name in a baseline: the standard error of what stands under the name itself."""
+LEAST_OF = ":least"
+"""After a signal's name in a baseline: its mean at the replica that has least of it."""
+NEVER = math.inf
+"""Seconds until an answer that more time does not bring."""
 FEWEST_REQUESTS = 20.0
 """Fewer on either side are no load to compare under."""
 MOST_LONGER_S = 3600.0
@@ -38,9 +45,19 @@ where nobody streams.
 RELATIVE = ("falls", "rises", "holds")
 """What is held against what it was, and so may differ by chance."""
 REMNANT = 0.1
-"""Up to this share of before, what was to end has all but ended: not kept, but taking the change
-back would bring the rest again.
+"""Up to this share, a harm has nearly ended. Of what the unchanged replicas have in the same
+minutes: the change works. Of before: inconclusive, as the load may differ.
 """
+DEMAND = ("running_requests", "waiting_requests")
+"""Requests that are there, whether they come from clients that wait for their answers or not."""
+QUEUED = 2.0
+"""Where more wait than this, the engine has all the load that it can take."""
+STILL = 0.7
+"""Unchanged replicas that have this share of the former harm, or more, have it still."""
+AS_MUCH, MORE = 0.95, 1.1
+"""From these multiples on, an engine does as much as another, or more."""
+ALIKE = 1.2
+"""A replica with up to this multiple of the others' load has not relieved them of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,15 @@ class Sureness:
 
     error_rate: float
     sustained_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One promise, judged. `more_s`: seconds more until it could be; NEVER if time does not tell."""
+
+    met: Met
+    says: str
+    more_s: float = 0.0
 
 
 def baseline(
@@ -64,33 +90,52 @@ def baseline(
     the load; what goes by the load is their mean, as the one that is worst off has more than its
     part, if only by chance.
     """
-    counters = {expect.signal for expect in expectation.expects if expect.want == "no-more"}
     shared = {
         *expectation.load_signals,
         *(expect.signal for expect in expectation.expects if expect.by_load),
     }
-    found = {}
-    for name in sorted({*shared, *(expect.signal for expect in expectation.expects)}):
-        signals = [
-            signal
-            for one in (fleet if name in shared else ()) or (window,)
-            if (signal := one.fresh(name)) is not None
-        ]
-        if name in shared:  # who has none of the load does not share it
+    every = fleet or (window,)
+    found = dict(
+        _figures(
+            expectation,
+            {name: every if name in shared else (window,) for name in _names(expectation)},
+        )
+    )
+    for expect in expectation.expects:
+        least = [signal.mean for one in every if (signal := one.fresh(expect.signal)) is not None]
+        if expect.essential and expect.want == "zero" and least:
+            found[expect.signal + LEAST_OF] = min(least)
+    return tuple(sorted(found.items()))
+
+
+def _names(expectation: Expectation) -> list[str]:
+    asked = (found for expect in expectation.expects for found in (expect, *expect.unless))
+    return sorted({*expectation.load_signals, *DEMAND, *(expect.signal for expect in asked)})
+
+
+def _figures(expectation: Expectation, of: Mapping[str, Sequence[Window]]) -> dict[str, float]:
+    """By signal, the mean over these windows, with its error where it is compared. A replica that
+    has none of the load does not share it.
+    """
+    asked = [found for expect in expectation.expects for found in (expect, *expect.unless)]
+    counters = {expect.signal for expect in asked if expect.want == "no-more"}
+    compared = {expect.signal for expect in asked if expect.want in RELATIVE}
+    by_load = {expect.signal for expect in asked if expect.by_load}
+    found: dict[str, float] = {}
+    for name, windows in of.items():
+        signals = [signal for one in windows if (signal := one.fresh(name)) is not None]
+        if name in expectation.load_signals or name in by_load:
             signals = [signal for signal in signals if signal.mean > 0] or signals
-        if signals and any(
-            expect.signal == name and expect.want in RELATIVE for expect in expectation.expects
-        ):
+        if not signals:
+            continue
+        found[name] = fmean(signal.last if name in counters else signal.mean for signal in signals)
+        if name in compared:
             errors = [estimate(signal).error for signal in signals]
             if all(map(math.isfinite, errors)):
                 found[name + ERROR_OF] = math.hypot(*errors) / len(errors)
-        if signals:
-            found[name] = fmean(
-                signal.last if name in counters else signal.mean for signal in signals
-            )
-        if name in expectation.load_signals and signals:
+        if name in expectation.load_signals:
             found[SEEN_S] = max(found.get(SEEN_S, 0.0), sum(signal.span_s for signal in signals))
-    return tuple(sorted(found.items()))
+    return found
 
 
 def unmeasured(expectation: Expectation, former: Mapping[str, float]) -> tuple[str, ...]:
@@ -108,175 +153,370 @@ def unmeasured(expectation: Expectation, former: Mapping[str, float]) -> tuple[s
 
 
 def verify(
-    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
+    expectation: Expectation,
+    former: Mapping[str, float],
+    after: Window,
+    since: float,
+    control: Sequence[Window] = (),
 ) -> Judged:
     """Better, worse, or inconclusive, with a sentence for each thing that counted.
 
-    `former`: the plan's baseline (the rest of the fleet is no substitute: it has other load by
-    now). `after`: the replica with the change; only what was measured from `since` on counts.
+    `former`: the plan's baseline. `after`: the replica with the change; only what was measured from
+    `since` on counts. `control`: replicas without the change that serve in the same minutes.
     Better: every essential promise is met, nothing got worse, under no less load, for long enough.
-    Worse: harm was done, a level that was promised is not kept, nor nearly, or what should have
-    improved got worse, and another load does not explain it. Inconclusive: everything else, with
-    how long more it would take. What is held against what it was counts where the difference is not
-    by chance: of all the comparisons of one verification, at any number of looks, at most
+    The load counts as no less where it is that of before, or that of replicas which still have the
+    harm. Worse: harm was done, a level that was promised is not kept, nor nearly, or what should
+    have improved got worse, and another load does not explain it. Inconclusive: everything else,
+    with how long more it would take. What is held against what it was counts where the difference
+    is not by chance: of all the comparisons of one verification, at any number of looks, at most
     `comparison.ERROR_RATE` call one where there is none. A latency that was measured neither before
     nor now is named, and the rest is judged.
     Law: L2, what was not measured proves nothing.
     """
-    beside = unmeasured(expectation, former)
-    relative = sum(expect.want in RELATIVE for expect in expectation.expects)
-    sure = Sureness(ERROR_RATE / max(1, relative), expectation.sustained_s)
-    load, load_says = _load(expectation, former, after, since)
-    kept: list[str] = []
-    broken: list[str] = []
-    open_: list[str] = []
-    harmed: list[str] = []
-    less = min(1.0, load) if load is not None else 1.0
-    for expect in expectation.expects:
-        met, says = _met(expect, former, after, since, less if expect.by_load else 1.0, sure)
+    return _Case(expectation, former, after, since, tuple(control)).judged()
+
+
+def is_over(judged: Judged, left_s: float, *, fresh: bool) -> bool:
+    """True if looking on cannot change the verdict in the time that is left.
+
+    `fresh`: the replica was made with the change; one that was there before has a queue to work
+    off, and is not worse before the time is over.
+    """
+    match judged.outcome:
+        case "better":
+            return True
+        case "worse":
+            return fresh
+    return fresh and judged.more_s > left_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the change is compared with: the figures before, or those of unchanged replicas now.
+
+    `load`: what comes after the change, over what comes there; `demand`: the same of the requests
+    that are there, which clients that wait for their answers do not lower when those take longer.
+    None where it was not measured.
+    """
+
+    figures: Mapping[str, float]
+    named: str
+    load: float | None
+    load_says: str
+    demand: float | None
+
+
+class _Case:
+    """One verification."""
+
+    def __init__(
+        self,
+        expectation: Expectation,
+        former: Mapping[str, float],
+        after: Window,
+        since: float,
+        control: tuple[Window, ...],
+    ) -> None:
+        self.expectation, self.after, self.since = expectation, after, since
+        cut = [_since(one, since) for one in control]
+        figures = _figures(expectation, dict.fromkeys(_names(expectation), cut)) if cut else {}
+        loaded = any(figures.get(name, 0.0) > 0 for name in expectation.load_signals)
+        self.before = self._side(former, "before")
+        self.control = self._side(figures, "the unchanged replicas") if loaded else None
+        compared = sum(expect.want in RELATIVE for expect in expectation.expects)
+        self.sure = Sureness(ERROR_RATE / max(1, compared), expectation.sustained_s)
+
+    def judged(self) -> Judged:
+        """The verdict."""
+        expectation, former = self.expectation, self.before.figures
+        beside = unmeasured(expectation, former)
+        kept: list[str] = []
+        broken: list[str] = []
+        harmed: list[str] = []
+        open_: list[Finding] = []
+        for expect in expectation.expects:
+            found = self._essential(expect) if expect.essential else self._harm(expect)
+            if found.met == "met" or self._excused(expect):
+                kept += [found.says] if expect.essential else []
+            elif found.met == "unmet" and not expect.essential:
+                harmed.append(found.says)
+            elif found.met == "unmet" and not self._remnant(expect):
+                broken.append(found.says)
+            elif expect.essential and expect.signal in beside:
+                kept.append(f"not judged: {found.says}")
+            elif expect.essential:
+                open_.append(found)
+        load, load_says = self._load()
+        seen_s = self._seen_s()
+        short = seen_s < NEARLY * expectation.sustained_s
+        measure = self.control or self.before
+        heavier = [ratio for ratio in (measure.load, measure.demand) if ratio is not None]
+        if (broken or harmed) and min(heavier, default=0.0) > 1.0 / expectation.load_ratio:
+            more = f"{measure.load_says}: more than {measure.named}, so what is wrong is not the change's"
+            return Judged("inconclusive", (more, *harmed, *broken))
+        if harmed or (broken and not short):
+            return Judged("worse", (*harmed, *broken, load_says))
+        if open_:
+            says = (*(found.says for found in open_), load_says)
+            return Judged("inconclusive", says, max(found.more_s for found in open_))
+        if broken or short:
+            seen = f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s"
+            return Judged("inconclusive", (seen, *broken))
+        if load is None:
+            return Judged("inconclusive", (load_says, *kept))
+        if load < expectation.load_ratio and not self._full(measure):
+            more_s = NEVER if load == 0 else 0.0
+            return Judged("inconclusive", (f"{load_says}: too little to tell", *kept), more_s)
+        if gone := self._gone_everywhere() or self._demand_fell():
+            return Judged("inconclusive", (gone, *kept))
+        return Judged("better", (*kept, load_says))
+
+    # --- single promises
+
+    def _essential(self, expect: Expect) -> Finding:
+        """Against the unchanged replicas where there are any: they have the load of now."""
+        side = self.control
+        if side is not None and expect.want in RELATIVE and expect.signal in side.figures:
+            return self._against(expect, side)
+        found = self._against(expect, self.before)
         if (
-            met == "unmet"
+            found.met != "unmet"
+            or expect.want != "zero"
+            or (now := self._now(expect.signal)) is None
+        ):
+            return found
+        there = side.figures.get(expect.signal, 0.0) if side is not None else 0.0
+        if there > expect.bound and now.mean <= REMNANT * there:
+            return Finding(
+                "met", f"{expect.signal} {now.mean:.3g}, {there:.3g} at the unchanged replicas"
+            )
+        more_s = now.mean * now.span_s / expect.bound - now.span_s if expect.bound > 0 else NEVER
+        return Finding("unmet", found.says, more_s)
+
+    def _harm(self, expect: Expect) -> Finding:
+        """Unmet only where it is worse than before, and not so at the unchanged replicas as well."""
+        found = self._against(expect, self.before)
+        side = self.control
+        if (
+            found.met == "unmet"
+            and side is not None
             and expect.want in RELATIVE
-            and not expect.by_load
-            and (why := _incomparable(expectation, former, after, since, load))
+            and (expect.signal in side.figures)
         ):
-            met, says = "unknown", f"{says}: {why}"
-        if (
-            met == "unmet"
-            and expect.unless
-            and all(
-                _met(other, former, after, since, 1.0, sure)[0] == "met" for other in expect.unless
-            )
-        ):
-            continue
-        if met == "met":
-            kept += [says] if expect.essential else []
-        elif met == "unmet":
-            (
-                harmed
-                if not expect.essential
-                else open_
-                if _remnant(expect, former, after, since)
-                else broken
-            ).append(says)
-        elif expect.essential and expect.signal in beside:
-            kept.append(f"not judged: {says}")
-        elif expect.essential:
-            open_.append(says)
-    seen_s = _seen_s(expectation, after, since)
-    short = seen_s < NEARLY * expectation.sustained_s
-    if (broken or harmed) and load is not None and load > 1.0 / expectation.load_ratio:
-        return Judged(
-            "inconclusive",
-            (
-                f"{load_says}: more than before, so what is wrong is not the change's",
-                *harmed,
-                *broken,
-            ),
+            return self._against(expect, side)
+        return found
+
+    def _excused(self, expect: Expect) -> bool:
+        sides = [self.before, *([self.control] if self.control is not None else [])]
+        return bool(expect.unless) and all(
+            any(self._against(other, side, scale=1.0).met == "met" for side in sides)
+            for other in expect.unless
         )
-    if harmed or (broken and not short):
-        return Judged("worse", (*harmed, *broken, load_says))
-    if open_:
-        return Judged("inconclusive", (*open_, load_says))
-    if broken or short:
-        return Judged(
-            "inconclusive", (f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s", *broken)
-        )
-    if load is None:
-        return Judged("inconclusive", (load_says, *kept))
-    if load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio:
-        return Judged("inconclusive", (f"{load_says}: too little to tell", *kept))
-    return Judged("better", (*kept, load_says))
 
+    def _against(self, expect: Expect, side: _Side, scale: float | None = None) -> Finding:
+        """The promise against one side; unknown where a comparison has no load to go by."""
+        if scale is None:
+            less = expect.by_load and side.load is not None and not self._full(side)
+            scale = min(1.0, side.load or 0.0) if less else 1.0
+        found = self._met(expect, side.figures, scale)
+        if found.met == "unmet" and expect.want in RELATIVE and not expect.by_load:
+            why, more_s = self._incomparable(side)
+            if why:
+                return Finding("unknown", f"{found.says}: {why}", more_s)
+        return found
 
-def _after(window: Window, name: str, since: float) -> Signal | None:
-    match window.read(name):
-        case Fresh(signal, _):
-            return signal.since(since)
-        case _:
-            return None
-
-
-def _load(
-    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
-) -> tuple[float | None, str]:
-    """The least ratio of load after to load before, over the signals that both windows have; the
-    greatest where one is enough.
-    """
-    found: list[tuple[float, str]] = []
-    for name in expectation.load_signals:
-        now = _after(after, name, since)
-        if now is not None and former.get(name, 0.0) > 0:
-            ratio = now.mean / former[name]
-            found.append((ratio, f"{name} {now.mean:.3g}, {ratio:.2f} of before"))
-    which = max if expectation.any_load else min
-    return which(found, default=(None, "the load before and after was not measured"))
-
-
-def _by_chance(
-    expectation: Expectation, former: Mapping[str, float], after: Window, since: float
-) -> float:
-    """One standard deviation of the ratio of two counts of requests that come by chance, over the
-    ratio: 0.3 for 20 and 20 of them.
-    """
-    now = _after(after, ARRIVALS, since) if ARRIVALS in expectation.load_signals else None
-    before = former.get(ARRIVALS, 0.0) * former.get(SEEN_S, 0.0)
-    return (
-        (1.0 / before + 1.0 / (now.mean * now.span_s)) ** 0.5
-        if now is not None and before > 0 and now.mean * now.span_s > 0
-        else 0.0
-    )
-
-
-def _seen_s(expectation: Expectation, after: Window, since: float) -> float:
-    """How long the essential promises were watched: the shortest of their series, and none for a
-    single point.
-    """
-    spans = [
-        signal.span_s
-        for expect in expectation.expects
-        if expect.essential
-        and (signal := _after(after, expect.signal, since)) is not None
-        and len(signal.points) > 1
-    ]
-    return min(spans, default=0.0)
-
-
-def _met(
-    expect: Expect,
-    former: Mapping[str, float],
-    after: Window,
-    since: float,
-    scale: float,
-    sure: Sureness,
-) -> tuple[Met, str]:
-    now = _after(after, expect.signal, since)
-    if now is None:
-        return "unknown", f"{expect.signal} was not measured after the change"
-    value, bound = now.mean, expect.bound
-    match expect.want:
-        case "zero" | "below":
-            return _of(value <= bound), f"{expect.signal} {value:.3g}, at most {bound:.3g}"
-        case "above":
-            return _of(value >= bound), f"{expect.signal} {value:.3g}, at least {bound:.3g}"
-    was = former.get(expect.signal)
-    if was is None:
-        return "unknown", f"{expect.signal} was not measured before the change"
-    was *= scale
-    says = (
-        f"{expect.signal} {value:.3g}, was "
-        f"{was:.3g}{'' if scale == 1.0 else ' for the load of now'}"
-    )
-    match expect.want:
-        case "falls" | "rises" | "holds":
-            return _compared(
-                expect, now, was, former.get(expect.signal + ERROR_OF), scale, sure, says
-            )
-        case "no-more":
+    def _met(self, expect: Expect, former: Mapping[str, float], scale: float) -> Finding:
+        now = self._now(expect.signal)
+        if now is None:
+            return Finding("unknown", f"{expect.signal} was not measured after the change")
+        value, bound = now.mean, expect.bound
+        match expect.want:
+            case "zero" | "below":
+                return _of(value <= bound, f"{expect.signal} {value:.3g}, at most {bound:.3g}")
+            case "above":
+                return _of(value >= bound, f"{expect.signal} {value:.3g}, at least {bound:.3g}")
+        was = former.get(expect.signal)
+        if was is None:
+            return Finding("unknown", f"{expect.signal} was not measured before the change")
+        was *= scale
+        if expect.want == "no-more":
             # a replica made anew counts from nought
-            return _of(
-                now.last - min(was, now.first) <= bound
-            ), f"{expect.signal} {now.last:.3g}, was {was:.3g}"
+            more = now.last - min(was, now.first)
+            return _of(more <= bound, f"{expect.signal} {now.last:.3g}, was {was:.3g}")
+        says = f"{expect.signal} {value:.3g}, was {was:.3g}"
+        if self.control is not None and former is self.control.figures:
+            says = f"{expect.signal} {value:.3g}, {was:.3g} at the unchanged replicas"
+        says += "" if scale == 1.0 else " for the load of now"
+        error = former.get(expect.signal + ERROR_OF)
+        return _compared(
+            expect, now, was, None if error is None else error * scale, self.sure, says
+        )
+
+    def _remnant(self, expect: Expect) -> bool:
+        now = self._now(expect.signal)
+        return (
+            expect.want == "zero"
+            and now is not None
+            and now.mean <= REMNANT * self.before.figures.get(expect.signal, 0.0)
+        )
+
+    # --- the load
+
+    def _load(self) -> tuple[float | None, str]:
+        """The load as a ratio, and a sentence: of before, or of unchanged replicas that still have
+        the harm, whichever is more. Chance is allowed for.
+        """
+        sides = [self.before]
+        if self.control is not None and self._harm_goes_on(self.control.figures):
+            sides.append(self.control)
+        found = [
+            (side.load * (1.0 + self._by_chance(side.figures)), side.load_says)
+            for side in sides
+            if side.load is not None
+        ]
+        return max(found, default=(None, self.before.load_says))
+
+    def _side(self, figures: Mapping[str, float], named: str) -> _Side:
+        """The least ratio of load after to that load, over the signals that both have; the greatest
+        where one is enough.
+        """
+        found: list[tuple[float, str]] = []
+        for name in self.expectation.load_signals:
+            now = self._now(name)
+            if now is not None and figures.get(name, 0.0) > 0:
+                ratio = now.mean / figures[name]
+                found.append((ratio, f"{name} {now.mean:.3g}, {ratio:.2f} of {named}"))
+        which = max if self.expectation.any_load else min
+        load, says = which(found, default=(None, "the load before and after was not measured"))
+        return _Side(figures, named, load, says, self._demand(figures))
+
+    def _harm_goes_on(self, control: Mapping[str, float]) -> bool:
+        """True if the unchanged replicas have what the change should end."""
+        return any(
+            control.get(expect.signal, 0.0) > expect.bound
+            if expect.want == "zero"
+            else expect.want == "falls"
+            and control.get(expect.signal, 0.0)
+            >= STILL * self.before.figures.get(expect.signal, NEVER)
+            for expect in self.expectation.expects
+            if expect.essential
+        )
+
+    def _gone_everywhere(self) -> str:
+        """Why the end of the harm is not the change's doing: every replica had it, and those without
+        the change have it no more, which the changed one has not relieved. Empty where it may be.
+        """
+        if self.control is None or (self.control.load or 0.0) > ALIKE:
+            return ""
+        for expect in self.expectation.expects:
+            there = self.control.figures.get(expect.signal)
+            least = self.before.figures.get(expect.signal + LEAST_OF, 0.0)
+            if there is not None and there <= expect.bound < least:
+                return (
+                    f"{expect.signal} {there:.3g} at the unchanged replicas too, where it was "
+                    f"{least:.3g} or more: the load is another"
+                )
+        return ""
+
+    def _full(self, side: _Side) -> bool:
+        """True if as many requests are there, or some wait: where fewer come then, answers take
+        longer.
+        """
+        waiting = self._now("waiting_requests")
+        return (waiting is not None and waiting.mean > QUEUED) or (
+            side.demand is not None and side.demand >= self.expectation.load_ratio
+        )
+
+    def _demand(self, figures: Mapping[str, float]) -> float | None:
+        now = [self._now(name) for name in DEMAND]
+        was = sum(figures.get(name, 0.0) for name in DEMAND)
+        if None in now or was <= 0 or not figures.keys() >= set(DEMAND):
+            return None
+        return sum(found.mean for found in now if found is not None) / was
+
+    def _demand_fell(self) -> str:
+        """Why the end of the harm is not the change's doing: fewer requests are there, and the
+        engine does no more than others that have the harm (no more than before, where a queue is
+        what should end). Empty where it may be.
+        """
+        side = self.control or self.before
+        if side.demand is None or side.demand >= self.expectation.load_ratio:
+            return ""
+        queue = any(
+            expect.essential and expect.want == "falls" and expect.signal in DEMAND
+            for expect in self.expectation.expects
+        )
+        least = MORE if queue else AS_MUCH
+        for name in ("generation_tokens_per_s", *(("running_requests",) if queue else ())):
+            now = self._now(name)
+            if now is not None and now.mean >= least * side.figures.get(name, NEVER):
+                return ""
+        fewer = f"{side.demand:.2f} of the requests {self._where(side)} are there"
+        return f"{fewer}, and it serves no more of them: too little to tell"
+
+    def _where(self, side: _Side) -> str:
+        return "before" if side is self.before else "of the unchanged replicas"
+
+    def _by_chance(self, figures: Mapping[str, float]) -> float:
+        """One standard deviation of the ratio of two counts of requests that come by chance, over
+        the ratio: 0.3 for 20 and 20 of them.
+        """
+        now = self._now(ARRIVALS) if ARRIVALS in self.expectation.load_signals else None
+        before = figures.get(ARRIVALS, 0.0) * figures.get(SEEN_S, 0.0)
+        return (
+            (1.0 / before + 1.0 / (now.mean * now.span_s)) ** 0.5
+            if now is not None and before > 0 and now.mean * now.span_s > 0
+            else 0.0
+        )
+
+    def _incomparable(self, side: _Side) -> tuple[str, float]:
+        """Why the load after is none to compare under, and seconds more that would help: too few
+        requests, or too different; empty where it is one.
+        """
+        arrivals = self._now(ARRIVALS) if ARRIVALS in self.expectation.load_signals else None
+        if arrivals is not None and arrivals.mean * arrivals.span_s < FEWEST_REQUESTS:
+            seen = arrivals.mean * arrivals.span_s
+            more_s = (FEWEST_REQUESTS - seen) / arrivals.mean if arrivals.mean > 0 else NEVER
+            more = f", about {more_s:.0f} s more" if more_s < NEVER else ""
+            few = f"{seen:.0f} requests came, {FEWEST_REQUESTS:.0f} are needed to compare{more}"
+            return few, more_s
+        least = self.expectation.load_ratio
+        where = self._where(side)
+        if self._full(side):
+            return "", 0.0
+        if side.load is not None and side.load * (1.0 + self._by_chance(side.figures)) < least:
+            return (
+                f"at {side.load:.2f} of the load {where} it cannot be compared; "
+                f"{least:.2f} is needed"
+            ), 0.0
+        return "", 0.0
+
+    # --- the window after
+
+    def _now(self, name: str) -> Signal | None:
+        match self.after.read(name):
+            case Fresh(signal, _):
+                return signal.since(self.since)
+            case _:
+                return None
+
+    def _seen_s(self) -> float:
+        """How long the essential promises were watched: the shortest of their series, and none for
+        a single point.
+        """
+        spans = [
+            signal.span_s
+            for expect in self.expectation.expects
+            if expect.essential
+            and (signal := self._now(expect.signal)) is not None
+            and len(signal.points) > 1
+        ]
+        return min(spans, default=0.0)
+
+
+def _since(window: Window, since: float) -> Window:
+    signals = {name: cut for name, found in window.signals.items() if (cut := found.since(since))}
+    return replace(window, signals=signals)
 
 
 def _compared(
@@ -284,10 +524,9 @@ def _compared(
     now: Signal,
     was: float,
     former_error: float | None,
-    scale: float,
     sure: Sureness,
     says: str,
-) -> tuple[Met, str]:
+) -> Finding:
     """Met and unmet only beyond what chance explains: what should improve is unmet where it got
     worse, not where nothing changed.
     """
@@ -295,78 +534,33 @@ def _compared(
     planned = (
         sure.sustained_s / now.span_s * found.points if now.span_s > 0 else float(found.points)
     )
-    reach = radius(
-        found, None if former_error is None else former_error * scale, planned, sure.error_rate
-    )
+    reach = radius(found, former_error, planned, sure.error_rate)
     promised = was * (1.0 - expect.bound if expect.want == "falls" else 1.0 + expect.bound)
     up = expect.want == "rises"
     value, former_mean, promise = ((-one if up else one) for one in (found.mean, was, promised))
     harm = max(former_mean, promise)
     if value - reach > harm:
-        return "unmet", says
+        return Finding("unmet", says)
     improves = promise < former_mean
     if value <= promise and (not improves or value + reach < former_mean):
-        return "met", says
+        return Finding("met", says)
     if not improves:  # within what is allowed for all that can be told
-        return "met", says
+        return Finding("met", says)
     if value > promise:
-        return "unknown", f"{says}: not what was promised, and not worse"
-    stays = lasting(found, None if former_error is None else former_error * scale, reach)
+        return Finding("unknown", f"{says}: not what was promised, and not worse")
+    stays = lasting(found, former_error, reach)
     if stays >= former_mean - value:
-        return (
-            "unknown",
-            (
-                f"{says}: no difference can be told, as it was seen too briefly before the "
-                "change for how much it varied"
-            ),
-        )
+        why = "it was seen too briefly before the change for how much it varied"
+        return Finding("unknown", f"{says}: no difference can be told, as {why}", NEVER)
     more_s = longer_s(now.span_s, former_mean - value, reach, stays)
-    longer = (
-        f"; about {more_s:.0f} s more would tell"
-        if more_s is not None and more_s <= MOST_LONGER_S
-        else ""
-    )
-    return "unknown", f"{says}: no difference can be told yet{longer}"
-
-
-def _incomparable(
-    expectation: Expectation,
-    former: Mapping[str, float],
-    after: Window,
-    since: float,
-    load: float | None,
-) -> str:
-    """Why the load after is none to compare under: too few requests, or too different; empty where
-    it is one.
-    """
-    arrivals = _after(after, ARRIVALS, since) if ARRIVALS in expectation.load_signals else None
-    if arrivals is not None and arrivals.mean * arrivals.span_s < FEWEST_REQUESTS:
-        seen = arrivals.mean * arrivals.span_s
-        more = (
-            f", about {(FEWEST_REQUESTS - seen) / arrivals.mean:.0f} s more"
-            if arrivals.mean > 0
-            else ""
-        )
-        return f"{seen:.0f} requests came, {FEWEST_REQUESTS:.0f} are needed to compare{more}"
-    if (
-        load is not None
-        and load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio
-    ):
-        return (
-            f"at {load:.2f} of the load before it cannot be compared; "
-            f"{expectation.load_ratio:.2f} is needed"
-        )
-    return ""
-
-
-def _remnant(expect: Expect, former: Mapping[str, float], after: Window, since: float) -> bool:
-    now = _after(after, expect.signal, since)
-    return (
-        expect.want == "zero"
-        and now is not None
-        and now.mean <= REMNANT * former.get(expect.signal, 0.0)
+    if more_s is None or more_s > MOST_LONGER_S:
+        return Finding("unknown", f"{says}: no difference can be told yet")
+    return Finding(
+        "unknown",
+        f"{says}: no difference can be told yet; about {more_s:.0f} s more would tell",
+        more_s,
     )
 
 
-def _of(holds: bool) -> Met:
-    return "met" if holds else "unmet"
+def _of(holds: bool, says: str) -> Finding:
+    return Finding("met" if holds else "unmet", says)

@@ -8,6 +8,9 @@ max_num_batched_tokens each. The pool fills slowly because little is decoded; KV
 Impact: time to first token grows; decodes share every step with a chunk of prefill, so the gap
 between tokens rises to the length of a full step.
 
+Without chunked prefill a prompt starts only in a step that has room for all of it, so prompts wait
+while steps are partly empty, and a long one holds up those behind it.
+
 Evidence: computed tokens per step near the budget (the cached part of prompts taken out), waiting
 above 0, usage below its ceiling, running below the limit. From a log alone: a queue that grows with
 the pool far from full and prompt throughput high and flat.
@@ -147,6 +150,16 @@ def judge(window: Window) -> Verdict:
     steps = window["tokens_per_step"].evidence(
         window.at, tokens, f"computed, of a budget of {budget:.0f}"
     )
+    whole = _whole_prompt_tokens(window)
+    if tokens < FULL_STEP_RATIO * budget and whole is not None and tokens + whole > budget:
+        held = holding(moments, lambda used, runs, waits: waits > 0 and not full(used, runs, waits))
+        return Present(
+            f"{length(waiting):.0f} wait for a step with room for a whole prompt: prompts are not "
+            f"chunked, a long one has {whole:.0f} tokens, and steps use {tokens:.0f} of "
+            f"{budget:.0f}",
+            (*evidence, steps, window["prompt_tokens_p95"].evidence(window.at)),
+            min(held.confidence, 0.9),
+        )
     if tokens < FULL_STEP_RATIO * budget:
         return Absent(
             f"steps have room: {tokens:.0f} of {budget:.0f} tokens on average", (*evidence, steps)
@@ -158,6 +171,18 @@ def judge(window: Window) -> Verdict:
     )
     most = 1.0 if budget_is_certain(window) else GUESSED_CONFIDENCE
     return Present(because, (*evidence, steps), min(held.confidence, most))
+
+
+def _whole_prompt_tokens(window: Window) -> float | None:
+    """Return the tokens of a long prompt (95th percentile) where prompts have to fit into one step,
+    None where they are computed in chunks.
+    """
+    chunked, long = (
+        window.config.get("enable_chunked_prefill"),
+        window.fresh("prompt_tokens_p95"),
+    )
+    off = chunked is not None and chunked.value is False
+    return long.last if off and long is not None else None
 
 
 SYMPTOM = Symptom(

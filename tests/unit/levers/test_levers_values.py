@@ -7,6 +7,7 @@ from tests.support.lever_questions import GIB, ask, proposed, refused
 
 from barostat.core.config import ConfigScalar
 from barostat.core.lever import Proposal
+from barostat.core.proposed_change import UnsetFlag
 
 LENGTHS: dict[str, float] = {
     "prompt_tokens_p50": 512,
@@ -610,8 +611,20 @@ def test_start_up_memory_has_its_own_levers() -> None:
         == "--max-cudagraph-capture-size 128"
     )
     assert (
-        proposed(ask("graph-capture-less", "gpu-oom", "graph-capture", version="0.9.0"))
+        proposed(ask("graph-capture-less", "gpu-oom", "graph-capture", version="0.11.0"))
+        == "--cuda-graph-sizes 128"
+    )
+    assert (
+        proposed(ask("graph-capture-less", "gpu-oom", "graph-capture", version="0.8.0"))
         == "--enforce-eager"
+    )
+    assert "--max-num-seqs" in refused(ask("graph-capture-less", "gpu-oom", "sampler"))
+    sampler = "CUDA out of memory occurred when warming up sampler with 1024 dummy requests."
+    assert (
+        proposed(
+            ask("max-num-seqs", "gpu-oom", "sampler", log_gpu_oom_graph_capture=(1.0, sampler))
+        )
+        == "--max-num-seqs 256"
     )
     assert refused(
         ask("graph-capture-less", "gpu-oom", "graph-capture", config={"enforce_eager": True})
@@ -628,3 +641,44 @@ def test_health_is_left_alone_and_says_why_it_looks_hot() -> None:
     assert proposed(answer) == "leave it as it is"
     assert "92%" in str(answer.because)
     assert "96%" in str(answer.because)
+
+
+@pytest.mark.parametrize(
+    ("lever", "flag", "value"),
+    [
+        ("blocks-override-off", "num_gpu_blocks_override", 64),
+        ("kv-cache-memory-bytes", "kv_cache_memory_bytes", 1 << 30),
+    ],
+)
+def test_a_pool_set_by_hand_is_unset_before_the_model_is_shortened(
+    lever: str, flag: str, value: int
+) -> None:
+    line = (
+        "ValueError: To serve at least one request with the models's max seq len (40960), "
+        "(5.62 GiB KV cache is needed, which is larger than the available KV cache memory "
+        "(1.0 GiB). Based on the available memory, the estimated maximum model length is 7280."
+    )
+    unset = ask(
+        lever, "kv-pool-too-small", "length", config={flag: value}, log_model_too_long=(1.0, line)
+    )
+    shorter = ask(
+        "max-model-len",
+        "kv-pool-too-small",
+        "length",
+        config={flag: value},
+        log_model_too_long=(1.0, line),
+    )
+    assert isinstance(unset, Proposal)
+    assert isinstance(unset.change, UnsetFlag)
+    assert isinstance(shorter, Proposal)
+    assert unset.rank < shorter.rank
+
+
+def test_adapters_that_wait_get_slots() -> None:
+    measured = {"running_adapters": 1.0, "waiting_adapters": 3.0}
+    assert (
+        proposed(ask("max-loras", "slot-bound", "adapters", config={"max_loras": 1}, also=measured))
+        == "--max-loras 4"
+    )
+    assert refused(ask("max-loras", "slot-bound", config={"max_loras": 1}, also=measured))
+    assert refused(ask("raise-max-num-seqs", "slot-bound", "adapters"))

@@ -10,7 +10,7 @@ from barostat.catalog.signals import signal
 from barostat.core.change import Expect, Expectation, pressure_relieved
 from barostat.core.window import Window
 from barostat.remedy.acts import Judged
-from barostat.remedy.verify import baseline, unmeasured, verify
+from barostat.remedy.verify import baseline, is_over, unmeasured, verify
 
 SINCE = 1000.0
 EXPECTATION = Expectation(
@@ -292,8 +292,9 @@ def test_every_want_has_its_sense() -> None:
 def test_the_usual_promise_against_pressure_names_its_levels() -> None:
     found = pressure_relieved(ttft_p99_s=2.0, itl_p99_s=0.1)
     essential = {expect.signal: expect.bound for expect in found.expects if expect.essential}
-    assert essential == {"preemptions_per_s": 0.01, "itl_p99_s": 0.1}
-    assert any(expect.signal == "ttft_p99_s" for expect in found.expects)
+    assert essential == {"preemptions_per_s": 0.01}
+    levels = {expect.signal: expect.bound for expect in found.expects if expect.want == "below"}
+    assert levels | {"itl_p99_s": 0.1, "ttft_p99_s": 2.0} == levels
 
 
 def test_the_baseline_is_the_mean_and_of_a_counter_where_it_stands() -> None:
@@ -306,3 +307,64 @@ def test_the_baseline_is_the_mean_and_of_a_counter_where_it_stands() -> None:
     assert found["arrivals_per_s"] == 4.0
     stale = Window("vllm-0", 950.0 + 3600.0, BEFORE.signals)
     assert "arrivals_per_s" not in dict(baseline(EXPECTATION, stale))
+
+
+def test_harm_that_the_unchanged_replicas_have_too_is_not_the_changes() -> None:
+    slower = window(SINCE, itl_mean_s=0.6)
+    quick = window(SINCE)
+    alone = Expectation(
+        (EXPECTATION.expects[0], Expect("itl_mean_s", "holds", 0.1, essential=False)),
+        ("arrivals_per_s",),
+    )
+    former = dict(baseline(alone, BEFORE))
+    assert verify(alone, former, slower, SINCE).outcome == "worse"
+    assert verify(alone, former, slower, SINCE, [quick]).outcome == "worse"
+    both = window(SINCE, itl_mean_s=0.6, preemptions_per_s=3.0)
+    assert verify(alone, former, slower, SINCE, [both]).outcome == "better"
+
+
+def test_the_end_of_a_harm_that_ended_everywhere_proves_nothing() -> None:
+    former = dict(baseline(EXPECTATION, BEFORE, [BEFORE, BEFORE]))
+    sick, calm = window(SINCE, preemptions_per_s=3.0, itl_mean_s=0.4), window(SINCE, itl_mean_s=0.4)
+    assert verify(EXPECTATION, former, window(SINCE), SINCE, [sick]).outcome == "better"
+    found = verify(EXPECTATION, former, window(SINCE), SINCE, [calm])
+    assert (found.outcome, "at the unchanged replicas too" in found.reasons[0]) == (
+        "inconclusive",
+        True,
+    )
+    # only one of them had it before: that the others have none says nothing
+    healthy = window(800.0, itl_mean_s=0.4)
+    former = dict(baseline(EXPECTATION, BEFORE, [BEFORE, healthy]))
+    assert verify(EXPECTATION, former, window(SINCE), SINCE, [calm]).outcome == "better"
+
+
+def test_a_remnant_beside_replicas_that_still_have_the_harm_is_better() -> None:
+    remnant = window(SINCE, preemptions_per_s=0.06)
+    sick = window(SINCE, preemptions_per_s=3.0, itl_mean_s=0.4)
+    former = dict(baseline(EXPECTATION, BEFORE))
+    assert verify(EXPECTATION, former, remnant, SINCE).outcome == "inconclusive"
+    assert verify(EXPECTATION, former, remnant, SINCE, [sick]).outcome == "better"
+
+
+def test_less_load_counts_where_the_unchanged_replicas_have_no_more_and_the_harm() -> None:
+    former = dict(baseline(EXPECTATION, BEFORE))
+    less = window(SINCE, arrivals_per_s=2.0)
+    sick = {"preemptions_per_s": 2.0, "itl_mean_s": 0.4}
+    assert verify(EXPECTATION, former, less, SINCE).outcome == "inconclusive"
+    same = window(SINCE, arrivals_per_s=2.0, **sick)
+    assert verify(EXPECTATION, former, less, SINCE, [same]).outcome == "better"
+    most = window(SINCE, arrivals_per_s=4.0, **sick)
+    assert verify(EXPECTATION, former, less, SINCE, [most]).outcome == "inconclusive"
+
+
+def test_it_is_over_where_waiting_cannot_change_the_verdict() -> None:
+    idle = window(SINCE, arrivals_per_s=0.0)
+    former = dict(baseline(EXPECTATION, BEFORE))
+    sick = window(SINCE, preemptions_per_s=3.0, itl_mean_s=0.4)
+    starved = verify(EXPECTATION, former, idle, SINCE, [sick])
+    assert (starved.outcome, is_over(starved, 470.0, fresh=True)) == ("inconclusive", True)
+    short = Judged("inconclusive", ("",), more_s=100.0)
+    assert [is_over(short, left, fresh=True) for left in (50.0, 200.0)] == [True, False]
+    assert not is_over(short, 50.0, fresh=False)
+    assert [is_over(Judged("worse"), 50.0, fresh=fresh) for fresh in (True, False)] == [True, False]
+    assert is_over(Judged("better"), 50.0, fresh=False)

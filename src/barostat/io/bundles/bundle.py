@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from barostat.core.bounds import BUNDLE_OBJECTS, BUNDLE_VALUES, GPU_BYTES, REPLICAS, SCRAPES
 from barostat.core.errors import InputError
@@ -16,7 +16,7 @@ from barostat.core.marks import JSON_MARKS, counted
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.gpus import kernel_log
 from barostat.io.bundles import manifest, printed
-from barostat.io.bundles.bundle_files import files
+from barostat.io.bundles.bundle_files import files, loose_file
 from barostat.io.bundles.layout import Place
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.lines import NotText, Reads, lines
@@ -39,19 +39,23 @@ MAX_KEPT_BYTES = 512 << 20
 _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$")
 
 
-def read(path: Path) -> Recording:
+def read(path: Path, *beside: Path) -> Recording:
     """The recording that a bundle holds: everything in it that can be read, and a sentence for
-    everything that cannot.
+    everything that cannot. `beside`: loose files of the same engine, such as its log.
 
-    Errors: InputError where there is no such path, nothing readable in it, an unsafe archive, or a
-    bundle.yaml that is wrong.
+    Errors: InputError where there is no such path, nothing readable in it, an unsafe archive, a
+    bundle.yaml that is wrong, or a second bundle.
     """
     reader = _Reader(path)
     for name, found, file in files(path, reader.note):
-        try:
-            reader.take(name, found, file)
-        except OSError as error:
-            reader.note(f"{name} cannot be read ({error.strerror}); left out")
+        reader.try_to_take(name, found, file)
+    if beside and not reader.files:
+        reader.refuse_empty()
+    for one in beside:
+        name, found, file = loose_file(one)
+        reader.try_to_take(name, reader.of_the_engine(found, one), file)
+    if beside:
+        reader.name_after_pod()
     return reader.recording()
 
 
@@ -79,6 +83,45 @@ class _Reader:
     def replica(self, name: str) -> ReplicaRecording:
         """The replica as far as it is known."""
         return self.replicas.setdefault(name, ReplicaRecording(name))
+
+    def try_to_take(self, name: str, place: Place, file: Reads) -> None:
+        """Reads one file; notes one that the machine does not let be read."""
+        try:
+            self.take(name, place, file)
+        except OSError as error:
+            self.note(f"{name} cannot be read ({error.strerror}); left out")
+
+    def of_the_engine(self, place: Place, path: Path) -> Place:
+        """The place of a loose file beside what was read: that of the one replica, if there is one.
+
+        Errors: InputError where there are several, or the replica has such a log.
+        """
+        if place.role not in ("scrape", "gpu", "host", "log", "previous-log"):
+            return place
+        names = list(self.replicas) or [pod.name for pod in pods(self.kubernetes)]
+        if len(names) > 1:
+            raise InputError(
+                f"belongs to one of {len(names)} replicas, and nothing says which: put it into a "
+                "bundle, as logs/REPLICA.log",
+                str(path),
+            )
+        if not names:
+            return place
+        known = self.replicas.get(names[0])
+        if known is not None and place.role == "log" and known.log is not None:
+            raise InputError(
+                "is a second log of the same engine; that of the container before it ends in "
+                ".previous.log",
+                str(path),
+            )
+        return replace(place, owner=names[0])
+
+    def name_after_pod(self) -> None:
+        """Gives the one replica the name of the one engine pod: its files are of that pod."""
+        named = [pod.name for pod in pods(self.kubernetes)]
+        if len(named) == len(self.replicas) == 1 and not self.written.replicas:
+            (replica,) = self.replicas.values()
+            self.replicas = {named[0]: replace(replica, name=named[0])}
 
     def take(self, name: str, place: Place, file: Reads) -> None:
         """Reads one file into what it is a part of."""
@@ -259,15 +302,7 @@ class _Reader:
     def recording(self) -> Recording:
         """Everything taken, put together."""
         if not self.files:
-            why = (
-                self.problems[0]
-                if self.problems
-                else (
-                    "none of its files lies where a bundle keeps one (metrics/<replica>/<unix "
-                    "seconds>.prom, ...)"
-                )
-            )
-            raise InputError(f"not a bundle: {why}", str(self.path))
+            self.refuse_empty()
         for entry in self.written.replicas:
             if entry.name not in self.replicas and len(self.replicas) >= REPLICAS.most:
                 self._left_out += 1
@@ -296,6 +331,18 @@ class _Reader:
             problems=tuple(self.problems),
             missing=self.written.missing,
         )
+
+    def refuse_empty(self) -> NoReturn:
+        """Errors: InputError, as nothing of it could be read."""
+        why = (
+            self.problems[0]
+            if self.problems
+            else (
+                "none of its files lies where a bundle keeps one (metrics/<replica>/<unix "
+                "seconds>.prom, ...)"
+            )
+        )
+        raise InputError(f"not a bundle: {why}", str(self.path))
 
     def _gateway_lines(self) -> Iterator[str]:
         """The lines of every access log: a second pass, so that they are one stream wherever in the

@@ -69,6 +69,16 @@ def _archived(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Re
         )
 
 
+def loose_file(path: Path) -> tuple[str, Place, Reads]:
+    """Name, place and content of a file that is given beside a bundle or another file.
+
+    Errors: InputError where it is not there, is a bundle itself, or cannot be told.
+    """
+    if path.is_dir() or (path.is_file() and archive.is_archive(path)):
+        raise InputError("is a second bundle: diagnose them one after the other", str(path))
+    return next(iter(files(path, lambda _: None)))
+
+
 def _loose(path: Path) -> tuple[str, Place, Reads]:
     """One file given instead of a bundle: a scrape, a log, a tool's output or a Kubernetes
     document, by its name and first bytes.

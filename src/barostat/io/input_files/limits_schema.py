@@ -144,7 +144,7 @@ def crd() -> dict[str, Any]:
                     "type": "object", "required": ["spec"],
                     "properties": {
                         "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
-                        "spec": _structural(schema_of(LimitsSpec)),
+                        "spec": structural(schema_of(LimitsSpec)),
                         "because": {"type": "object", "additionalProperties": {"type": "string"}},
                         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                     },
@@ -154,16 +154,16 @@ def crd() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _structural(schema: Any) -> Any:
+def structural(schema: Any) -> Any:
     """The schema as a CRD may state it: OpenAPI v3 has a flag for exclusive bounds, and unknown
     fields are refused by strict validation instead.
     """
     if isinstance(schema, list):
-        return [_structural(item) for item in schema]
+        return [structural(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     made = {
-        key: _structural(value)
+        key: structural(value)
         for key, value in schema.items()
         if not (key == "additionalProperties" and value is False)
     }

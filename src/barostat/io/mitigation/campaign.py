@@ -74,6 +74,7 @@ class GatewayAccess:
 class Campaign:
     """One target in one cluster. `limits`: those that were given; else those that the cluster holds
     count. `gateway`: how it is reached.
+    `stop`: what ends a run early instead of signals, so that several can run in one program.
     """
 
     cluster: Cluster
@@ -86,6 +87,7 @@ class Campaign:
     pace: ActTiming = field(default_factory=ActTiming)
     gateway: GatewayAccess = field(default_factory=GatewayAccess)
     kind: WorkloadKind = DEPLOYMENT
+    stop: asyncio.Event | None = None
     _seen: TargetSnapshot | None = None
 
     @property
@@ -97,6 +99,11 @@ class Campaign:
     def store(self) -> Store:
         """The incidents of the namespace."""
         return Store(self.cluster, self.namespace, self.pace)
+
+    @property
+    def last_seen(self) -> TargetSnapshot | None:
+        """The snapshot of the last look; None before the first."""
+        return self._seen
 
     # --- looking and planning
 
@@ -290,7 +297,7 @@ class Campaign:
         async def gather() -> Facts:
             return await confirming(once, state.plan, self.clock, self.tell)
 
-        driver = Driver(context, self.store, gather, limits, self.tell, ask)
+        driver = Driver(context, self.store, gather, limits, self.tell, ask, self.stop)
         try:
             ended = await driver.run(state, *first)
         finally:

@@ -48,7 +48,10 @@ def new_holder() -> str:
 
 @dataclass(slots=True)
 class Driver:
-    """Carries one plan out. `stopped`: a person stopped it, and it can be resumed."""
+    """Carries one plan out. `stopped`: a person stopped it, and it can be resumed.
+
+    `stop`: set by a program that runs several; signals are then its business.
+    """
 
     ground: ActContext
     store: Store
@@ -56,6 +59,7 @@ class Driver:
     limits: str
     tell: Tell
     ask: Ask | None = None
+    stop: asyncio.Event | None = None
     stopped: bool = False
     _events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     _task: asyncio.Task[None] | None = None
@@ -68,9 +72,10 @@ class Driver:
         Aborted.
         """
         loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGINT, self._interrupted)
-            loop.add_signal_handler(signal.SIGTERM, self._interrupted)
+        if self.stop is None:
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGINT, self._interrupted)
+                loop.add_signal_handler(signal.SIGTERM, self._interrupted)
         self._told = len(state.timeline)
         for event in first:
             self._events.put_nowait(event)
@@ -78,6 +83,7 @@ class Driver:
         try:
             while True:
                 event = await self._next()
+                self.stopped = self.stopped or (self.stop is not None and self.stop.is_set())
                 state, commands = step(state, event)
                 self._show(state)
                 for command in commands:
@@ -101,9 +107,10 @@ class Driver:
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, *self._ending, return_exceptions=True)
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.remove_signal_handler(signal.SIGINT)
-                loop.remove_signal_handler(signal.SIGTERM)
+            if self.stop is None:
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.remove_signal_handler(signal.SIGINT)
+                    loop.remove_signal_handler(signal.SIGTERM)
 
     async def _next(self) -> Event:
         """The next event; where nothing comes, that time has passed."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from barostat.core.errors import OutsideError
 from barostat.io.clock import Clock
-from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import (
     ACCESS_REVIEWS,
@@ -39,7 +39,7 @@ from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import value
-from barostat.platform.workloads import WorkloadKind
+from barostat.platform.workloads import Api, WorkloadKind
 from barostat.remedy.precheck import RIGHT_IS_MISSING
 
 _ALWAYS: tuple[tuple[str, str, str], ...] = (
@@ -93,9 +93,12 @@ async def see(
     if isinstance(home, RequestFailed):
         raise home.error()
     home = {"apiVersion": kind.api.api_version, "kind": kind.api.kind, **home}
+    held = kind.held_in(home)
+    if held is not None:
+        home = await _with_held(cluster, pace, kind, home, namespace, *held)
     if listening is not None:
         recording = replace(recording, gateway_pages=tuple(listening.pages))
-    seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording))
+    seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording), held=held)
     own = (
         SERVICES,
         ENDPOINT_SLICES,
@@ -121,6 +124,23 @@ async def see(
     if doors is not None:
         seen.gateways = await _gateways(doors, seen)
     return seen
+
+
+async def _with_held(
+    cluster: Cluster,
+    pace: ActTiming,
+    kind: WorkloadKind,
+    home: Object,
+    namespace: str,
+    api: Api,
+    name: str,
+) -> Object:
+    """Home with the templates of the object that holds them. Errors: OutsideError."""
+    resource = Resource(api.kind, api.plural, api.group, api.version)
+    found = await patient(lambda: cluster.get(resource, name, namespace), pace)
+    if isinstance(found, RequestFailed):
+        raise found.error()
+    return kind.with_held(home, found)
 
 
 async def _gateways(doors: GatewayDoors, seen: TargetSnapshot) -> tuple[SeenGateway, ...]:

@@ -1,5 +1,5 @@
 """Observe: the replicas with the change under load, for as long as the plan says, held against its
-baseline.
+baseline and against the replicas that serve without it in the same minutes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import replace
 
 from barostat.core.window import Window
-from barostat.io.kubernetes.recording.live import Options
+from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.gateway_limits import held, pages
 from barostat.io.mitigation.measuring import Following
@@ -16,15 +16,19 @@ from barostat.io.mitigation.pod_looks import watcher
 from barostat.io.mitigation.spares import pods_of_spare
 from barostat.io.mitigation.target_reader import Denied
 from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.judge.mitigation.rotation import shares_of
 from barostat.platform.gateway_page import GatewayPage
-from barostat.platform.objects import name_of
+from barostat.platform.objects import name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
-from barostat.remedy.verify import verify
+from barostat.remedy.verify import is_over, verify
 
 TELL_EVERY_S = 30.0
 """How often a person is told why it is not clear yet."""
+MOST_UNCHANGED = 4
+"""Replicas without the change that are looked at beside it."""
 TO_THE_FIRST_RATE = 2
 """Intervals from an instant until a rate is known: up to one to the next look, and one to the look
 after it.
@@ -32,8 +36,8 @@ after it.
 
 
 async def observe(ground: ActContext, do: Do) -> Judged:
-    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in
-    time.
+    """The verdict: as soon as it is clear after the sustained time, or as soon as the time that is
+    left cannot make it clear.
 
     Replicas that were there before have a queue to work off: of those the last stretch counts, and
     it is not worse before the time is over. Whether home is still ours may be unknown for a while:
@@ -46,6 +50,8 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     else:
         names = tuple(name_of(pod) for pod in await ground.home_pods(await ground.home()))
     eye = watcher(ground, names, Options(for_s=0.0))
+    unchanged = await _unchanged(ground, names) if plan.proved_first and anew else ()
+    control = watcher(ground, unchanged, Options(for_s=0.0))
     following = Following(ground, eye)
     former = dict(plan.baseline)
     began = ground.clock.now()
@@ -56,11 +62,13 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     said: list[GatewayPage] = []
     try:
         await eye.choose()
+        if unchanged:
+            await control.choose_again()
         turn = began
         while True:
             await _unless_lost(ground, do)
             await held(ground, do)
-            await eye.look(pace.interval_s)
+            await asyncio.gather(eye.look(pace.interval_s), control.look(pace.interval_s))
             following.take()
             now = ground.clock.now()
             said += await pages(ground, now)
@@ -68,20 +76,22 @@ async def observe(ground: ActContext, do: Do) -> Judged:
                 since = max(
                     since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s
                 )
-            for scraper in eye.scrapers.values():
+            for scraper in (*eye.scrapers.values(), *control.scrapers.values()):
                 scraper.forget_before(since)
             if now >= since + plan.expectation.sustained_s:
                 recording = replace(
                     (await eye.recording()).recording,
                     gateway_pages=tuple(page for page in said if page.at >= since),
                 )
-                found = [
-                    verify(plan.expectation, former, window, since)
-                    for window in _windows(recording)
-                ]
-                judged = _together(found)
-                clear = judged.outcome == "better" or (anew and judged.outcome == "worse")
-                if clear or now >= until - pace.interval_s:
+                beside = _windows(_seen(control, now))
+                changed = _windows(recording)
+                judged = _together(
+                    [verify(plan.expectation, former, one, since, beside) for one in changed]
+                )
+                if beside and (says := shares_of(changed, beside, since)):
+                    judged = replace(judged, reasons=(*judged.reasons, says))
+                left_s = until - pace.interval_s - now
+                if left_s <= 0 or is_over(judged, left_s, fresh=anew):
                     return judged
                 if now - told >= TELL_EVERY_S:
                     told = now
@@ -95,6 +105,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     finally:
         following.end()
         await eye.rest()
+        await control.rest()
 
 
 async def _unless_lost(ground: ActContext, do: Do) -> None:
@@ -118,10 +129,29 @@ async def _first_changed(ground: ActContext) -> tuple[str, ...]:
     return tuple(map(name_of, pods))
 
 
-def _windows(recording: object) -> list[Window]:
-    from barostat.judge.evidence.recording import Recording
+async def _unchanged(ground: ActContext, changed: tuple[str, ...]) -> tuple[str, ...]:
+    """Some of the pods in rotation that do not have the change; none where that cannot be read."""
+    try:
+        home = await ground.home()
+        ready, _ = await ground.in_rotation(home)
+        pods = await ground.home_pods(home)
+    except Denied:
+        return ()
+    names = [name_of(pod) for pod in pods if text(pod, "metadata", "uid") in ready]
+    return tuple(sorted(set(names) - set(changed))[:MOST_UNCHANGED])
 
-    assert isinstance(recording, Recording)
+
+def _seen(eye: PodRecorder, at: float) -> Recording:
+    """The metrics that it has seen, and nothing else."""
+    replicas = [
+        ReplicaRecording(pod, scrapes=tuple(scraper.scrapes))
+        for pod, scraper in eye.scrapers.items()
+        if len(scraper.scrapes) > 1
+    ]
+    return Recording("", at, tuple(replicas))
+
+
+def _windows(recording: Recording) -> list[Window]:
     return [
         window
         for replica in recording.replicas

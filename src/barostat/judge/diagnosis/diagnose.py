@@ -26,9 +26,11 @@ from barostat.judge.diagnosis.causes import causes
 from barostat.judge.diagnosis.fleet import badness, fleet, with_scope
 from barostat.judge.diagnosis.forecast import forecast
 from barostat.judge.diagnosis.next_steps import next_steps
+from barostat.judge.diagnosis.pair_halves import halves, with_halves
 from barostat.judge.diagnosis.trigger import trigger
 from barostat.judge.diagnosis.wanted import wanted
 from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.nearby import nearby
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.symptoms import symptoms
 
@@ -86,7 +88,8 @@ def diagnose(recording: Recording) -> ShownReport:
 
 def examine(recording: Recording) -> Examination:
     """The report and the windows that it was judged from, each made once."""
-    made = {replica.name: windows(recording, replica) for replica in recording.replicas}
+    near = nearby(recording)
+    made = {replica.name: windows(near(replica), replica) for replica in recording.replicas}
     judged = [_replica(recording, replica, *made[replica.name]) for replica in recording.replicas]
     if elsewhere := _sick(report for report, _ in judged):
         # A gateway's figures are of all replicas: once one of them explains them, they blame
@@ -98,11 +101,15 @@ def examine(recording: Recording) -> Examination:
             for replica, (report, shown) in zip(recording.replicas, judged, strict=True)
         ]
     replicas = tuple(report for report, _ in judged)
+    by_name = {
+        replica.name: window
+        for replica, (_, window) in zip(recording.replicas, judged, strict=True)
+    }
     report = Report(
         at=recording.at,
         target=recording.target,
         replicas=with_scope(replicas),
-        fleet=fleet(replicas),
+        fleet=with_halves(fleet(replicas), replicas, halves(recording, by_name)),
         problems=recording.problems,
     )
     told = shown_report(report)

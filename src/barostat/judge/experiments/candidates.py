@@ -4,7 +4,8 @@ made into trials.
     scheduler     a field of the twin's settings               max_num_seqs, watermark, ...
     pool          its blocks, by sizing (pool_change.py)       gpu_memory_utilization, kv_cache_dtype, ...
     edge          requests rejected or held before the engine  SetEdgeLimit
-    fleet         the share of the load that comes here        Scale, ScaleLoad
+    fleet         the share of the load that comes here        Scale
+    tomorrow      how much comes, and how long it is           ScaleLoad
     offloading    recomputation after preemptions, at best     kv_offloading_size
 """
 
@@ -21,7 +22,7 @@ from barostat.core.errors import InputError
 from barostat.core.proposed_change import ProposedChange, Scale, SetEdgeLimit, SetFlag, UnsetFlag
 from barostat.judge.experiments.gated import one_kind_of_attention
 from barostat.judge.experiments.pool_change import SIZING, PoolThen, Sizing, pool_then
-from barostat.judge.experiments.trials import Trial
+from barostat.judge.experiments.trials import Load, Trial, of_lengths, times_as_much
 from barostat.twin.from_config import with_setting
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.pace import Pace
@@ -33,9 +34,13 @@ _BLOCKS, _BLOCKS_OVERRIDE = "kv_blocks", "num_gpu_blocks_override"
 
 @dataclass(frozen=True, slots=True)
 class ScaleLoad:
-    """That many times today's load: no change of the engine, but of what comes to it."""
+    """That many times today's requests, with prompts and outputs that many times as long: no change
+    of the engine, but of what comes to it.
+    """
 
-    times: float
+    times: float = 1.0
+    input_times: float = 1.0
+    output_times: float = 1.0
 
 
 TrialChange = ProposedChange | ScaleLoad
@@ -55,7 +60,7 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is tried. `load`: times today's; `engines`: how many share what is one engine's today.
+    """What is tried. `load`, `input_times`, `output_times`: times today's; `engines`: how many share what is one engine's today.
     `pool`: the pool afterwards, None where it stays. `tier`: a prefix cache behind the pool.
     `told`: what a person has to know about how the candidate was estimated.
     """
@@ -70,6 +75,15 @@ class Candidate:
     pool: PoolThen | None = None
     tier: bool = False
     told: tuple[str, ...] = ()
+    input_times: float = 1.0
+    output_times: float = 1.0
+
+    def traffic(self, load: Load) -> Load:
+        """Today's load as it comes to this candidate.
+
+        Errors: InputError where its load cannot be had (`times_as_much`).
+        """
+        return of_lengths(times_as_much(load, self.load), self.input_times, self.output_times)
 
     def trial(self, version: int, pace: Pace) -> Trial:
         """Its run on that version of the load, where `pace` is that of today's steps."""
@@ -134,10 +148,8 @@ def candidate(name: str, changes: Sequence[TrialChange], today: Today) -> Candid
                 made = _with_edge_limit(made, change, where)
             case Scale():
                 made = _scaled(made, change, today, where)
-            case ScaleLoad(times):
-                if not 1e-3 <= times <= 1e3:
-                    raise InputError(f"load is 0.001 to 1000 times today's, not {times:g}", where)
-                made = replace(made, load=made.load * times)
+            case ScaleLoad():
+                made = _of_other_load(made, change, where)
             case _:
                 raise InputError("the twin does not model what it changes", where)
     if sized:
@@ -186,6 +198,22 @@ def _with_edge_limit(made: Candidate, change: SetEdgeLimit, where: str) -> Candi
         case "edge.kvTokenBudget":
             one_kind_of_attention(made.settings, where)
             return replace(made, kv_budget=change.tokens)
+
+
+def _of_other_load(made: Candidate, change: ScaleLoad, where: str) -> Candidate:
+    for name, times in (
+        ("load", change.times),
+        ("input", change.input_times),
+        ("output", change.output_times),
+    ):
+        if not 1e-3 <= times <= 1e3:
+            raise InputError(f"{name} is 0.001 to 1000 times today's, not {times:g}", where)
+    return replace(
+        made,
+        load=made.load * change.times,
+        input_times=made.input_times * change.input_times,
+        output_times=made.output_times * change.output_times,
+    )
 
 
 def _scaled(made: Candidate, change: Scale, today: Today, where: str) -> Candidate:

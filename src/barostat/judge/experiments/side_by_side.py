@@ -11,8 +11,8 @@ from typing import Literal
 from barostat.core.diagnosis import SloOutlook
 from barostat.judge.experiments.candidates import Candidate
 from barostat.judge.experiments.outlook import Outlook, Range, difference, of_several, over
-from barostat.judge.experiments.service_level import stated
-from barostat.judge.experiments.trials import Load, is_replayed, run_trial, times_as_much
+from barostat.judge.experiments.service_level import WITHIN_RATIO, stated
+from barostat.judge.experiments.trials import Load, is_replayed, run_trial
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -107,7 +107,7 @@ def compare(one: Candidate, load: Load, slo: Slo, paces: Sequence[Pace], version
 
     Errors: InputError where its load cannot be had (`times_as_much`).
     """
-    mine = times_as_much(load, one.load)
+    mine = one.traffic(load)
     places = [(version, paces[0]) for version in range(versions)] + [
         (0, pace) for pace in paces[1:]
     ]
@@ -207,6 +207,16 @@ def slo_outlook(compared: Compared, slo: Slo) -> SloOutlook | None:
         else:
             outlooks.add("meets" if range_.high <= level_s else "may-miss")
     return next(each for each in ("misses", "may-miss", "meets") if each in outlooks)
+
+
+def what_if_outlook(compared: Compared, slo: Slo) -> SloOutlook | None:
+    """Whether the SLO is met, where a rejected request is not served; None without an SLO."""
+    if not stated(slo):
+        return None
+    refused = compared.range("refused_ratio")
+    if compared.stuck or (refused is not None and refused.low > 1 - WITHIN_RATIO):
+        return "misses"
+    return slo_outlook(compared, slo)
 
 
 def far_off(

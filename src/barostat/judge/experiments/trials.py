@@ -225,9 +225,49 @@ def times_as_much(load: Load, times: float) -> Load:
     return Denser(load, times)
 
 
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """The same requests with prompts and outputs that are longer or shorter by a factor each. A
+    shared prefix keeps its length, or ends with the prompt.
+    """
+
+    load: Load
+    input_times: float = 1.0
+    output_times: float = 1.0
+
+    def rows(self, version: int) -> list[Row]:
+        """The rows with their new lengths."""
+        return [self._reshaped(row) for row in self.load.rows(version)]
+
+    def span_s(self, rows: Sequence[Row]) -> Span:
+        """As the load says."""
+        return self.load.span_s(rows)
+
+    def _reshaped(self, row: Row) -> Row:
+        tokens = max(1, round(row.input_tokens * self.input_times))
+        limit = row.output_limit
+        ids, hashes = row.prompt_token_ids, row.hash_ids
+        if ids:
+            ids = (*ids[:tokens], *ids[-1:] * (tokens - len(ids)))
+        if hashes and row.id_tokens:
+            hashes = hashes[: tokens // row.id_tokens]
+        return row._replace(
+            input_tokens=tokens,
+            output_tokens=max(1, round(row.output_tokens * self.output_times)),
+            output_limit=None if limit is None else max(1, round(limit * self.output_times)),
+            prompt_token_ids=ids,
+            hash_ids=hashes,
+        )
+
+
+def of_lengths(load: Load, input_times: float, output_times: float) -> Load:
+    """The load with prompts and outputs as many times as long as today's."""
+    return load if input_times == output_times == 1.0 else Reshaped(load, input_times, output_times)
+
+
 def is_replayed(load: Load) -> bool:
     """True for a whole trace: the same requests in every version."""
-    if isinstance(load, MadeOnce | Denser):
+    if isinstance(load, MadeOnce | Denser | Reshaped):
         return is_replayed(load.load)
     return isinstance(load, PartsOf) and load.whole
 

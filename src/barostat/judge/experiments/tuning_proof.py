@@ -5,7 +5,7 @@ limit binds; what each change brings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barostat.core.units import figure
 from barostat.judge.experiments.outlook import Outlook, difference
@@ -17,6 +17,8 @@ from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 
 VERSIONS = 6
+MOST_BESIDE = 10
+"""Settings that are shown beside the winner."""
 _TOLD = 2.0
 
 
@@ -27,7 +29,8 @@ class Proof:
 
     `gain_per_s`: good requests per second more than today, `error_per_s` its standard error.
     `told`: more than noise; `agreed`: in the same direction with every pace. `parts`: for each
-    change, the goodput that is lost where it alone is undone. `spent`: runs that it took.
+    change, the goodput that is lost where it alone is undone. `spent`: runs that it took. `beside`:
+    other settings on the same held-out versions, today's and the winner's among them.
     """
 
     today: tuple[Outlook, ...]
@@ -42,12 +45,14 @@ class Proof:
     binds: str
     parts: dict[str, float]
     spent: int
+    beside: dict[Point, tuple[Outlook, ...]] = field(default_factory=dict)
 
 
 def most_runs(space: Space, paces: Sequence[Pace]) -> int:
     """Runs that a proof takes where every lever is changed; fewer where some are not."""
     levers = len(space.levers)
-    return VERSIONS * (2 + (levers if levers > 1 else 0)) + 2 * (len(paces) - 1)
+    shown = 2 + (levers if levers > 1 else 0) + MOST_BESIDE
+    return VERSIONS * shown + 2 * (len(paces) - 1)
 
 
 def prove(
@@ -57,14 +62,17 @@ def prove(
     paces: Sequence[Pace],
     evaluate: Evaluate,
     versions: int = VERSIONS,
+    beside: Sequence[Point] = (),
 ) -> Proof | None:
     """The proof on the held-out versions; None where somebody stopped it. `versions`: how many
-    there are.
+    there are; `beside`: settings that are shown beside the winner, run on the same versions.
     """
     changed = space.changed(best)
     undone = {name: _undone(space, best, name) for name in changed} if len(changed) > 1 else {}
     trials: list[Trial | None] = []
-    for point in (space.today, best, *undone.values()):
+    shown = [point for point in beside[:MOST_BESIDE] if point not in (space.today, best)]
+    points = (space.today, best, *undone.values(), *shown)
+    for point in points:
         trials += [space.trial(point, proof_version(place), paces[0]) for place in range(versions)]
     for point in (space.today, best):
         trials += [space.trial(point, proof_version(0), pace) for pace in paces[1:]]
@@ -73,10 +81,10 @@ def prove(
     found = [None if trial is None else next(answers) for trial in trials]
     runs = [
         [run for run in found[start : start + versions] if run is not None]
-        for start in range(0, versions * (2 + len(undone)), versions)
+        for start in range(0, versions * len(points), versions)
     ]
     today, winner = runs[0], runs[1]
-    rest = found[versions * (2 + len(undone)) :]
+    rest = found[versions * len(points) :]
     others = [run for run in rest if run is not None]
     if len(today) < versions or len(winner) < versions or len(others) < len(rest):
         return None
@@ -93,10 +101,15 @@ def prove(
         binds(today, space.settings), binds(winner, space.settings_at(best) or space.settings),
         {
             name: good - _mean([run.good_per_s for run in those])
-            for name, those in zip(undone, runs[2:], strict=True)
+            for name, those in zip(undone, runs[2 : 2 + len(undone)], strict=True)
             if len(those) == versions
         },
         len(asked),
+        {
+            point: tuple(those)
+            for point, those in zip(points, runs, strict=True)
+            if point in (space.today, best, *shown) and len(those) == versions
+        },
     )  # fmt: skip
 
 

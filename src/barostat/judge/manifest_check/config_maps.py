@@ -61,3 +61,15 @@ def meant(
         if not held.namespace or not namespace or held.namespace == namespace
     ]
     return max(reversed(candidates), key=near) if candidates else None
+
+
+def all_meant(
+    config_maps: ConfigMaps, name: str, document: Document, namespace: str
+) -> dict[str, Held]:
+    """Return every text of the ConfigMap of that name, by key; nothing where none was read."""
+    found = {
+        key: meant(config_maps, name, key, document, namespace)
+        for held_name, key in config_maps
+        if held_name == name
+    }
+    return {key: held for key, held in found.items() if held is not None}

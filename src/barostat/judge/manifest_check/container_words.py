@@ -22,7 +22,9 @@ _ARGUMENTS = ("args", "extraArgs", "extra_args", "arguments")
 
 
 def image_of(document: Document, container: Node) -> tuple[Given | None, ImageFacts]:
-    """Return the image of a container: one text, or repository and tag."""
+    """Return the image of a container: one text, repository and tag, or a text
+    with its version beside it (llmaz's BackendRuntime).
+    """
     image = container.get("image")
     if image is not None and image.kind == "map":
         repository, tag = image.get("repository") or image.get("name"), image.get("tag")
@@ -33,6 +35,16 @@ def image_of(document: Document, container: Node) -> tuple[Given | None, ImageFa
         at = tag or repository
         return (Given(reference, document.place(at)) if at is not None else None), image_facts(
             reference
+        )
+    version = container.get("version")
+    if (
+        image is not None
+        and version is not None
+        and version.kind == "scalar"
+        and ":" not in image.text.rpartition("/")[2]
+    ):
+        return Given(f"{image.text}:{version.text}", document.place(version)), image_facts(
+            f"{image.text}:{version.text}"
         )
     return written(document, image), image_facts(container.word("image"))
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from barostat.catalog.instance_types import card_of_instance
 from barostat.engines.vllm.command_line.config import read_value
-from barostat.judge.manifest_check.config_maps import ConfigMaps, meant
+from barostat.judge.manifest_check.config_maps import ConfigMaps, Held, all_meant, meant
 from barostat.judge.manifest_check.container_probes import pre_stop, probes
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
@@ -22,6 +22,7 @@ from barostat.judge.manifest_check.words import (
     Command,
     assigned_in,
     config_entries,
+    dropped,
     handed_on,
     may_serve,
     read_elements,
@@ -30,7 +31,7 @@ from barostat.judge.manifest_check.words import (
 )
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
-from barostat.lint.facts import Argument, Engine, Given, Host
+from barostat.lint.facts import Argument, Engine, Given, Host, Mount
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
@@ -65,6 +66,9 @@ _BESIDE = re.compile(
 _MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
 _PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
 """Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
+_RDMA = re.compile(
+    r"^(?:NCCL_IB_|NCCL_NET|UCX_|NVSHMEM_|FI_)|rdma|infiniband|roce|/efa|gpudirect|tcpx"
+)
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
 """Variables that its controller sets, before all others, in every container."""
 
@@ -72,13 +76,13 @@ _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_
 def engines_in(found: PodSpec, config_maps: ConfigMaps) -> Iterator[Engine]:
     """Every engine of the pod spec."""
     if found.model is not None:
-        engine = _kserve_model(found, found.model)
+        engine = _kserve_model(found, found.model, config_maps)
         if engine is not None:
             yield engine
     for container in [*found.spec.maps_at("containers"), *_sidecars(found.spec)]:
         engine = _engine(found, container, config_maps)
         if found.service is not None and container.get("command") is None:
-            engine = _with_kserves_command(found, found.service, container, engine)
+            engine = _with_kserves_command(found, found.service, container, engine, config_maps)
         if engine is not None:
             yield engine
 
@@ -96,7 +100,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
     nodes = [*command, *args]
     image = container.get("image")
     facts = image_facts(container.word("image"))
-    env, secret, complete = _env(document, container)
+    env, secret, complete = _env(found, container, config_maps)
     joined = " ".join(node.text for node in nodes)
     kserve = "huggingfaceserver" in container.word("image")
     if not starts_server(joined):
@@ -175,6 +179,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         if container.get("command") is not None
         or found.pod.kind.startswith("Ray")  # KubeRay puts a command of its own there
         else handed_on(document, args, container.word("image")),
+        dropped=dropped(document, nodes),
         unset=unset,
         not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
@@ -208,7 +213,11 @@ def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_compl
 
 
 def _with_kserves_command(
-    found: PodSpec, service: Node, container: Node, engine: Engine | None
+    found: PodSpec,
+    service: Node,
+    container: Node,
+    engine: Engine | None,
+    config_maps: ConfigMaps,
 ) -> Engine | None:
     """The engine of an LLMInferenceService, to whose command KServe adds the model, the parallel
     sizes and VLLM_ADDITIONAL_ARGS.
@@ -221,7 +230,7 @@ def _with_kserves_command(
             image and "llm-d" not in image and not image_facts(image).server
         ):
             return None
-        env, secret, _ = _env(document, container)
+        env, secret, _ = _env(found, container, config_maps)
         engine = Engine(
             name=f"{found.pod.kind} {found.pod.name}, container main",
             form="manifest",
@@ -287,7 +296,7 @@ def _sizes(document: Document, parallelism: Node | None) -> dict[str, Argument]:
     return found
 
 
-def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
+def _kserve_model(found: PodSpec, model: Node, config_maps: ConfigMaps) -> Engine | None:
     """predictor.model: the runtime brings image and command; here stand arguments, resources and
     environment.
     """
@@ -297,7 +306,7 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
     if form not in ("huggingface", "vllm") and "vllm" not in runtime:
         return None
     document = found.document
-    env, secret, _ = _env(document, model)
+    env, secret, _ = _env(found, model, config_maps)
     line = (
         read_elements(
             document, args, {name: given.text for name, given in env.items()}, all_env=False
@@ -373,19 +382,48 @@ def _words(container: Node, key: str) -> list[Node]:
     )
 
 
-def _env(document: Document, container: Node) -> tuple[dict[str, Given], frozenset[str], bool]:
-    """Literal variables; the names of those from elsewhere; whether these are all."""
+def _env(
+    found: PodSpec, container: Node, config_maps: ConfigMaps
+) -> tuple[dict[str, Given], frozenset[str], bool]:
+    """Return the literal variables, those of ConfigMaps that were read among them; the names of
+    those from elsewhere; and whether these are all.
+
+    Source: core/v1 EnvFromSource (a later one overrules an earlier one, `env` overrules both).
+    """
+    document, namespace = found.document, found.pod.namespace
     literal: dict[str, Given] = {}
     elsewhere: set[str] = set()
+    complete = True
+    for source in container.maps_at("envFrom"):
+        name = source.word("configMapRef", "name")
+        held = all_meant(config_maps, name, document, namespace) if name else {}
+        complete = complete and bool(held)
+        prefix = source.word("prefix")
+        literal |= {prefix + key: _held(text) for key, text in held.items()}
     for item in container.maps_at("env"):
         name, value = item.word("name"), item.get("value")
+        literal.pop(name, None)
+        elsewhere.discard(name)
         if value is not None or "value" in item.entries:
             literal[name] = Given(
                 item.word("value"), document.place(value or item), document.place(item)
             )
+            continue
+        reference = item.get("valueFrom", "configMapKeyRef")
+        referred = (
+            meant(config_maps, reference.word("name"), reference.word("key"), document, namespace)
+            if reference is not None
+            else None
+        )
+        if referred is not None:
+            literal[name] = _held(referred)
         else:
             elsewhere.add(name)
-    return literal, frozenset(elsewhere), container.get("envFrom") is None
+    return literal, frozenset(elsewhere), complete
+
+
+def _held(text: Held) -> Given:
+    return Given(text.node.text, text.document.place(text.node))
 
 
 def _not_text(
@@ -455,6 +493,7 @@ def _with_config(
 def _host(document: Document, found: PodSpec, container: Node) -> Host:
     limits, requests = container.get("resources", "limits"), container.get("resources", "requests")
     memory, cpu = limits and limits.get("memory"), limits and limits.get("cpu")
+    disk = limits and limits.get("ephemeral-storage")
     cards = _cards(limits)
     asked = _cards(requests)
     shm, shm_place = _shm(document, found, container)
@@ -475,14 +514,55 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
+        requested=frozenset(
+            name
+            for node in (limits, requests)
+            if node is not None and node.kind == "map"
+            for name in node.entries
+        ),
         probes=probes(document, container),
         privileged=_privileged(document, container),
         has_cache=any(
             mount.word("mountPath").startswith(CACHE_PATHS)
             for mount in container.maps_at("volumeMounts")
         ),
-        other_device=_has_other_device(container),
+        other_device=_has_other_device(found, container),
+        rdma=_uses_rdma(found, container),
+        mounts=_mounts(document, found, container),
+        user=written(document, _security(found, container, "runAsUser")),
+        read_only_root=written(document, root)
+        if (root := container.get("securityContext", "readOnlyRootFilesystem")) is not None
+        and root.text.lower() == "true"
+        else None,
+        ephemeral=written(document, disk),
+        ephemeral_bytes=quantity(disk.text) if disk else None,
     )
+
+
+def _security(found: PodSpec, container: Node, key: str) -> Node | None:
+    own = container.get("securityContext", key)
+    return own if own is not None else found.spec.get("securityContext", key)
+
+
+def _mounts(document: Document, found: PodSpec, container: Node) -> dict[str, Mount]:
+    """Return the container's volumes by their path."""
+    volumes = {item.word("name"): item for item in found.spec.maps_at("volumes")}
+    mounts = {}
+    for item in container.maps_at("volumeMounts"):
+        volume = volumes.get(item.word("name"))
+        path = item.word("mountPath").rstrip("/")
+        keys = [key for key in volume.entries if key != "name"] if volume is not None else []
+        source = {"persistentVolumeClaim": "claim"}.get(keys[0], keys[0]) if keys else ""
+        limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
+        mounts[path] = Mount(
+            path,
+            document.place(item.get("mountPath") or item),
+            source,
+            volume.word("persistentVolumeClaim", "claimName") if volume is not None else "",
+            quantity(limit.text) if limit is not None else None,
+            item.is_true("readOnly"),
+        )
+    return mounts
 
 
 def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
@@ -491,12 +571,30 @@ def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
     """
     if _PART_OF_A_CARD & found.annotations.keys():
         return True
-    return container.get("resources", "claims") is not None or _has_other_device(container)
+    return container.get("resources", "claims") is not None or _has_other_device(found, container)
 
 
-def _has_other_device(container: Node) -> bool:
+def _has_other_device(found: PodSpec, container: Node) -> bool:
+    """Return True for an accelerator that is no GPU: by a resource, the node's label or the image."""
     asked = [container.get("resources", key) for key in ("limits", "requests")]
-    return any(is_other_device(name) for node in asked if node is not None for name in node.entries)
+    labels = found.spec.get("nodeSelector")
+    return (
+        any(is_other_device(name) for node in asked if node is not None for name in node.entries)
+        or any("tpu" in key for key in (labels.entries if labels is not None else ()))
+        or image_facts(container.word("image")).other_device
+    )
+
+
+def _uses_rdma(found: PodSpec, container: Node) -> bool:
+    """Return True where the container reaches a network card directly: by a variable of NCCL, UCX
+    or NVSHMEM, its device, or a resource of it.
+    """
+    asked = [container.get("resources", key) for key in ("limits", "requests")]
+    names = [name for node in asked if node is not None for name in node.entries]
+    names += [item.word("name") for item in container.maps_at("env")]
+    names += [item.word("mountPath") for item in container.maps_at("volumeMounts")]
+    names += found.annotations.keys()
+    return any(_RDMA.search(name) for name in names)
 
 
 def _cards(resources: Node | None) -> tuple[Node, float | None] | None:

@@ -36,6 +36,7 @@ _MOVES = (
 _NO_REFERENCE = re.compile(r"[^\w.:/@+-]")
 _DEFAULT = re.compile(r"\$\{[A-Za-z_]\w*:?[-=]([^{}$]*)\}")
 """What compose, Flux and shells put in where nobody sets the variable: `${TAG:-v0.32.0}`."""
+_OTHER_DEVICE = re.compile(r"(?:^|[-_])(?:tpu|hpu|gaudi|neuron|ascend)(?:[-_]|$)")
 _INNER = re.compile(r"vllm[_-]?v?(0\.\d+\.\d+)")
 
 
@@ -44,8 +45,8 @@ class ImageFacts:
     """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does
     not say. `floating`: the tag moves.
 
-    `tagged`: there is one: an image of another name without is often a place to fill in (a
-    kustomization, a pipeline).
+    `other_device`: built for an accelerator that is no GPU. `tagged`: there is one: an image of
+    another name without is often a place to fill in (a kustomization, a pipeline).
     """
 
     server: bool
@@ -53,6 +54,7 @@ class ImageFacts:
     floating: bool
     is_cpu: bool = False
     tagged: bool = False
+    other_device: bool = False
 
 
 def image_facts(reference: str) -> ImageFacts:
@@ -88,5 +90,10 @@ def image_facts(reference: str) -> ImageFacts:
         ):
             version = found
     return ImageFacts(
-        server, version, floating, "cpu" in base or "cpu" in tag.lower(), tagged=bool(tag)
+        server,
+        version,
+        floating,
+        "cpu" in base or "cpu" in tag.lower(),
+        tagged=bool(tag),
+        other_device=_OTHER_DEVICE.search(base) is not None,
     )

@@ -139,11 +139,19 @@ def _planned(
         pool_tokens=made.pool.tokens,
         longest_tokens=made.pool.longest_tokens or 0,
         model_len=made.flags.max_model_len,
-        positions=model.max_position_tokens or 0,
+        positions=0 if _has_no_positions(name) else model.max_position_tokens or 0,
         weights_bytes=made.weights_bytes,
         card=shown,
         change=f"{change[0].arguments} ({change[0].cost})" if change else "",
     )
+
+
+def _has_no_positions(name: str) -> bool:
+    """True for Nemotron-H and its successors, whose attention encodes no positions: their model
+    cards go beyond max_position_embeddings.
+    """
+    found = find_model(name)
+    return found is not None and str(found.config.get("model_type", "")).startswith("nemotron_h")
 
 
 def _sentence(error: InputError) -> str:

@@ -85,7 +85,9 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
                 document,
                 root,
                 inner,
-                root.get("metadata"),
+                root.get("spec", "template", "metadata")
+                if is_knative(root)
+                else root.get("metadata"),
                 kind,
                 nodes=2 if kind.startswith("Ray") else 1,
             )
@@ -93,7 +95,7 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
 
 def _at_place(document: Document, root: Node, kind: str, place: Place) -> Iterator[PodSpec]:
     at = place.path.index("*") if "*" in place.path else None
-    within = [root] if at is None else root.list_at(*place.path[:at])
+    within = [root] if at is None else _entries(root.get(*place.path[:at]))
     for entry in within:
         found = entry.get(*(place.path if at is None else place.path[at + 1 :]))
         inner = found.get("spec") if found is not None and place.form == "template" else found
@@ -114,6 +116,10 @@ def _at_place(document: Document, root: Node, kind: str, place: Place) -> Iterat
             service=root.get("spec") if place.parallel else None,
             sizes=entry.get(*place.parallel) if place.parallel else None,
         )
+
+
+def _entries(node: Node | None) -> list[Node]:
+    return [] if node is None else [*node.items, *node.entries.values()]
 
 
 def _anywhere(node: Node) -> Iterator[Node]:
@@ -157,6 +163,7 @@ def _made(
         for mount in spec.maps_at("volumes")
         if mount.get("persistentVolumeClaim", "claimName") is not None
     ]
+    annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
     pod = Pod(
         kind=kind,
         name=root.word("metadata", "name") or root.word("metadata", "generateName"),
@@ -182,15 +189,17 @@ def _made(
         if claims
         else None,
         nodes=nodes,
-        raw=kind in _JOBS or (known is not None and known.whole),
+        raw=kind in _JOBS or is_knative(root) or (known is not None and known.whole),
         scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
         ports={
             port.word("name"): port.word("containerPort")
             for container in spec.maps_at("containers") + spec.maps_at("initContainers")
             for port in container.maps_at("ports")
         },
+        host_network=spec.is_true("hostNetwork"),
+        annotations=annotations,
+        prepared=bool(spec.list_at("initContainers")),
     )
-    annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
     return PodSpec(document, root, spec, pod, model, service, sizes, annotations)
 
 

@@ -16,9 +16,10 @@ from barostat.judge.manifest_check.forms import forms
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.judge.manifest_check.pod_specs import objects_of
 from barostat.judge.manifest_check.scrapes import scrape_of
-from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
+from barostat.judge.manifest_check.watchers import claim_of, queries_of, scaler_of, service_of
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import (
+    Claim,
     Engine,
     Given,
     Limits,
@@ -43,6 +44,7 @@ class _Gathered:
     limits: list[Limits] = field(default_factory=list)
     load_tests: list[LoadTest] = field(default_factory=list)
     scrapes: list[Scrape] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
     repeated: list[Given] = field(default_factory=list)
 
 
@@ -86,6 +88,7 @@ def scene_of(
         today=today,
         scrapes=tuple(gathered.scrapes),
         contested=contested,
+        claims=tuple(gathered.claims),
     )
 
 
@@ -124,6 +127,8 @@ def _read_around(
         gathered.scalers.append(scaler)
     if (service := service_of(document, root)) is not None:
         gathered.services.append(service)
+    if (claim := claim_of(document, root)) is not None:
+        gathered.claims.append(claim)
     if (scrape := scrape_of(document, root)) is not None:
         gathered.scrapes.append(scrape)
     queries = list(queries_of(document, root))

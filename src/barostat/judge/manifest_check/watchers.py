@@ -14,7 +14,8 @@ from barostat.judge.manifest_check.kserve_scaling import scaler_of_service
 from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Given, Query, Scaler, Service
+from barostat.lint.facts import Claim, Given, Query, Scaler, Service
+from barostat.platform.objects import quantity
 
 
 def queries_of(document: Document, root: Node) -> Iterator[Query]:
@@ -52,6 +53,7 @@ def scaler_of(document: Document, root: Node) -> Scaler | None:
 def _hpa(document: Document, root: Node) -> Scaler:
     spec = root.get("spec") or root
     resources, metrics = [], []
+    shares: set[str] = set()
     for metric in spec.maps_at("metrics"):
         kind = metric.word("type")
         body = metric.get(kind[:1].lower() + kind[1:]) if kind else None
@@ -68,6 +70,8 @@ def _hpa(document: Document, root: Node) -> Scaler:
         target = body.number("target", "value") if target is None else target
         if kind in ("Resource", "ContainerResource"):
             resources.append((name.text, document.place(name)))
+            if body.get("target", "averageUtilization") is not None and kind == "Resource":
+                shares.add(name.text)
         else:
             metrics.append((name.text, document.place(name), target))
     for key, name_ in (
@@ -76,11 +80,13 @@ def _hpa(document: Document, root: Node) -> Scaler:
     ):
         if spec.get(key) is not None:
             resources.append((name_, document.key_place(spec, key)))
+            shares.add(name_)
     least = spec.get("minReplicas")
     return Scaler(
         "HorizontalPodAutoscaler", root.word("metadata", "name"), root.word("metadata", "namespace"),
         (spec.word("scaleTargetRef", "kind"), spec.word("scaleTargetRef", "name")), document.place(root.get("metadata", "name") or root),
         spec.number("minReplicas"), document.place(least) if least is not None else None, tuple(resources), tuple(metrics),
+        shares=frozenset(shares),
     )  # fmt: skip
 
 
@@ -139,6 +145,29 @@ def _pool(document: Document, root: Node, spec: Node) -> Service:
     )
 
 
+def _texts(node: Node | None) -> dict[str, str]:
+    return (
+        {key: value.text for key, value in node.entries.items() if value.kind == "scalar"}
+        if node is not None
+        else {}
+    )
+
+
+def claim_of(document: Document, root: Node) -> Claim | None:
+    """Return the PersistentVolumeClaim, None for any other object."""
+    if root.word("kind") != "PersistentVolumeClaim":
+        return None
+    size = root.get("spec", "resources", "requests", "storage")
+    return Claim(
+        root.word("metadata", "name"),
+        root.word("metadata", "namespace"),
+        document.place(root.get("metadata", "name") or root),
+        frozenset(item.text for item in root.list_at("spec", "accessModes")),
+        Given(size.text, document.place(size)) if size is not None else None,
+        quantity(size.text) if size is not None else None,
+    )
+
+
 def service_of(document: Document, root: Node) -> Service | None:
     """The Service, Ingress or InferencePool, None for any other object."""
     kind, spec = root.word("kind"), root.get("spec")
@@ -164,6 +193,10 @@ def service_of(document: Document, root: Node) -> Service | None:
             place,
             {f"service:{backend}": "" for backend in backends if backend},
             "" if guarded else "Ingress",
+            kind="Ingress",
+            annotations=_texts(root.get("metadata", "annotations")),
+            ingress_class=spec.word("ingressClassName")
+            or root.word("metadata", "annotations", "kubernetes.io/ingress.class"),
         )
     selector = spec.get("selector")
     found = (

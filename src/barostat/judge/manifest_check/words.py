@@ -74,6 +74,29 @@ def handed_on(document: Document, nodes: Sequence[Node], reference: str) -> Give
     return Given("vllm serve" if first == "vllm" else first, document.place(nodes[0]))
 
 
+_SHELL = re.compile(r"(?:/(?:[\w.-]+/)*)?(?:ba|da|a|z|k)?sh$")
+_OWN_PARAMETER = re.compile(r"\$(?:[@*0-9#]|\{[@*0-9#])")
+
+
+def dropped(document: Document, nodes: Sequence[Node]) -> Given | None:
+    """Return the script of `sh -c` where the words behind it are lost: a shell runs one word, and
+    makes the others its parameters, which this script does not use.
+
+    Source: POSIX, sh, `-c` (command_string, command_name, argument).
+    """
+    for at, node in enumerate(nodes[:-2]):
+        script = nodes[at + 2]
+        if (
+            _SHELL.match(node.text)
+            and re.fullmatch(r"-[a-z]*c", nodes[at + 1].text)
+            and len(nodes) > at + 3
+            and not _OWN_PARAMETER.search(script.text)
+            and starts_server(" ".join(each.text for each in nodes[at + 2 :]))
+        ):
+            return Given(script.text, document.place(script))
+    return None
+
+
 def starts_itself(reference: str) -> bool:
     """True for the project's own image whose entry point is the server, whatever its tag."""
     return (

@@ -15,11 +15,13 @@ from typing import Any, Literal
 
 from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.change import ConfigChange
+from barostat.judge.manifest_edit.config_change import changed_template
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery
 from barostat.judge.manifest_edit.pod_spec_change import with_pod_spec
 from barostat.platform.objects import Object, mapping, name_of, objects, text
 from barostat.platform.owner import Owner
 from barostat.platform.pods import engine_container
+from barostat.platform.workloads import Api, WorkloadKind, kind_named
 
 Form = Literal["values", "manifest", "autoscaler"]
 
@@ -102,6 +104,48 @@ def _changed(before: Object, after: Object, but: str = "") -> dict[str, Any]:
         for key in dict.fromkeys([*after, *before])
         if key != but and after.get(key) != before.get(key)
     }
+
+
+def own_patch(
+    kind: WorkloadKind,
+    item: Object,
+    change: ConfigChange,
+    replicas: int = 1,
+    held: tuple[Api, str] | None = None,
+) -> SourcePatch | None:
+    """The change as a merge patch of the object itself, or of the one that holds its templates
+    (`held`); None where the object has no field for it.
+    """
+    api, name = held or (kind.api, name_of(item))
+    namespace = text(item, "metadata", "namespace")
+    if change.kind == "replicas":
+        patch: Mapping[str, Any] = kind.with_replicas(replicas + 1)
+    else:
+        new = kind.edited(item, lambda template: changed_template(change, template))
+        patch = {} if isinstance(new, NotChanged) else merge_patch(item, new)
+    if not patch:
+        return None
+    identity = {"apiVersion": api.api_version, "kind": api.kind}
+    document = {**identity, "metadata": {"name": name, "namespace": namespace}, **patch}
+    resource = f"{api.plural}.{api.group}" if api.group else api.plural
+    patched = f"kubectl patch {resource} {name} -n {namespace} --type merge --patch-file FILE"
+    then = kind.apply or patched
+    where = f"{api.kind} {name} in {namespace}"
+    return SourcePatch("manifest", where, document, then, certain=True)
+
+
+def merge_patch(before: Object, after: Object) -> dict[str, Any]:
+    """What changes the one into the other as a JSON merge patch (RFC 7386): lists as a whole, null
+    for a key that is gone.
+    """
+    found: dict[str, Any] = {}
+    for key in dict.fromkeys([*after, *before]):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        both = isinstance(old, Mapping) and isinstance(new, Mapping)
+        found[key] = merge_patch(mapping(old), mapping(new)) if both else new
+    return found
 
 
 def former_release(owner: Owner) -> str:
@@ -191,6 +235,14 @@ def _then(owner: Owner) -> str:
                 "--with-source"
             )
         case "operator":
-            return f"set it in {owner.source}; its operator writes the workload from there"
+            kind = kind_named(owner.source.partition(" ")[0])
+            ask = (
+                ""
+                if kind is None
+                else (
+                    f": barostat mitigate {kind.typed(owner.name)} -n {owner.namespace} prints the patch"
+                )
+            )
+            return f"set it in {owner.source}; its operator writes the workload from there{ask}"
         case _:
             return f"set it in {owner.source} and deploy as usual"

@@ -192,7 +192,9 @@ def plan_for(
             parent=text(metadata, "annotations", ENDED),
             bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
-            rolls=seen.kind.rolls or "spares",
+            rolls="owner" if strategy == "rolling" else seen.kind.rolls or "spares",
+            surge=seen.kind.surge(seen.home) if strategy == "rolling" else 0,
+            unavailable=seen.kind.unavailable(seen.home) if strategy == "rolling" else 0,
             unit_pods=seen.kind.pods_per_unit(seen.home),
         ),
         worst,
@@ -465,6 +467,8 @@ def _strategy(
                 f"replicas are added one at a time: {seen.replicas + 1} is the next number"
             )
         return "scale-out"
+    if seen.kind.why_not(seen.home):
+        return "rolling"  # by its owner, once a person has put the change there
     done, paused = seen.kind.rolled_out(seen.home), seen.kind.is_paused(seen.home)
     if change.kind == "revision" and is_stuck(
         seen.revisions() or [], rolled_out=done, paused=paused

@@ -9,6 +9,7 @@ from typing import Literal
 
 from barostat.core.diagnosis import NOTHING_WRONG, ReplicaReport
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.platform.objects import name_of, text
 from barostat.platform.owner import Owner
 from barostat.remedy.plan import RemedyPlan, lint
 from barostat.remedy.precheck import Facts, refusals
@@ -64,11 +65,21 @@ def standing_of(seen: TargetSnapshot) -> Standing:
     return "cannot-tell" if causes.issubset(NOTHING_WRONG) else "refused"
 
 
+def own_controller(seen: TargetSnapshot, why: str) -> Owner:
+    """The controller of a kind that a remedy does not change, as the owner of its pods."""
+    api, name = seen.held or (seen.kind.api, name_of(seen.home))
+    namespace = text(seen.home, "metadata", "namespace")
+    source = f"{api.kind} {name} in {namespace}"
+    return Owner("own-controller", name, namespace, "everything", "at-once", why, source)
+
+
 def hinderers(seen: TargetSnapshot, strategy: str) -> tuple[Owner, ...]:
     """Who would revert or fight what a plan of that strategy writes."""
     if strategy in ("edge-only", "edge-live"):
         return ()
     found = seen.writers()
+    if why := seen.kind.why_not(seen.home):
+        return (own_controller(seen, why), *found)
     return tuple(
         owner
         for owner in found

@@ -1,18 +1,24 @@
 """The labels by which Services send requests to a workload's pods, and that take a pod out of
-rotation when they come off.
+rotation when they come off; and what each pod in rotation gets of the requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from barostat.core.window import Window
 from barostat.platform.objects import Object, mapping, objects, text
 from barostat.platform.workloads import WorkloadKind
 
 
-def routing_services(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> list[Object]:
-    """Return the Services that send requests to home's pods. One without a selector sends none."""
-    labels = kind.labels(home)
+def routing_services(
+    kind: WorkloadKind, home: Object, services: Iterable[Object], pods: Iterable[Object] = ()
+) -> list[Object]:
+    """Return the Services that send requests to home's pods. One without a selector sends none.
+
+    `pods`: home's pods, whose common labels count where home's own templates have none.
+    """
+    labels = kind.labels(home) or _common_labels(pods)
 
     def selects(service: Object) -> bool:
         selector = mapping(service, "spec", "selector")
@@ -23,6 +29,15 @@ def routing_services(kind: WorkloadKind, home: Object, services: Iterable[Object
         )
 
     return [found for found in services if selects(found) and kind.routes(home, found)]
+
+
+def _common_labels(pods: Iterable[Object]) -> Object:
+    found = [mapping(pod, "metadata", "labels") for pod in pods]
+    return {
+        key: entry
+        for key, entry in (found[0] if found else {}).items()
+        if all(labels.get(key) == entry for labels in found)
+    }
 
 
 def rotation_labels(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> dict[str, str]:
@@ -51,3 +66,30 @@ def separable(kind: WorkloadKind, services: list[Object]) -> bool:
     return bool(services) and all(
         set(mapping(service, "spec", "selector")) - set(kind.fixed_labels) for service in services
     )
+
+
+STARVED = 0.5
+"""Below this share of what each replica would get evenly, clients keep their connections to others."""
+POOLED = (
+    "clients keep their connections to other replicas (HTTP keep-alive): `barostat gateway` before "
+    "the workload sends each request to the replica with room"
+)
+
+
+def shares_of(changed: Sequence[Window], unchanged: Sequence[Window], since: float) -> str:
+    """The share of the requests that each replica gets, as a sentence, with what to do where one
+    with the change is starved; empty where it was not measured.
+    """
+    rates: dict[str, float] = {}
+    for window in (*changed, *unchanged):
+        found = window.fresh("arrivals_per_s")
+        part = found.since(since) if found is not None else None
+        if part is not None:
+            rates[window.replica] = rates.get(window.replica, 0.0) + part.mean
+    total = sum(rates.values())
+    if total <= 0 or len(rates) < len({window.replica for window in (*changed, *unchanged)}):
+        return ""
+    shares = {name: rate / total for name, rate in rates.items()}
+    says = "requests: " + ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    least = min(shares[window.replica] for window in changed)
+    return f"{says}; {POOLED}" if least < STARVED / len(shares) else says

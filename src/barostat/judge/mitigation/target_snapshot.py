@@ -16,7 +16,7 @@ from barostat.judge.mitigation.rotation import routing_services
 from barostat.judge.mitigation.target_objects import behind
 from barostat.platform.objects import Object, text
 from barostat.platform.owner import Owner, owners
-from barostat.platform.workloads import Revision, WorkloadKind, kind_named
+from barostat.platform.workloads import Api, Revision, WorkloadKind, kind_named
 
 ALL_PODS = "all pods"
 
@@ -28,7 +28,8 @@ class TargetSnapshot:
 
     `lacking`: rights that carrying out a plan needs and that are not there;
     None where that could not be asked. `cannot_read`: rights to read that are missing;
-    `cannot_pause`: the one to write an owner, by its kind, namespace and name.
+    `cannot_pause`: the one to write an owner, by its kind, namespace and name. `held`: the object
+    that holds home's templates, which stand in `home` as well.
     """
 
     at: float
@@ -41,6 +42,7 @@ class TargetSnapshot:
     cannot_read: list[str] = field(default_factory=list)
     cannot_pause: dict[tuple[str, str, str], str] = field(default_factory=dict)
     gateways: tuple[SeenGateway, ...] = ()
+    held: tuple[Api, str] | None = None
     _windows: tuple[Recording, dict[str, Window]] | None = None
 
     @property
@@ -77,7 +79,9 @@ class TargetSnapshot:
     def services(self) -> list[Object] | None:
         """The Services that home's pods are behind; None where they could not be read."""
         found = self.lists.get("services")
-        return None if found is None else routing_services(self.kind, self.home, found)
+        if found is None:
+            return None
+        return routing_services(self.kind, self.home, found, self.pods() or ())
 
     def pods(self) -> list[Object] | None:
         """Home's pods that answer for a unit."""

@@ -27,6 +27,13 @@ def port_of(scene: Scene, engine: Engine) -> str | None:
         or any(engine.has(name) for name in _ELSEWHERE)
     ):
         return None
+    return number_of(scene, engine)
+
+
+def number_of(scene: Scene, engine: Engine) -> str | None:
+    """The port that the engine's arguments give the server; None where they do not tell it."""
+    if not engine.complete or any(engine.has(name) for name in _ELSEWHERE):
+        return None
     given = engine.arguments.get("port")
     if given is None:
         return DEFAULT_PORT

@@ -97,7 +97,8 @@ def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
             re.fullmatch(r"\w+=\d+(?:,\w+=\d+)*", text) is not None
             and name == "limit_mm_per_prompt"
         )
-        old = engine.version is None or engine.version.before("0.10.0")
+        newest = engine.version is None and engine.floating and engine.own_image
+        old = not newest and (engine.version is None or engine.version.before("0.10.0"))
         return (
             (f"{text!r} is read up to 0.9.2 only, JSON since", _QUOTED)
             if pairs and not old

@@ -35,7 +35,7 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every alert on vLLM that holds whatever happens."""
     for query in scene.queries:
         names = metrics_in(query.expression)
-        if not names or not any(name.startswith("vllm:") for name in names):
+        if not names:
             continue
         end = compared(query.expression)
         left = end.left if end is not None else query.expression
@@ -49,6 +49,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             query.what == "alert"
             and end is not None
             and len(names) == 1
+            and names[0].startswith("vllm:")
             and not re.search(r"[-+*/]", left)
             and _holds(end.operator, end.number)
         ):

@@ -65,4 +65,10 @@ def judge(scene: Scene) -> Iterator[Found]:
         )
 
 
-RULE = Rule("grace-shorter-than-drain", "the pod is killed before it has drained", judge, "warning")
+RULE = Rule(
+    "grace-shorter-than-drain",
+    "the pod is killed before it has drained",
+    judge,
+    "warning",
+    topic="rollout",
+)

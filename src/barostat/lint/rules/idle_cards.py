@@ -1,7 +1,8 @@
 """Cards that are paid for and not used.
 
 Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one
-unless told otherwise.
+unless told otherwise. A number that is no power of two is rather a share of a card that the device
+plugin slices by time: then it is a note for the strict profile.
 Impact: the others stand idle, and no other pod gets them.
 
 Bad:
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._parallel import sizes_for
 
 _SIZES = (
     "tensor_parallel_size",
@@ -58,12 +60,21 @@ def judge(scene: Scene) -> Iterator[Found]:
             or cards > 16
         ):
             continue
+        sliced = int(cards) & (int(cards) - 1) != 0
         yield Found(
             host.gpu_place,
             f"the container has {cards:.0f} cards, the engine takes {engine.cards}: "
             f"{cards - engine.cards:.0f} stand idle",
-            f"--tensor-parallel-size {cards:.0f}, or {engine.cards} cards",
+            _change(engine, int(cards)),
+            severity="note" if sliced else None,
+            confidence="low" if sliced else None,
+            persona="pedant" if sliced else None,
         )
+
+
+def _change(engine: Engine, cards: int) -> str:
+    fewer = f"{engine.cards} card{'s' if engine.cards > 1 else ''}"
+    return f"{sizes}, or {fewer}" if (sizes := sizes_for(engine, cards)) else fewer
 
 
 def _in_stages(engine: Engine) -> bool:

@@ -27,9 +27,8 @@ from collections.abc import Iterator
 
 from barostat.catalog.settings.table import OF_LIMITS
 from barostat.core.naming import camel
-from barostat.lint.document import Edit
-from barostat.lint.edits import changed
-from barostat.lint.facts import Argument, Engine, Limits, Scene
+from barostat.lint.edits import with_value
+from barostat.lint.facts import Engine, Limits, Scene
 from barostat.lint.rule import Found, Rule
 
 _FIELDS = {
@@ -70,24 +69,8 @@ def _differences(engine: Engine, limits: Limits) -> Iterator[Found]:
                 argument.place,
                 f"{option} is {argument.text}, {said}",
                 f"{option}={shown}",
-                _edit(argument, shown),
+                with_value(argument, shown),
             )
-
-
-def _edit(argument: Argument, shown: str) -> tuple[Edit, ...]:
-    place = argument.words[-1] if argument.words else argument.place
-    if argument.origin != "flag":
-        return (
-            changed(place, shown)
-            if argument.origin == "values" and place.end - place.start == len(argument.text or "")
-            else ()
-        )
-    head = argument.spelled.partition("=")[0] + "=" if argument.joined else ""
-    return (
-        changed(place, f"{head}{shown}")
-        if place.end - place.start == len(head) + len(argument.text or "")
-        else ()
-    )
 
 
 RULE = Rule("limits-differ", "other numbers than the limits say", judge, "error")

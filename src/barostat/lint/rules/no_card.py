@@ -38,7 +38,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             or pod is None
             or not pod.raw
             or engine.is_cpu
-            or not engine.own_image
+            or not (engine.own_image or engine.card_hint)
             or host.gpus != 0
             or host.gpu_requested_only
         ):

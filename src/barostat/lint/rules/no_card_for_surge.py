@@ -77,5 +77,11 @@ def _pods(given: Given | None, replicas: int, rounded: Callable[[float], int]) -
 
 
 RULE = Rule(
-    "no-card-for-surge", "a rollout that needs a card more", judge, "warning", "medium", "pedant"
+    "no-card-for-surge",
+    "a rollout that needs a card more",
+    judge,
+    "warning",
+    "medium",
+    "pedant",
+    topic="rollout",
 )

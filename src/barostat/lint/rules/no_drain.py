@@ -57,5 +57,11 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 RULE = Rule(
-    "no-drain", "requests in flight are cut at every rollout", judge, "note", "high", "pedant"
+    "no-drain",
+    "requests in flight are cut at every rollout",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="rollout",
 )

@@ -43,4 +43,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-input-limit", "no limit on a request's input", judge, "note", "medium", "pedant")
+RULE = Rule(
+    "no-input-limit",
+    "no limit on a request's input",
+    judge,
+    "note",
+    "medium",
+    "pedant",
+    topic="limits",
+)

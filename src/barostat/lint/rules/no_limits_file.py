@@ -35,4 +35,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-limits-file", "no limits file for this engine", judge, "note", "high", "pedant")
+RULE = Rule(
+    "no-limits-file",
+    "no limits file for this engine",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="limits",
+)

@@ -41,4 +41,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-max-model-len", "no limit on a request's length", judge, "note", "high", "pedant")
+RULE = Rule(
+    "no-max-model-len",
+    "no limit on a request's length",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="limits",
+)

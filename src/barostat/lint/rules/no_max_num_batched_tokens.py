@@ -36,5 +36,11 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 RULE = Rule(
-    "no-max-num-batched-tokens", "no token budget per step", judge, "note", "high", "pedant"
+    "no-max-num-batched-tokens",
+    "no token budget per step",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="limits",
 )

@@ -39,4 +39,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-max-num-seqs", "no limit on sequences at once", judge, "note", "high", "pedant")
+RULE = Rule(
+    "no-max-num-seqs",
+    "no limit on sequences at once",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="limits",
+)

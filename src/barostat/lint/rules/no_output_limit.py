@@ -46,4 +46,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-output-limit", "no limit on a request's output", judge, "note", "medium", "pedant")
+RULE = Rule(
+    "no-output-limit",
+    "no limit on a request's output",
+    judge,
+    "note",
+    "medium",
+    "pedant",
+    topic="limits",
+)

@@ -72,4 +72,10 @@ def _port(engine: Engine) -> str:
     return f"{port.number:.0f}" if port is not None and port.number is not None else "8000"
 
 
-RULE = Rule("no-readiness-probe", "requests reach a replica that still loads", judge, "warning")
+RULE = Rule(
+    "no-readiness-probe",
+    "requests reach a replica that still loads",
+    judge,
+    "warning",
+    topic="rollout",
+)

@@ -57,4 +57,10 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-replica-during-rollout", "a rolling update that is an outage", judge, "warning")
+RULE = Rule(
+    "no-replica-during-rollout",
+    "a rolling update that is an outage",
+    judge,
+    "warning",
+    topic="rollout",
+)

@@ -35,4 +35,12 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("no-stream-limit", "no limit on a stream's duration", judge, "note", "high", "pedant")
+RULE = Rule(
+    "no-stream-limit",
+    "no limit on a stream's duration",
+    judge,
+    "note",
+    "high",
+    "pedant",
+    topic="limits",
+)

@@ -1,7 +1,8 @@
 """A privileged container.
 
-Meaning: `privileged: true` gives the container the node. vLLM needs that for nothing: cards come
-through the device plugin.
+Meaning: `privileged: true` gives the container the node. vLLM does not need it: cards come through
+the device plugin. A container that uses RDMA or an accelerator without a device plugin has no other
+way, so there it is a note for the strict profile only.
 Impact: a hole in the engine, in a model's code or in a tokenizer is a hole in the node.
 
 Bad:
@@ -17,7 +18,7 @@ Good:
     "vllm/vllm-openai:v0.32.0",
       args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
-Fix: take it out; for RDMA `capabilities: {add: [IPC_LOCK]}` is enough.
+Fix: take it out; for RDMA a device plugin and `capabilities: {add: [IPC_LOCK]}`.
 Source: Kubernetes Pod Security Standards (baseline).
 """
 
@@ -32,11 +33,25 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every privileged engine."""
     for engine in scene.engines:
-        if engine.host is not None and engine.host.privileged is not None:
+        host = engine.host
+        if host is None or host.privileged is None:
+            continue
+        if host.other_device or host.rdma:
             yield Found(
-                engine.host.privileged.place,
-                "the container is privileged: vLLM needs that for nothing",
-                "remove it; IPC_LOCK for RDMA",
+                host.privileged.place,
+                "the container is privileged, as "
+                + ("this accelerator" if host.other_device else "RDMA")
+                + " needs it only without a device plugin",
+                "a device plugin, and IPC_LOCK for RDMA",
+                severity="note",
+                confidence="medium",
+                persona="pedant",
+            )
+        else:
+            yield Found(
+                host.privileged.place,
+                "the container is privileged: vLLM on GPUs needs no privileges",
+                "remove it",
             )
 
 

@@ -3,8 +3,9 @@
 Meaning: until a startup probe succeeds the liveness probe does not run; without one it runs at
 once. A container is killed after initialDelaySeconds and failureThreshold times periodSeconds.
 Loading takes the time to read the weights, to compile and to capture graphs. How long that usually
-is, is an estimate (half a GB/s, and 90 s for the rest) that disks miss by a factor of two either
-way: a probe that gives up within a quarter of it is a note for who asks for everything.
+is, is an estimate (half a GB/s from a disk, 0.3 GB/s where each start downloads, and 90 s for the
+rest) that disks and networks miss by a factor of two either way: a probe that gives up within a
+quarter of it is a note for who asks for everything.
 Impact: the container is killed while it loads, for ever.
 
 Bad:
@@ -31,15 +32,19 @@ nothing but imports, compilation and graphs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from barostat.lint.edits import changed
-from barostat.lint.facts import Engine, Probe, Scene
+from barostat.lint.facts import Probe, Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._weights import (
+    DOWNLOAD_BYTES_PER_S,
+    USUAL_S,
+    downloads,
+    weights_bytes,
+)
 
-_BILLIONS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[bB](?![A-Za-z])")
-LEAST_S, USUAL_S = 40.0, 90.0
+LEAST_S = 40.0
 CLOSE = 0.75
 """A patience of this much of the usual time is within what the estimate can be off."""
 FASTEST_BYTES_PER_S, USUAL_BYTES_PER_S = 3e9, 0.5e9
@@ -52,23 +57,25 @@ def judge(scene: Scene) -> Iterator[Found]:
         probe = probes.get("startup") or probes.get("liveness")
         if probe is None:
             continue
-        weights = _weights_bytes(engine)
-        least, usual = (
-            LEAST_S + weights / FASTEST_BYTES_PER_S,
-            USUAL_S + weights / USUAL_BYTES_PER_S,
-        )
+        weights, fetched = weights_bytes(engine), downloads(engine)
+        rate = DOWNLOAD_BYTES_PER_S if fetched else USUAL_BYTES_PER_S
+        least, usual = LEAST_S + weights / FASTEST_BYTES_PER_S, USUAL_S + weights / rate
         if engine.is_cpu or probe.patience_s >= usual:
             continue
-        yield _found(probe, "startup" if "startup" in probes else "liveness", least, usual, weights)
+        kind = "startup" if "startup" in probes else "liveness"
+        yield _found(probe, kind, least, usual, weights, fetched=fetched)
 
 
-def _found(probe: Probe, kind: str, least: float, usual: float, weights: float) -> Found:
+def _found(
+    probe: Probe, kind: str, least: float, usual: float, weights: float, *, fetched: bool
+) -> Found:
     size = f"{weights / 1e9:.0f} GB of weights" if weights else "a model"
     cannot = probe.patience_s < least
     effect = (
         "cannot be loaded by then"
         if cannot
-        else f"usually takes {usual:.0f} s and more to load from disk, longer to download"
+        else f"usually takes {usual:.0f} s and more to "
+        + ("download and load" if fetched else "load from disk, longer to download")
     )
     threshold = max(30, int(2 * usual / probe.period_s) + 1)
     fix = (
@@ -89,24 +96,10 @@ def _found(probe: Probe, kind: str, least: float, usual: float, weights: float) 
     )
 
 
-def _weights_bytes(engine: Engine) -> float:
-    """Bytes of the checkpoint: as planned, or by the number of parameters in the model's name; 0
-    where nothing says.
-    """
-    if engine.planned is not None and engine.planned.weights_bytes:
-        return engine.planned.weights_bytes * engine.ranks
-    name = engine.model.text.rsplit("/", 1)[-1] if engine.model is not None else ""
-    found = _BILLIONS.findall(name)
-    per_parameter = (
-        0.6
-        if re.search(r"awq|gptq|int4|4bit|w4a16|nvfp4|mxfp4", name, re.IGNORECASE)
-        else 1.0
-        if "fp8" in name.lower()
-        else 2.0
-    )
-    return max(map(float, found)) * 1e9 * per_parameter if found else 0.0
-
-
 RULE = Rule(
-    "probe-kills-loading", "a probe that gives up before the model is loaded", judge, "error"
+    "probe-kills-loading",
+    "a probe that gives up before the model is loaded",
+    judge,
+    "error",
+    topic="rollout",
 )

@@ -35,6 +35,8 @@ from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 
 PATIENCE_S = 60.0
+NEVER_S = 86_400.0
+"""A probe that begins after a day was switched off by whoever wrote that."""
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -46,6 +48,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             or not probe.path.startswith("/")
             or probe.timeout_s > 1
             or probe.period_s * probe.failures >= PATIENCE_S
+            or probe.initial_delay_s >= NEVER_S
         ):
             continue
         given = (

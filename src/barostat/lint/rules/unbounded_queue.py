@@ -38,4 +38,6 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
-RULE = Rule("unbounded-queue", "a queue without end", judge, "note", "high", "pedant")
+RULE = Rule(
+    "unbounded-queue", "a queue without end", judge, "note", "high", "pedant", topic="limits"
+)

@@ -9,6 +9,7 @@ templates are is read and advised on; one that also says how it rolls (`rolls`) 
 from barostat.platform.workloads._kind import Api, Part, Place, Revision, Rolls, WorkloadKind
 from barostat.platform.workloads._known import (
     kind_named,
+    kind_of_plural,
     kind_typed,
     kinds,
     spellings,
@@ -26,6 +27,7 @@ __all__ = [
     "Rolls",
     "WorkloadKind",
     "kind_named",
+    "kind_of_plural",
     "kind_typed",
     "kinds",
     "spellings",

@@ -65,9 +65,9 @@ class Api:
 class Place:
     """Where one template of engine pods stands in the object.
 
-    `path`: keys from the top; `*` for each item of a list, whose `name` is then the role. `units`,
-    `size`: paths of the number of units and of the pods in a unit, counted from the list's item
-    where `path` has a `*`. `several`: a path that is there where a unit is more than one pod.
+    `path`: keys from the top; `*` for each item of a list, whose `name` is then the role, or for each
+    entry of a mapping, whose key is the role. `units`, `size`: paths of the number of units and of
+    the pods in a unit, counted from that item where `path` has a `*`. `several`: a path that is there where a unit is more than one pod.
     `model`: the key of a container in the pod's spec whose image comes from elsewhere.
     `parallel`: the path of parallel sizes that the owner puts into the command.
     """
@@ -115,10 +115,14 @@ class WorkloadKind:
     be taken off. `other_labels`: labels that all its pods have besides, where the name's label is a
     common one. `pod_suffix`: what a pod's name has behind the object's, as a regular
     expression. `source_path`: the part of the object that a change edits. `reads`: lists that
-    `own_pods` and `revisions` need besides pods. `verbs`: `create` and `delete` where a remedy makes
+    `own_pods` and `revisions` need besides pods: what stands between it and its pods, the nearest to
+    the pods first. `verbs`: `create` and `delete` where a remedy makes
     objects of the kind. `whole`: nobody adds an image, arguments or
-    containers to its templates. `default_replicas`: where the manifest says nothing. `by_hand`: why
-    we do not change it. `reverts`: what becomes of an edit of the objects below it.
+    containers to its templates. `replicas_path`: the field that holds the number of units.
+    `default_replicas`: where the manifest says nothing. `by_hand`: why we do not change it, and how a
+    person does. `reverts`: what becomes of an edit of the objects below it. `without_surge`: how its
+    owner rolls without GPUs beside those in use, as a sentence. `apply`: how a person makes a change
+    where a patch of the object does not do.
     """
 
     api: Api
@@ -134,9 +138,12 @@ class WorkloadKind:
     reads: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     whole: bool = True
+    replicas_path: tuple[str, ...] = ("spec", "replicas")
     default_replicas: int | None = 1
     by_hand: str = ""
     reverts: str = ""
+    without_surge: str = ""
+    apply: str = ""
 
     # --- what it is made of
 
@@ -163,7 +170,7 @@ class WorkloadKind:
 
     def replicas(self, item: Object) -> int:
         """Units that are asked for."""
-        wanted = count(item, "spec", "replicas")
+        wanted = count(item, *self.replicas_path)
         return 1 if wanted is None else wanted
 
     def ready(self, item: Object) -> int | None:
@@ -174,7 +181,9 @@ class WorkloadKind:
 
     def with_replicas(self, wanted: int) -> Mapping[str, Any]:
         """The merge patch that asks for so many units."""
-        return {"spec": {"replicas": wanted}}
+        patch: dict[str, Any] = {}
+        put(patch, self.replicas_path, wanted)
+        return patch
 
     def pods_per_unit(self, item: Object) -> int:
         """Pods that serve as one engine."""
@@ -187,6 +196,22 @@ class WorkloadKind:
     def surge(self, item: Object) -> int:
         """Units beyond those asked for that the owner's own rollout starts at once."""
         return surge_of(mapping(item, "spec", "strategy"), self.replicas(item))
+
+    def unavailable(self, item: Object) -> int:
+        """Units that the owner's own rollout takes away at once."""
+        return unavailable_of(mapping(item, "spec", "strategy"), self.replicas(item))
+
+    def held_in(self, item: Object) -> tuple[Api, str] | None:
+        """The object that holds its templates at the same paths, and its name; None for itself."""
+        return None
+
+    def with_held(self, item: Object, holder: Object) -> dict[str, Any]:
+        """A copy of the object with the templates that the other one holds."""
+        return self.with_source(item, self.source(holder))
+
+    def why_not(self, item: Object) -> str:
+        """Why a remedy does not change this object, and how a person does; empty if it does."""
+        return "" if self.rolls else self.by_hand
 
     # --- its pods
 
@@ -218,11 +243,14 @@ class WorkloadKind:
 
     def own_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
         """The pods that answer for a unit of it, without those that have ended or are going."""
-        uid = text(item, "metadata", "uid")
+        made = {text(item, "metadata", "uid")}
+        for plural in reversed(self.reads):
+            below = [found for found in lists.get(plural, []) if owned_by(found, made)]
+            made |= {text(found, "metadata", "uid") for found in below}
         return [
             pod
             for pod in staying(lists.get("pods", []))
-            if self.answers(pod) and (self.name_for(pod) == name_of(item) or owned_by(pod, {uid}))
+            if self.answers(pod) and (self.name_for(pod) == name_of(item) or owned_by(pod, made))
         ]
 
     # --- a change
@@ -321,6 +349,19 @@ def surge_of(strategy: Object, replicas: int) -> int:
     return share(25 if written is None else written, replicas, percent=written is None)
 
 
+def unavailable_of(strategy: Object, replicas: int) -> int:
+    """Pods that a Deployment's strategy takes away at once: 25 %, rounded down, where it says
+    nothing.
+    """
+    if text(strategy, "type") == "Recreate":
+        return replicas
+    written = value(strategy, "rollingUpdate", "maxUnavailable")
+    if isinstance(written, int):
+        return written
+    percent = text(strategy, "rollingUpdate", "maxUnavailable").rstrip("%") or "25"
+    return replicas * int(percent) // 100 if percent.isdecimal() else 0
+
+
 def share(written: Any, of: int, *, percent: bool = False) -> int:
     """A number or a percentage of `of`, rounded up as Kubernetes does for a surge."""
     if isinstance(written, str) and written.endswith("%"):
@@ -339,12 +380,19 @@ def _parts_at(item: Object, place: Place) -> Iterator[Part]:
             yield _part(found, place, place.role, place.path, item)
         return
     at = place.path.index("*")
-    listed = value(item, *place.path[:at])
-    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+    for key, entry in _entries(value(item, *place.path[:at])):
         found = mapping(entry, *place.path[at + 1 :])
         if found:
-            path: tuple[str | int, ...] = (*place.path[:at], index, *place.path[at + 1 :])
-            yield _part(found, place, text(entry, "name") or place.role, path, entry)
+            path: tuple[str | int, ...] = (*place.path[:at], key, *place.path[at + 1 :])
+            named = key if isinstance(key, str) else text(entry, "name")
+            yield _part(found, place, named or place.role, path, entry)
+
+
+def _entries(node: Any) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(node, Mapping):
+        yield from node.items()
+    elif isinstance(node, list):
+        yield from enumerate(node)
 
 
 def _part(

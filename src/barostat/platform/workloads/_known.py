@@ -28,6 +28,11 @@ def kind_named(name: str) -> WorkloadKind | None:
     return _by_name().get(name)
 
 
+def kind_of_plural(plural: str) -> WorkloadKind | None:
+    """The kind of that plural name (`deployments`), or None."""
+    return next((kind for kind in kinds() if kind.api.plural == plural), None)
+
+
 @cache
 def spellings() -> dict[str, WorkloadKind]:
     """Every spelling that kubectl takes before the slash: short, singular, plural, with the

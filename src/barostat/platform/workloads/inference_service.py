@@ -2,14 +2,27 @@
 
 Arguments: `spec.predictor.model.args` and `.env` (the runtime brings the container), or
 `spec.predictor.containers[]`. Rolls: Standard mode writes a Deployment (25 %/25 %, or
-`predictor.deploymentStrategy`; a multi-node predictor is forced to 100 % surge); Serverless makes a
-Knative revision. Reverts: the whole spec of the Deployment is compared and written again.
+`predictor.deploymentStrategy`; a multi-node predictor is forced to 100 % surge); Knative mode makes a
+revision. One first: `spec.canary[]` in Standard mode of v0.20, `canaryTrafficPercent` in Knative mode.
+Back: the canary's entry removed; else the former predictor. Reverts: the whole spec of the Deployment
+is compared and written again.
 Source: serving.kserve.io/v1beta1; reconcilers/deployment of kserve v0.20.0.
 """
 
 from __future__ import annotations
 
-from barostat.platform.workloads._kind import Api, Place, WorkloadKind
+from barostat.platform.objects import Object, mapping, text
+from barostat.platform.workloads._kind import (
+    Api,
+    Place,
+    WorkloadKind,
+    surge_of,
+    unavailable_of,
+)
+
+_PREDICTOR = ("spec", "predictor")
+_MODE = "serving.kserve.io/deploymentMode"
+_KNATIVE = ("Serverless", "Knative")
 
 
 class InferenceService(WorkloadKind):
@@ -18,22 +31,65 @@ class InferenceService(WorkloadKind):
     api = Api("InferenceService", "inferenceservices", "serving.kserve.io", "v1beta1", "isvc")
     places = (
         Place(
-            ("spec", "predictor"),
+            _PREDICTOR,
             "pod-spec",
-            units=("spec", "predictor", "minReplicas"),
-            several=("spec", "predictor", "workerSpec"),
+            units=(*_PREDICTOR, "minReplicas"),
+            several=(*_PREDICTOR, "workerSpec"),
             model="model",
         ),
     )
-    source_path = ("spec", "predictor")
+    source_path = _PREDICTOR
     name_label = "serving.kserve.io/inferenceservice"
     pod_suffix = "-.*predictor-.*"
     whole = False
+    replicas_path = (*_PREDICTOR, "minReplicas")
     default_replicas = None
     by_hand = (
-        "set it in spec.predictor of the InferenceService: KServe writes the Deployment from there"
+        "KServe rolls a changed predictor by itself: with v0.20 or newer add it as an entry of "
+        "spec.canary first (its own Deployment, trafficPercent), watch it with `barostat diagnose`, "
+        "then put it into spec.predictor and remove the entry; with an older one apply the patch "
+        "and take it back with the former predictor"
     )
     reverts = "KServe writes the whole spec of the Deployment again"
+    without_surge = (
+        "Set spec.predictor.deploymentStrategy to a rollingUpdate with maxSurge 0 and maxUnavailable 1 "
+        "first."
+    )
+
+    def why_not(self, item: Object) -> str:
+        """Knative keeps revisions and shifts requests between them."""
+        if self.is_knative(item):
+            return (
+                "Knative makes a revision of a changed predictor: apply the patch together with "
+                "spec.predictor.canaryTrafficPercent 20, watch the new revision with `barostat "
+                "diagnose`, then set 100; 0 gives all requests back to the former revision"
+            )
+        return super().why_not(item)
+
+    def is_knative(self, item: Object) -> bool:
+        """True where Knative runs its pods."""
+        asked = text(item, "metadata", "annotations", _MODE)
+        return (asked or text(item, "status", "deploymentMode")) in _KNATIVE
+
+    def labels(self, item: Object) -> Object:
+        """Those of its pods are KServe's."""
+        return {}
+
+    def surge(self, item: Object) -> int:
+        """All replicas again where one is several pods, or where Knative starts a revision."""
+        if self.is_knative(item) or mapping(item, *_PREDICTOR, "workerSpec"):
+            return self.replicas(item)
+        return surge_of(mapping(item, *_PREDICTOR, "deploymentStrategy"), self.replicas(item))
+
+    def unavailable(self, item: Object) -> int:
+        """None where all replicas are started again."""
+        if self.is_knative(item) or mapping(item, *_PREDICTOR, "workerSpec"):
+            return 0
+        return unavailable_of(mapping(item, *_PREDICTOR, "deploymentStrategy"), self.replicas(item))
+
+    def ready(self, item: Object) -> int | None:
+        """The status does not count pods."""
+        return None
 
 
 KIND = InferenceService()

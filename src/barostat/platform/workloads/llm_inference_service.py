@@ -9,7 +9,26 @@ Source: serving.kserve.io/v1alpha2; pkg/controller/v1alpha2/llmisvc of kserve v0
 
 from __future__ import annotations
 
-from barostat.platform.workloads._kind import Api, Place, WorkloadKind
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from barostat.platform.objects import Object, mapping, objects, sequence, text
+from barostat.platform.workloads._kind import (
+    Api,
+    Place,
+    Refusal,
+    WorkloadKind,
+    put,
+    surge_of,
+    unavailable_of,
+)
+
+_CONTAINERS, _MAIN = ("spec", "template", "containers"), "main"
+_ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
+_CONFIG = Api(
+    "LLMInferenceServiceConfig", "llminferenceserviceconfigs", "serving.kserve.io", "v1alpha2"
+)
 
 
 class LLMInferenceService(WorkloadKind):
@@ -52,10 +71,84 @@ class LLMInferenceService(WorkloadKind):
     whole = False
     default_replicas = None
     by_hand = (
-        "set it in spec.template of the LLMInferenceService, or in the variable "
-        "VLLM_ADDITIONAL_ARGS of its container main"
+        "KServe rolls a changed template by itself: make a second LLMInferenceService with the change "
+        "in the same spec.router.route group with a small weight, watch it with `barostat diagnose`, "
+        "then apply the patch to this one and delete the second; prefill and decode have templates "
+        "apart"
     )
     reverts = "KServe writes the Deployment again from the LLMInferenceService"
+    without_surge = "Set spec.rolloutStrategy to maxSurge 0 and maxUnavailable 1 first."
+
+    def edited(
+        self, item: Object, edit: Callable[[Object], Object | Refusal]
+    ) -> dict[str, Any] | Refusal:
+        """With arguments of its own, as any template. A preset's command takes the arguments of
+        VLLM_ADDITIONAL_ARGS instead, which are then changed there.
+        """
+        main = _main(item)
+        if main is None or main.get("args") or main.get("command"):
+            return super().edited(item, edit)
+        variables = {text(entry, "name"): text(entry, "value") for entry in objects(main, "env")}
+        words = variables.get(_ADDITIONAL, "").split()
+        engine = {**main, "args": ["vllm", "serve", *words]}
+        made = edit({"spec": {"containers": [engine]}})
+        if not isinstance(made, Mapping):
+            return made
+        (changed,) = objects(made, "spec", "containers")
+        added = " ".join(map(str, sequence(changed, "args")[2:]))
+        kept = [one for one in objects(changed, "env") if text(one, "name") != _ADDITIONAL]
+        container = {key: found for key, found in changed.items() if key != "args"}
+        container["env"] = [*kept, {"name": _ADDITIONAL, "value": added}] if added else kept
+        new: dict[str, Any] = copy.deepcopy(dict(item))
+        others = [one for one in objects(item, *_CONTAINERS) if text(one, "name") != _MAIN]
+        put(new, _CONTAINERS, [container, *others])
+        return new
+
+    def held_in(self, item: Object) -> tuple[Api, str] | None:
+        """The first LLMInferenceServiceConfig of `baseRefs`, where the object has no template of its
+        own.
+        """
+        references = objects(item, "spec", "baseRefs")
+        if not references or mapping(item, "spec", "template"):
+            return None
+        return (_CONFIG, text(references[0], "name"))
+
+    def with_held(self, item: Object, holder: Object) -> dict[str, Any]:
+        """The configuration's spec below the object's own."""
+        own = mapping(item, "spec")
+        return self.with_source(item, {**mapping(holder, "spec"), **own})
+
+    def labels(self, item: Object) -> Object:
+        """Those of its pods are KServe's."""
+        return {}
+
+    def answers(self, pod: Object) -> bool:
+        """False for the scheduler in front of the engines."""
+        component = text(pod, "metadata", "labels", "app.kubernetes.io/component")
+        return not component.endswith("router-scheduler")
+
+    def surge(self, item: Object) -> int:
+        """As a Deployment's; none for groups."""
+        if mapping(item, "spec", "worker"):
+            return 0
+        rolling = mapping(item, "spec", "rolloutStrategy")
+        return surge_of({"rollingUpdate": rolling}, self.replicas(item))
+
+    def unavailable(self, item: Object) -> int:
+        """As a Deployment's; one group at a time."""
+        if mapping(item, "spec", "worker"):
+            return 1
+        rolling = mapping(item, "spec", "rolloutStrategy")
+        return unavailable_of({"rollingUpdate": rolling}, self.replicas(item))
+
+    def ready(self, item: Object) -> int | None:
+        """The status does not count pods."""
+        return None
+
+
+def _main(item: Object) -> Object | None:
+    found = objects(item, *_CONTAINERS)
+    return next((one for one in found if text(one, "name") == _MAIN), None)
 
 
 KIND = LLMInferenceService()

@@ -18,6 +18,7 @@ class Pod(WorkloadKind):
     source_path = ("spec",)
     pod_suffix = ""
     default_replicas = None
+    apply = "put it into the manifest, then kubectl replace --force -f MANIFEST"
     by_hand = (
         "the arguments of a pod cannot be changed while it runs: make it again from a changed "
         "manifest, better as a Deployment"

@@ -26,6 +26,7 @@ VERBS = {
     "diagnose": "diagnose",
     "collect": "diagnose",
     "explain": "diagnose",
+    "survey": "diagnose",
     "top": "diagnose",
     "report": "diagnose",
     "plan": "capacity",
@@ -43,11 +44,13 @@ VERBS = {
     "verify": "mitigate",
     "rollback": "mitigate",
     "incident": "mitigate",
+    "operator": "mitigate",
     "example": "about",
     "config": "about",
     "help": "about",
     "version": "about",
     "completion": "about",
+    "mcp": "about",
 }
 """Each verb and the room that it is in: `shells/cli/ROOM/VERB.py`."""
 
@@ -89,6 +92,7 @@ examples:
   barostat plan MODEL --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   cards side by side, with what they cost
   barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   how much fits, and which limits follow
   barostat mitigate deploy/vllm -n inference --dry-run  what would be changed to end the pressure, checked and shown
+  barostat operator -A                                 watch every vLLM of the cluster and report incidents
   barostat check deploy/                               manifests before they are merged: what would break, and why
   barostat rules --limits limits.yaml > vllm.rules.yaml  alerts that fire on harm, for Prometheus
   barostat limits diff old.yaml new.yaml               what a change of limits means

@@ -125,6 +125,7 @@ class BlockGroups(GroupsState):
 
     def serve_decodes(self, need: int) -> None:
         """Give and take the blocks of this step, in the order of admission."""
+        del need
         clock = self.clock
         due: dict[int, GroupMover] = {}
         alone: dict[int, Kind | None] = {}  # the one kind that a request has something of

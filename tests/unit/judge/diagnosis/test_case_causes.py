@@ -373,3 +373,17 @@ def test_a_slow_setting_stands_behind_what_says_more(also: str, expected: str) -
         config=eager,
     )
     assert named(Case(window, pictured.verdicts)) == expected
+
+
+def test_adapter_slots_are_slots_of_their_own() -> None:
+    pictured = "adapter-slots-full deferred-waiting requests-waiting engine-busy"
+    assert named(case(pictured, "slots-full")) == "slot-bound/adapters"
+    assert named(case(f"{pictured} slots-full")) == "slot-bound"
+
+
+def test_the_sampler_is_not_graph_capture() -> None:
+    pictured = case("gpu-oom-graph-capture")
+    words = Present("out of memory: occurred when warming up sampler with 1024 dummy requests", ())
+    sampler = Case(pictured.window, {**pictured.verdicts, "gpu-oom-graph-capture": words})
+    assert named(sampler) == "gpu-oom/sampler"
+    assert named(pictured) == "gpu-oom/graph-capture"

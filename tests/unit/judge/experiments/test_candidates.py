@@ -15,10 +15,11 @@ from barostat.core.proposed_change import ProposedChange, SetFlag
 from barostat.core.version import parse_version
 from barostat.judge.experiments.candidates import Candidate, Today, candidate, is_modelled
 from barostat.judge.experiments.pool_change import Sizing
-from barostat.judge.experiments.trials import Made, run_trial, times_as_much
+from barostat.judge.experiments.trials import Made, PartsOf, Reshaped, run_trial, times_as_much
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.simulate.set_option import changes_in
 from barostat.twin.linear_pace import LinearPace
+from barostat.twin.request import Row
 from barostat.twin.settings import KvGroup, Settings, for_version
 from barostat.twin.summary import Slo
 from barostat.twin.workload.made import parse_spec
@@ -173,3 +174,22 @@ def _refusal(change: ProposedChange, today: Today) -> str:
     except InputError as error:
         return error.what
     return ""
+
+
+def test_prompts_and_outputs_of_other_lengths() -> None:
+    """Lengths scale alone: the instants, and how much of a prompt is shared, stay."""
+    rows = (
+        Row("a", 0.0, 100, 10, hash_ids=(1, 2, 3), id_tokens=32, output_limit=20),
+        Row("b", 1.0, 90, 1, prompt_token_ids=tuple(range(90))),
+    )
+    longer = Reshaped(PartsOf(rows, whole=True), 3.0, 1.5).rows(0)
+    assert [(row.arrival_s, row.input_tokens, row.output_tokens) for row in longer] == [
+        (0.0, 300, 15),
+        (1.0, 270, 2),
+    ]
+    assert longer[0].hash_ids == (1, 2, 3)
+    assert longer[0].output_limit == 30
+    assert len(longer[1].prompt_token_ids or ()) == 270
+    shorter = Reshaped(PartsOf(rows, whole=True), 0.5).rows(0)
+    assert shorter[0].hash_ids == (1,)
+    assert len(shorter[1].prompt_token_ids or ()) == shorter[1].input_tokens == 45

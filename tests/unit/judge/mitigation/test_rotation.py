@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from barostat.judge.mitigation.rotation import rotation_labels, routing_services, separable
+from barostat.catalog.signals import signal
+from barostat.core.window import Window
+from barostat.judge.mitigation.rotation import (
+    rotation_labels,
+    routing_services,
+    separable,
+    shares_of,
+)
 from barostat.platform.workloads import kind_named
 from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 
@@ -54,3 +61,17 @@ def test_a_group_leaves_by_a_label_of_its_leader_and_not_by_one_of_its_controlle
     assert rotation_labels(kind, llm, [by_role]) == {"role": "leader"}
     assert separable(kind, [by_role])
     assert not separable(kind, [by_role, by_name])
+
+
+def test_the_share_of_each_replica_is_told_and_a_starved_one_gets_advice() -> None:
+    def getting(name: str, per_s: float) -> Window:
+        made = signal("arrivals_per_s", [(10.0 * step, per_s) for step in range(13)], "test")
+        assert made is not None
+        return Window(name, 120.0, {"arrivals_per_s": made})
+
+    even = shares_of([getting("spare", 2.0)], [getting("vllm-1", 2.0)], 0.0)
+    assert even == "requests: spare 50%, vllm-1 50%"
+    starved = shares_of([getting("spare", 0.0)], [getting("vllm-1", 4.0)], 0.0)
+    assert starved.startswith("requests: spare 0%, vllm-1 100%; clients keep their connections")
+    assert "barostat gateway" in starved
+    assert shares_of([Window("spare", 120.0)], [getting("vllm-1", 4.0)], 0.0) == ""

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.kind_samples import Sample, head, replica_set, template
+
 from barostat.platform.workloads.deployment import KIND
+
+SAMPLE = Sample(
+    {
+        **head("Deployment"),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "chat"}},
+            "template": template(app="chat"),
+        },
+        "status": {"updatedReplicas": 1, "replicas": 1},
+    },
+    {"app": "chat"},
+    (replica_set(),),
+)
 
 
 def test_a_rollout_is_over_when_the_newest_revision_owns_every_pod() -> None:

@@ -73,6 +73,13 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
     return found
 
 
+def stray_words(given: CommandLine) -> tuple[str, ...]:
+    """Return the words that belong to no argument and are not the model; argparse calls them
+    unrecognized. References that a shell has yet to resolve are left out.
+    """
+    return tuple(word for word in given.positional if "$" not in word)
+
+
 def _is_told(name: str, text: str) -> bool:
     """True for a value that says something, and is not for a shell or a template to fill in."""
     return not is_unset(name, text) and "$" not in text and "{{" not in text

@@ -30,6 +30,7 @@ def gauge_signals(engine: EngineScrapes) -> list[Signal | None]:
             f"{engine.spelled(names.RUNNING)}, 95th percentile of {len(running)} scrapes",
         ),
         *_queue(engine),
+        *_adapters(engine),
         signal(
             "engine_sleeping", _sleeping(engine), f"awake of {engine.spelled(names.SLEEP_STATE)}"
         ),
@@ -87,6 +88,35 @@ def _queue(engine: EngineScrapes) -> list[Signal | None]:
             )
         )
     return found
+
+
+def _adapters(engine: EngineScrapes) -> list[Signal | None]:
+    """LoRA adapters in use, and those that only wait. The series of the latest state counts: each
+    state is a series of its own, whose value is the time at which it was seen.
+    """
+    running: Points = []
+    waiting: Points = []
+    for scrape in engine.scrapes:
+        latest = max(
+            scrape.exposition.named(names.LORA_REQUESTS),
+            key=lambda sample: sample.value,
+            default=None,
+        )
+        if latest is None:
+            continue
+        in_use = _adapter_names(latest.labels.get("running_lora_adapters", ""))
+        wanted = _adapter_names(latest.labels.get("waiting_lora_adapters", ""))
+        running.append((scrape.at, float(len(in_use))))
+        waiting.append((scrape.at, float(len(wanted - in_use))))
+    source = names.LORA_REQUESTS
+    return [
+        signal("running_adapters", running, f"running_lora_adapters of {source}"),
+        signal("waiting_adapters", waiting, f"waiting_lora_adapters of {source}"),
+    ]
+
+
+def _adapter_names(label: str) -> set[str]:
+    return {name.strip() for name in label.split(",") if name.strip()}
 
 
 def _sleeping(engine: EngineScrapes) -> Points:

@@ -51,6 +51,7 @@ wait there (and cost the client work).
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
 KEPT_ADDRESSES = 256
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 Object = dict[str, Any]
 PatchKind = Literal["apply", "merge", "json", "strategic"]
@@ -155,6 +156,7 @@ class Cluster:
     async def request(
         self, method: str, path: str, what: str, *, within_s: float, params: Mapping[str, Any] | None = None,
         body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, harmless: bool = False,
+        accept: str = "",
     ) -> Reply | RequestFailed:  # fmt: skip
         """The response, or why there is none, after as many tries as the time allows. `what`: for a
         sentence, such as "list pods in x".
@@ -179,7 +181,7 @@ class Cluster:
             )
             try_s = min(left_s, TRY_S) if reads else left_s
             found = await self._once(
-                method, path, what, try_s, asked, content, content_type, max_bytes, began
+                method, path, what, try_s, asked, content, content_type, max_bytes, began, accept
             )
             if isinstance(found, Reply):
                 return found
@@ -267,7 +269,7 @@ class Cluster:
 
     async def _once(
         self, method: str, path: str, what: str, within_s: float, params: Mapping[str, Any] | None,
-        content: bytes | None, content_type: str, max_bytes: int, since: float,
+        content: bytes | None, content_type: str, max_bytes: int, since: float, accept: str,
     ) -> Reply | RequestFailed:  # fmt: skip
         found = await self.exchange(
             method,
@@ -278,6 +280,7 @@ class Cluster:
             content_type=content_type,
             max_bytes=max_bytes,
             since=since,
+            headers={"accept": accept} if accept else None,
         )
         if isinstance(found, Failure):
             early = found.kind in ("refused", "unreachable", "no-name", "tls")
@@ -307,11 +310,16 @@ class Cluster:
         namespace: str | None = None,
         *,
         within_s: float = READ_S,
+        metadata_only: bool = False,
     ) -> Object | RequestFailed:
-        """The object."""
+        """The object. `metadata_only`: without spec and status, which the server leaves out."""
         what = _what("get", resource, namespace)
+        accept = METADATA if metadata_only else ""
         found = self._object(
-            await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what
+            await self.request(
+                "GET", resource.path(namespace, name), what, within_s=within_s, accept=accept
+            ),
+            what,
         )
         if isinstance(found, RequestFailed) or isinstance(found.get("metadata"), dict):
             return found

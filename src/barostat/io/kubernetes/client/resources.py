@@ -70,6 +70,8 @@ ENDPOINT_SLICES = Resource("EndpointSlice", "endpointslices", "discovery.k8s.io"
 ACCESS_REVIEWS = Resource(
     "SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False
 )
+LEASES = Resource("Lease", "leases", "coordination.k8s.io")
+POD_METRICS = Resource("PodMetrics", "pods", "metrics.k8s.io", "v1beta1")
 SCALED_OBJECTS = Resource("ScaledObject", "scaledobjects", "keda.sh", "v1alpha1")
 ARGO_APPLICATIONS = Resource("Application", "applications", "argoproj.io", "v1alpha1")
 FLUX_KUSTOMIZATIONS = Resource("Kustomization", "kustomizations", "kustomize.toolkit.fluxcd.io")

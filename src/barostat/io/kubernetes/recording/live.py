@@ -61,7 +61,8 @@ Progress = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to look. `keep_logs`: a directory to put the raw logs in, for a bundle. `gateway`: its
-    admin page, where it is not found.
+    admin page, where it is not found. `only_sick_logs`: leave out the logs of pods that are Ready,
+    answer and have not restarted.
     """
 
     for_s: float = FOR_S
@@ -70,6 +71,7 @@ class Options:
     exec_gpu_tools: bool = False
     keep_logs: Path | None = None
     gateway: str = ""
+    only_sick_logs: bool = False
 
 
 def record_pods(
@@ -363,6 +365,8 @@ class PodRecorder:
                 return
             restarts = _restarts(pod, container.name)
             sick = restarts > 0 or not _ready(pod) or bool(self.scrapers[name].failed)
+            if self.options.only_sick_logs and not sick:
+                return
             most = max(SICK_LOG_BYTES, share) if sick else share
             within_s = THRIFTY_S if len(self.scrapers) >= MANY else LOG_S
             for previous in (False, True) if restarts > 0 else (False,):

@@ -22,13 +22,19 @@ from barostat.io.kubernetes.client.resources import (
     STATEFUL_SETS,
     Resource,
     resource_of,
+    workload_resource,
 )
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
 from barostat.platform.objects import instant, name_of, objects, text
 from barostat.platform.pods import engine_container, looks_like_vllm
 from barostat.platform.workload import belongs_to
-from barostat.platform.workloads import WorkloadKind, kind_typed, words_to_type
+from barostat.platform.workloads import (
+    WorkloadKind,
+    kind_of_plural,
+    kind_typed,
+    words_to_type,
+)
 
 GUESS_S = 4.0
 RECENT_S = 1800.0
@@ -122,7 +128,7 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
         rest = [
             pod
             for pod in listed.items
-            if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))
+            if not looks_like_vllm(pod) and (wanted.selector or might_serve(pod))
         ]
         found.pods += sure + await _by_metrics(cluster, rest)
         if not found.pods:
@@ -190,9 +196,10 @@ async def _pods_of(
         return list(listed.items)
     documents: dict[str, Any] = {"pods": list(listed.items)}
     between = (REPLICA_SETS,) if labels else (REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
-    for resource in between:
+    above = [workload_resource(plural) for plural in kind.reads if kind_of_plural(plural)]
+    for resource in dict.fromkeys((*between, *above)):
         owners = await cluster.list(resource, namespace, labels=labels)
-        documents[resource.plural] = [] if isinstance(owners, RequestFailed) else owners.items
+        documents[resource.plural] = [] if isinstance(owners, RequestFailed) else list(owners.items)
     return [pod for pod in listed.items if belongs_to(documents, pod, kind, name)]
 
 
@@ -205,7 +212,7 @@ async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
     return f"; there are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
 
 
-def _might_serve(pod: Object) -> bool:
+def might_serve(pod: Object) -> bool:
     """True for a pod that could be an engine under a name of its own: it has a card, or vLLM's
     port, or metrics to be scraped.
     """

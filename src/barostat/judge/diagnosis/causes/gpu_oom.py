@@ -13,7 +13,8 @@ Not evidence: memory at 90 % (the pool is pre-allocated); OOMKilled or exit 137 
 memory).
 
 Mitigation: at start: free the card of other processes, less utilisation by hundredths, fewer graphs
-or sequences, a smaller model or more cards. While serving: a little less utilisation, fewer batched
+or sequences, a smaller model or more cards. In the sampler's warm-up: fewer sequences
+(max_num_seqs sizes it), not fewer graphs. While serving: a little less utilisation, fewer batched
 tokens, bounded images. Here, and only here, less utilisation is right.
 
 Source: PyTorch's message; vLLM 0.32.0 GPUWorker.init_device, GPUModelRunner.capture_model and
@@ -31,11 +32,18 @@ KINDS = (
     ("gpu-oom-anytime", ""),
 )
 
+SAMPLER = "warming up sampler"
+"""vLLM's own words where memory ran out behind graph capture, as the sampler ran over max_num_seqs
+rows.
+"""
+
 
 def judge(case: Case) -> Judgement:
     """Claim where the log says so."""
     for name, variant in KINDS:
         if case.present(name):
+            if variant == "graph-capture" and SAMPLER in case.because(name):
+                variant = "sampler"
             return Claim(
                 confidence=case.confidence(name) * 0.97,
                 severity="critical",

@@ -12,6 +12,9 @@ Not evidence: waiting alone; running at the limit with an empty queue; usage at 
 the pool, whatever the slots say). Steps that take several times what the card should need for them:
 that is then why slots stay taken.
 
+Variant adapters: all slots for LoRA adapters (max_loras) are taken, and requests of other adapters
+are passed over. Raise max_loras.
+
 Mitigation: raise max_num_seqs towards what the pool holds (usable tokens over the p90 of prompt
 plus output), or add replicas. Check first that compute has room: more sequences slow every stream.
 
@@ -43,6 +46,20 @@ def judge(case: Case) -> Judgement:
                 f"{case.because('slots-full')}."
             ),
             rests_on=("slots-full", *case.present("tail-latency-up", "batch-collapsed")),
+        )
+    if case.present("adapter-slots-full"):
+        return Claim(
+            confidence=case.confidence("adapter-slots-full") * 0.95,
+            severity="warning",
+            summary=(
+                "All LoRA adapter slots are taken while other adapters' requests wait: "
+                f"{case.because('adapter-slots-full')}."
+            ),
+            rests_on=(
+                "adapter-slots-full",
+                *case.present("deferred-waiting", "tail-latency-up", "batch-collapsed"),
+            ),
+            variant="adapters",
         )
     if case.absent("slots-full"):
         return Cleared(case.because("slots-full"))

@@ -15,6 +15,7 @@ from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import ImageFacts, image_facts
 from barostat.judge.manifest_check.words import (
     Command,
+    dropped,
     handed_on,
     may_serve,
     read_elements,
@@ -24,7 +25,7 @@ from barostat.judge.manifest_check.words import (
 )
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Engine, Given, Host
+from barostat.lint.facts import Engine, Given, Host, Mount
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES
 
@@ -81,6 +82,7 @@ def _engine(document: Document, services: Node, name: str, service: Node) -> Ite
         env_complete=service.get("env_file") is None,
         complete=engine.complete and not any("$" in word.text for word in words),
         handed_on=handed_on(document, words, image) if entry_point is None else None,
+        dropped=dropped(document, words),
         host=_host(document, service),
         published=tuple(_published(document, service)),
         profiles=frozenset(item.text for item in service.list_at("profiles")),
@@ -160,8 +162,24 @@ def _host(document: Document, service: Node) -> Host:
         if service.is_true("privileged")
         else None,
         has_cache=bool(service.list_at("volumes")),
+        mounts=_mounts(document, service),
         devices=",".join(item.text for item in chosen),
     )
+
+
+def _mounts(document: Document, service: Node) -> dict[str, Mount]:
+    """Return the service's volumes by their path in the container."""
+    mounts = {}
+    for item in service.list_at("volumes"):
+        if item.kind == "map":
+            source, target = item.word("source"), item.word("target")
+        else:
+            parts = _REFERENCE.sub("x", item.text).split(":")
+            source, target = (parts[0], parts[1]) if len(parts) > 1 else ("", parts[0])
+        path = target.rstrip("/")
+        kind = "hostPath" if source.startswith((".", "/", "~", "x")) else "claim"
+        mounts[path] = Mount(path, document.place(item), kind)
+    return mounts
 
 
 def _bytes(text: str) -> float | None:

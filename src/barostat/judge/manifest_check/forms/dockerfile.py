@@ -20,6 +20,7 @@ from barostat.judge.manifest_check.words import (
     may_serve,
     read_elements,
     read_text,
+    starts_itself,
     starts_server,
 )
 from barostat.lint.document import Document, Node
@@ -66,6 +67,20 @@ def _engines(source: Source) -> Iterator[Engine]:
         and command
         and may_serve([word.text for word in command])
     )
+    inherited = not spans and stage.image is not None and starts_itself(stage.image.text)
+    if inherited and stage.image is not None:
+        yield replace(
+            engine_of(
+                Command(complete=False),
+                name=document.file.rsplit("/", 1)[-1],
+                form="image",
+                place=stage.image.place,
+                image=stage.image,
+                facts=facts,
+                env=stage.env,
+            ),
+            env_complete=False,
+        )
     if not spans or not (starts_server(plain) or arguments):
         return
     values = {key: given.text for key, given in stage.env.items()}

@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(known_names(cards=arguments.gpu == LIST)))
         return 0
     _take_model(arguments)
+    plan_inputs.refuse_stray_words(arguments)
     if arguments.need is not None:
         from barostat.shells.cli.capacity import plan_for
 
@@ -99,8 +100,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compare:
         return plan_compare.run(arguments)
     asked = plan_inputs.asked(arguments)
-    for note in asked.notes:
-        print(f"barostat: {note}", file=sys.stderr)
+    if arguments.output in (*START_FORMATS, "limits"):
+        for note in asked.notes:
+            print(f"barostat: {note}", file=sys.stderr)
     answer = plan_inputs.about(plan_inputs.answer(asked), arguments.source)
     if arguments.slo:
         answer = plan_inputs.promising(answer, arguments.slo)

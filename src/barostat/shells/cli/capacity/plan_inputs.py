@@ -23,7 +23,7 @@ from barostat.core.whole_number import whole_number
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line import words as command_line
 from barostat.engines.vllm.command_line.config import resolve
-from barostat.engines.vllm.command_line.refused import refused_arguments
+from barostat.engines.vllm.command_line.refused import refused_arguments, stray_words
 from barostat.engines.vllm.command_line.words import CommandLine
 from barostat.engines.vllm.metrics.settings import model_names
 from barostat.io.input_files.model_files import FoundModel, open_model
@@ -45,8 +45,8 @@ _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_si
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What was asked for. `given`: the engine's command line with our own flags as vLLM's.
-    `running`: that of the engine behind --from, where it is known. `notes`: sentences for a person,
-    to stderr. `refused`: what vLLM's parser would not take, a sentence each.
+    `running`: that of the engine behind --from, where it is known. `notes`: what the result rests
+    on, a sentence each. `refused`: what vLLM's parser would not take, a sentence each.
     """
 
     request: PlanRequest
@@ -145,11 +145,9 @@ def asked(arguments: argparse.Namespace) -> Asked:
         notes.append(
             "the engine reports no pool (before 0.8, or no log of its start): reckoned instead"
         )
-    wrong = (
-        [found for found in refused_arguments(line, version) if found.sure]
-        if line is not None
-        else []
-    )
+    doubted = refused_arguments(line, version) if line is not None else []
+    notes += [f"{one.because}, as far as known: it was not used" for one in doubted if not one.sure]
+    wrong = [one for one in doubted if one.sure]
     for one in wrong:
         if one.value:
             raise InputError(f"{one.value} is no value for it", SETTINGS[one.name].option)
@@ -167,12 +165,33 @@ def asked(arguments: argparse.Namespace) -> Asked:
     )
 
 
+def refuse_stray_words(arguments: argparse.Namespace) -> None:
+    """Accept a command line in which every word is an argument or the model.
+
+    Errors: InputError naming the words that are neither.
+    """
+    line = command_line.parse(arguments.command, {})
+    named = arguments.model or arguments.model_config
+    words = list(stray_words(line))
+    if named is not None and line.model is not None and not line.started:
+        words.insert(0, line.model)  # `--model NAME foo`: no `vllm serve` makes foo its model
+    words = [word for word in words if word != named]
+    if words:
+        raise InputError(
+            f"{shlex.join(words)}: neither an argument nor the model; write `barostat plan MODEL "
+            "--gpu NAME`, or put vLLM's command line after --",
+            "plan",
+        )
+
+
 def answer(question: Asked) -> CapacityAnswer:
     """The plan and what follows from it.
 
     Errors: InputError as `plan`.
     """
-    return answered(question.request, question.traffic, question.headroom_ratio, question.refused)
+    found = answered(question.request, question.traffic, question.headroom_ratio, question.refused)
+    notes = (*found.plan.assumptions, *question.notes)
+    return replace(found, plan=replace(found.plan, assumptions=notes))
 
 
 def promising(found: CapacityAnswer, level: str) -> CapacityAnswer:

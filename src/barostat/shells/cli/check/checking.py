@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from barostat.catalog.cards import card_names, find_card
+from barostat.catalog.vllm_versions import NEWEST_READ
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
 from barostat.io.manifests.gather import Gathered, Reading, gather
@@ -111,6 +112,7 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
         unique.values(),
         key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule),
     )
+    unnamed = sum(engine.version is None for engine in checked.scene.engines)
     return CheckReport(
         tuple(order),
         tuple(_unchecked(arguments, gathered, checked)),
@@ -124,6 +126,7 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
         checked.hidden,
         arguments.persona,
         tuple(notes),
+        (NEWEST_READ, unnamed) if unnamed else None,
     )
 
 

@@ -17,6 +17,7 @@ from barostat.io.manifests.read import document_of, limits_complaints
 from barostat.judge.manifest_check.check import check
 from barostat.lint.document import Document, Edit, edited
 from barostat.shells.cli.check.checking import judged
+from barostat.shells.cli.whole_write import write_whole
 
 
 def mend(arguments: argparse.Namespace) -> None:
@@ -54,7 +55,7 @@ def mend(arguments: argparse.Namespace) -> None:
             file=sys.stderr,
         )
         if not arguments.dry_run:
-            _written(Path(file), after)
+            write_whole(Path(file), after)
     if likely:
         more = "one more fix is" if likely == 1 else f"{likely} more fixes are"
         print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
@@ -90,15 +91,3 @@ def _errors(document: Document, arguments: argparse.Namespace) -> tuple[Counter[
     )
     errors = Counter(one.rule for one in checked.findings if one.severity == "error")
     return errors, len(checked.scene.engines)
-
-
-def _written(path: Path, text: str) -> None:
-    """The file with that text, whole or not at all; its rights as they were."""
-    path = path.resolve()
-    beside = path.with_name(f".{path.name}.barostat")
-    with path.open("rb") as opened:
-        bom = opened.read(3) == b"\xef\xbb\xbf"
-    with beside.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as opened:
-        opened.write(text)
-    beside.chmod(path.stat().st_mode & 0o7777)
-    beside.replace(path)

@@ -5,15 +5,13 @@ workloads that declare them.
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
+from barostat.io.manifests.live_objects import workload_documents
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording
 from barostat.lint.document import Document
@@ -45,7 +43,7 @@ def live(arguments: argparse.Namespace) -> Live:
                 running.append((shown, window.config, window.version))
     if not running:
         raise InputError("tells nothing of an engine's configuration", f"--live {arguments.live}")
-    return Live(tuple(running), tuple(_documents(recording.kubernetes)))
+    return Live(tuple(running), tuple(workload_documents(recording.kubernetes).values()))
 
 
 def recording_of(arguments: argparse.Namespace, target: str) -> Recording:
@@ -66,33 +64,3 @@ def recording_of(arguments: argparse.Namespace, target: str) -> Recording:
     from barostat.io.bundles import bundle
 
     return bundle.read(Path(target))
-
-
-def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
-    import yaml
-
-    from barostat.io.manifests.yaml_tree import read_yaml
-    from barostat.platform.objects import items, name_of
-    from barostat.platform.workloads import kinds
-
-    class Quoting(yaml.SafeDumper):
-        """Writes text that begins as a number does in quotes: `1e3` is text here, and would be read
-        as a number again.
-        """
-
-        def represent_text(self, text: str) -> yaml.Node:
-            return self.represent_scalar(
-                "tag:yaml.org,2002:str", text, style="'" if re.match(r"[-+.]?\d", text) else None
-            )
-
-    Quoting.add_representer(str, Quoting.represent_text)
-    found = []
-    for kind in kinds():
-        if kind.api.kind in ("Pod", "ReplicaSet"):
-            continue
-        for item in items(kubernetes.get(kind.api.plural)):
-            one = {key: value for key, value in item.items() if key != "status"}
-            file = f"{kind.api.kind.lower()}/{name_of(item)} (live)"
-            whole = {"apiVersion": kind.api.api_version, "kind": kind.api.kind, **one}
-            found.append(read_yaml(yaml.dump(whole, Dumper=Quoting), file))
-    return found

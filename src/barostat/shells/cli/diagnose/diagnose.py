@@ -63,10 +63,17 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     add_targets(
-        parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log"
+        parser,
+        "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle, or files of one "
+        "engine: its log, metrics, nvidia-smi, kubectl describe",
     )
     parser.add_argument(
         "--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz"
+    )
+    parser.add_argument(
+        "--describe",
+        metavar="FILE",
+        help="what `kubectl describe pod` or `kubectl get pod -o yaml` printed, also beside --log",
     )
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
     add_interval(parser)
@@ -109,9 +116,9 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Gather, judge, print; answer the exit code of the report."""
     from barostat.shells.cli.diagnose.gathering import piped_log
-    from barostat.shells.cli.diagnose.named_file import take_named_file, take_printed_log
+    from barostat.shells.cli.diagnose.named_file import take_named_files, take_printed_log
 
-    take_named_file(arguments)
+    take_named_files(arguments)
     with piped_log(arguments):
         take_printed_log(arguments)
         return _run(arguments)
@@ -121,6 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
     from barostat.judge.diagnosis.diagnose import examine
     from barostat.shells.cli.diagnose.gathering import gather, gather_forever
+    from barostat.shells.cli.diagnose.named_file import recorded_files
 
     if arguments.prometheus is not None:
         from barostat.shells.cli.diagnose.past import past
@@ -130,12 +138,10 @@ def _run(arguments: argparse.Namespace) -> int:
         return _code(found.report, arguments)
     _check(arguments)
     show = _printer(arguments)
-    if arguments.bundle is not None:
-        from pathlib import Path
-
+    if files := recorded_files(arguments):
         from barostat.io.bundles import bundle
 
-        found = _examined(bundle.read(Path(arguments.bundle)), arguments)
+        found = _examined(bundle.read(*files), arguments)
         show(found)
         return _code(found.report, arguments)
     code = 0
@@ -210,6 +216,7 @@ def _code(report: Report, arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     from barostat.core.errors import InputError
+    from barostat.shells.cli.diagnose.named_file import recorded_files
 
     if arguments.at is not None:
         raise InputError("is an instant of the past: it goes with --prometheus URL", "--at")
@@ -222,14 +229,14 @@ def _check(arguments: argparse.Namespace) -> None:
         or arguments.context
         or arguments.kubeconfig
     )
-    live = (
-        bool(arguments.target) or arguments.log is not None or arguments.pid is not None or cluster
-    )
-    if arguments.bundle is not None and (live or arguments.watch or arguments.probe):
+    live = bool(arguments.target) or arguments.pid is not None or cluster
+    recorded = bool(recorded_files(arguments))
+    if recorded and (live or arguments.watch or arguments.probe):
         raise InputError(
-            "--bundle is a recording: it goes with no target, --log, --pid, --probe or --watch"
+            "a recording (--bundle, --describe or a file) goes with no running target, --pid, "
+            "--probe or --watch"
         )
-    if arguments.bundle is None and not live:
+    if not recorded and not live and arguments.log is None:
         from barostat.shells.cli.diagnose.at_hand import fill_in
 
         fill_in(arguments)

@@ -111,6 +111,7 @@ def _options(arguments: argparse.Namespace, keep_logs: Path | None) -> Any:
         getattr(arguments, "probe", False),
         getattr(arguments, "exec_gpu_tools", False),
         keep_logs,
+        only_sick_logs=getattr(arguments, "only_sick_logs", False),
     )
 
 

@@ -21,31 +21,49 @@ def ends_as_recording(word: str) -> bool:
     return "://" not in word and word.lower().endswith(RECORDINGS)
 
 
-def take_named_file(arguments: argparse.Namespace) -> None:
-    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log or `-`,
-    `--log`; all else is left as it is.
+def take_named_files(arguments: argparse.Namespace) -> None:
+    """Move targets that are files or folders to `--bundle`, to `--log` (a log or `-`), or, beside
+    those, to `arguments.files`; all else is left as it is.
 
-    Errors: InputError for a file that another verb reads.
+    Errors: InputError for a file that another verb reads, and for one beside several engines.
     """
-    given = arguments.target
-    if (
-        len(given) != 1
-        or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4
-    ):
+    arguments.files = []
+    if (arguments.pid, arguments.prometheus) != (None, None):
         return
-    word = given[0]
-    if word == STDIN:
-        arguments.target, arguments.log = [], word
-        return
-    if not (ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)):
-        return
-    if told := other_verb(Path(word)):
-        raise InputError(told, word)
-    arguments.target = []
-    if _is_bundle(Path(word)):
-        arguments.bundle = word
-    else:
-        arguments.log = word
+    given = [word for word in arguments.target if is_file_word(word)]
+    engines = [word for word in arguments.target if word not in given]
+    for word in given:
+        if told := "" if word == STDIN else other_verb(Path(word)):
+            raise InputError(told, word)
+        is_log = word == STDIN or not _is_bundle(Path(word))
+        if engines and not is_log:
+            raise InputError(
+                "is a recording beside a running engine: diagnose them one after the other", word
+            )
+        if is_log and arguments.log is None:
+            arguments.log = word
+        elif arguments.bundle is None and not is_log:
+            arguments.bundle = word
+        else:
+            arguments.files.append(word)
+    arguments.target = engines
+
+
+def is_file_word(word: str) -> bool:
+    """True for `-` and for a word that can only be meant as a file or a folder."""
+    return (
+        word == STDIN or ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)
+    )
+
+
+def recorded_files(arguments: argparse.Namespace) -> list[Path]:
+    """Return the recording and what stands beside it, the recording first; nothing where a log
+    stands alone or belongs to a running engine.
+    """
+    named = [arguments.bundle, arguments.describe, *arguments.files]
+    if not any(named):
+        return []
+    return [Path(one) for one in (*named, arguments.log) if one is not None]
 
 
 def take_printed_log(arguments: argparse.Namespace) -> None:
@@ -57,6 +75,8 @@ def take_printed_log(arguments: argparse.Namespace) -> None:
     from barostat.io.bundles.printed import HEAD_BYTES, printed
 
     if arguments.log is None or arguments.target or arguments.pid is not None or arguments.watch:
+        return
+    if arguments.describe is not None or arguments.files:
         return
     if arguments.bundle is not None or getattr(arguments, "prometheus", None) is not None:
         return

@@ -1,5 +1,5 @@
-"""`barostat report`: the capacity review of weeks, and the post-mortem of a range of hours, from
-what Prometheus remembers.
+"""`barostat report`: the capacity review of weeks and the post-mortem of some hours from Prometheus,
+or the post-mortem of a recorded bundle.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.cluster_flags import add_targets
@@ -21,13 +22,16 @@ SINCE_S = 30 * 86_400.0
 
 EPILOG = """\
 examples:
-  barostat report --prometheus http://prometheus:9090                        the capacity review of the last 30 days
+  barostat report incident.tar.gz                                  # post-mortem of a recorded bundle
+  barostat report vllm.log describe.txt -o html > post-mortem.html # post-mortem from files of one engine
+  barostat report --prometheus http://prometheus:9090              # capacity review of the last 30 days
   barostat report --prometheus http://prometheus:9090 --since 90d -o html > review.html
   barostat report deploy/vllm -n inference --prometheus http://prometheus:9090 --cards-per-replica 2
-  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00   what happened last night
+  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00      # what happened last night
   barostat report --prometheus https://mimir/prometheus --prometheus-tenant team --prometheus-auth token.txt -l 'namespace="inference"'
 
-exit codes: 0 it fits, or nothing happened; 1 it does not fit, or something was in trouble; 2 usage; 3 cannot tell; 4 the outside failed
+exit codes: 0 the load fits, or nothing happened; 1 it does not fit, or an incident was found; 2 usage or bad file; 3 cannot tell;
+4 Prometheus did not answer
 """
 
 
@@ -36,15 +40,19 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "report",
         help=(
-            "what Prometheus remembers: the capacity review of weeks, or the post-mortem of "
-            "some hours"
+            "capacity review of weeks or post-mortem of some hours from Prometheus, or post-mortem "
+            "of a bundle"
         ),
-        description="From Prometheus' memory: what the fleet has and traffic asks, and when it will "
-        "not fit; or, with --from and --to, "
-        "what happened in that time, cause by cause.",
+        description="Write a report for people: from Prometheus, the capacity review of weeks or, "
+        "with --from and --to, the post-mortem of some hours; from a recorded bundle, its "
+        "post-mortem.",
         epilog=EPILOG,
     )
-    add_targets(parser, "deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
+    add_targets(
+        parser,
+        "a bundle, or files of one engine; with --prometheus deploy/, sts/, lws/ or pod/NAME: by "
+        "the names of its pods",
+    )
     parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
     parser.add_argument(
         "--since",
@@ -86,9 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask, judge, print; answer the exit code."""
     from barostat.core.errors import InputError
     from barostat.io.prometheus.selector import matchers
+    from barostat.shells.cli.diagnose.named_file import is_file_word
 
+    if arguments.target and all(map(is_file_word, arguments.target)):
+        return _of_files(arguments)
     if arguments.prometheus is None:
-        raise InputError("report: where is the past kept? say --prometheus http://prometheus:9090")
+        raise InputError(
+            "say what to report on: --prometheus http://prometheus:9090, or a recorded bundle such "
+            "as incident.tar.gz",
+            "report",
+        )
     if arguments.cards_per_replica is not None and arguments.cards_per_replica <= 0:
         raise InputError("is a number above 0", "--cards-per-replica")
     chosen = matchers(arguments.selector or "", arguments.namespace or "", arguments.target)
@@ -102,6 +117,28 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.cli.diagnose.report_past import past_of, span_of
 
     return _print(arguments, *past_of(arguments, chosen, *span_of(arguments, now)))
+
+
+def _of_files(arguments: argparse.Namespace) -> int:
+    """The post-mortem of a bundle.
+
+    Errors: InputError for what belongs to Prometheus.
+    """
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.diagnose.report_past import past_of_files
+
+    for name, flag in (
+        ("prometheus", "--prometheus"),
+        ("since_s", "--since"),
+        ("from_at", "--from"),
+        ("to_at", "--to"),
+        ("cards_per_replica", "--cards-per-replica"),
+        ("namespace", "--namespace"),
+        ("selector", "--selector"),
+    ):
+        if getattr(arguments, name) is not None:
+            raise InputError("belongs to --prometheus: a bundle is reported on whole", flag)
+    return _print(arguments, *past_of_files([Path(word) for word in arguments.target]))
 
 
 def _print(arguments: argparse.Namespace, told: Told, document: dict[str, Any]) -> int:

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError, OutsideError
+from barostat.io.bundles import bundle
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import PREFIXES
 from barostat.io.prometheus.recording import Moment, remembered_if_any
 from barostat.judge.diagnosis.diagnose import examine
+from barostat.judge.history.cut import cut
 from barostat.judge.history.steps import Step, step_of
 from barostat.judge.history.story import story_of
 from barostat.shells.cli.diagnose.past import progress, server_of
@@ -71,6 +74,28 @@ def past_of(
             _steps(Prometheus(server_of(arguments)), matchers, start, end, tell)
         )
     past = Past(target, start, end, steps, story_of(steps), problems)
+    return past_told(past), past_json(past)
+
+
+def past_of_files(paths: Sequence[Path]) -> tuple[Told, dict[str, Any]]:
+    """The post-mortem of a bundle, or of files of one engine, in its parts and as data.
+
+    Errors: InputError as `bundle.read`.
+    """
+    recording = bundle.read(*paths)
+    steps = [step_of(examine(part), left, right) for left, right, part in cut(recording)]
+    whole_time = [
+        "logs and Kubernetes objects are of the whole time: they count in each part of it"
+    ]
+    has_log = any(one.log or one.previous_log for one in recording.replicas)
+    problems = [
+        *recording.problems,
+        *recording.missing,
+        *(whole_time if len(steps) > 1 and (has_log or recording.kubernetes) else []),
+    ]
+    past = Past(
+        recording.target, steps[0].start, steps[-1].end, steps, story_of(steps), problems[:12]
+    )
     return past_told(past), past_json(past)
 
 

@@ -54,7 +54,7 @@ def add_gateway(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _gateway(arguments: argparse.Namespace) -> GatewayAccess:
+def gateway_access(arguments: argparse.Namespace) -> GatewayAccess:
     """Errors: InputError for what is no URL, or a file that holds no token."""
     from pathlib import Path
 
@@ -118,7 +118,10 @@ def within(
             "between two looks",
             "--for",
         )
-    access, gateway = find_access(arguments.kubeconfig, arguments.context), _gateway(arguments)
+    access, gateway = (
+        find_access(arguments.kubeconfig, arguments.context),
+        gateway_access(arguments),
+    )
     given = getattr(arguments, "limits", None)
     limits = None
     if given is not None:

@@ -80,6 +80,16 @@ def add_parser(verbs: Any) -> None:
         action="store_true",
         help="show the plan, the checks and what the server would make of it; write nothing",
     )
+    parser.add_argument(
+        "--write-source",
+        action=OnceAction,
+        default="",
+        metavar="DIR",
+        help=(
+            "make the change in this checkout instead of the cluster: Helm values, a Kustomize "
+            "patch or plain YAML; prints the diff, commits nothing (--dry-run: only the diff)"
+        ),
+    )
     parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
     add_output(parser)
     parser.add_argument(
@@ -181,6 +191,8 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if isinstance(found, NothingPrepared):
         print_result(preview_json(found) if arguments.output == "json" else found.why)
         return {"healthy": OK, "cannot-tell": CANNOT_TELL, "refused": REFUSED}[found.standing]
+    if arguments.write_source:
+        return into_source(found, arguments)
     only_shown = arguments.dry_run or autonomy == "observe"
     ask = None if autonomy == "act" or arguments.yes else asked
     if not (found.in_the_way or found.wrong) and (
@@ -206,6 +218,23 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if ended.state.phase == "Done" and not ended.stopped:
         _until_it_is_in_the_source(found, campaign.namespace)
     return code
+
+
+def into_source(found: Prepared, arguments: argparse.Namespace) -> int:
+    """The change in the checkout. Errors: InputError where it has no line for it."""
+    from barostat.shells.cli.mitigate.write_source import source_edit
+    from barostat.shells.cli.whole_write import write_whole
+    from barostat.shells.reports.incident.plan_text import plan_text
+
+    assert found.replica is not None
+    print_progress(plan_text(found.plan, found.replica))
+    target = found.plan.target
+    edit = source_edit(arguments.write_source, target.kind, target.name, found.plan.change)
+    print_result(edit.diff)
+    if not arguments.dry_run:
+        write_whole(edit.file, edit.text)
+        print_progress(f"{edit.file} is written; the cluster is not: commit and deploy it as usual")
+    return OK
 
 
 def _shown(found: Prepared, *, pause_owner: bool) -> bool:

@@ -4,7 +4,8 @@ watermark=0.05,max-num-seqs=48              arguments of the engine; off removes
 --watermark 0.05, remove --swap-space       the same as a command line has it
 edge-input-cap=2048                         a limit at the edge
 request: {maxInputTokens: 2048}             the same as a limits file has it
-replicas=3, replicas=+1, load=2             how many share the load, how much comes
+replicas=3, replicas=+1                     how many share the load
+load=2, input=3x, output=1.5x               tomorrow's traffic: how much comes, how long it is
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ EDGE: dict[str, EdgeLimit] = {
     "edge-output-cap": "request.maxOutputTokens",
     "edge-kv-budget": "edge.kvTokenBudget",
 }
-FLEET = ("replicas", "load")
+TRAFFIC = ("load", "input", "output")
+FLEET = ("replicas", *TRAFFIC)
 _ALIASES = {
     "kv-token-budget": "edge-kv-budget",
     "edge-admission-budget": "edge-kv-budget",
@@ -91,11 +93,11 @@ def _change(name: str, value: str, words: str) -> tuple[TrialChange, ...]:
     if known == "replicas":
         number = _whole(known, value.removeprefix("+"), where)
         return (Scale(None, more=number) if value.startswith("+") else Scale(number),)
-    if known == "load":
-        times = scalar(value)
+    if known in TRAFFIC:
+        times = scalar(value.removesuffix("x"))
         if isinstance(times, bool | str):
-            raise InputError(f"load is a number, not {value!r}", where)
-        return (ScaleLoad(float(times)),)
+            raise InputError(f"{known} is a number such as 2 or 1.5x, not {value!r}", where)
+        return (ScaleLoad(**{"times" if known == "load" else f"{known}_times": float(times)}),)
     if value.lower() in OFF:
         return (UnsetFlag(_setting(known)),)
     return (SetFlag(_setting(known), scalar(value)),)

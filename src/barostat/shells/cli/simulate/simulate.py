@@ -202,6 +202,7 @@ def run(arguments: argparse.Namespace) -> int:
         simulation_json,
         simulation_table,
     )
+    from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
     from barostat.twin.keeping_up import keeping_up
     from barostat.twin.settings import would_not_start
 
@@ -224,11 +225,17 @@ def run(arguments: argparse.Namespace) -> int:
     draws = arguments.html is not None or arguments.output == "html"
     if draws:
         from barostat.shells.reports.simulation.page import simulation_html
-    for note in found.notes:
-        print(f"barostat: {note}", file=sys.stderr)
     verdict = closing(found.settings, found.outcome, found.summary, found.slo)
     page = (
-        simulation_html(found.title, found.settings, found.outcome, found.summary, found.slo)
+        simulation_html(
+            found.title,
+            found.settings,
+            found.outcome,
+            found.summary,
+            found.slo,
+            engine=engine_line(found.settings, found.version),
+            notes=found.notes,
+        )
         if draws
         else ""
     )
@@ -240,14 +247,17 @@ def run(arguments: argparse.Namespace) -> int:
             "wouldStart": not would_not_start(found.settings),
             "keepsUp": keeping_up(found.outcome).answer,
             "verdict": verdict,
+            "notes": list(found.notes),
         }
         print(json_text(document))
     else:
-        print(engine_line(found.settings, found.version))
+        engine = engine_line(found.settings, found.version)
+        sys.stdout.writelines(f"{line}\n" for line in paragraph(engine, "", terminal_width()))
         sys.stdout.write(
             simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo)
         )
         sys.stdout.write(f"\n{verdict}\n")
+        sys.stdout.writelines(f"{line}\n" for line in noted(found.notes))
     if arguments.html is not None:
         try:
             arguments.html.write_text(page, encoding="utf-8")

@@ -137,22 +137,19 @@ def denser(rows: list[Row], times: float) -> list[Row]:
     return [row._replace(arrival_s=row.arrival_s / times) for row in rows]
 
 
-def load_of(
-    arguments: argparse.Namespace, settings: Settings, times: float = 1.0
-) -> tuple[Load, list[str]]:
-    """The traffic that the arguments name, so many times as much of it as they say, and what to
-    know of it.
+def load_of(arguments: argparse.Namespace, settings: Settings) -> tuple[Load, list[str]]:
+    """Return the traffic that the arguments name, and notes on it.
 
     Errors: InputError.
     """
-    from barostat.judge.experiments.trials import Made, PartsOf, times_as_much
+    from barostat.judge.experiments.trials import Made, PartsOf
     from barostat.twin.workload.made import parse_spec
 
     rows, notes = rows_of(arguments, settings)
     load: Load = PartsOf(tuple(denser(rows, arguments.scale_rate)), whole=True)
     if arguments.workload is not None and arguments.scale_rate == 1.0:
         load = Made(parse_spec(arguments.workload), arguments.seed)
-    return times_as_much(load, times), notes
+    return load, notes
 
 
 def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row], list[str]]:

@@ -84,7 +84,7 @@ def add_parser(verbs: Any) -> None:
         type=int,
         default=300,
         metavar="N",
-        help="runs of the twin for the search (default 300); the proof adds 12, and 6 per lever",
+        help="runs of the twin for the search (default 300); the proof adds 12, 6 per lever and 6 per row of the table",
     )
     how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
     how.add_argument(
@@ -116,6 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.tuning.tuned import (
         Tuned,
         beside_args,
+        shown_points,
         tune_args,
         tune_json,
         tune_markdown,
@@ -151,8 +152,9 @@ def run(arguments: argparse.Namespace) -> int:
             "a service level",
             "tune",
         )
-    for note in now.notes:
-        print(f"barostat: {note}", file=sys.stderr)
+    if arguments.output == "args":
+        for note in now.notes:
+            print(f"barostat: {note}", file=sys.stderr)
     if arguments.output == "args" and (refused := would_not_start(now.settings)):
         raise InputError(_NO_ARGUMENTS.format(refused), "tune -o args")
     sample = now.load.rows(search_version(0))
@@ -195,7 +197,15 @@ def run(arguments: argparse.Namespace) -> int:
         proof = (
             None
             if results.stopped
-            else prove(space, best, now.slo, now.paces, cores.run, _held_out(now))
+            else prove(
+                space,
+                best,
+                now.slo,
+                now.paces,
+                cores.run,
+                _held_out(now),
+                shown_points(results, best),
+            )
         )
         results.stopped = results.stopped or cores.stopped
     finally:

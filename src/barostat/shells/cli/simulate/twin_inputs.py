@@ -18,7 +18,7 @@ from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
 from barostat.engines.vllm.command_line.config import resolve
-from barostat.engines.vllm.command_line.refused import refused_arguments
+from barostat.engines.vllm.command_line.refused import refused_arguments, stray_words
 from barostat.engines.vllm.command_line.words import CommandLine, parse
 from barostat.engines.vllm.logs.writer import (
     StartFacts,
@@ -389,7 +389,8 @@ def _refused_by_parser(
         for found in refused_arguments(given, version)
         if found.sure or found.name not in _UNKNOWN_IS_FINE
     ]
-    if not refused:
+    stray = stray_words(given)
+    if not refused and not stray:
         return None
     usage = (
         "usage: vllm [-h] [-v]\n            "
@@ -401,10 +402,8 @@ def _refused_by_parser(
             f"value: {wrong.value}",
             2,
         )
-    return Unstartable(
-        f"{usage}\nvllm: error: unrecognized arguments: {' '.join(one.spelled for one in refused)}",
-        2,
-    )
+    unrecognized = " ".join((*stray, *(one.spelled for one in refused)))
+    return Unstartable(f"{usage}\nvllm: error: unrecognized arguments: {unrecognized}", 2)
 
 
 def _no_such_model(given: CommandLine, version: EngineVersion) -> Unstartable:

@@ -31,15 +31,19 @@ examples:
 
   barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     on the traffic seen in half a minute
   barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
+  barostat what-if --from incident.tar.gz --set load=2,input=3x,output=1.5x --slo-ttft 2     does tomorrow's traffic still fit
   barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     which of them carries more
   barostat what-if --from deploy/vllm -n inference --set watermark=0.05     the busiest replica stands for each
 
-each --set is one candidate; what it does not name stays as it is today. It takes a setting of the engine (off leaves it out), what a
-proposal of diagnose says (--set "--watermark 0.05"), and beside the engine: edge-input-cap, edge-output-cap, edge-kv-budget (tokens),
-replicas=N or +1, load=2 (twice as much comes). The pool that follows from gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes,
-tensor-parallel-size or enforce-eager is reckoned where model and card are known
-exit codes: 0 compared, 1 an engine would be stuck for ever or would not start, 2 usage or something needed was not seen,
-4 unreachable or not vLLM
+each --set is one candidate; what it does not name stays as it is today. A candidate is made of
+  engine settings            max-num-seqs=48,watermark=0.05; off removes one; also as diagnose writes it: --set "--watermark 0.05"
+  limits at the gateway      edge-input-cap=4096, edge-output-cap=512, edge-kv-budget=60000 (tokens)
+  replicas                   replicas=3 or replicas=+1
+  tomorrow's traffic         load=2 (twice the requests), input=3x, output=1.5x (prompts and answers that are longer)
+The pool after gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size or enforce-eager is calculated
+where model and card are known.
+exit codes: 0 compared; with an SLO: a candidate holds it (without candidates: today's engine), 1 none holds it, an engine would be
+stuck or would not start, 2 usage, or something needed was not seen, 3 with an SLO: may hold or may not, 4 unreachable or not vLLM
 """
 
 _RUNS = 5
@@ -124,13 +128,27 @@ def run(arguments: argparse.Namespace) -> int:
             "say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC",
             "what-if",
         )
-    from barostat.shells.reports.simulation.text import simulation_json
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.shells.reports.simulation.slo_verdict import (
+        exit_code_of,
+        run_outlooks,
+        verdict_json,
+        verdict_lines,
+    )
+    from barostat.shells.reports.simulation.text import engine_line, simulation_json
+    from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
     from barostat.twin.settings import would_not_start
 
-    shown, ends = _tried(arguments)
+    shown, ends, notes = _tried(arguments)
+    slo = _slo_of(arguments)
+    outlooks = run_outlooks(shown, ends, slo)
     if arguments.output == "json":
         candidates = [
-            {"name": name, **simulation_json(settings, outcome, summary, ends[name])}
+            {
+                "name": name,
+                "sloOutlook": outlooks.get(name),
+                **simulation_json(settings, outcome, summary, ends[name]),
+            }
             for name, settings, outcome, summary in shown
         ]
         print(
@@ -138,7 +156,10 @@ def run(arguments: argparse.Namespace) -> int:
                 {
                     "apiVersion": candidates[0]["apiVersion"],
                     "kind": "WhatIf",
+                    "slo": {"ttftSeconds": slo.ttft_s, "itlSeconds": slo.itl_s},
+                    "verdict": verdict_json(outlooks),
                     "candidates": candidates,
+                    "notes": notes,
                 }
             )
         )
@@ -147,24 +168,21 @@ def run(arguments: argparse.Namespace) -> int:
         from barostat.shells.reports.simulation.page import runs_html
 
         title = arguments.workload or arguments.trace.name
-        slo = _slo_of(arguments)
         rows = candidate_rows(
             [(name, outcome, summary) for name, _, outcome, summary in shown], slo
         )
+        other_load = _of_another_load(arguments)
+        engine = engine_line(shown[0][1], engine_of(arguments).version)
         sys.stdout.write(
-            runs_html(title, shown, rows, slo, _of_another_load(arguments), off_rows(ends))
+            runs_html(title, shown, rows, slo, other_load, off_rows(ends), outlooks, notes, engine)
         )
     else:
-        from barostat.shells.cli.simulate.simulate_inputs import engine_of
         from barostat.shells.reports.simulation.candidates_table import candidates_table, off_lines
-        from barostat.shells.reports.simulation.text import engine_line
 
-        print(engine_line(shown[0][1], engine_of(arguments).version))
+        about = engine_line(shown[0][1], engine_of(arguments).version)
+        sys.stdout.writelines(f"{line}\n" for line in paragraph(about, "", terminal_width()))
         sys.stdout.write(
-            candidates_table(
-                [(name, outcome, summary) for name, _, outcome, summary in shown],
-                _slo_of(arguments),
-            )
+            candidates_table([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
         )
         sys.stdout.writelines(f"{line}\n" for line in off_lines(ends))
         sys.stdout.writelines(
@@ -172,18 +190,19 @@ def run(arguments: argparse.Namespace) -> int:
             for name, one, _, _ in shown
             if (why := would_not_start(one))
         )
-    return (
-        1
-        if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown)
-        else 0
-    )
+        sys.stdout.writelines(
+            f"{line}\n" for line in (*verdict_lines(outlooks, slo), *noted(notes))
+        )
+    if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown):
+        return 1
+    return exit_code_of(outlooks)
 
 
 def _tried(
     arguments: argparse.Namespace,
-) -> tuple[list[tuple[str, Settings, Outcome, Summary]], Ends]:
-    """Today and every candidate, each on the traffic that the arguments name; and each with steps
-    as they may be.
+) -> tuple[list[tuple[str, Settings, Outcome, Summary]], Ends, list[str]]:
+    """Today and every candidate, each on the traffic that the arguments name; each with steps as
+    they may be; and notes.
     """
     from barostat.judge.experiments.trials import outcome_of
     from barostat.shells.cli.simulate.simulate_inputs import (
@@ -198,19 +217,19 @@ def _tried(
 
     shown: list[tuple[str, Settings, Outcome, Summary]] = []
     ends: Ends = {}
-    said: set[str] = set()
+    said: list[str] = []
     given = (
         pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None
     )  # a log is of today's pool
     for name in ("today", *arguments.candidates):
         changed = arguments if name == "today" else with_changes(arguments, name)
         tried, engine = today_of(arguments) if name == "today" else candidate_of(arguments, name)
-        load, notes = load_of(changed, tried.settings, tried.load)
+        today, notes = load_of(changed, tried.settings)
+        load = tried.traffic(today)
         counts = (_COUNTS_OF_ONE,) if tried.engines != 1.0 else ()
         for note in (*engine.notes, *notes, *tried.told, *counts):
             if note not in said:
-                said.add(note)
-                print(f"barostat: {note}", file=sys.stderr)
+                said.append(note)
         pace = given or pace_of(changed, engine)
         slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
         rows = load.rows(0)
@@ -228,7 +247,7 @@ def _tried(
             )
         shown.append((name, tried.settings, *found[0]))
         ends[name] = tuple(summary for _, summary in found[1:])
-    return shown, ends
+    return shown, ends, said
 
 
 def _slo_of(arguments: argparse.Namespace) -> Slo:
@@ -340,9 +359,16 @@ def _run_from(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
     from barostat.judge.experiments.candidates import Candidate
     from barostat.judge.experiments.side_by_side import compare, far_off
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of
     from barostat.shells.reports.simulation.side_by_side import side_by_side, what_if_json
+    from barostat.shells.reports.simulation.slo_verdict import (
+        compared_outlooks,
+        exit_code_of,
+        verdict_lines,
+    )
+    from barostat.shells.reports.simulation.text import engine_line
     from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
 
@@ -376,32 +402,36 @@ def _run_from(arguments: argparse.Namespace) -> int:
             "the twin of today's engine is far from what was measured in "
             f"{', '.join(off)}: trust differences less than they look"
         )
+    outlooks = compared_outlooks(shown, now.slo)
+    about = engine_line(now.settings, engine_of(now.arguments).version)
     if arguments.output == "json":
         found = what_if_json(
             shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes
         )
         print(json_text(found))
-    else:
-        for note in notes:
-            print(f"barostat: {note}", file=sys.stderr)
-        if arguments.output == "html":
-            from barostat.shells.reports.simulation.page import compared_html
+    elif arguments.output == "html":
+        from barostat.shells.reports.simulation.page import compared_html
 
-            sys.stdout.write(
-                compared_html(
-                    arguments.source,
-                    shown,
-                    now.slo,
-                    now.measured,
-                    notes,
-                    now.within,
-                    _of_another_load(arguments),
-                )
+        sys.stdout.write(
+            compared_html(
+                arguments.source,
+                shown,
+                now.slo,
+                now.measured,
+                notes,
+                now.within,
+                _of_another_load(arguments),
+                about,
             )
-        else:
-            from barostat.shells.cli.simulate.simulate_inputs import engine_of
-            from barostat.shells.reports.simulation.text import engine_line
+        )
+    else:
+        from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
 
-            print(engine_line(now.settings, engine_of(now.arguments).version))
-            sys.stdout.write(side_by_side(shown, now.slo, now.measured, now.within))
-    return 1 if any(one.stuck or would_not_start(one.settings) for one in shown) else 0
+        sys.stdout.writelines(f"{line}\n" for line in paragraph(about, "", terminal_width()))
+        sys.stdout.write(side_by_side(shown, now.slo, now.measured, now.within))
+        sys.stdout.writelines(
+            f"{line}\n" for line in (*verdict_lines(outlooks, now.slo), *noted(notes))
+        )
+    if any(one.stuck or would_not_start(one.settings) for one in shown):
+        return 1
+    return exit_code_of(outlooks)

@@ -14,7 +14,7 @@ from barostat.kv.estimate import Estimate
 from barostat.shells.reports.capacity.page import plan_html
 from barostat.shells.reports.capacity.plan_parts import limit_values, memory_parts, where
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.wrapped import paragraph, reasons, terminal_width
+from barostat.shells.reports.wrapped import noted, paragraph, reasons, terminal_width
 
 _BAR_WIDTH = 60
 _FILLS = {
@@ -161,11 +161,7 @@ def table(answer: CapacityAnswer, width: int) -> str:
         lines += reasons(limit_values(answer), width)
     for advice in answer.derived.pools:
         lines += paragraph(advice, "  * ", width)
-    if found.assumptions:
-        lines += ["", "To know:"]
-        for note in found.assumptions:
-            lines += paragraph(note, "  - ", width)
-    return "\n".join(lines)
+    return "\n".join((*lines, *noted(found.assumptions)))
 
 
 def markdown(answer: CapacityAnswer) -> str:

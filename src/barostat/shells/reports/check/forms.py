@@ -77,6 +77,9 @@ def _json(report: CheckReport) -> str:
             f"{_place(one)}: {one.message}" for one in report.unchecked if one.severity == "error"
         ],
         "notes": list(report.notes),
+        "assumedVersion": {"version": report.assumed[0], "engines": report.assumed[1]}
+        if report.assumed is not None
+        else None,
     }
     return json_text(document) + "\n"
 

@@ -12,7 +12,8 @@ from barostat.lint.rule import NOTHING_CHECKED, Finding
 class CheckReport:
     """`unchecked`: what could not be read, each with its reason; errors among them fail the check.
     `suppressed`: allowed in place, each with its reason. `hidden`: findings that only the strict
-    profile shows. `notes`: sentences about the check as a whole.
+    profile shows. `notes`: sentences about the check as a whole. `assumed`: the
+    version of vLLM assumed for so many engines whose image does not name one.
     """
 
     findings: tuple[Finding, ...]
@@ -23,6 +24,7 @@ class CheckReport:
     hidden: int
     persona: str
     notes: tuple[str, ...] = ()
+    assumed: tuple[str, int] | None = None
 
     @property
     def results(self) -> tuple[Finding, ...]:
@@ -47,6 +49,9 @@ class CheckReport:
             parts = [f"{checked}: {total or 'nothing found'}"]
             if self.unchecked:
                 parts.append(f"{len(self.unchecked)} not checked")
+        if self.assumed is not None:
+            version, engines = self.assumed
+            parts.append(f"vLLM {version} assumed for {_counted(engines, 'engine')}")
         if self.suppressed:
             parts.append(f"{len(self.suppressed)} allowed in place")
         if self.hidden:

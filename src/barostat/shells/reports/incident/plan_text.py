@@ -22,6 +22,8 @@ _STRATEGIES = {
     "in-place": "in place: one replica less in rotation while each is replaced",
     "scale-out": "one replica more",
     "stuck-rollout": "the template alone: no replica of the rollout serves, and those that serve stay",
+    "canary": "by its owner: one unit with the change first, then the others",
+    "rolling": "by its owner, which replaces every replica by itself",
     "edge-only": "limits only: no replica is touched",
     "edge-live": "live, at the gateway: no replica is touched, in force within a second",
 }
@@ -120,6 +122,8 @@ def source_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
     """Why nothing is written, and the patch for where the change belongs; of an autoscaler that
     only stands in the way, what pauses it.
     """
+    if owner.kind == "own-controller":
+        return _by_hand(seen, plan, owner)
     if owner.over == "replicas" and plan.change.kind != "replicas":
         return _in_the_way(owner, plan)
     because = (
@@ -138,14 +142,17 @@ def patch_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
         former_release,
         least_replicas,
         manifest_patch,
+        own_patch,
         source_patch,
     )
     from barostat.platform.objects import name_of
 
     found = None
-    if plan.change.kind == "revision":
+    if owner.kind == "own-controller":
+        found = own_patch(seen.kind, seen.home, plan.change, plan.replicas, seen.held)
+    elif plan.change.kind == "revision":
         return f"  {former_release(owner)}"
-    if plan.change.kind == "replicas":
+    elif plan.change.kind == "replicas":
         found = least_replicas(owner, plan.replicas + 1)
     elif plan.change.kind == "pod-spec":
         found = manifest_patch(owner, seen.home, plan.change)
@@ -160,6 +167,23 @@ def patch_text(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
         if found is None
         else f"# {found.where}\n{_yaml(found.document)}\n# {found.then}"
     )
+
+
+def _by_hand(seen: TargetSnapshot, plan: RemedyPlan, owner: Owner) -> str:
+    """Why a person makes the change, what the owner's rollout needs, and the patch."""
+    from barostat.judge.mitigation.rollout_gpus import rollout_gpus
+
+    lines = [
+        f"refused: {seen.kind.api.kind}: {owner.because}.",
+        rollout_gpus(seen),
+        *(
+            f"{other.kind} {other.name} writes it, too: put the patch into {other.source}."
+            for other in seen.writers()
+            if other.over == "everything"
+        ),
+        patch_text(seen, plan, owner),
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 def _in_the_way(owner: Owner, plan: RemedyPlan) -> str:

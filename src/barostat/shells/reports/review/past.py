@@ -21,7 +21,9 @@ _KINDS = {"critical": "is-back", "warning": "is-change", "info": "is-calm", "non
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is reported on. `problems`: what was odd with the samples, a sentence each."""
+    """What is reported on. `problems`: what was odd with the samples, a sentence each. A report on
+    logs alone has no duration: start and end are one instant, 0 where none is known.
+    """
 
     target: str
     start: float
@@ -30,12 +32,21 @@ class Past:
     story: Story
     problems: Sequence[str] = ()
 
+    @property
+    def lasts(self) -> bool:
+        """True where it has a duration."""
+        return self.end > self.start
+
 
 def past_told(past: Past) -> Told:
     """The report in its parts."""
     story, main = past.story, past.story.main
-    about = f"{past.target} · {when(past.start)} to {when(past.end)}"
-    span = f"{clock(past.start)} to {clock(past.end)}"
+    about, title = past.target, "What happened"
+    if past.lasts:
+        about += f" · {when(past.start)} to {when(past.end)}"
+        title += f" from {clock(past.start)} to {clock(past.end)}"
+    elif past.end:
+        about += f" · {when(past.end)}"
     if main is None and past.steps and story.untold_s >= 0.5 * (past.end - past.start):
         head = (
             "info",
@@ -54,13 +65,13 @@ def past_told(past: Past) -> Told:
         head = (main.severity, main.severity.upper(), main.cause, main.summary)
     return Told(
         "post-mortem",
-        f"What happened from {span}",
+        title,
         about,
         head[0],  # type: ignore[arg-type]
         head[1],
         head[2],
         head[3],
-        _tiles(story),
+        _tiles(story) if past.lasts else [],
         _known(past),
         (
             Part(
@@ -68,7 +79,9 @@ def past_told(past: Past) -> Told:
                 rows=[
                     ("from", "to", "for", "replicas", "cause", "what was seen"),
                     *map(_row, story.episodes),
-                ],
+                ]
+                if past.lasts
+                else [],
                 words=(4, 5),
             ),
             Part(
@@ -109,7 +122,7 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
 
 def _known(past: Past) -> list[tuple[str, str]]:
     story = past.story
-    if story.main is None:
+    if story.main is None or not past.lasts:
         return []
     began = (
         f"between {clock(story.onset[0])} and {clock(story.onset[1])}"

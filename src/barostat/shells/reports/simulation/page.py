@@ -21,6 +21,12 @@ from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.shells.reports.simulation.over_time import Run, one_over_time, runs_over_time
 from barostat.shells.reports.simulation.side_by_side import Buckets, rows_of
+from barostat.shells.reports.simulation.slo_verdict import (
+    Outlooks,
+    compared_outlooks,
+    in_all,
+    verdict_card,
+)
 from barostat.shells.reports.simulation.text import came_in, format_seconds
 from barostat.shells.reports.simulation.verdicts import run_verdict, runs_verdict
 from barostat.twin.outcome import Outcome
@@ -35,9 +41,18 @@ _DRAWN = (
 
 
 def simulation_html(
-    title: str, settings: Settings, outcome: Outcome, summary: Summary, slo: Slo | None = None
+    title: str,
+    settings: Settings,
+    outcome: Outcome,
+    summary: Summary,
+    slo: Slo | None = None,
+    *,
+    engine: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
-    """The page of one run. `slo`: without one nothing is called good."""
+    """The page of one run. `slo`: without one nothing is called good; `engine`: the configuration
+    that ran, in a line.
+    """
     asked = slo or Slo()
     rows: list[tuple[str, ...]] = [("", "mean", "p50", "p90", "p95", "p99", "max")]
     for name, spread in (
@@ -85,9 +100,11 @@ def simulation_html(
         ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
     )
     body = (
-        f"{heading('simulate', title, came_in(summary))}{run_verdict(settings, outcome, summary, asked)}{figures(tiles)}"
+        f"{heading('simulate', title, _about(summary, engine))}{run_verdict(settings, outcome, summary, asked)}{figures(tiles)}"
         f"<h2>Over time</h2>{one_over_time(settings, outcome, summary, asked)}"
-        f"<h2>Latencies</h2>{table(rows)}{footer('the same as data: barostat simulate -o json')}"
+        f"<h2>Latencies</h2>{table(rows)}"
+        f"{listing('To know', [escape(note) for note in notes])}"
+        f"{footer('the same as data: barostat simulate -o json')}"
     )
     return page(f"Barostat: {title}", body)
 
@@ -99,6 +116,9 @@ def runs_html(
     slo: Slo | None = None,
     other_load: Collection[str] = (),
     off: Sequence[Sequence[str]] = (),
+    outlooks: Outlooks | None = None,
+    notes: Sequence[str] = (),
+    engine: str = "",
 ) -> str:
     """The page of candidates on one and the same workload; the first is today.
 
@@ -107,7 +127,7 @@ def runs_html(
     likewise, or nothing.
     """
     asked = slo or Slo()
-    card, best = runs_verdict(shown, asked, other_load)
+    card, best = runs_verdict(shown, asked, other_load, outlooks or {})
     latencies = [
         Ranges(
             name,
@@ -130,10 +150,11 @@ def runs_html(
     ]
     chosen = () if best is None else (shown.index(best),)
     body = (
-        f"{heading('what-if', title, came_in(shown[0][3]))}{card}{side_by_side(latencies)}<h2>Over "
+        f"{heading('what-if', title, _about(shown[0][3], engine))}{card}{side_by_side(latencies)}<h2>Over "
         f"time</h2>{runs_over_time(shown, asked)}"
         "<h2>Side by "
         f"side</h2>{table(rows, chosen=chosen)}{f'<h2>How far off it may be</h2>{table(off)}' if off else ''}"
+        f"{listing('To know', [escape(note) for note in notes])}"
         f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)
@@ -147,6 +168,7 @@ def compared_html(
     notes: Sequence[str],
     within: Buckets | None = None,
     other_load: Collection[str] = (),
+    engine: str = "",
 ) -> str:
     """The page of candidates on the traffic of a running engine, each with what it may be; the
     first is today.
@@ -164,8 +186,16 @@ def compared_html(
         )
     ]
     best = max(better, key=lambda one: _mean(one, "good_per_s"), default=None)
+    outlooks = compared_outlooks(shown, slo)
     if stuck is not None:
         card = verdict("critical", "STUCK", stuck.name, stuck.stuck)
+    elif outlooks:
+        of_these = [one for one in shown[1:] or shown if outlooks[one.name] == in_all(outlooks)]
+        named = max(of_these, key=lambda one: _mean(one, "good_per_s"))
+        sentence = next((text for one, text in said if one is named), "")
+        card = verdict_card(
+            outlooks, slo, named.name, f"{named.name}: {sentence}" if sentence else ""
+        )
     elif best is not None:
         card = verdict("none", "BETTER", best.name, next(text for one, text in said if one is best))
     else:
@@ -187,14 +217,20 @@ def compared_html(
         ]
         level = limits.get(field)
         drawn.append(Ranges(name, rows, words, None if level is None else (level, duration(level))))
+    changed = [f"<b>{escape(one.name)}</b>: {escape(text)}" for one, text in said]
     body = (
-        f"{heading('what-if', title)}{card}{listing('What changes', [f'<b>{escape(one.name)}</b>: {escape(text)}' for one, text in said])}"
+        f"{heading('what-if', title, f'today: {engine}' if engine else '')}{card}"
+        f"{listing('What changes', changed)}"
         f"<p class='soft'>Dot: expected; bar: what it may be.</p>{side_by_side(drawn)}"
         "<h2>Side by "
         f"side</h2>{table(rows_of(shown, slo, measured, within))}{listing('To know', [escape(note) for note in notes])}"
         f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)
+
+
+def _about(summary: Summary, engine: str) -> str:
+    return f"{came_in(summary)}; {engine}" if engine else came_in(summary)
 
 
 def _good_per_s(summary: Summary) -> float | None:

@@ -19,6 +19,7 @@ from barostat.judge.experiments.side_by_side import (
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
+from barostat.shells.reports.simulation.slo_verdict import compared_outlooks, verdict_json
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.modelled import ModelledPace
@@ -92,6 +93,7 @@ def what_if_json(
     """`kind: WhatIf` of a running engine as plain data."""
     from barostat.shells.reports.simulation.text import settings_json
 
+    outlooks = compared_outlooks(shown, slo)
     return {
         "apiVersion": API_VERSION,
         "kind": "WhatIf",
@@ -99,10 +101,12 @@ def what_if_json(
         "traffic": None if traffic is None else traffic_json(traffic),
         "pace": pace_json(pace),
         "slo": {"ttftSeconds": slo.ttft_s, "itlSeconds": slo.itl_s},
+        "verdict": verdict_json(outlooks),
         "measured": {_KEYS[name]: _short(value) for name, value in measured.items()},
         "candidates": [
             {
                 "name": one.name,
+                "sloOutlook": outlooks.get(one.name),
                 "settings": settings_json(one.settings),
                 **{_KEYS[number.field]: range_json(one.range(number.field)) for number in NUMBERS},
                 "changes": [_change_json(change) for change in changes(shown[0], one)]

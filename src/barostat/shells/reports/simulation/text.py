@@ -218,9 +218,23 @@ def _bar(ratios: list[float]) -> str:
 
 
 def engine_line(settings: Settings, version: str) -> str:
-    """Which engine this is, in a line."""
-    blocks = f"{many(settings.kv_blocks, 'block')} of {settings.groups[0].block_tokens} tokens"
-    return f"vLLM {version}, {blocks}, max_num_seqs {settings.max_num_seqs}"
+    """Return the engine's version and the settings that decide a run, in a line."""
+    parts = [
+        f"vLLM {version}",
+        f"{many(settings.kv_blocks, 'block')} of {settings.groups[0].block_tokens} tokens",
+        f"max_num_seqs {settings.max_num_seqs}",
+        f"max_num_batched_tokens {settings.max_num_batched_tokens}",
+        f"max_model_len {settings.max_model_len}",
+    ]
+    if settings.max_num_active_seqs is not None:
+        parts.append(f"max_num_active_seqs {settings.max_num_active_seqs}")
+    if settings.watermark_ratio:
+        parts.append(f"watermark {settings.watermark_ratio:g}")
+    if settings.policy != "fcfs":
+        parts.append(f"{settings.policy} scheduling")
+    if not settings.prefix_caching:
+        parts.append("no prefix caching")
+    return ", ".join(parts)
 
 
 def format_seconds(value: float | None) -> str:

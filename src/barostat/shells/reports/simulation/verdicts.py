@@ -11,6 +11,7 @@ from barostat.judge.experiments.service_level import WITHIN_RATIO, carries, hold
 from barostat.shells.reports.sheet.page import verdict
 from barostat.shells.reports.simulation.closing import level, refused_of_themselves
 from barostat.shells.reports.simulation.over_time import Run
+from barostat.shells.reports.simulation.slo_verdict import Outlooks, in_all, verdict_card
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.keeping_up import keeping_up
 from barostat.twin.outcome import Outcome
@@ -49,7 +50,7 @@ def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo
             f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}; "
             f"{WITHIN_RATIO:.0%} are asked"
         )
-        return verdict("warning", "SLO MISSED", share, sentence)
+        return verdict("critical", "SLO MISSED", share, sentence)
     if unfinished:
         return verdict("warning", "TOO MUCH", "not every request was answered", sentence)
     if outcome.preemptions > summary.requests * _MANY_PREEMPTIONS:
@@ -70,10 +71,10 @@ def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo
 
 
 def runs_verdict(
-    shown: Sequence[Run], slo: Slo, other_load: Collection[str]
+    shown: Sequence[Run], slo: Slo, other_load: Collection[str], outlooks: Outlooks
 ) -> tuple[str, Run | None]:
     """The card of candidates, and the one that stands out, if any. Another load is asked whether it
-    is carried; it is never better.
+    is carried; it is never better. `outlooks`: of a service level, where one was stated.
     """
     stuck = [name for name, _, outcome, _ in shown if outcome.stuck]
     if stuck:
@@ -85,16 +86,9 @@ def runs_verdict(
         ), None
     alike = [run for run in shown if run[0] not in other_load]
     loads = [run for run in shown if run[0] in other_load]
-    under = "; ".join(_under_load(run, slo) for run in loads)
-    if len(alike) == 1 and loads:
-        carried = all(carries(outcome, summary, slo) for _, _, outcome, summary in loads)
-        beside = f"Today: {_latency(shown[0][3])}. " + " ".join(
-            f"{name}: {_latency(summary)}." for name, _, _, summary in loads
-        )
-        return verdict(
-            "none" if carried else "warning", "CARRIED" if carried else "TOO MUCH", under, beside
-        ), None
-    if not stated(slo):
+    if not outlooks:
+        if len(alike) == 1 and loads:
+            return _carried(shown[0], loads, slo), None
         told = "; ".join(
             f"{name}: {_latency(summary)}, {many(outcome.preemptions, 'preemption')}"
             for name, _, outcome, summary in shown
@@ -106,16 +100,32 @@ def runs_verdict(
             told,
         ), None
     today = shown[0]
-    best = max(alike, key=lambda run: run[3].good_per_s)
-    said = (
-        f"{figure(best[3].good_per_s, 4)} good requests/s, {figure(today[3].good_per_s, 4)} today"
-        + (f"; {under}" if under else "")
+    found = in_all(outlooks)
+    holding = [run for run in shown[1:] or shown if outlooks[run[0]] == found]
+    best = max(holding, key=lambda run: run[3].good_per_s)
+    told = "; ".join(
+        f"{name}: {figure(summary.good_per_s, 4)} good requests/s, {_latency(summary)}"
+        for name, _, _, summary in (today, *([] if best is today else [best]))
     )
-    if best[3].good_per_s <= today[3].good_per_s * _WORTH_A_WORD:
-        return verdict(
-            "info", "NOTHING BETTER", "no candidate brings a hundredth more good requests", said
-        ), today
-    return verdict("none", "BETTER", best[0], said), best
+    under = "; ".join(_under_load(run, slo) for run in loads)
+    card = verdict_card(outlooks, slo, best[0], "; ".join(filter(None, (told, under))))
+    better = max(alike, key=lambda run: run[3].good_per_s)
+    stands_out = better[3].good_per_s > today[3].good_per_s * _WORTH_A_WORD
+    return card, better if stands_out else today
+
+
+def _carried(today: Run, loads: Sequence[Run], slo: Slo) -> str:
+    """The card of other loads without a service level."""
+    carried = all(carries(outcome, summary, slo) for _, _, outcome, summary in loads)
+    beside = f"Today: {_latency(today[3])}. " + " ".join(
+        f"{name}: {_latency(summary)}." for name, _, _, summary in loads
+    )
+    return verdict(
+        "none" if carried else "critical",
+        "CARRIED" if carried else "TOO MUCH",
+        "; ".join(_under_load(run, slo) for run in loads),
+        beside,
+    )
 
 
 def _under_load(run: Run, slo: Slo) -> str:

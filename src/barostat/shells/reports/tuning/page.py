@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from barostat.judge.experiments.tuning import compared_runs, front
+from barostat.judge.experiments.tuning import values_of
 from barostat.judge.experiments.tuning_proof import summary_of
 from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
@@ -18,22 +18,20 @@ from barostat.shells.reports.tuning.tuned import (
     front_rows,
     headline,
     latency_of,
-    values_of,
+    table_title,
     why,
 )
 
 _DRAWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("good_per_s", "Good requests per second", plain), ("ttft_p99_s", "TTFT p99", duration), ("itl_p99_s", "ITL p99", duration),
 )  # fmt: skip
-_MOST = 10
 
 
 def tune_html(title: str, tuned: Tuned) -> str:
     """The page. `title`: on whose traffic it was searched."""
     first, second, *others = (*(line.strip() for line in headline(tuned)), "")
     severity, word = _told(tuned)
-    points = front(tuned.results, tuned.best)[:_MOST]
-    chosen = tuple(place for place, point in enumerate(points) if point == tuned.best)
+    chosen = tuple(place for place, point in enumerate(tuned.shown) if point == tuned.best)
     rows = [(settings, *cells) for *cells, settings in (FRONT, *front_rows(tuned))]
     notes = (
         f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
@@ -43,9 +41,8 @@ def tune_html(title: str, tuned: Tuned) -> str:
         f"{verdict(severity, word, first, second)}"
         f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
         f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
-        "<h2>The best, and settings that no other beats in all three</h2>"
-        "<p class='soft'>On the requests that were searched; above: on those that were "
-        f"not.</p>{_drawings(tuned)}"
+        f"<h2>The best beside others</h2><p class='soft'>{escape(table_title(tuned))}.</p>"
+        f"{_drawings(tuned)}"
         f"{table(rows, (0,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
     )
     return page(f"Barostat: tune {title}", body)
@@ -96,8 +93,8 @@ def _drawings(tuned: Tuned) -> str:
     for field, name, words in _DRAWN:
         rows = [
             _candidate(summary_of(results.space.changed(point)), values, point == tuned.best)
-            for point in front(results, tuned.best)[:_MOST]
-            if (values := values_of(results.runs[point][: compared_runs(results)], field))
+            for point, runs in tuned.shown.items()
+            if (values := values_of(runs, field))
         ]
         if not rows:
             continue

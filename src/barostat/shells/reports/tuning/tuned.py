@@ -11,16 +11,22 @@ from typing import Any
 
 from barostat.core.units import figure
 from barostat.judge.experiments.outlook import Outlook
-from barostat.judge.experiments.tuning import Results, compared_runs, front, mostly_holds
-from barostat.judge.experiments.tuning_proof import Proof, summary_of
+from barostat.judge.experiments.tuning import (
+    Results,
+    compared_runs,
+    front,
+    mean_or_none,
+    mostly_holds,
+)
+from barostat.judge.experiments.tuning_proof import MOST_BESIDE, Proof, summary_of
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.simulation.side_by_side import pace_json
 from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.wrapped import noted
 from barostat.twin.summary import Slo
 
-_SHOWN = 10
 FRONT = ("good/s", "TTFT p99", "ITL p99", "refused", "holds", "settings")
 """The heading of `front_rows`."""
 
@@ -69,9 +75,28 @@ class Tuned:
         return flags_of(self.results.space.settings, self.changed)
 
     @property
+    def shown(self) -> dict[Point, Sequence[Outlook]]:
+        """The settings of the table with the runs that its figures come from: all of them the
+        proof's, or without one all of the search. Today's are among them.
+        """
+        results, today = self.results, self.results.space.today
+        points = shown_points(results, self.best)
+        if self.proof is not None:
+            return {one: self.proof.beside[one] for one in points if one in self.proof.beside}
+        least = compared_runs(results)
+        points = [one for one in (*points, today) if one in results.runs]
+        return {one: results.runs[one][:least] for one in dict.fromkeys(points)}
+
+    @property
     def live(self) -> dict[str, Value]:
         """What holds from the next request on, without a restart."""
         return {name: value for name, value in self.changed.items() if name in LIVE}
+
+
+def shown_points(results: Results, best: Point) -> list[Point]:
+    """The best, the others that no other beats, and today's settings."""
+    most = [*front(results, best)[: MOST_BESIDE - 1], results.space.today]
+    return list(dict.fromkeys(most))
 
 
 def tune_args(tuned: Tuned) -> str:
@@ -129,10 +154,17 @@ def tune_table(tuned: Tuned) -> str:
         "",
         *why(tuned),
         "",
-        "the best, and settings that no other beats in all three:",
+        f"{table_title(tuned)}:",
     ]
     lines += aligned([FRONT, *front_rows(tuned)], right=range(5), lead="  ")
+    lines += noted(tuned.notes)
     return "\n".join(lines) + "\n"
+
+
+def table_title(tuned: Tuned) -> str:
+    """What the table shows, and of which requests its figures are."""
+    of = "the requests of the search" if tuned.proof is None else "the same held-out requests"
+    return f"the best, those that no other beats in all three, and today's; all on {of}"
 
 
 def tune_markdown(tuned: Tuned) -> str:
@@ -145,13 +177,13 @@ def tune_markdown(tuned: Tuned) -> str:
     ]
     lines += [f"| {' | '.join(FRONT)} |", "|---:|---:|---:|---:|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in front_rows(tuned)]
+    lines += ["", *(f"- {note}" for note in tuned.notes)] if tuned.notes else []
     return "\n".join(lines) + "\n"
 
 
 def tune_json(tuned: Tuned) -> dict[str, Any]:
     """`kind: Tuning` as plain data."""
     results, proof = tuned.results, tuned.proof
-    compared = compared_runs(results)
     return {
         "apiVersion": API_VERSION,
         "kind": "Tuning",
@@ -187,8 +219,12 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
         },
         "front": [
-            {"changes": results.space.changed(point), **_three_json(results.runs[point][:compared])}
-            for point in front(results, tuned.best)
+            {
+                "changes": results.space.changed(point),
+                **_three_json(runs),
+                "holds": mostly_holds(runs, tuned.slo),
+            }
+            for point, runs in tuned.shown.items()
         ],
         "runs": results.spent,
         "stopped": results.stopped,
@@ -349,13 +385,12 @@ def _level(runs: Sequence[Outlook], kept: bool) -> str:
 
 
 def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
-    """The best settings and those that no other beats in all three: goodput, TTFT p99, ITL p99,
-    then what is refused, whether the level holds, the settings.
+    """The settings of the table: goodput, TTFT p99, ITL p99, then what is refused, whether the
+    level holds, the settings.
     """
     results = tuned.results
     found = []
-    for point in front(results, tuned.best)[:_SHOWN]:
-        runs = results.runs[point][: compared_runs(results)]
+    for point, runs in tuned.shown.items():
         kept = mostly_holds(runs, tuned.slo)
         latencies = (latency_of(runs, name, format_seconds) for name in ("ttft_p99_s", "itl_p99_s"))
         cells = (f"{figure(mean_of(runs))}", *latencies, f"{mean_of(runs, 'refused_ratio'):.1%}")
@@ -377,19 +412,6 @@ def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
 def mean_of(runs: Sequence[Outlook], name: str = "good_per_s") -> float:
     """The mean of that field over the runs that have it; 0 where none has."""
     return mean_or_none(runs, name) or 0.0
-
-
-def mean_or_none(runs: Sequence[Outlook], name: str) -> float | None:
-    """The mean of that field over the runs that have it; None where none has: answers of one token
-    have no time between tokens.
-    """
-    values = values_of(runs, name)
-    return sum(values) / len(values) if values else None
-
-
-def values_of(runs: Sequence[Outlook], name: str) -> list[float]:
-    """That field of the runs that have it."""
-    return [value for run in runs if (value := getattr(run, name)) is not None]
 
 
 def latency_of(runs: Sequence[Outlook], name: str, words: Callable[[float], str]) -> str:

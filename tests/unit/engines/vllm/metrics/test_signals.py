@@ -415,3 +415,16 @@ def test_what_cannot_be_is_not_known_and_said() -> None:
     assert "kv_usage_ratio" in known
     assert not known & {"running_requests", "waiting_requests", "generation_tokens_per_s"}
     assert any("negative, which cannot be" in problem for problem in made.problems)
+
+
+def test_adapters_are_those_of_the_latest_state() -> None:
+    states = (
+        'vllm:lora_requests_info{max_lora="1",running_lora_adapters="a",'
+        'waiting_lora_adapters="a,b,c"} 1.795e+09\n'
+        'vllm:lora_requests_info{max_lora="1",running_lora_adapters="",'
+        'waiting_lora_adapters=""} 1.794e+09\n'
+    )
+    found = _of(_scrapes(V32 + states))
+    assert found["running_adapters"].last == 1
+    assert found["waiting_adapters"].last == 2
+    assert "running_adapters" not in _of(_scrapes(V32))

@@ -110,7 +110,7 @@ def test_a_dockerfile(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["FROM vllm/vllm-openai:v1\nRUN vllm serve a/b &\n", 'FROM x\nCMD ["python", "a.py"]\n'],
+    ["FROM x\nRUN vllm serve a/b &\n", 'FROM x\nCMD ["python", "a.py"]\n'],
 )
 def test_a_dockerfile_that_starts_none(text: str) -> None:
     assert engines(text, "deploy/Dockerfile.llm") == ()
@@ -152,4 +152,10 @@ def test_an_array_of_mappings_with_an_image_is_read_once() -> None:
     custom = "kind: Engine\nspec: {server: {image: 'vllm/vllm-openai:v1', args: [--model, a/b]}}\n"
     (engine,) = engines(custom, "a.yaml")
     assert engine.form == "task"
+    assert not engine.complete
+
+
+def test_a_dockerfile_inherits_the_entry_point_of_its_base() -> None:
+    (engine,) = engines("FROM vllm/vllm-openai:latest\nRUN pip install x\n", "Dockerfile.vllm")
+    assert engine.floating
     assert not engine.complete

@@ -343,7 +343,7 @@ def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(
     known = served != "chat"
     assert main(asked) == (0 if known else 2)
     said = capsys.readouterr()
-    assert ("the model is taken to be Qwen/Qwen3-8B" in said.err) is known
+    assert ("the model is taken to be Qwen/Qwen3-8B" in said.out) is known
     assert ("which model? 'chat', as which it is served" in said.err) is not known
     assert main([*asked, "--model", "Qwen/Qwen3-8B"]) == 0
     assert "taken to be" not in capsys.readouterr().err
@@ -363,3 +363,39 @@ def test_limits_of_a_workload_name_it(source: str | None, expected: TargetRef | 
     arguments = parser().parse_args(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100"])
     answer = plan_inputs.answer(plan_inputs.asked(arguments))
     assert plan_inputs.about(answer, source).derived.limits.spec.target_ref == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--model", "Qwen/Qwen3-8B", "--gpu", "H100", "foo", "bar"],
+        ["Qwen/Qwen3-8B", "foo", "bar", "--gpu", "H100"],
+        ["--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "foo", "bar"],
+        [
+            "--model",
+            "Qwen/Qwen3-8B",
+            "--for",
+            "1/s input=100 output=10",
+            "--gpu",
+            "L4",
+            "foo",
+            "bar",
+        ],
+    ],
+)
+def test_words_that_are_no_argument_are_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words]) == 2
+    said = capsys.readouterr()
+    assert "foo bar: neither an argument nor the model" in said.err
+    assert not said.out
+
+
+def test_an_argument_that_is_not_known_stands_in_the_result(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["--", "vllm", "serve", "Qwen/Qwen3-8B", "--frobnicate", "3"]
+    assert main(["plan", "--gpu", "H100", "-o", "json", *command]) == 0
+    notes = json.loads(capsys.readouterr().out)["assumptions"]
+    assert any("--frobnicate is no argument of vLLM" in note for note in notes)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from barostat.io.manifests.live_objects import workload_documents
 from barostat.judge.manifest_check.check import check
-from barostat.shells.cli.check import live
 from barostat.shells.cli.main import main
 
 BAD = """\
@@ -502,5 +502,20 @@ def test_what_the_cluster_holds_is_text() -> None:
         "metadata": {"name": "a"},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
-    found = check(live._documents({"deployments": {"items": [workload]}})).findings
+    documents = workload_documents({"deployments": {"items": [workload]}})
+    found = check([*documents.values()]).findings
     assert "value-not-quoted" not in [one.rule for one in found]
+
+
+def test_the_assumed_version_is_in_the_result(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "start.sh"
+    file.write_text("#!/bin/sh\nvllm serve Qwen/Qwen3-8B\n")
+    main(["check", str(file)])
+    assert "vLLM 0.33.0 assumed for 1 engine" in capsys.readouterr().out
+    main(["check", str(file), "-o", "json"])
+    assert json.loads(capsys.readouterr().out)["assumedVersion"] == {
+        "version": "0.33.0",
+        "engines": 1,
+    }
+    main(["check", str(file), "--engine-version", "0.32.0", "-o", "json"])
+    assert json.loads(capsys.readouterr().out)["assumedVersion"] is None

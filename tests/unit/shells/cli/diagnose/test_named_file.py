@@ -324,7 +324,31 @@ def test_a_bundle_beside_a_log_that_is_none_is_not_dropped(
     Path("ticket.txt").write_text(DESCRIBED)
     Path("other").mkdir()
     assert main(["diagnose", "--log", "ticket.txt", "--bundle", "other"]) == 2
-    assert "--bundle" in capsys.readouterr().err
+    assert "other: not a bundle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--log", "vllm.log", "--describe", "ticket.txt"],
+        ["vllm.log", "ticket.txt"],
+        ["ticket.txt", "vllm.log"],
+        ["--bundle", "ticket.txt", "--log", "vllm.log"],
+    ],
+)
+def test_files_of_one_engine_are_one_recording(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log and what kubectl describe printed, at once: both are evidence, and what was printed
+    names the pod.
+    """
+    Path("ticket.txt").write_text(DESCRIBED)
+    assert main(["diagnose", *words, "-o", "json"]) == 1
+    said = capsys.readouterr().out
+    (replica,) = json.loads(said)["replicas"]
+    assert replica["name"] == "vllm-0"
+    assert replica["diagnosis"]["cause"] == "host-oom"
+    assert "--swap-space" in said
 
 
 def test_half_of_a_printed_object_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -387,9 +411,11 @@ def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["gone.tar.gz"], "gone.tar.gz: there is no such file"),
         (["./gone"], "gone: there is no such file"),
         (["gone.log"], "gone.log: there is no such file"),
-        (["./incident.tar.gz", "vllm.log"], "one at a time"),
-        (["incident.tar.gz", "--log", "vllm.log"], "barostat diagnose FILE"),
-        (["incident.tar.gz", "--watch"], "--bundle is a recording"),
+        (["./incident.tar.gz", "vllm.log"], "vllm.log: is a second log of the same engine"),
+        (["incident.tar.gz", "--log", "vllm.log"], "is a second log of the same engine"),
+        (["incident.tar.gz", "folder"], "folder: is a second bundle"),
+        (["incident.tar.gz", "http://localhost:1"], "is a recording beside a running engine"),
+        (["incident.tar.gz", "--watch"], "goes with no running target"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(

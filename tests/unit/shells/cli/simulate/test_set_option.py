@@ -35,6 +35,8 @@ from barostat.shells.cli.simulate.set_option import changes_in
         ("maxReplicas: 3", (Scale(3),)),
         ("replicas=+2", (Scale(None, more=2),)),
         ("load=1.5", (ScaleLoad(1.5),)),
+        ("load=2,input=3x", (ScaleLoad(2.0), ScaleLoad(input_times=3.0))),
+        ("output=1.5x", (ScaleLoad(output_times=1.5),)),
         (
             "--gpu-memory-utilization 0.95 --max-model-len 4096",
             (SetFlag("gpu_memory_utilization", 0.95), SetFlag("max_model_len", 4096)),

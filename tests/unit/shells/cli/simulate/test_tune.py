@@ -51,11 +51,7 @@ def test_answers_of_one_token_have_no_time_between_tokens(
     assert main(command) == 0
     assert "ITL p99 -" in capsys.readouterr().out
     assert main([*command, "-o", "html"]) == 0
-    drawn = (
-        capsys.readouterr()
-        .out.partition("The best, and settings that no other beats")[2]
-        .partition("<table")[0]
-    )
+    drawn = capsys.readouterr().out.partition("The best beside others")[2].partition("<table")[0]
     assert "TTFT p99" in drawn
     assert "ITL p99" not in drawn
 
@@ -221,11 +217,10 @@ def test_one_limit_is_shown_from_the_start_and_kept(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr()
     shown = re.findall(r"(\d+) of at most (\d+) runs", printed.err)
     found = json.loads(printed.out)
-    assert {limit for _, limit in shown} == {
-        "44"
-    }  # 20 for the search; 12, and 6 for each of two levers, for the proof
+    # 20 for the search; 12, 6 for each of two levers and 6 for each of ten rows, for the proof
+    assert {limit for _, limit in shown} == {"104"}
     assert found["runs"] == int(shown[-1][0]) <= 20
-    assert found["runs"] + found["proof"]["runs"] <= 44
+    assert found["runs"] + found["proof"]["runs"] <= 104
 
 
 def test_a_service_level_that_costs_goodput_is_kept_and_said(
@@ -420,3 +415,30 @@ def test_a_trace_with_one_held_out_part_proves_nothing(
     )
     assert main(command) == 0
     assert "one held-out run, which decides nothing" in capsys.readouterr().out
+
+
+def test_a_row_that_holds_shows_no_figure_above_the_limit() -> None:
+    """Two of three runs hold and their mean does not: the row says no, as its figure does."""
+    space = Space(Settings(kv_blocks=2000, max_num_seqs=3), (Lever("watermark", (0.01, 0.05), 0),))
+    slo = Slo(1.0)
+    results = Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: [])
+    run = run_trial(
+        Made(parse_spec("poisson:rate=6,minutes=0.1,input=200,output=80")),
+        slo,
+        Trial(replace(space.settings, max_num_seqs=64), 0, results.pace),
+    )
+    runs = [replace(run, ttft_p99_s=seconds) for seconds in (0.9, 0.95, 1.567)]
+    results.runs = {(0.01,): list(runs)}
+    (row,) = front_rows(Tuned(results, (0.01,), None, slo))
+    assert row[1] == "1.139 s"
+    assert row[4] == "no"
+
+
+def test_the_table_and_today_are_of_the_same_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    by_changes = {json.dumps(one["changes"]): one for one in found["front"]}
+    today, best = by_changes["{}"], by_changes[json.dumps(found["best"]["changes"])]
+    assert today["ttftP99Seconds"] == found["proof"]["today"]["ttftP99Seconds"]
+    assert best["ttftP99Seconds"] == found["proof"]["best"]["ttftP99Seconds"]
+    assert best["holds"] == found["best"]["holds"]

@@ -88,7 +88,7 @@ def test_replicas_are_told_by_what_they_yield_together(
     )
     printed = capsys.readouterr()
     today, several, one = json.loads(printed.out)["candidates"]
-    assert "rates are of all together" in printed.err
+    assert "rates are of all together" in printed.out
     for name in ("goodRequestsPerSecond", "requestsPerSecond", "outputTokensPerSecond"):
         assert several["goodput"][name] == pytest.approx(3 * one["goodput"][name], rel=0.01)
         assert several["goodput"][name] > 0.95 * today["goodput"][name]
@@ -194,7 +194,7 @@ def test_a_bundle_gives_configuration_traffic_and_pace(capsys: pytest.CaptureFix
     printed = capsys.readouterr()
     assert "measured" in printed.out
     assert "max-num-seqs=8: better:" in printed.out
-    assert "40 clients" in printed.err
+    assert "40 clients" in printed.out
     assert main([*command[:-3], "1", "--duration", "1m"]) == 0
     assert (
         "max-num-seqs=8: no difference from today that is more than chance"
@@ -361,4 +361,61 @@ def test_without_graphs_only_the_pool_is_reckoned_and_it_is_said(
 ) -> None:
     planned = [word for word in RECKONED if word not in ("--kv-blocks", "800")]
     assert main([*planned, "--set", "enforce-eager=true"]) == 0
-    assert "only the pool is recalculated" in capsys.readouterr().err
+    assert "only the pool is recalculated" in capsys.readouterr().out
+
+
+SMALL = ["--workload", "poisson:rate=2,minutes=2,input=300,output=100", "--kv-blocks", "400", "--step-time", "0.03"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "outlook"),
+    [
+        (["--set", "max-num-seqs=32", "--slo-ttft", "10"], 0, "meets"),
+        (["--set", "load=20", "--slo-ttft", "1"], 1, "misses"),
+        (["--set", "load=20", "--set", "watermark=0.01", "--slo-ttft", "10"], 0, "meets"),
+        (["--set", "load=20"], 0, None),
+        (["--slo-ttft", "0.001"], 1, "misses"),
+    ],
+)
+def test_against_an_slo_there_is_a_verdict_and_a_code(
+    more: list[str], code: int, outlook: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["what-if", *SMALL, *more, "-o", "json"]) == code
+    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    assert (verdict["outlook"] if verdict else None) == outlook
+    assert main(["what-if", *SMALL, *more]) == code
+    said = capsys.readouterr().out
+    assert ("SLO: TTFT within" in said) is (outlook is not None)
+    assert ("DOES NOT HOLD" in said) is (
+        outlook == "misses" or ("load=20" in more and bool(outlook))
+    )
+
+
+def test_a_running_engine_is_held_to_an_slo_in_every_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = [
+        "what-if",
+        "--from",
+        str(BUNDLES / "kv-preemption-thrash"),
+        "--runs",
+        "1",
+        "--duration",
+        "40s",
+    ]
+    asked += ["--set", "load=2,input=3x,output=1.5x", "--slo-ttft", "2"]
+    assert main([*asked, "-o", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    today, tomorrow = found["candidates"]
+    assert found["verdict"] == {"outlook": "misses", "holding": []}
+    assert tomorrow["sloOutlook"] == "misses"
+    assert tomorrow["ttftMeanSeconds"]["mean"] > today["ttftMeanSeconds"]["high"]
+    assert main([*asked, "-o", "html"]) == 1
+    page = capsys.readouterr().out
+    assert "verdict critical" in page
+    assert "DOES NOT HOLD" in page
+    assert main(asked) == 1
+    said = capsys.readouterr()
+    assert "To know:" in said.out
+    assert "traffic seen" in said.out
+    assert "traffic seen" not in said.err

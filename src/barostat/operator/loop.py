@@ -1,0 +1,509 @@
+"""The loop: look, judge, decide, do; every interval, until it is told to stop.
+
+    Engines (pods, pages)  ->  examine  ->  TargetSeen  ->  step  ->  IncidentObjects, Healing, Notifications
+
+An operator that does not lead looks at nothing: it waits for the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from barostat.core.errors import InputError
+from barostat.core.limits import ServiceLevel, ServingLimits
+from barostat.io.clock import Clock
+from barostat.io.input_files import limits_file
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import SERVICE_ACCOUNT, Access
+from barostat.io.kubernetes.client.resources import NAMESPACES, resource_of
+from barostat.judge.diagnosis.diagnose import Examination, examine
+from barostat.operator.engines import Engines
+from barostat.operator.healing import Healing
+from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339
+from barostat.operator.incident_objects import IncidentObjects, limits_place
+from barostat.operator.lease import Lease
+from barostat.operator.listening import FiringAlert, Listening
+from barostat.operator.metrics import Metrics, page
+from barostat.operator.notifications import Notifications
+from barostat.operator.policy import OFF, SWITCH, Policy, policy_of
+from barostat.operator.predictions import predictions
+from barostat.operator.settings import OperatorSettings
+from barostat.operator.step import (
+    Answer,
+    Emit,
+    Forget,
+    Heal,
+    Keep,
+    Key,
+    Notify,
+    Plan,
+    Prediction,
+    Seen,
+    State,
+    StopHealing,
+    TargetSeen,
+    key_of,
+    step,
+)
+from barostat.operator.verdict import figures_of, harm_of, judged, verdict_of
+from barostat.platform.objects import Object, count, mapping, text
+from barostat.platform.workloads import kind_named
+
+POLICY_EVERY_S = 60.0
+DEEP_EVERY_S = 60.0
+AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class Surrounding:
+    """What was read of a workload besides its engines: uid and annotations of itself and of its
+    namespace, and its limits.
+    """
+
+    target: IncidentTarget
+    annotations: Object = field(default_factory=dict)
+    namespace_annotations: Object = field(default_factory=dict)
+    limits: ServingLimits | None = None
+    limits_object: Object | None = None
+    read_at: float = float("-inf")
+
+
+@dataclass(slots=True, repr=False)
+class Operator:
+    """One operator. `cluster` for everything but the lease, which has connections of its own: a
+    hundred scrapes must not hold up a renewal.
+    """
+
+    settings: OperatorSettings
+    cluster: Cluster
+    lease: Lease
+    clock: Clock
+    tell: Callable[[str], None]
+    engines: Engines
+    objects: IncidentObjects
+    healing: Healing
+    notifications: Notifications
+    state: State = field(default_factory=State)
+    around: dict[Key, Surrounding] = field(default_factory=dict)
+    verdicts: dict[Key, TargetSeen] = field(default_factory=dict)
+    alerts: dict[Key, str] = field(default_factory=dict)
+    switched_off: bool = False
+    judged: int = 0
+    judged_s: float = 0.0
+    turn_s: float = 0.0
+    turns: int = 0
+    _fired: list[FiringAlert] = field(default_factory=list)
+    _deep_at: dict[Key, float] = field(default_factory=dict)
+    _following: bool = False
+    _switch_at: float = float("-inf")
+
+    async def turn(self) -> None:
+        """One round."""
+        began = time.monotonic()
+        if not self.lease.leads:
+            await self._stand_by()
+            return
+        kept = None
+        if not self.state.leads:
+            kept = await self.objects.read()
+            if kept is None:
+                return
+            self.objects.adopt(kept)
+        if not self._following:
+            await self.engines.start()
+            self._following = True
+        if not self.engines.listed.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.engines.listed.wait(), self.settings.interval_s)
+            if not self.engines.listed.is_set():
+                return
+        await self.engines.look(self.settings.interval_s * 0.8)
+        now = self.clock.now()
+        await self._read_around(now)
+        self._take_alerts()
+        looks = await self._judge(now)
+        seen = Seen(self.lease.leads, looks, self.healing.ended(), kept, self.switched_off)
+        self.state, commands = step(self.state, seen, self.clock.now())
+        for command in commands:
+            self._do(command)
+        await self.objects.settle()
+        self.turns += 1
+        self.turn_s = time.monotonic() - began
+
+    async def _stand_by(self) -> None:
+        """Nothing is watched, written or healed by one that does not lead."""
+        if not self.state.leads and not self._following:
+            return
+        self.state, commands = step(self.state, Seen(False), self.clock.now())
+        for command in commands:
+            self._do(command)
+        await self.healing.close()
+        self.objects.forget_all()
+        await self.engines.stop()
+        self.engines.listed.clear()
+        self._following = False
+        self.verdicts.clear()
+
+    def _do(self, command: object) -> None:
+        match command:
+            case Keep(incident):
+                self.objects.keep(incident)
+            case Forget():
+                self.objects.forgotten.append(command)
+            case Emit():
+                self.objects.events.append(command)
+                self.tell(
+                    f"{command.target.name} in {command.namespace}: {command.reason}: {command.message}"
+                )
+            case Notify(incident, firing):
+                self.notifications.put(incident, firing=firing)
+            case Answer(said):
+                self.notifications.say(said)
+            case Plan(key, _):
+                self.healing.begin(key, carry_out=False)
+            case Heal(key, _, may_restart):
+                self.healing.begin(key, carry_out=True, may_restart=may_restart)
+            case StopHealing(key):
+                self.healing.stop(key)
+
+    # --- judging
+
+    async def _judge(self, now: float) -> dict[Key, TargetSeen]:
+        """The workloads with what is known of each: newly judged where that is due."""
+        open_ones = [key for key, one in self.state.targets.items() if one.incident is not None]
+        due = set(self.engines.due([*self.alerts, *open_ones], now))
+        present = self.engines.workloads()
+        looks: dict[Key, TargetSeen] = {}
+        for key in sorted(present):
+            around = self.around.get(key)
+            if around is None:
+                continue
+            policy = self._policy(around)
+            if key in due and not policy.disabled:
+                self.verdicts[key] = await self._verdict(key, around, policy, now)
+                looks[key] = self.verdicts[key]
+                self._limits_status(around, self.verdicts[key], now)
+            else:
+                looks[key] = TargetSeen(around.target, policy, judged=False)
+        for key in self._watched() - present:
+            if (around := self.around.get(key)) is not None:
+                looks[key] = TargetSeen(
+                    around.target, self._policy(around), judged=False, present=False
+                )
+        for gone in set(self.verdicts) - present:
+            del self.verdicts[gone]
+        self.alerts = {key: name for key, name in self.alerts.items() if key not in looks}
+        return looks
+
+    async def _verdict(
+        self, key: Key, around: Surrounding, policy: Policy, now: float
+    ) -> TargetSeen:
+        recording = self.engines.recording(key)
+        if recording is None:
+            return TargetSeen(around.target, policy, judged=False)
+        examined = await self._examined(recording)
+        harm = harm_of(examined)
+        wants_more = harm is not None or key in self.alerts
+        if wants_more and now - self._deep_at.get(key, float("-inf")) >= DEEP_EVERY_S:
+            self._deep_at[key] = now
+            deeper = await self.engines.deep_recording(key)
+            if deeper is not None and deeper.replicas:
+                examined = await self._examined(deeper)
+                harm = harm_of(examined) or harm
+        limits = around.limits
+        slo = limits.spec.slo if limits is not None else ServiceLevel()
+        coming: tuple[Prediction, ...] = ()
+        if harm is None:
+            coming = predictions(
+                examined.report.replicas, examined.shown, slo, self.engines.memory(key)
+            )
+        kind = kind_named(key.kind)
+        return TargetSeen(
+            around.target,
+            policy,
+            judged(examined),
+            harm,
+            figures_of(examined.shown.values(), now),
+            coming,
+            "" if kind is not None and kind.rolls else f"a {key.kind} is not changed by barostat",
+            self.alerts.get(key, ""),
+            verdict_of(examined),
+        )
+
+    async def _examined(self, recording: object) -> Examination:
+        """Judged in a thread of its own, so that renewals of the lease are not held up."""
+        began = time.monotonic()
+        found = await asyncio.to_thread(examine, recording)  # type: ignore[arg-type]
+        self.judged += 1
+        self.judged_s += time.monotonic() - began
+        return found
+
+    def _policy(self, around: Surrounding) -> Policy:
+        remedy = around.limits.spec.remedy if around.limits is not None else None
+        return policy_of(
+            self.settings.defaults, around.annotations, around.namespace_annotations, remedy
+        )
+
+    # --- what surrounds a workload
+
+    async def _read_around(self, now: float) -> None:
+        """Uid, annotations and limits of each workload, read again once in a while."""
+        watched = self._watched()
+        due = [
+            key
+            for key in watched
+            if key not in self.around or now - self.around[key].read_at > POLICY_EVERY_S
+        ]
+        for gone in set(self.around) - watched:
+            del self.around[gone]
+        if now - self._switch_at > POLICY_EVERY_S / 4:
+            self._switch_at = now
+            self.switched_off = (await self._annotations(self.settings.home)).get(SWITCH) == OFF
+        if not due:
+            return
+        limits = await self._limits()
+        namespaces = {key.namespace for key in due}
+        annotations = {name: await self._annotations(name) for name in sorted(namespaces)}
+        for first in range(0, len(due), AT_ONCE):
+            part = due[first : first + AT_ONCE]
+            found = await asyncio.gather(*(self._workload(key) for key in part))
+            for key, item in zip(part, found, strict=True):
+                if item is None:
+                    continue
+                held, source = limits.get(key, (None, None))
+                self.around[key] = Surrounding(
+                    IncidentTarget(
+                        text(item, "apiVersion"), key.kind, key.name, text(item, "metadata", "uid")
+                    ),
+                    mapping(item, "metadata", "annotations"),
+                    annotations[key.namespace],
+                    held,
+                    source,
+                    now,
+                )
+
+    def _watched(self) -> set[Key]:
+        """The workloads that have engines, and those that have an open incident: in the middle of a
+        remedy a workload may have no engine of its own.
+        """
+        open_ones = {key_of(one) for one in self.objects.wanted.values() if not one.ended}
+        return self.engines.workloads() | open_ones
+
+    async def _workload(self, key: Key) -> Object | None:
+        kind = kind_named(key.kind)
+        if kind is None:
+            return None
+        found = await self.cluster.get(
+            resource_of(kind), key.name, key.namespace, metadata_only=True
+        )
+        if isinstance(found, RequestFailed):
+            self.tell(found.why)
+            return None
+        return {**found, "apiVersion": kind.api.api_version}
+
+    async def _annotations(self, namespace: str) -> Object:
+        """Of the namespace. Where they may not be read there are none."""
+        found = await self.cluster.get(NAMESPACES, namespace, metadata_only=True)
+        return {} if isinstance(found, RequestFailed) else mapping(found, "metadata", "annotations")
+
+    async def _limits(self) -> dict[Key, tuple[ServingLimits | None, Object]]:
+        """ServingLimits by the workload that they are for. One that cannot be read is told."""
+        listed = await self.cluster.list(SERVING_LIMITS, self.settings.namespace)
+        if isinstance(listed, RequestFailed):
+            if listed.kind != "not-found":
+                self.tell(listed.why)
+            return {}
+        found: dict[Key, tuple[ServingLimits | None, Object]] = {}
+        for item in listed.items:
+            namespace, name = limits_place(item)
+            target = mapping(item, "spec", "targetRef")
+            key = Key(namespace, text(target, "kind") or "Deployment", text(target, "name") or name)
+            try:
+                held = _as_limits(item, f"servinglimits {name} in {namespace}")
+            except InputError as error:
+                self.tell(str(error))
+                held = None
+            found[key] = held, item
+        return found
+
+    def _limits_status(self, around: Surrounding, look: TargetSeen, now: float) -> None:
+        """Whether the workload holds to its limits, on the ServingLimits themselves."""
+        item = around.limits_object
+        if item is None or not look.judged:
+            return
+        place = limits_place(item)
+        generation = count(item, "metadata", "generation") or 1
+        status, reason, said = "True", "NoHarm", look.verdict
+        if around.limits is None:
+            status, reason, said = "Unknown", "Unreadable", "The limits cannot be read."
+        elif look.harm is not None:
+            status, reason, said = "False", look.harm.cause, look.harm.summary
+        elif look.predictions:
+            reason, said = look.predictions[0].kind, look.predictions[0].sentence
+        former = self.objects.statuses.get(place, {})
+        before: dict[str, Any] = next(iter(former.get("conditions", [])), {})
+        same = (before.get("status"), before.get("reason")) == (status, reason)
+        if same and before.get("observedGeneration") == generation:
+            return
+        changed = before.get("status") != status
+        self.objects.statuses[place] = {
+            "observedGeneration": generation,
+            "conditions": [
+                {
+                    "type": "Held",
+                    "status": status,
+                    "reason": "".join(part.capitalize() for part in reason.split("-"))
+                    if "-" in reason
+                    else reason,
+                    "message": said[:1000],
+                    "lastTransitionTime": rfc3339(now) if changed else before["lastTransitionTime"],
+                    "observedGeneration": generation,
+                }
+            ],
+        }
+
+    # --- alerts
+
+    def fired(self, alerts: list[FiringAlert]) -> None:
+        """Alertmanager says that these fire."""
+        self._fired += alerts
+
+    def _take_alerts(self) -> None:
+        for alert in self._fired:
+            for key in self.engines.workloads():
+                if self._is_about(alert.labels, key):
+                    self.alerts[key] = alert.name
+        self._fired.clear()
+
+    def _is_about(self, labels: Mapping[str, str], key: Key) -> bool:
+        if labels.get("namespace", key.namespace) != key.namespace:
+            return False
+        pods = {engine.name for engine in self.engines.of(key)}
+        named = labels.get("pod") in pods or labels.get(key.kind.lower()) == key.name
+        return named or labels.get("workload") == key.name
+
+    # --- for its own page
+
+    def page(self) -> str:
+        """Its own metrics."""
+        targets = self.state.targets.values()
+        causes = Counter(one.incident.spec.cause for one in targets if one.incident is not None)
+        return page(
+            Metrics(
+                leading=float(self.lease.leads),
+                engines=len(self.engines.engines),
+                workloads=len(self.engines.workloads()),
+                remedies_running=sum(one.healing for one in targets),
+                turn_seconds=self.turn_s,
+                turns_total=self.turns,
+                scrapes_total=self.engines.scrapes,
+                scrapes_failed_total=self.engines.failed_scrapes,
+                verdicts_total=self.judged,
+                verdict_seconds_total=self.judged_s,
+                writes_total=self.objects.writes,
+                writes_failed_total=self.objects.failures,
+                notifications_sent_total=self.notifications.sent,
+                notifications_lost_total=self.notifications.lost,
+            ),
+            causes,
+        )
+
+    def ready(self) -> str:
+        """Why it is not ready; empty if it is. One that waits for the lease is ready to take it."""
+        if self.lease.leads and self._following and not self.engines.listed.is_set():
+            return "the pods have not been listed yet"
+        return ""
+
+
+def _as_limits(item: Object, source: str) -> ServingLimits:
+    """The limits that the object holds. Errors: InputError."""
+    document: dict[str, Any] = {
+        key: item[key] for key in ("apiVersion", "kind", "spec", "because") if key in item
+    }
+    document["metadata"] = {"name": text(item, "metadata", "name")}
+    return limits_file.parse(json.dumps(document), source)
+
+
+def made(
+    settings: OperatorSettings, access: Access, clock: Clock, tell: Callable[[str], None]
+) -> Operator:
+    """An operator with all its parts."""
+    cluster = Cluster(access)
+    lease = Lease(Cluster(access), settings.home, settings.lease, settings.identity, tell)
+    inside = access.token_file == SERVICE_ACCOUNT / "token"
+    direct = settings.via == "pods" or (settings.via == "auto" and inside)
+    engines = Engines(cluster, settings.namespace, clock, direct, settings.selector, tell)
+
+    def leads() -> bool:
+        return lease.leads
+
+    operator: Operator
+
+    def limits(key: Key) -> ServingLimits | None:
+        around = operator.around.get(key)
+        return around.limits if around is not None else None
+
+    operator = Operator(
+        settings,
+        cluster,
+        lease,
+        clock,
+        tell,
+        engines,
+        IncidentObjects(cluster, settings.namespace, clock, leads, tell),
+        Healing(cluster, clock, settings.gateway, leads, limits, tell),
+        Notifications(settings.webhooks, clock, tell),
+    )
+    return operator
+
+
+async def run(operator: Operator) -> int:
+    """Run until SIGINT or SIGTERM; 0 then. Errors: OSError where the port is taken."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(name, stop.set)
+    settings = operator.settings
+    door = Listening(
+        settings.host, settings.port, operator.page, operator.ready, operator.fired,
+        settings.alertmanager_token,
+    )  # fmt: skip
+    await door.start()
+    background = [
+        asyncio.create_task(operator.lease.keep()),
+        asyncio.create_task(operator.notifications.run()),
+    ]
+    try:
+        while not stop.is_set():
+            began = time.monotonic()
+            await operator.turn()
+            led = operator.state.leads
+            pause_s = settings.interval_s if led else min(2.0, settings.interval_s)
+            with suppress(TimeoutError):
+                left_s = max(0.05, pause_s - (time.monotonic() - began))
+                await asyncio.wait_for(stop.wait(), left_s)
+            for task in background:
+                if task.done():
+                    task.result()
+    finally:
+        await operator.healing.close()
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+        await door.stop()
+        await operator.engines.stop()
+        with suppress(Exception):  # it runs out by itself
+            await operator.lease.release()
+        await operator.lease.cluster.close()
+        await operator.cluster.close()
+    return 0

@@ -1,0 +1,54 @@
+"""The operator's own metrics, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+_PREFIX = "barostat_operator_"
+
+
+def _gauge(meaning: str) -> float:
+    found: float = field(default=0.0, metadata={"kind": "gauge", "meaning": meaning})
+    return found
+
+
+def _counter(meaning: str) -> float:
+    found: float = field(default=0.0, metadata={"kind": "counter", "meaning": meaning})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """One reading of all of them. The name of each field is the metric's."""
+
+    leading: float = _gauge("1 while this operator holds the lease.")
+    engines: float = _gauge("Engines that are watched.")
+    workloads: float = _gauge("Workloads that are watched.")
+    remedies_running: float = _gauge("Remedies under way.")
+    turn_seconds: float = _gauge("Time of the last round of the loop.")
+    turns_total: float = _counter("Rounds of the loop.")
+    scrapes_total: float = _counter("Scrapes of engines.")
+    scrapes_failed_total: float = _counter("Scrapes that failed.")
+    verdicts_total: float = _counter("Workloads judged.")
+    verdict_seconds_total: float = _counter("Time spent judging.")
+    writes_total: float = _counter("Writes of the operator's own objects.")
+    writes_failed_total: float = _counter("Writes that failed.")
+    notifications_sent_total: float = _counter("Messages delivered.")
+    notifications_lost_total: float = _counter("Messages given up.")
+
+
+def page(metrics: Metrics, open_by_cause: Mapping[str, int]) -> str:
+    """The page."""
+    lines: list[str] = []
+    for one in fields(metrics):
+        name = f"{_PREFIX}{one.name}"
+        lines += [
+            f"# HELP {name} {one.metadata['meaning']}",
+            f"# TYPE {name} {one.metadata['kind']}",
+            f"{name} {getattr(metrics, one.name):g}",
+        ]
+    name = f"{_PREFIX}incidents_open"
+    lines += [f"# HELP {name} Incidents that are open, by cause.", f"# TYPE {name} gauge"]
+    lines += [f'{name}{{cause="{cause}"}} {n}' for cause, n in sorted(open_by_cause.items())]
+    return "\n".join(lines) + "\n"

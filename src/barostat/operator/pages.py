@@ -1,0 +1,51 @@
+"""The part of a metrics page that the diagnosis reads, cut out as bytes.
+
+A page of vLLM has 60 to 200 kB, much of it families that nothing reads. Families
+stand together behind their `# TYPE` lines, so whole families are skipped by one search each.
+"""
+
+from __future__ import annotations
+
+from barostat.catalog import metric_names as names
+
+_HEAD = b"# TYPE "
+_ALWAYS_READ = (
+    b"process_",
+    b"http_requests",
+    names.HTTP_ANSWERED.encode(),
+    b"vllm:cache_config_info",
+    b"vllm:lora_requests_info",
+)
+
+
+def _families() -> frozenset[bytes]:
+    """Every family of the catalogue, by the names that the exporters give it."""
+    found: set[str] = set()
+    for value in vars(names).values():
+        listed = (value,) if isinstance(value, str) else value
+        if isinstance(listed, tuple) and all(isinstance(one, str) for one in listed):
+            found.update(one for one in listed if one.startswith("vllm:"))
+    bare = {name.partition("{")[0] for name in found}
+    every = {f"{name}{tail}" for name in bare for tail in ("", "_total", "_created")}
+    return frozenset(name.encode() for name in every)
+
+
+WANTED = _families()
+
+
+def wanted_part(page: bytes) -> bytes:
+    """The families of the page that a diagnosis reads, in their order; the whole page where it has
+    no type lines, or is of another exporter that renames them.
+    """
+    start = page.find(_HEAD)
+    if start < 0 or b"\nvllm:" not in page:
+        return page
+    kept = [page[:start]]
+    while start >= 0:
+        end = page.find(b"\n" + _HEAD, start)
+        name_end = page.find(b" ", start + len(_HEAD))
+        name = page[start + len(_HEAD) : name_end]
+        if name in WANTED or name.startswith(_ALWAYS_READ):
+            kept.append(page[start : end + 1] if end >= 0 else page[start:])
+        start = end + 1 if end >= 0 else -1
+    return b"".join(kept)

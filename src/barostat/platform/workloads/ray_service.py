@@ -1,0 +1,121 @@
+"""RayService with Ray Serve LLM.
+
+Arguments: `spec.serveConfigV2`, a YAML text: `applications[].args.llm_configs[].engine_kwargs`. Rolls:
+a change of that text is made on the same cluster, where Ray Serve stops a fifth of the old replicas,
+and at least one, at a time; a change of `spec.rayClusterConfig` starts a second cluster and needs its
+GPUs beside those in use. Back: the former text. Reverts: the operator owns the RayClusters.
+Source: ray.io/v1; controllers/ray/rayservice_controller.go (shouldPrepareNewCluster) of kuberay
+v1.6.0; Ray Serve's deployment state (max(int(0.2 * n), 1) replicas are stopped at a time).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barostat.platform.objects import Object, text
+from barostat.platform.workloads._kind import Api, Part, Place, WorkloadKind, put
+from barostat.platform.yaml_block import Block, blocks, scalar_after, with_entries
+
+_ARGUMENTS = "engine_kwargs"
+_REPLICAS = ("num_replicas", "min_replicas")
+_TEXT = ("spec", "serveConfigV2")
+_CONFIG = ("spec", "rayClusterConfig")
+_WORKERS = (*_CONFIG, "workerGroupSpecs")
+_CLUSTER = (*_WORKERS, "*", "template")
+
+
+class RayService(WorkloadKind):
+    """A change goes into the text of `serveConfigV2`, with place and comments kept."""
+
+    api = Api("RayService", "rayservices", "ray.io", "v1")
+    places = (
+        Place(_CLUSTER, role="worker", units=("replicas",), several=("template",)),
+        Place((*_CONFIG, "headGroupSpec", "template"), role="head", several=_WORKERS),
+    )
+    source_path = ("spec",)
+    reads = ("rayclusters",)
+    pod_suffix = "-.*-(head|worker)-.*"
+    whole = False
+    default_replicas = None
+    without_surge = "Change serveConfigV2 alone: it rolls on the same cluster."
+    reverts = "the RayService's operator owns the RayClusters"
+
+    def why_not(self, item: Object) -> str:
+        """One replica would be stopped before the next one starts."""
+        found = blocks(text(item, *_TEXT), _ARGUMENTS)
+        if len(found) != 1:
+            return (
+                f"serveConfigV2 has {len(found)} blocks {_ARGUMENTS}: which of them belongs to the "
+                "engine under pressure is for a person to say"
+            )
+        if self.replicas(item) == 1:
+            return (
+                "Ray Serve stops the one replica before it starts the next, so a change of "
+                "serveConfigV2 is an outage for as long as the engine starts: set num_replicas to 2 "
+                "first, or apply the patch in a quiet hour"
+            )
+        return (
+            "Ray Serve replaces the replicas of a changed serveConfigV2 by itself, a fifth at a time "
+            "and undrained, and no replica proves the change first: apply the patch, then `barostat "
+            "diagnose`; the former text takes it back"
+        )
+
+    def replicas(self, item: Object) -> int:
+        """Replicas of the application; 1 where the text does not say."""
+        for key in _REPLICAS:
+            written = scalar_after(text(item, *_TEXT), key)
+            if written is not None and written.isdecimal():
+                return int(written)
+        return 1
+
+    def ready(self, item: Object) -> int | None:
+        """The status does not count replicas."""
+        return None
+
+    def surge(self, item: Object) -> int:
+        """None: a changed serveConfigV2 stays on the same cluster."""
+        return 0
+
+    def unavailable(self, item: Object) -> int:
+        """A fifth of the replicas, and at least one."""
+        return max(1, self.replicas(item) // 5)
+
+    def parts(self, item: Object) -> tuple[Part, ...]:
+        """The engine of the text, as the one container of a template; without one, the pods."""
+        found = blocks(text(item, *_TEXT), _ARGUMENTS)
+        if len(found) != 1:
+            return super().parts(item)
+        engine = {"spec": {"containers": [{"name": "engine", "args": _words(found[0])}]}}
+        return (Part("", engine, _TEXT, Place(_TEXT), self.replicas(item)),)
+
+    def unit_templates(self, item: Object) -> list[Object]:
+        """The first group of workers."""
+        return [part.template for part in super().parts(item)[:1]]
+
+    def put_template(self, new: dict[str, Any], part: Part, template: Object) -> None:
+        """Write the arguments that changed into their lines of the text."""
+        if part.path != _TEXT:
+            super().put_template(new, part, template)
+            return
+        words = template["spec"]["containers"][0]["args"]
+        put(new, _TEXT, with_entries(text(new, *_TEXT), _ARGUMENTS, _entries(words)))
+
+
+def _words(block: Block) -> list[str]:
+    """The block as a command line: `max_num_seqs: 64` is `--max-num-seqs=64`."""
+    options = [f"--{key.replace('_', '-')}={found}" for key, found in block.entries.items()]
+    return ["vllm", "serve", *options]
+
+
+def _entries(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    left = words[2:]
+    while left:
+        flag, equals, written = left.pop(0).partition("=")
+        if not equals:
+            written = left.pop(0) if left and not left[0].startswith("--") else "true"
+        found[flag.lstrip("-").replace("-", "_")] = written
+    return found
+
+
+KIND = RayService()

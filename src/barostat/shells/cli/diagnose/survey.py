@@ -1,0 +1,174 @@
+"""`barostat survey`: every engine of a cluster in one table, the worst first."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from barostat.catalog.looks import FLEET_FOR_S
+from barostat.shells.cli.cluster_flags import add_cluster_flags, add_targets
+from barostat.shells.cli.durations import add_interval, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from barostat.core.object_reference import ObjectReference
+    from barostat.judge.survey.survey import Survey
+    from barostat.lint.rule import Finding
+
+FORMATS = ("table", "wide", "json", "md", "html")
+EPILOG = """\
+examples:
+  barostat survey -A                                   # every vLLM of the cluster
+  barostat survey -n inference --price H100=2.5        # one namespace, with what it costs
+  barostat survey -A -o html > survey.html             # one page
+  barostat survey -A -o json | jq '.engines[0].cause'  # the worst engine's cause
+
+The columns: KV used is the highest share of the pool in the window, KV free the tokens left at that share; rollout
+says whether the workload serves through its next rollout; flags counts errors and warnings of `barostat check` on the
+running object, no limit the limits that are missing.
+
+exit codes: 0 nothing found, 1 an engine is harmed, would not survive a rollout or has an error in its flags,
+3 not everything could be read, 4 no engine answers
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "survey",
+        help="every engine of a cluster in one table, the worst first",
+        description=(
+            "Look at every vLLM engine of a cluster at once: verdict, KV headroom, rollout, "
+            "flags, limits, GPUs and cost. Read only."
+        ),
+        epilog=EPILOG,
+    )
+    add_targets(parser, "deploy/, sts/, lws/ or pod/NAME (default: the whole cluster)")
+    parser.add_argument(
+        "--for",
+        dest="for_s",
+        type=parse_duration,
+        default=FLEET_FOR_S,
+        metavar="TIME",
+        help=f"how long to look (default {FLEET_FOR_S:g}s)",
+    )
+    add_interval(parser)
+    add_cluster_flags(parser)
+    parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle instead of a cluster")
+    parser.add_argument(
+        "--price",
+        action="append",
+        metavar="GPU=PRICE",
+        help="price of one GPU for an hour, such as H100=2.5,L40S=0.8",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="form (default table)"
+    )
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 instead of 1")
+    parser.set_defaults(run=run, log=None, pid=None, only_sick_logs=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, judge, print; return the exit code."""
+    found = surveyed(arguments)
+    _show(found, arguments.output)
+    code = exit_code(found)
+    return 0 if code == 1 and arguments.exit_zero else code
+
+
+def surveyed(arguments: argparse.Namespace) -> Survey:
+    """The survey of what the arguments name: a cluster, some of its workloads, or a bundle.
+
+    Errors: InputError for a target that is not there; OutsideError where the API server cannot be
+    reached.
+    """
+    from barostat.core.errors import InputError
+    from barostat.core.redaction.credentials import clean
+    from barostat.core.redaction.values import every_text
+    from barostat.core.visible import one_line
+    from barostat.judge.diagnosis.diagnose import examine
+    from barostat.judge.survey.rollout import Room
+    from barostat.judge.survey.survey import survey
+    from barostat.shells.cli.capacity.prices import prices_of
+    from barostat.shells.cli.diagnose.gathering import gather
+
+    prices = prices_of(arguments.price)
+    not_read: list[str] = []
+    room = None
+    if arguments.bundle is not None:
+        if arguments.target or arguments.all_namespaces or arguments.namespace:
+            raise InputError("is a recording: it goes without a target", "--bundle")
+        from pathlib import Path
+
+        from barostat.io.bundles import bundle
+
+        recording = bundle.read(Path(arguments.bundle))
+        not_read.append("a bundle holds no free GPUs: rollouts are judged without them")
+    else:
+        from barostat.io.kubernetes.recording.cluster_room import cluster_room
+
+        if not (arguments.target or arguments.selector or arguments.namespace):
+            arguments.all_namespaces = True
+        recording = gather(arguments).recording
+        read = cluster_room(arguments.kubeconfig, arguments.context)
+        if isinstance(read, str):
+            not_read.append(f"{read}: whether rollouts find free GPUs is unknown")
+        else:
+            room = Room(read.nodes, read.used)
+    findings, unchecked = _findings(recording.kubernetes)
+    not_read += [*recording.missing, *unchecked]
+    made = survey(examine(recording), recording.kubernetes, findings, room, prices, not_read)
+    return every_text(made, lambda text: one_line(clean(text)))
+
+
+def _findings(
+    kubernetes: Any,
+) -> tuple[dict[ObjectReference, Sequence[Finding]], list[str]]:
+    """What `check` finds in each workload, and what it could not read."""
+    from barostat.io.manifests.live_objects import workload_documents
+    from barostat.judge.manifest_check.check import check
+
+    documents = workload_documents(kubernetes)
+    checked = check(list(documents.values()), persona="pedant")
+    by_file: dict[str, list[Finding]] = {document.file: [] for document in documents.values()}
+    for finding in checked.findings:
+        by_file.setdefault(finding.place.file, []).append(finding)
+    return (
+        {reference: by_file[document.file] for reference, document in documents.items()},
+        [f"{note.place.file}: {note.message}" for note in checked.unread],
+    )
+
+
+def exit_code(survey: Survey) -> int:
+    """1 findings, 4 where no engine answers, 3 where something was not read, else 0."""
+    engines = survey.engines
+    if engines and all(one.report.unreachable for one in engines):
+        return 4
+    if any(
+        one.is_harmed
+        or one.report.unreachable
+        or one.rollout.outcome in ("outage", "stuck")
+        or any(found.severity == "error" for found in one.unsafe)
+        for one in engines
+    ):
+        return 1
+    unknown = any(one.report.diagnosis.cause == "unknown" for one in engines)
+    return 3 if survey.not_read or unknown or not engines else 0
+
+
+def _show(survey: Survey, output: str) -> None:
+    if output == "json":
+        from barostat.shells.reports.json_text import json_text
+        from barostat.shells.reports.survey.data import survey_json
+
+        print(json_text(survey_json(survey)))
+    elif output == "html":
+        from barostat.shells.reports.survey.page import survey_html
+
+        sys.stdout.write(survey_html(survey))
+    else:
+        from barostat.shells.reports.survey import text
+
+        print(text.markdown(survey) if output == "md" else text.text(survey, wide=output == "wide"))

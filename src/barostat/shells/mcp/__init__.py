@@ -1,0 +1,1 @@
+"""The read-only verbs as tools of the Model Context Protocol, for agents."""

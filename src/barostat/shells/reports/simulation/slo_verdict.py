@@ -1,0 +1,94 @@
+"""Whether candidates hold a service level: for each one, in all, and as an exit code.
+
+The answer is about the candidates; without any it is about today's engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from barostat.core.diagnosis import SloOutlook
+from barostat.judge.experiments.service_level import carries, holds, stated
+from barostat.judge.experiments.side_by_side import Compared, what_if_outlook
+from barostat.shells.reports.sheet.page import verdict
+from barostat.shells.reports.simulation.closing import level
+from barostat.shells.reports.simulation.over_time import Run
+from barostat.twin.summary import Slo, Summary
+
+Outlooks = Mapping[str, SloOutlook]
+"""By candidate, today's engine first; empty without a service level."""
+_WORDS: Mapping[SloOutlook, str] = {
+    "meets": "holds",
+    "may-miss": "may not hold",
+    "misses": "does not hold",
+}
+_EXIT: Mapping[SloOutlook, int] = {"meets": 0, "may-miss": 3, "misses": 1}
+
+
+def compared_outlooks(shown: Sequence[Compared], slo: Slo) -> Outlooks:
+    """Return the outlook of each candidate on the traffic of a running engine."""
+    return {one.name: found for one in shown if (found := what_if_outlook(one, slo)) is not None}
+
+
+def run_outlooks(shown: Sequence[Run], ends: Mapping[str, Sequence[Summary]], slo: Slo) -> Outlooks:
+    """Return the outlook of each candidate on a given workload. `ends`: the same run with the
+    fastest and the slowest steps that are possible.
+    """
+    if not stated(slo):
+        return {}
+    found: dict[str, SloOutlook] = {}
+    for name, _, outcome, summary in shown:
+        kept = [carries(outcome, summary, slo), *map(holds, ends.get(name, ()))]
+        found[name] = "meets" if all(kept) else "may-miss" if any(kept) else "misses"
+    return found
+
+
+def in_all(outlooks: Outlooks) -> SloOutlook | None:
+    """Return the best outlook of the candidates; None without a service level."""
+    tried = list(outlooks.values())[1:] or list(outlooks.values())
+    return next((one for one in _EXIT if one in tried), None)
+
+
+def exit_code_of(outlooks: Outlooks) -> int:
+    """Return 0 if a candidate holds the service level or none was stated, 3 if one may, else 1."""
+    found = in_all(outlooks)
+    return 0 if found is None else _EXIT[found]
+
+
+def verdict_lines(outlooks: Outlooks, slo: Slo) -> list[str]:
+    """Return the verdicts for a terminal; nothing without a service level."""
+    if not outlooks:
+        return []
+    return [
+        "",
+        f"SLO: {level(slo)} for 99% of requests",
+        *(f"  {_WORDS[outlook].upper():14}{name}" for name, outlook in outlooks.items()),
+    ]
+
+
+def verdict_json(outlooks: Outlooks) -> dict[str, Any] | None:
+    """Return the answer as plain data; None without a service level."""
+    found = in_all(outlooks)
+    if found is None:
+        return None
+    return {
+        "outlook": found,
+        "holding": [name for name, one in outlooks.items() if one == "meets"],
+    }
+
+
+def verdict_card(outlooks: Outlooks, slo: Slo, best: str, sentence: str) -> str:
+    """Return the card of a page. `best`: the candidate that the headline names where one holds."""
+    found = in_all(outlooks)
+    names = [name for name, one in outlooks.items() if one == found]
+    match found:
+        case "meets":
+            return verdict("none", "HOLDS", f"{best} holds {level(slo)}", sentence)
+        case "may-miss":
+            told = f"{best if best in names else names[-1]} may miss {level(slo)}"
+            return verdict("warning", "MAY NOT HOLD", told, sentence)
+        case _:
+            tried = list(outlooks)[1:]
+            nobody = "no candidate holds" if len(tried) > 1 else f"{[*outlooks][-1]} does not hold"
+            return verdict("critical", "DOES NOT HOLD", f"{nobody} {level(slo)}", sentence)

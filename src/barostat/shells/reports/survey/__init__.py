@@ -1,0 +1,1 @@
+"""The survey of a cluster: a table for the terminal and tickets, a page, and data."""

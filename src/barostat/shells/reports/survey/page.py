@@ -1,0 +1,51 @@
+"""The survey as one HTML page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from barostat.core.units import many
+from barostat.judge.survey.survey import Survey
+from barostat.shells.reports.sheet.page import figures, footer, heading, listing, page, verdict
+from barostat.shells.reports.sheet.page import table as table_html
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.survey.rows import NUMBERS, cells
+from barostat.shells.reports.survey.text import first_steps
+
+
+def survey_html(survey: Survey) -> str:
+    """The page: how many engines are harmed, figures, the table, what to look at first."""
+    harmed = [one for one in survey.engines if one.is_harmed or one.report.unreachable]
+    at_risk = [one for one in survey.engines if one.rollout.outcome in ("outage", "stuck")]
+    critical = any(one.report.diagnosis.severity == "critical" for one in harmed)
+    if harmed:
+        verb = "needs" if len(harmed) == 1 else "need"
+        severity, word = ("critical", "ACT") if critical else ("warning", "LOOK")
+        headline = f"{len(harmed)} of {many(len(survey.engines), 'engine')} {verb} attention"
+    else:
+        severity, word, headline = (
+            "none",
+            "OK",
+            f"{many(len(survey.engines), 'engine')}, none harmed",
+        )
+    told = datetime.fromtimestamp(survey.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    tiles = [
+        ("engines", str(len(survey.engines)), ""),
+        ("harmed", str(len(harmed)), ""),
+        ("rollouts that would fail", str(len(at_risk)), "outage or stuck"),
+        ("GPUs", str(sum(one.gpus for one in survey.engines)), ""),
+    ]
+    if survey.cost_per_hour is not None:
+        tiles.append(("cost", f"${survey.cost_per_hour:,.2f}", "per hour"))
+    rows = cells(survey.engines, priced=survey.cost_per_hour is not None)
+    words = [place for place in range(len(rows[0])) if place not in NUMBERS]
+    body = (
+        heading("survey", survey.target, told)
+        + verdict(severity, word, headline, "")
+        + figures(tiles)
+        + table_html(rows, words=words)
+        + listing("Look first", [escape(step) for step in first_steps(survey)])
+        + listing("Not read or not checked", [escape(one) for one in survey.not_read])
+        + footer("the same as data: -o json")
+    )
+    return page(f"Survey of {survey.target}", body)

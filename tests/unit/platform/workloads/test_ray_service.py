@@ -1,0 +1,76 @@
+"""RayService: a setting of `serveConfigV2` is changed in its line."""
+
+from __future__ import annotations
+
+import copy
+
+from tests.support.kind_samples import FLAG, NEW, OLD, Sample, container, head
+
+from barostat.core.change import ConfigChange
+from barostat.judge.manifest_edit.source_patch import own_patch
+
+TEXT = """\
+applications:
+- name: llms  # one application
+  import_path: ray.serve.llm:build_openai_app
+  args:
+    llm_configs:
+    - model_loading_config: {model_id: m}
+      deployment_config:
+        autoscaling_config:
+          min_replicas: 2
+      engine_kwargs:
+        # the pool was measured with these
+        max_num_seqs: 64    # from the load test
+        dtype: "bfloat16"
+        compilation_config: {level: 3}
+      runtime_env: {}
+"""
+CHANGED = TEXT.replace("max_num_seqs: 64 ", "max_num_seqs: 16 ")
+_GROUP = {"replicas": 1, "template": {"spec": {"containers": [container([], name="ray")]}}}
+SAMPLE = Sample(
+    {
+        **head("RayService"),
+        "spec": {"serveConfigV2": TEXT, "rayClusterConfig": {"workerGroupSpecs": [_GROUP]}},
+    },
+    {"ray.io/cluster": "chat-abcde", "ray.io/node-type": "worker"},
+    (("rayclusters", {**head("RayCluster", "chat-abcde"), "spec": {}}),),
+    {"spec": {"serveConfigV2": CHANGED}},
+    says="a fifth at a time",
+)
+
+
+def _patched(text: str, change: ConfigChange) -> str:
+    item = copy.deepcopy(SAMPLE.item)
+    item["spec"]["serveConfigV2"] = text
+    found = own_patch(SAMPLE.kind, item, change)
+    assert found is not None
+    written = found.document["spec"]["serveConfigV2"]
+    assert isinstance(written, str)
+    return written
+
+
+def test_a_new_setting_stands_behind_the_others_of_its_block() -> None:
+    change = ConfigChange("argument", "--watermark", None, "0.05")
+    wanted = TEXT.replace("{level: 3}\n", "{level: 3}\n        watermark: 0.05\n")
+    assert _patched(TEXT, change) == wanted
+
+
+def test_quotes_and_line_ends_stay() -> None:
+    change = ConfigChange("argument", "--dtype", "bfloat16", "half")
+    assert _patched(TEXT, change) == TEXT.replace('"bfloat16"', '"half"')
+    ends = TEXT.replace("\n", "\r\n")
+    change = ConfigChange("argument", FLAG, OLD, NEW)
+    assert _patched(ends, change) == CHANGED.replace("\n", "\r\n")
+
+
+def test_one_replica_is_an_outage() -> None:
+    item = copy.deepcopy(SAMPLE.item)
+    item["spec"]["serveConfigV2"] = TEXT.replace("min_replicas: 2", "num_replicas: 1")
+    assert "outage" in SAMPLE.kind.why_not(item)
+
+
+def test_two_engines_in_one_text_are_not_told_apart() -> None:
+    item = copy.deepcopy(SAMPLE.item)
+    item["spec"]["serveConfigV2"] = TEXT + TEXT.removeprefix("applications:\n")
+    assert "2 blocks engine_kwargs" in SAMPLE.kind.why_not(item)
