@@ -73,6 +73,11 @@ class Need:
             f"tokens{pause}"
         )
 
+    @property
+    def output_tokens_per_s(self) -> float | None:
+        """Output tokens per second that are asked for; None where users set the pace."""
+        return None if self.users else self.rate_per_s * self.output_tokens
+
     def rows(self, replicas: int, seed: int) -> list[Row]:
         """What one of so many replicas gets, when each request goes to any of them alike."""
         kind = "closed" if self.users else "bursty" if self.cv != 1.0 else "poisson"

@@ -36,7 +36,8 @@ _LEAST_SCALE = 0.05
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """What all replicas together do. `tpot`: the mean time between a request's tokens, over
-    requests, as the service level has it.
+    requests, as the service level has it. `output_tokens_per_s`, `good_per_s`: of a rate, the share
+    of what is asked for that is delivered; of users, as measured.
     """
 
     good_per_s: float
@@ -95,6 +96,16 @@ class Offer:
             else ceil_div(replicas * self.cards_each, self.machine) * self.machine
         )
 
+    def cost_per_million(self, need: Need) -> tuple[float, float] | None:
+        """Return the cost of a million output tokens, and of a million tokens of the stated mix of
+        input and output; None without a price.
+        """
+        cost = self.cost(self.cards)
+        if cost is None or self.expected is None or not self.expected.output_tokens_per_s:
+            return None
+        of_output = cost / (self.expected.output_tokens_per_s * 3600) * 1e6
+        return of_output, of_output * need.output_tokens / (need.input_tokens + need.output_tokens)
+
     def cost(self, cards: int | None) -> float | None:
         """What so many of its cards cost an hour."""
         return None if cards is None or self.price_per_card is None else cards * self.price_per_card
@@ -128,23 +139,43 @@ def offer(
     )
 
 
+def full_load_tokens_per_s(
+    plan: CapacityPlan, input_tokens: float, output_tokens: float
+) -> float | None:
+    """Return output tokens per second of one engine whose pool is full all the time, by the step
+    model; None where the plan does not fit or the card is not known.
+    """
+    if not plan.fits or plan.request.card is None:
+        return None
+    try:
+        pace = pace_of_plan(plan)
+    except InputError:
+        return None
+    return output_tokens / request_s(plan, pace, input_tokens, output_tokens)
+
+
 def _at_best(plan: CapacityPlan, pace: ModelledPace, need: Need) -> int:
     """Replicas that arithmetic asks for, were each as full as it can be all the time; 1 where users
     set the load.
     """
     if need.users:
         return 1
-    held = need.input_tokens + need.output_tokens / 2
+    busy_s = request_s(plan, pace, need.input_tokens, need.output_tokens)
+    return min(MOST_REPLICAS, max(1, math.ceil(need.rate_per_s * busy_s)))
+
+
+def request_s(
+    plan: CapacityPlan, pace: ModelledPace, input_tokens: float, output_tokens: float
+) -> float:
+    """Return the engine's time that one request takes while the pool is as full as it can be."""
+    held = input_tokens + output_tokens / 2
     batch = int(max(1, min(plan.flags.max_num_seqs, plan.pool.tokens / held)))
     step_s = pace.model.step_s(StepLoad(decodes=batch, cached_tokens=batch * held))
     prompt_s = (
-        pace.model.step_s(
-            StepLoad(need.input_tokens, batch, batch * held, need.input_tokens**2 / 2, 1.0)
-        )
+        pace.model.step_s(StepLoad(input_tokens, batch, batch * held, input_tokens**2 / 2, 1.0))
         - step_s
     )
-    busy_s = max(0.0, prompt_s) + need.output_tokens * step_s / batch
-    return min(MOST_REPLICAS, max(1, math.ceil(need.rate_per_s * busy_s)))
+    return max(0.0, prompt_s) + output_tokens * step_s / batch
 
 
 @dataclass(slots=True)
@@ -179,8 +210,15 @@ class _Tried:
             and life.first_token_ns is not None
             and life.output_tokens > 1
         )
+        tokens_per_s = summary.output_tokens_per_s * replicas
+        good_per_s = summary.good_per_s * replicas
+        if (asked_per_s := self.need.output_tokens_per_s) is not None:
+            # a run ends with its last answer, so its own rates are below those of a steady load
+            asked = sum(row.output_tokens for row in self.need.rows(replicas, 0))
+            tokens_per_s = asked_per_s * summary.output_tokens / asked
+            good_per_s = self.need.rate_per_s * summary.good / summary.requests
         return Forecast(
-            summary.good_per_s * replicas, summary.output_tokens_per_s * replicas, summary.ttft.p50, summary.ttft.p99, tpot.p50, tpot.p99,
+            good_per_s, tokens_per_s, summary.ttft.p50, summary.ttft.p99, tpot.p50, tpot.p99,
             summary.usage_mean_ratio, outcome.preemptions / summary.duration_s * replicas if summary.duration_s else 0.0,
         )  # fmt: skip
 

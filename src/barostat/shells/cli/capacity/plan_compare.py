@@ -8,7 +8,8 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import API_VERSION
-from barostat.core.units import GIB
+from barostat.core.units import GIB, figure
+from barostat.judge.provisioning.offers import full_load_tokens_per_s
 from barostat.judge.sizing.answer import CapacityAnswer
 from barostat.shells.cli.capacity import plan_inputs
 from barostat.shells.cli.capacity.plan_arguments import add_arguments
@@ -16,6 +17,13 @@ from barostat.shells.cli.capacity.prices import prices_of
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.capacity.plan_views import document
 from barostat.shells.reports.json_text import json_text
+from barostat.shells.reports.wrapped import paragraph, terminal_width
+
+Row = tuple[str, dict[str, Any] | None, str]
+"""What was asked for, its plan as data with what it costs, or why there is none."""
+_INPUT_TOKENS, _OUTPUT_TOKENS = 1000.0, 300.0
+"""Mix of tokens that costs are of, where no traffic is given."""
+_PRICED = ("per hour", "per M output tokens", "per M tokens")
 
 
 class _Words(argparse.ArgumentParser):
@@ -33,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"a comparison comes as table, json, md or html, not as {arguments.output}", "--compare"
         )
     prices = prices_of(arguments.price)
-    rows: list[tuple[str, dict[str, Any] | None, str]] = []
+    rows: list[Row] = []
     answers: list[tuple[str, CapacityAnswer | None, str]] = []
     alternatives = [
         part.strip() for text in arguments.compare for part in parts_of(text) if part.strip()
@@ -45,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     for text in dict.fromkeys(alternatives):
         try:
             answer = plan_inputs.answer(plan_inputs.asked(alternative(arguments, text)))
-            rows.append((text, document(answer), ""))
+            rows.append((text, document(answer) | _costs(answer, prices), ""))
             answers.append((text, answer, ""))
         except InputError as error:
             rows.append((text, None, str(error)))
@@ -56,7 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.output == "html":
         from barostat.shells.reports.capacity.page import comparison_html
 
-        print(comparison_html(_model(answers), answers, _cells(rows, prices)), end="")
+        print(
+            comparison_html(_model(answers), answers, _cells(rows, prices), _cost_note(rows)),
+            end="",
+        )
     else:
         print(_table(rows, prices, markdown=arguments.output == "md"))
     if all(made is None for _, made, _ in rows):
@@ -104,6 +115,28 @@ def alternative(arguments: argparse.Namespace, text: str) -> argparse.Namespace:
     return argparse.Namespace(**{**base, "compare": None})
 
 
+def _costs(answer: CapacityAnswer, prices: dict[str, float]) -> dict[str, Any]:
+    """Return what it costs as fields of the document; nothing without a price for its card."""
+    plan = answer.plan
+    card = plan.request.card
+    if card is None or (price := prices.get(card.name)) is None:
+        return {}
+    mix = (
+        (_INPUT_TOKENS, _OUTPUT_TOKENS)
+        if answer.traffic is None
+        else (answer.traffic.input.mean, answer.traffic.output.mean)
+    )
+    per_hour = plan.gpus * price
+    tokens_per_s = full_load_tokens_per_s(plan, *mix)
+    of_output = None if not tokens_per_s else per_hour / (tokens_per_s * 3600) * 1e6
+    return {
+        "costPerHour": per_hour,
+        "costPerMillionOutputTokens": of_output,
+        "costPerMillionTokens": None if of_output is None else of_output * mix[1] / sum(mix),
+        "costMix": {"inputTokens": mix[0], "outputTokens": mix[1]},
+    }
+
+
 def _model(answers: list[tuple[str, CapacityAnswer | None, str]]) -> str:
     return next(
         (answer.plan.request.model_name for _, answer, _ in answers if answer is not None),
@@ -111,9 +144,7 @@ def _model(answers: list[tuple[str, CapacityAnswer | None, str]]) -> str:
     )
 
 
-def _cells(
-    rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float]
-) -> list[tuple[str, ...]]:
+def _cells(rows: list[Row], prices: dict[str, float]) -> list[tuple[str, ...]]:
     """The table as cells, the heading first; with the cost of an hour where prices are known."""
     head = (
         "alternative",
@@ -137,16 +168,29 @@ def _cells(
         ))  # fmt: skip
     if not prices:
         return [head, *body]
-    costs = [
-        f"{made['gpus'] * price:,.2f}"
-        if made is not None and (price := prices.get(made["gpu"]))
-        else "-"
-        for _, made, _ in rows
-    ]
-    return [
-        (*row[:2], cost, *row[2:])
-        for row, cost in zip((head, *body), ("per hour", *costs), strict=True)
-    ]
+    costs = [_PRICED, *(_cost_cells(made or {}) for _, made, _ in rows)]
+    return [(*row[:2], *cost, *row[2:]) for row, cost in zip((head, *body), costs, strict=True)]
+
+
+def _cost_cells(made: dict[str, Any]) -> tuple[str, ...]:
+    per_hour = made.get("costPerHour")
+    each = (made.get("costPerMillionOutputTokens"), made.get("costPerMillionTokens"))
+    return (
+        "-" if per_hour is None else f"{per_hour:,.2f}",
+        *("-" if value is None else f"{value:,.3g}" for value in each),
+    )
+
+
+def _cost_note(rows: list[Row]) -> str:
+    """Return what the costs of a million tokens are of; empty where there are none."""
+    mix = next((made["costMix"] for _, made, _ in rows if made and "costMix" in made), None)
+    if mix is None:
+        return ""
+    return (
+        "Costs of a million tokens are at full load, by the step model: requests of "
+        f"{figure(mix['inputTokens'], 4)} tokens of input and {figure(mix['outputTokens'], 4)} of "
+        "output, the KV pool full all the time. A real load pays more: plan --for says how much."
+    )
 
 
 def _kv(size_bytes: int) -> str:
@@ -154,10 +198,12 @@ def _kv(size_bytes: int) -> str:
     return f"{size_bytes / GIB:.1f}" if size_bytes >= 0 else f"{-size_bytes / GIB:.1f} short"
 
 
-def _table(
-    rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float], *, markdown: bool
-) -> str:
+def _table(rows: list[Row], prices: dict[str, float], *, markdown: bool) -> str:
     head, *body = _cells(rows, prices)
+    note = _cost_note(rows)
+    below = ["", *([note] if markdown else paragraph(note, "", terminal_width()))] if note else []
     if markdown:
-        return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body))
-    return "\n".join(aligned((head, *body), right=range(1, head.index("starts"))))
+        lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body)]
+    else:
+        lines = aligned((head, *body), right=range(1, head.index("starts")))
+    return "\n".join((*lines, *below))

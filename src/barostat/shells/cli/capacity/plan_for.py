@@ -7,7 +7,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from barostat.catalog.asked_cards import asked_cards
 from barostat.core.errors import InputError
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.model or "the model",
     )
     version = next((str(one.plan.request.version) for one in found if one.plan is not None), "")
-    answer = shown.Answer(model, version, need, choose(found))
+    answer = shown.Answer(model, version, need, choose(_distinct(found)))
     match arguments.output:
         case "json":
             print(json.dumps(shown.document(answer), indent=2, ensure_ascii=False))
@@ -66,6 +67,25 @@ def run(arguments: argparse.Namespace) -> int:
         case _:
             print(shown.table(answer))
     return 0 if answer.choice.chosen is not None or arguments.exit_zero else 1
+
+
+def _distinct(offers: Sequence[Offer]) -> list[Offer]:
+    """Return the offers without those that come to the same engines on as many of the same cards,
+    as machines of 4 and of 8 do; the one that is kept has the names of both.
+    """
+    kept: dict[object, Offer] = {}
+    for place, one in enumerate(offers):
+        card = one.plan.request.card if one.plan is not None else None
+        if card is None or one.plan is None or one.replicas is None:
+            kept[place] = one
+            continue
+        asked, _, flags = one.name.partition(" ")
+        key = (card.name, flags, one.cards_each, one.replicas, one.cards, one.most_cards)
+        if (before := kept.get(key)) is not None:
+            others = before.name.removesuffix(f" {flags}")
+            one = replace(before, name=f"{others} or {asked} {flags}".rstrip())
+        kept[key] = one
+    return list(kept.values())
 
 
 def _offers(
@@ -100,9 +120,7 @@ def _plans(
     changed = alternative(arguments, text)
     cards = asked_cards(changed.gpu or "")
     machine = 1 if cards is None or cards.count is None else cards.count
-    plain = text
     if cards is not None and cards.count is not None:
-        plain = text.replace(changed.gpu, cards.card.name)
         changed.gpu = cards.card.name
     given = (
         changed.tensor_parallel_size is not None
@@ -112,7 +130,8 @@ def _plans(
     length_given = changed.max_model_len is not None or plan_inputs.states(changed, "max_model_len")
     for size in (None,) if given else [size for size in _TP if machine == 1 or size <= machine]:
         changed.tensor_parallel_size = size or changed.tensor_parallel_size
-        name = plain if size in (None, 1) else f"{plain} --tp {size}"
+        whole = size is None or (size == 1 and machine == 1)
+        name = text if whole else f"{text} --tp {size}"
         try:
             made = plan(plan_inputs.asked(changed).request)
             if made.available.value > 0 and not made.fits and not length_given:

@@ -25,7 +25,8 @@ from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.shells.reports.wrapped import paragraph, terminal_width
 
-_HEAD = ("", "replicas", "cards", "per hour", "tokens/s", "TTFT p99", "mean ITL p99", "KV")
+_PRICED = ("per hour", "per M output tokens", "per M tokens")
+_HEAD = ("", "replicas", "cards", *_PRICED, "tokens/s", "TTFT p99", "mean ITL p99", "KV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +72,23 @@ def _times(one: Offer, field: str) -> tuple[float, float, float] | None:
     return values[0], min(values), max(values)
 
 
-def cells(choice: Choice, *, short: bool = False) -> list[tuple[str, ...]]:
+def cells(answer: Answer, *, short: bool = False) -> list[tuple[str, ...]]:
     """The table, the heading first. `short`: without what a forecast may be off by."""
+    choice = answer.choice
     rows: list[tuple[str, ...]] = []
     for one in choice.ranked:
         if one.replicas is None or one.expected is None:
             continue
-        cost = one.cost(one.cards)
+        cost, each = one.cost(one.cards), one.cost_per_million(answer.need)
         rows.append((
             one.name, _span(one), str(one.cards), f"{cost:,.2f}" if cost is not None else "-",
+            *(("-", "-") if each is None else (f"{value:,.3g}" for value in each)),
             f"{one.expected.output_tokens_per_s:,.0f}",
             format_seconds(one.expected.ttft_p99_s) if short else _with_ends(one, "ttft_p99_s"),
             format_seconds(one.expected.tpot_p99_s) if short else _with_ends(one, "tpot_p99_s"),
             f"{one.expected.kv_usage_ratio:.0%}",
         ))  # fmt: skip
-    keep = [place for place, name in enumerate(_HEAD) if name != "per hour" or choice.by_price]
+    keep = [place for place, name in enumerate(_HEAD) if name not in _PRICED or choice.by_price]
     return [tuple(row[place] for place in keep) for row in (_HEAD, *rows)]
 
 
@@ -110,6 +113,12 @@ def notes(answer: Answer) -> list[str]:
         twin,
         *_doubts(ranked),
     ]
+    if answer.choice.by_price:
+        said.append(
+            "a million tokens cost what the cards cost in the time that this load takes for them, "
+            f"not at full load; per M tokens: {figure(need.input_tokens, 4)} of input to "
+            f"{figure(need.output_tokens, 4)} of output"
+        )
     said += [told for one in ranked if one.plan is not None and (told := _emulated(one.plan))]
     return [*dict.fromkeys(said), "no spare replica is in it: add one for an upgrade or a fault"]
 
@@ -152,7 +161,7 @@ def table(answer: Answer) -> str:
         )
         for because in choice.because:
             lines += paragraph(because, "  - ", width)
-        lines += ["", *_drawn(choice, width)]
+        lines += ["", *_drawn(answer, width)]
     if others := _others(choice):
         lines += ["", "Not these:"]
         for name, why in others:
@@ -163,12 +172,12 @@ def table(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _drawn(choice: Choice, width: int) -> list[str]:
+def _drawn(answer: Answer, width: int) -> list[str]:
     """The table as wide as there is room: with what forecasts may be off by, without, or each name
     above its numbers.
     """
     for short in (False, True):
-        rows = cells(choice, short=short)
+        rows = cells(answer, short=short)
         lines = aligned(rows, right=range(1, len(rows[0])))
         if max(map(len, lines)) <= width:
             return lines
@@ -182,7 +191,7 @@ def _drawn(choice: Choice, width: int) -> list[str]:
 def markdown(answer: Answer) -> str:
     """For a ticket."""
     choice, chosen = answer.choice, answer.choice.chosen
-    rows = cells(choice)
+    rows = cells(answer)
     lines = [
         f"## {answer.model}, vLLM {answer.version}",
         "",
@@ -208,6 +217,25 @@ def markdown(answer: Answer) -> str:
     return "\n".join(lines)
 
 
+def _beyond_slo(one: Offer, need: Need) -> str:
+    """What its own interval has beyond the SLO, as a sentence; empty where it holds throughout."""
+    beyond = [
+        f"{name} may be {format_seconds(times[2])} where {format_seconds(limit)} is allowed"
+        for name, field, limit in (
+            ("TTFT p99", "ttft_p99_s", need.slo.ttft_s),
+            ("mean ITL p99", "tpot_p99_s", need.slo.itl_s),
+        )
+        if limit is not None and (times := _times(one, field)) is not None and times[2] > limit
+    ]
+    if not beyond and one.most is None:
+        beyond = ["no number of replicas holds it where steps are slower"]
+    if not beyond:
+        return ""
+    return (
+        f"With steps {one.doubt_ratio:.0%} slower {', '.join(beyond)}: measure one before you buy."
+    )
+
+
 def page_of(answer: Answer) -> str:
     """One HTML page: the choice, the forecasts with what they may be off by, the table."""
     choice, chosen = answer.choice, answer.choice.chosen
@@ -216,7 +244,13 @@ def page_of(answer: Answer) -> str:
         card = verdict("critical", "NONE", "None of these meets it", "")
     else:
         replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
-        card = verdict("none", "TAKE", f"{replicas} on {chosen.name}", f"{choice.because[0]}.")
+        doubt = _beyond_slo(chosen, answer.need)
+        card = verdict(
+            "warning" if doubt else "none",
+            "TAKE, IF MEASURED" if doubt else "TAKE",
+            f"{replicas} on {chosen.name}",
+            " ".join(filter(None, (f"{choice.because[0]}.", doubt))),
+        )
     slo = answer.need.slo
     drawn = [
         Ranges(
@@ -249,7 +283,7 @@ def page_of(answer: Answer) -> str:
         f"{heading('plan', answer.model, f'{answer.need.told}; {answer.promised}; vLLM {answer.version}')}{card}{why}"
         + (
             side_by_side([Ranges("Replicas", amounts, plain), *drawn])
-            + table_html(cells(choice), (0,), chosen=(0,))
+            + table_html(cells(answer), (0,), chosen=(0,))
             if meeting
             else ""
         )
@@ -289,12 +323,13 @@ def document(answer: Answer) -> dict[str, Any]:
         },
         "chosen": chosen.name if chosen is not None else None,
         "because": list(answer.choice.because),
-        "offers": [_offer(one) for one in answer.choice.ranked],
+        "offers": [_offer(one, need) for one in answer.choice.ranked],
         "notes": notes(answer),
     }  # fmt: skip
 
 
-def _offer(one: Offer) -> dict[str, Any]:
+def _offer(one: Offer, need: Need) -> dict[str, Any]:
+    of_output, of_all = one.cost_per_million(need) or (None, None)
     card = one.plan.request.card if one.plan is not None else None
     return {
         "alternative": one.name,
@@ -305,6 +340,8 @@ def _offer(one: Offer) -> dict[str, Any]:
         "gpus": one.cards,
         "costPerHour": one.cost(one.cards),
         "costPerHourIfSlow": one.cost(one.most_cards),
+        "costPerMillionOutputTokens": of_output,
+        "costPerMillionTokens": of_all,
         "stepDoubtRatio": one.doubt_ratio or None,
         "forecast": _run(one.expected),
         "forecastIfFast": _run(one.fast),

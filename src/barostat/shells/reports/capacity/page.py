@@ -53,8 +53,10 @@ def plan_html(answer: CapacityAnswer) -> str:
     return page(f"Plan: {found.request.model_name}", body)
 
 
-def comparison_html(model: str, shown: Sequence[Alternative], rows: Sequence[Sequence[str]]) -> str:
-    """The page of a comparison. `rows`: its table, the heading first."""
+def comparison_html(
+    model: str, shown: Sequence[Alternative], rows: Sequence[Sequence[str]], note: str = ""
+) -> str:
+    """The page of a comparison. `rows`: its table, the heading first; `note`: what to know of it."""
     fitting = [(name, answer) for name, answer, _ in shown if answer is not None and answer.starts]
     answered = [(name, answer) for name, answer, _ in shown if answer is not None]
     if fitting:
@@ -78,8 +80,10 @@ def comparison_html(model: str, shown: Sequence[Alternative], rows: Sequence[Seq
         if not answer.starts
     ]
     said = f"<h2>Why not the others</h2>{items([*refused, *wrong])}" if refused or wrong else ""
+    below = f"<p class='soft'>{escape(note)}</p>" if note else ""
     body = (
-        f"{heading('plan', model, f'{len(shown)} alternatives')}{card}{table(rows, (0, rows[0].index('starts')))}{_memory(answered)}{said}"
+        f"{heading('plan', model, f'{len(shown)} alternatives')}{card}"
+        f"{table(rows, (0, rows[0].index('starts')))}{below}{_memory(answered)}{said}"
         f"{footer('the same as data: barostat plan --compare -o json')}"
     )
     return page(f"Plans: {model}", body)

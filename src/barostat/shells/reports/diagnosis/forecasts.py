@@ -4,6 +4,8 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast
 from barostat.core.units import figure
 from barostat.judge.advice.change_text import as_set_option, as_written, summary_of
@@ -21,7 +23,8 @@ HEADING = (
     "beside today",
 )
 _SHORT_HEADING = ("", "tokens/s", "TTFT", "p99", "ITL", "p99", "preempt/s", "refused")
-PLAIN = ("", "today", "at least", "at most")
+TODAY = "today (twin)"
+PLAIN = ("", TODAY, "measured", "at least", "at most")
 """What the first cell of a row holds that is no change."""
 _WIDE_RATIO = 0.25
 _EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs more than it brings"}
@@ -33,10 +36,10 @@ def expected_words(found: Expected) -> str:
         f"{found.refused_ratio:.1%} refused" if found.refused_ratio >= 0.0005 else "none refused"
     )
     return (
-        f"{_rate(found.output_tokens_per_s)} tokens/s, TTFT "
+        f"{rate_words(found.output_tokens_per_s)} tokens/s, TTFT "
         f"{format_seconds(found.ttft_mean_s)} (p99 {format_seconds(found.ttft_p99_s)}), "
         f"ITL {format_seconds(found.itl_mean_s)} (p99 {format_seconds(found.itl_p99_s)}), "
-        f"{_rate(found.preempted_per_s)} preemptions/s, {refused}"
+        f"{rate_words(found.preempted_per_s)} preemptions/s, {refused}"
     )
 
 
@@ -74,11 +77,18 @@ def trials_words(replica: ReplicaReport) -> list[str]:
     return [f"today on the twin: {expected_words(trials.today)}", str(trials.basis), *more]
 
 
-def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
-    """The heading, today, and every step that was tried; nothing where none was."""
+def rows(
+    replica: ReplicaReport, measured: Mapping[str, float] | None = None
+) -> list[tuple[str, ...]]:
+    """The heading, today on the twin, and every step that was tried; nothing where none was.
+    `measured`: what the engine itself shows, by the fields of `Expected`; a row of its own.
+    """
     if replica.trials is None or replica.trials.today is None:
         return []
-    found = [HEADING, ("today", *_cells(replica.trials.today), "")]
+    found: list[tuple[str, ...]] = [HEADING]
+    if measured:
+        found.append(("measured", *_measured_cells(measured), ""))
+    found.append((TODAY, *_cells(replica.trials.today), ""))
     for step in replica.next:
         if (forecast := step.forecast) is not None:
             told = str(summary_of(forecast))
@@ -95,7 +105,7 @@ def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
     """
     if replica.trials is None or replica.trials.today is None:
         return []
-    found = [_SHORT_HEADING, ("today", *_cells(replica.trials.today))]
+    found = [_SHORT_HEADING, (TODAY, *_cells(replica.trials.today))]
     for number, step in enumerate(replica.next[:steps], 1):
         if (forecast := step.forecast) is not None and forecast.effect != "nothing":
             found += [(str(number), *_cells(forecast.expected)), *_ends(forecast)]
@@ -118,21 +128,38 @@ def _ends(forecast: StepForecast) -> list[tuple[str, ...]]:
         for value, other in zip(expected, end, strict=True)
     )
     return (
-        [(word, *_cells(one)) for word, one in zip(PLAIN[2:], forecast.between, strict=True)]
+        [(word, *_cells(one)) for word, one in zip(PLAIN[3:], forecast.between, strict=True)]
         if far
         else []
+    )
+
+
+def _measured_cells(measured: Mapping[str, float]) -> tuple[str, ...]:
+    def cell(name: str, words: Callable[[float], str]) -> str:
+        value = measured.get(name)
+        return "-" if value is None else words(value)
+
+    return (
+        cell("output_tokens_per_s", rate_words),
+        *(
+            cell(name, format_seconds)
+            for name in ("ttft_mean_s", "ttft_p99_s", "itl_mean_s", "itl_p99_s")
+        ),
+        cell("preempted_per_s", rate_words),
+        "-",
     )
 
 
 def _cells(found: Expected) -> tuple[str, ...]:
     seconds = (found.ttft_mean_s, found.ttft_p99_s, found.itl_mean_s, found.itl_p99_s)
     return (
-        _rate(found.output_tokens_per_s), *(format_seconds(value) for value in seconds), _rate(found.preempted_per_s),
+        rate_words(found.output_tokens_per_s), *(format_seconds(value) for value in seconds), rate_words(found.preempted_per_s),
         f"{found.refused_ratio:.1%}",
     )  # fmt: skip
 
 
-def _rate(value: float) -> str:
+def rate_words(value: float) -> str:
+    """Return a rate in two digits."""
     return (
         f"{value:,.0f}"
         if value >= 100 or value == 0

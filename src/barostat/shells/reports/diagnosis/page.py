@@ -14,7 +14,7 @@ from barostat.core.units import many
 from barostat.core.verdict import Present, Unknown
 from barostat.core.window import Window
 from barostat.judge.advice.change_text import as_written
-from barostat.shells.reports.diagnosis.forecasts import effect_words, rows, trials_words
+from barostat.shells.reports.diagnosis.forecasts import effect_words, rate_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
 from barostat.shells.reports.sheet.page import (
@@ -31,6 +31,7 @@ from barostat.shells.reports.sheet.page import (
 from barostat.shells.reports.sheet.page import verdict as verdict_card
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, percent, plain
+from barostat.shells.reports.simulation.text import format_seconds
 
 
 def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
@@ -114,7 +115,7 @@ def replica_html(
         listing("What would tell more", [escape(text) for text in replica.missing]),
         listing("Notes", [escape(text) for text in replica.problems]),
     )
-    lines += [_forecasts(replica), beside("".join(told), "".join(beyond))]
+    lines += [_forecasts(replica, window), beside("".join(told), "".join(beyond))]
     unknown = [
         f"{escape(f.name)}: {escape(f.verdict.why)}"
         for f in replica.symptoms
@@ -183,29 +184,75 @@ def _step(step: NextStep) -> str:
     )
 
 
-def _forecasts(replica: ReplicaReport) -> str:
-    """The next steps beside today, as trials on the twin have them; or why there were none."""
-    told, found = trials_words(replica), rows(replica)
+_MEASURED = {
+    "output_tokens_per_s": "generation_tokens_per_s",
+    "ttft_mean_s": "ttft_mean_s",
+    "ttft_p99_s": "ttft_p99_s",
+    "itl_mean_s": "itl_mean_s",
+    "itl_p99_s": "itl_p99_s",
+    "preempted_per_s": "preemptions_per_s",
+}
+"""Fields of a forecast -> the signals that show the same of the engine."""
+
+
+def _forecasts(replica: ReplicaReport, window: Window | None) -> str:
+    """The next steps beside what was measured and today on the twin; or why there were no
+    trials.
+    """
+    told = trials_words(replica)
+    measured = {
+        name: _over_window(window.signals[signal])
+        for name, signal in _MEASURED.items()
+        if window is not None and signal in window.signals
+    }
+    found = [
+        (name, beside_today, *figures) for name, *figures, beside_today in rows(replica, measured)
+    ]
     if not found:
         return "".join(f"<p class='soft'>{escape(line)}</p>" for line in told)
     below = "".join(f"<p class='soft'>{escape(line)}</p>" for line in told[1:])
-    return f"<h3>What the next steps are forecast to bring</h3>{table(found, (0, 8))}{below}"
+    return f"<h3>What the next steps are forecast to bring</h3>{table(found, (0, 1))}{below}"
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("KV usage", "kv_usage_ratio", percent), ("Running", "running_requests", plain), ("Waiting", "waiting_requests", plain),
-    ("Preemptions/s", "preemptions_per_s", plain), ("TTFT p99", "ttft_p99_s", duration), ("ITL p99", "itl_p99_s", duration),
-)  # fmt: skip
+    ("KV usage", "kv_usage_ratio", percent),
+    ("Running", "running_requests", plain),
+    ("Waiting", "waiting_requests", plain),
+    ("Preemptions/s", "preemptions_per_s", rate_words),
+    ("TTFT p99", "ttft_p99_s", format_seconds),
+    ("ITL p99", "itl_p99_s", format_seconds),
+)
 
 
 def _figures(window: Window) -> str:
-    """The last value of what a person asks for first; empty where the engine told none of it."""
+    """What a person asks for first, over the whole window; empty where the engine showed none."""
     found = [
-        (name, words(window.signals[signal].last), "")
+        (name, words(_over_window(one)), _window_words(one, words))
         for name, signal, words in _FIGURES
-        if signal in window.signals
+        if (one := window.signals.get(signal)) is not None
     ]
     return figures(found)
+
+
+def _over_window(signal: Signal) -> float:
+    """The one value of a signal on a page: of a quantile, which is of the whole window, the last;
+    else the mean.
+    """
+    return signal.last if "_p99_" in signal.name else signal.mean
+
+
+def _window_words(signal: Signal, words: Callable[[float], str]) -> str:
+    """Over which time the value is, and how far single looks went."""
+    if "_p99_" in signal.name:
+        return "all requests of the window, within a histogram bucket"
+    if signal.span_s <= 0:
+        return "one look"
+    span = f"mean of {duration(signal.span_s)}"
+    return (
+        f"{span}, {words(signal.high)} at most"
+        if words(signal.high) != words(signal.mean)
+        else span
+    )
 
 
 def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, str], ...]) -> str:
@@ -241,13 +288,13 @@ def _charts(window: Window, diagnosis: Diagnosis) -> list[Chart]:
             "Time to first token",
             _lines(window, ttft_mean_s=""),
             duration,
-            note=_quantile(window, "ttft_p99_s", duration),
+            note="mean",
         ),
         Chart(
             "Time between tokens",
             _lines(window, itl_mean_s=""),
             duration,
-            note=_quantile(window, "itl_p99_s", duration),
+            note="mean",
         ),
     ]
     if diagnosis.cause == "host-bound":
@@ -278,8 +325,3 @@ def _lines(window: Window, **names: str) -> tuple[Line, ...]:
 
 def _limit(signal: Signal | None, name: str) -> tuple[tuple[float, str], ...]:
     return () if signal is None else ((signal.last, f"{plain(signal.last)} {name}"),)
-
-
-def _quantile(window: Window, name: str, words: Callable[[float], str]) -> str:
-    signal = window.signals.get(name)
-    return "mean" + ("" if signal is None else f"; p99 of all {words(signal.last)}")

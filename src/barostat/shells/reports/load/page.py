@@ -27,7 +27,7 @@ def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
     good = (
         ""
         if slo.ttft_s is None and slo.itl_s is None
-        else f"{figure(found.good_per_s, 4)} of them good"
+        else f"{figure(found.good_per_s, 4)}/s within the SLO ({_share(found):.0%})"
     )
     rows = [
         ("Requests", f"{figure(found.ok_per_s, 4)}/s", good),
@@ -54,6 +54,10 @@ def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
             ("Preemptions", f"{seen.preemptions:,}", f"{seen.waiting_max:,} waiting at most"),
         ]
     return rows
+
+
+def _share(found: Figures) -> float:
+    return found.good_per_s / found.ok_per_s if found.ok_per_s else 0.0
 
 
 def latencies(found: Figures) -> str:

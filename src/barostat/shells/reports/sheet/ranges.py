@@ -48,6 +48,13 @@ def side_by_side(drawn: Sequence[Ranges]) -> str:
     return f'<div class="charts">{found}</div>' if found else ""
 
 
+def _beside_bars(x: float, rows: int) -> str:
+    """Return an upright line through the bars of the rows, not through their names."""
+    return "".join(
+        f"M{x:.1f} {_TOP + _ROW * row + 15}V{_TOP + _ROW * (row + 1)}" for row in range(rows)
+    )
+
+
 def _figure(drawn: Ranges) -> str:
     highest = max(row.high for row in drawn.rows)
     limit = (
@@ -65,15 +72,14 @@ def _figure(drawn: Ranges) -> str:
 
     parts = [f'<path class="axis" d="M4 {floor}H{_WIDTH - _RIGHT}"/>']
     for value, anchor in ((0.0, "start"), (top / 2, "middle"), (top, "middle")):
-        parts.append(f'<path class="grid" d="M{x(value):.1f} {_TOP}V{floor}"/>')
+        parts.append(f'<path class="grid" d="{_beside_bars(x(value), len(drawn.rows))}"/>')
         parts.append(
             f'<text x="{x(value):.1f}" y="{floor + 14}" '
             f'text-anchor="{anchor}">{escape(drawn.words(value))}</text>'
         )
     if limit is not None:
         parts.append(
-            f'<path class="limit" d="M{x(limit[0]):.1f} '
-            f'{_TOP}V{floor}"><title>{escape(limit[1])}</title></path>'
+            f'<path class="limit" d="{_beside_bars(x(limit[0]), len(drawn.rows))}"><title>{escape(limit[1])}</title></path>'
         )
     for place, row in enumerate(drawn.rows):
         y = _TOP + _ROW * place

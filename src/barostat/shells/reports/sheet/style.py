@@ -61,7 +61,9 @@ td.mono.words{min-width:9rem}td.words:first-child:not(:only-child){min-width:7re
 tr.chosen td{font-weight:700}td:last-child,th:last-child{padding-right:0}
 .facts{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1.2rem;margin:1rem 0}.facts dt{color:var(--soft)}
 .facts dd{margin:0;max-width:46rem}
-@media (max-width:34rem){h1{font-size:1.3rem}.facts{grid-template-columns:1fr;gap:0}.facts dd{margin-bottom:.5rem}
+@media (max-width:34rem){h1{font-size:1.3rem}
+.scroll :is(td,th):first-child:not(:only-child){position:sticky;left:0;background:var(--paper);max-width:8.5rem;z-index:1}
+.facts{grid-template-columns:1fr;gap:0}.facts dd{margin-bottom:.5rem}
 .figures{grid-template-columns:repeat(2,1fr)}.figures dd{font-size:1.15rem}
 th{white-space:normal;overflow-wrap:break-word}td.words:last-child{min-width:20rem}td.mono.words{min-width:7rem}
 tr:has(>td.words:last-child:nth-child(3)),tr:has(>td.words:last-child:nth-child(4)){display:grid;grid-template-columns:1fr max-content;

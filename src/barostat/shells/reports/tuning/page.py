@@ -32,7 +32,9 @@ def tune_html(title: str, tuned: Tuned) -> str:
     first, second, *others = (*(line.strip() for line in headline(tuned)), "")
     severity, word = _told(tuned)
     chosen = tuple(place for place, point in enumerate(tuned.shown) if point == tuned.best)
-    rows = [(settings, *cells) for *cells, settings in (FRONT, *front_rows(tuned))]
+    rows = [
+        (settings, holds, *figures) for *figures, holds, settings in (FRONT, *front_rows(tuned))
+    ]
     notes = (
         f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
     )

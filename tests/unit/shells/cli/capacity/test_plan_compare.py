@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.support.page_text import unbroken
 
@@ -51,3 +53,18 @@ def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[s
 def test_a_quote_that_is_not_closed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--model", "Qwen/Qwen3-8B", "--compare", "H100 --tp '2"]) == 2
     assert "is no command line (no closing quotation)" in capsys.readouterr().out
+
+
+def test_a_price_gives_the_cost_of_an_hour_and_of_tokens(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["plan", "Qwen/Qwen3-8B", "--compare", "H100,L40S", "--price", "H100=2.5,L40S=0.9"]
+    assert main([*command, "-o", "json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["plans"]
+    assert (first["costPerHour"], second["costPerHour"]) == (2.5, 0.9)
+    assert 0.02 < first["costPerMillionOutputTokens"] < 2
+    assert first["costPerMillionTokens"] == pytest.approx(
+        first["costPerMillionOutputTokens"] * 300 / 1300
+    )
+    assert main(command) == 0
+    assert "1,000 tokens of input and 300 of output" in " ".join(capsys.readouterr().out.split())

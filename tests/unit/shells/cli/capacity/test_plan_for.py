@@ -122,3 +122,29 @@ def test_what_the_engines_own_command_line_says_is_kept(capsys: pytest.CaptureFi
     main([*asked, "--", "vllm", "serve", "Qwen/Qwen3-32B", "-tp", "4", "--max-model-len", "40000"])
     offers = json.loads(capsys.readouterr().out)["offers"]
     assert [(one["alternative"], one["gpus"]) for one in offers] == [("H100", 4)]
+
+
+def test_costs_are_of_the_load_and_no_row_comes_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["plan", "Qwen/Qwen3-8B", "--for", "10/s input=2000 output=300", "--slo", "ttft=2s"]
+    command += ["--gpu", "8xH100,4xH100", "--tp", "4", "--price", "H100=2.5"]
+    assert main([*command, "-o", "json"]) == 0
+    offers = json.loads(capsys.readouterr().out)["offers"]
+    assert len({one["alternative"] for one in offers}) == len(offers)
+    assert {one["alternative"].split()[0] for one in offers} == {"4xH100", "8xH100"}
+    for one in offers:
+        tokens_per_s = one["forecast"]["outputTokensPerSecond"]
+        assert tokens_per_s >= 10 * 300
+        each = one["costPerMillionOutputTokens"]
+        assert each == pytest.approx(one["costPerHour"] / (tokens_per_s * 3600) * 1e6)
+        assert one["costPerMillionTokens"] == pytest.approx(each * 300 / 2300)
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "per M output tokens" in said
+    assert "2,000 of input to 300 of output" in " ".join(said.split())
+
+
+def test_machines_that_come_to_the_same_are_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["plan", "Qwen/Qwen3-32B", "--for", "10/s input=2000 output=300", "--slo", "ttft=2s"]
+    assert main([*command, "--gpu", "2xH100,4xH100", "--tp", "2", "-o", "json"]) == 0
+    names = [one["alternative"] for one in json.loads(capsys.readouterr().out)["offers"]]
+    assert len(names) == len(set(names))
