@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def drawn(count: int, seed: int = 1) -> list[dict[str, Any]]:
     for _ in range(count):
         share = dice.random()
         (low, less), (high, more) = next(
-            pair for pair in zip(OUTPUT_AT, OUTPUT_AT[1:], strict=False) if share <= pair[1][0]
+            pair for pair in pairwise(OUTPUT_AT) if share <= pair[1][0]
         )
         output = less + (more - less) * (share - low) / (high - low)
         prompt = min(2800, max(1, round(PROMPT_MEDIAN * math.exp(dice.gauss(0.0, sigma)))))
