@@ -15,9 +15,13 @@ our queue, deadlines and choice of replica. Steps: 12 ms, 10 us per prompt token
 sequence, 20 ns per cached token. Good is: first token within the limit below, 60 ms between tokens
 on average. The first tenth of each run does not count.
 
+Priority classes, at 1.5 and 3 times capacity: one request in four is of the first class. Beside
+ours: no classes, and llm-d's priority ceilings with sheddable requests (re-implemented from its
+public documentation, see `gates.py`; ceilings of 1 and 0.8, the second class is not queued).
+
 Prints a row per trace, pool and load, and last one line of JSON. Exits 1 where a promise is broken:
-at most 1 % preempted, at least 95 % of (d) where 80 fit and 88 % where 30 do, and never below (a)
-to (c).
+at most 1 % preempted, at least 95 % of (d) where 80 fit and 88 % where 30 do, never below (a) to
+(c), and with classes at least 95 % of what llm-d's policy gives the first class, and more in all.
 """
 
 from __future__ import annotations
@@ -31,9 +35,10 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barostat.admit.rules import Rules
-from barostat.judge.experiments.admission import GatedSummary, best_of, run_gated
-from barostat.judge.experiments.gated import Fleet, Traffic
+from barostat.admit.rules import ClassRule, Rules
+from barostat.judge.experiments.admission import GatedSummary, best_of, run_gated, summed_up
+from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic
+from barostat.judge.experiments.gates import GateName
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
@@ -167,6 +172,62 @@ def compared(
     )
 
 
+FIRST_EACH = 4
+CLASS_LOADS = (1.5, 3.0)
+FIRST_OF_PEER = 0.95
+CLASSES = {
+    "first": ClassRule("first", 0),
+    "second": ClassRule("second", 1, pool_share=0.6, queue_share=0.2),
+}
+CEILINGS = {
+    "first": ClassRule("first", 0),
+    "second": ClassRule("second", 1, pool_share=0.8, queue_share=0.0),
+}
+
+
+def with_classes(
+    case: Case, load: float, whole: Traffic, capacity_per_s: float, for_s: float
+) -> tuple[list[str], dict[str, float], str]:
+    """One row of the table of classes: good answers a second of the first class, and of all."""
+    engines, slo = fleet(case), Slo(case.ttft_s, ITL_S)
+    rules = Rules(ttft_s=case.ttft_s, queue_deadline_s=0.8 * case.ttft_s, preempted_ratio=PREEMPTED)
+    coming = at_rate(whole, load * capacity_per_s, for_s)
+    rows = [row._replace(priority=int(n % FIRST_EACH > 0)) for n, row in enumerate(coming.rows)]
+    coming = replace(coming, rows=rows)
+    of_first = {row.request_id for row in rows if row.priority == 0}
+
+    def both(rules: Rules, gate: GateName = "forecast") -> tuple[float, float, float]:
+        outcome = GatedRun(engines, rules, coming, gate).run()
+        every = summed_up(outcome, rules, slo, gate)
+        outcome.arrived_s = {name: at for name, at in outcome.arrived_s.items() if name in of_first}
+        outcome.lives = {name: life for name, life in outcome.lives.items() if name in of_first}
+        outcome.refused = [one for one in outcome.refused if one.request_id in of_first]
+        first = summed_up(outcome, rules, slo, gate)
+        return first.good_per_s, every.good_per_s, first.good / max(first.requests, 1)
+
+    none, ours = both(rules), both(replace(rules, classes=CLASSES))
+    peer = both(replace(rules, classes=CEILINGS), "ceilings")
+    where = f"{case.name}, {case.fit} fit, x{load:g}, classes"
+    broken = [
+        f"{where}: {what} {mine:.2f} good/s, llm-d's policy {theirs:.2f}"
+        for what, mine, theirs, least in (
+            ("first class", ours[0], peer[0], FIRST_OF_PEER),
+            ("all", ours[1], peer[1], SLACK),
+        )
+        if mine < least * theirs
+    ]
+    told = " ".join(
+        f"{f'{first:.2f} ({kept:.0%}) / {every:.2f}':>24}"
+        for first, every, kept in (none, ours, peer)
+    )
+    ratios = {
+        "firstOfPeer": round(ours[0] / peer[0], 3) if peer[0] else 0.0,
+        "allOfPeer": round(ours[1] / peer[1], 3) if peer[1] else 0.0,
+        "allOfNoClasses": round(ours[1] / none[1], 3) if none[1] else 0.0,
+    }
+    return broken, ratios, f"{case.name:24} {case.fit:4} {load:4g} {told}"
+
+
 def _told(one: GatedSummary) -> str:
     return f"{one.good_per_s:.2f} {one.preempted_ratio:.1%}"
 
@@ -191,6 +252,11 @@ def main() -> int:
     )
     broken: list[str] = []
     ratios: dict[str, dict[str, float]] = {}
+    classes = [
+        "priority classes: good/s of the first class (share of its requests) / of all",
+        f"{'trace':24} {'fit':>4} {'load':>4} "
+        + " ".join(f"{name:>24}" for name in ("no classes", "ours", "llm-d's policy")),
+    ]
     for case in CASES:
         if not case.trace.startswith(wanted):
             continue
@@ -210,6 +276,12 @@ def main() -> int:
             broken += wrong
             ratios[f"{case.name}, {case.fit} fit, x{load:g}"] = found
             print(row, flush=True)
+        for load in CLASS_LOADS:
+            wrong, found, row = with_classes(case, load, whole, capacity, for_s)
+            broken += wrong
+            ratios[f"{case.name}, {case.fit} fit, x{load:g}, classes"] = found
+            classes.append(row)
+    print(*classes, sep="\n")
     for line in broken:
         print(f"below the promise: {line}")
     print(f"{time.process_time() - begun:.0f} s of one core")

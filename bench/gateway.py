@@ -247,6 +247,14 @@ def shown(table: dict[str, Row]) -> None:
             for column in COLUMNS
         )
         print(f"{name:<12}{cells}{ours / row['requests/s']:>9.2f}")
+    for peer in ("envoy", "bare"):
+        if peer in table and "barostat" in table:
+            ratios = ", ".join(
+                f"{column} {table['barostat'][column] / table[peer][column]:.2f}"
+                for column in ("requests/s", "cpu us", "+p50", "+p99", "chunks/s", "gap p99")
+                if table[peer][column]
+            )
+            print(f"(ours over {peer}: {ratios})")
     print(
         "(direct: its own p50 and p99; litellm: 8 connections, 8 streams; direct is bound "
         "by the load's own core)"

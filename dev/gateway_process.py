@@ -31,7 +31,9 @@ class GatewayProcess:
         *upstreams: str,
         options: tuple[str, ...] = (),
         scheme: str = "http",
+        under: tuple[str, ...] = (),
     ) -> None:
+        """`under`: the command that starts it, as `prlimit` does."""
         self.limits = folder / "limits.yaml"
         self.write(spec)
         self.port, self.admin_port = free_port(), free_port()
@@ -42,7 +44,7 @@ class GatewayProcess:
         self._said = folder / "gateway.log"
         named = [word for url in upstreams for word in ("--upstream", url)]
         self.command = [
-            str(BAROSTAT), "gateway", "--limits", str(self.limits), *named, "--port", str(self.port),
+            *under, str(BAROSTAT), "gateway", "--limits", str(self.limits), *named, "--port", str(self.port),
             "--admin-port", str(self.admin_port), *options,
         ]  # fmt: skip
 

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -18,9 +20,17 @@ _INTRODUCTION = """\
 Rows are kinds of workloads, columns are verbs. "yes" means that the test below passes for the kind,
 for example `{example}`. A number points to the sentence that says why not, and what to do by hand.
 The last column says whether a remedy of the kind runs against its real controllers on a real
-Kubernetes (`{on_cluster}`).
+Kubernetes (`{on_cluster}`; remedies that are carried out there are part of `make test-long`).
 
 """
+
+
+def _on_cluster(shapes: Mapping[str, Any], kind: str) -> str:
+    if kind == "Deployment":
+        return "yes"
+    if kind not in shapes:
+        return "no"
+    return "`make test-long`" if shapes[kind].long else "yes"
 
 
 def workloads_page() -> str:
@@ -42,7 +52,7 @@ def workloads_page() -> str:
         [
             f"{kind} (`{SAMPLES[kind].kind.api.word}/NAME`)",
             *(shown(kind, verb) for verb in VERBS),
-            "yes" if kind in SHAPES or kind == "Deployment" else "no",
+            _on_cluster(SHAPES, kind),
         ]
         for kind in KINDS
     ]

@@ -135,10 +135,10 @@ def keys() -> str:
 
 def limits() -> str:
     """Every feature on: limits of a request, objectives, a ledger that is read from the engine,
-    three tenants.
+    three tenants in two priority classes.
     """
     tenants = [
-        {"name": "batch", "share": 0.2},
+        {"name": "batch", "share": 0.2, "priorityClass": "batch"},
         {"name": "chat", "share": 0.5, "maxConcurrency": 4096},
         {"name": "default", "share": 0.3},
     ]
@@ -151,6 +151,7 @@ def limits() -> str:
             "onMissingOutputLimit": "cap",
         },
         "slo": {"ttftP99Seconds": 2.0, "itlP99Seconds": 0.1},
+        "edge": {"priorityClasses": [{"name": "chat"}, {"name": "batch", "poolShare": 0.6}]},
         "tenants": tenants,
     }
     return json.dumps(

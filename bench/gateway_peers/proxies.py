@@ -147,6 +147,8 @@ def _ours(python: str, port: int, upstream: int, folder: Path) -> list[str]:
         str(port + 400),
         "--keys",
         keys,
+        "--access-log",
+        str(folder / "access.log"),
     ]
 
 

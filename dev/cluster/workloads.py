@@ -111,6 +111,17 @@ def stateful_set(manifests: Sequence[Manifest]) -> list[Manifest]:
     return [made, *(found for found in manifests if found["kind"] != "Deployment")]
 
 
+def rollout(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same pods as an Argo Rollout: one canary, then a pause that waits for a person."""
+    made = copy.deepcopy(only(manifests, "Deployment"))
+    made |= {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    for key in ("strategy", "progressDeadlineSeconds"):
+        made["spec"].pop(key, None)
+    steps = [{"setWeight": 20}, {"pause": {}}]
+    made["spec"]["strategy"] = {"canary": {"maxSurge": 1, "maxUnavailable": 0, "steps": steps}}
+    return [made, *(found for found in manifests if found["kind"] != "Deployment")]
+
+
 def leader_worker_set(manifests: Sequence[Manifest]) -> list[Manifest]:
     """The same pods as leaders of groups of two; a worker only waits. The Service sends requests to
     leaders.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.integration.gateway_attacks import attacks
 from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
 from tests.support.worst_inputs import WORST
@@ -13,12 +14,19 @@ from tests.unit.core.redaction import test_credentials_corpus as corpus
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
 
+_IN_WORDS = {8: "eight", 9: "nine", 10: "ten"}
+
 
 def test_the_hostile_inputs_are_counted() -> None:
     assert (
         f"held: {len(WORST)} of the worst to the readers, {len(payloads('x'))} attacks in "
         f"every string of {_pages()} pages"
     ) in TEXT
+
+
+def test_the_attacks_on_the_gateway_are_counted() -> None:
+    made = attacks()
+    assert f"{len(made)} in {_IN_WORDS[len({one.kind for one in made})]} classes" in TEXT
 
 
 def test_the_secret_forms_are_counted() -> None:

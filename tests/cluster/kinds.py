@@ -24,7 +24,7 @@ FAST = tuple("3" if word == "12" else word for word in PRESSED)
 class Shape:
     """One kind on the cluster. `make`: from the manifests of a Deployment; `controllers`: what has
     to run for it; `service`: by which requests come; `writes`: all that the operator may write;
-    `answering`: selects the pods that serve.
+    `answering`: selects the pods that serve. `long`: only in `make test-long`.
     """
 
     kind: str
@@ -34,6 +34,8 @@ class Shape:
     answering: str = "app=twin"
     writes: frozenset[str] = frozenset()
     pods_per_unit: int = 1
+    killed_at: str = "ScaleHome"
+    long: bool = False
 
     @property
     def own(self) -> WorkloadKind:
@@ -50,6 +52,14 @@ _ALWAYS = frozenset({"configmaps", "events"})
 SHAPES = {
     "StatefulSet": Shape(
         "StatefulSet", workloads.stateful_set, writes=_ALWAYS | {"statefulsets", "pods"}
+    ),
+    "Rollout": Shape(
+        "Rollout",
+        workloads.rollout,
+        ("rollouts",),
+        writes=_ALWAYS | {"rollouts", "pods"},
+        killed_at="OpenCanary",
+        long=True,
     ),
     "LeaderWorkerSet": Shape(
         "LeaderWorkerSet",

@@ -6,7 +6,10 @@ below its owner was written.
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from dev.cluster import controllers, lifetime
@@ -15,8 +18,13 @@ from tests.cluster.kinds import QUICK, SHAPES, Shape, pressed
 from tests.cluster.test_kills import first_word, killed
 from tests.cluster.test_mitigate import incidents
 
+_PARAMETERS = [
+    pytest.param(shape, id=kind, marks=[pytest.mark.long] if shape.long else [])
+    for kind, shape in SHAPES.items()
+]
 
-@pytest.fixture(scope="module", params=list(SHAPES.values()), ids=list(SHAPES))
+
+@pytest.fixture(scope="module", params=_PARAMETERS)
 def shape(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Shape]:
     """Each kind with its controllers, in turn, and GPUs for two units of one pod's GPU each."""
     found: Shape = request.param
@@ -44,6 +52,13 @@ def space(shape: Shape, cluster: Cluster) -> Iterator[Workspace]:
 FLAG = "--max-num-active-seqs"
 
 
+def counted(found: list[dict[str, Any]]) -> int:
+    """Requests that the records say were cut at most: none unless a drain came to its bound."""
+    said = re.findall(r"at most ([\d,]+) requests? w", json.dumps(found))
+    return sum(int(number.replace(",", "")) for number in said)
+
+
+@pytest.mark.long
 def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape: Shape) -> None:
     found = pressed(space, shape, replicas=1)
     with found.load as load:
@@ -54,7 +69,7 @@ def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape:
         assert found.equals_its_source(FLAG)
         assert not found.equals_its_source()
         found.only_allowed_was_written()
-        assert load.counts.failed == {}
+        assert sum(load.counts.failed.values()) <= counted(incidents(space))
 
 
 def test_a_remedy_is_refused_for_want_of_a_gpu(
@@ -81,7 +96,7 @@ def test_a_remedy_that_does_not_help_is_taken_back(space: Workspace, shape: Shap
         assert (incident["phase"], incident["undo"]) == ("RolledBack", [])
         assert found.equals_its_source()
         found.only_allowed_was_written()
-        assert load.counts.failed == {}
+        assert sum(load.counts.failed.values()) <= counted(incidents(space))
 
 
 @pytest.mark.long
@@ -94,14 +109,14 @@ def test_a_remedy_that_is_killed_is_resumed_or_taken_back(
     with found.load as load:
         found.until_preempting()
         words = ["mitigate", shape.target, *place, "--autonomy", "act", *QUICK]
-        assert killed(words, lambda line: first_word(line) == "ScaleHome") == -9
+        assert killed(words, lambda line: first_word(line) == shape.killed_at) == -9
         (incident,) = incidents(space)
         killed(["incident", verb, incident["id"], *place], lambda _: False)
         (incident,) = incidents(space)
         assert incident["phase"] == ends
         assert found.equals_its_source(FLAG if ends == "Done" else "")
         found.only_allowed_was_written()
-        assert load.counts.failed == {}
+        assert sum(load.counts.failed.values()) <= counted(incidents(space))
 
 
 @pytest.mark.long
@@ -111,7 +126,7 @@ def test_two_units_are_changed_one_after_the_other(space: Workspace, shape: Shap
         found.until_preempting()
         assert found.mitigate("--autonomy", "act", *QUICK) == 0
         assert found.equals_its_source(FLAG)
-        assert load.counts.failed == {}
+        assert sum(load.counts.failed.values()) <= counted(incidents(space))
         assert found.mitigate("--yes", "--for", "20s", "--sustained", "20s", verb="rollback") == 0
         assert found.equals_its_source()
         found.only_allowed_was_written()

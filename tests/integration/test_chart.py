@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dev import chart, setup_helm
 
+from barostat.platform.workloads import kinds
 from barostat.shells.cli.mitigate import operator
 from barostat.shells.cli.prevent import gateway
 
@@ -80,10 +81,30 @@ def test_the_observer_has_no_verb_that_changes_a_workload() -> None:
     for values in ({}, RECOMMEND):
         rules, writes, secrets = chart.granted(values)
         assert (writes, secrets) == (0, 0)
-        assert rules < 32
+        assert rules < 40
         (deployment,) = of_kind(values, "Deployment")
         args = shlex.join(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
         assert "--max-autonomy=act" not in args
+
+
+def test_every_kind_of_workload_may_be_read() -> None:
+    granted = {
+        (group, resource)
+        for role in of_kind({}, "Role")
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if {"get", "list"} <= {*rule["verbs"]}
+    }
+    assert {(kind.api.group, kind.api.plural) for kind in kinds()} <= granted
+
+
+def test_the_guide_says_how_many_rules_there_are() -> None:
+    guide = (chart.ROOT / "docs" / "guide" / "operator.md").read_text()
+    for values in ({}, {"actuator": {"enabled": True}}):
+        rules, writes, secrets = chart.granted(values)
+        said = f"{rules} rules, {writes} that write to objects of others, {secrets} Secrets"
+        assert said in guide, said
 
 
 @EVERY

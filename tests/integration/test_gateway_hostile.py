@@ -7,8 +7,10 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import signal
 import socket
 import struct
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -231,3 +233,50 @@ def test_noise(gateway: GatewayProcess, engine: OddEngine) -> None:
 def _resident_kib(gateway: GatewayProcess) -> int:
     status = Path(f"/proc/{gateway.process.pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")))
+
+
+def test_a_body_in_tiny_chunks_costs_its_size(gateway: GatewayProcess) -> None:
+    before = _resident_kib(gateway)
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as connection:
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        connection.sendall(b"2\r\nxx\r\n" * 500_000)
+        while gateway.metric("barostat_gateway_buffered_body_bytes") < 1_000_000:
+            pass
+        assert _resident_kib(gateway) - before < 8 << 10
+    at_rest(gateway)
+
+
+@pytest.mark.parametrize("limit", [100, 300])
+def test_few_open_files_are_said_and_kept_to(limit: int, engine: OddEngine, tmp_path: Path) -> None:
+    with GatewayProcess(
+        tmp_path,
+        "request: {maxOutputTokens: 500}",
+        f"http://127.0.0.1:{engine.port}",
+        under=("prlimit", f"--nofile={limit}:{limit}"),
+    ) as few:
+        assert "may open few files" in few.log
+        most = int(few.log.partition("at most ")[2].split()[0])
+        connections = [
+            socket.create_connection(("127.0.0.1", few.port), timeout=5) for _ in range(limit)
+        ]
+        assert connections[most].recv(100).startswith(b"HTTP/1.1 503 ")
+        for one in connections:
+            one.close()
+        few.until("barostat_gateway_connections", 0)
+
+
+def test_ctrl_c_during_the_start_ends_quietly(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        process = GatewayProcess(
+            tmp_path, "request: {maxOutputTokens: 5}", f"http://127.0.0.1:{silent.getsockname()[1]}"
+        )
+        started = subprocess.Popen(process.command, stderr=subprocess.PIPE, text=True)
+        silent.settimeout(30)
+        silent.accept()[0].close()
+        silent.accept()  # it waits for the first look at its engine
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=30)
+    assert started.returncode in (0, 130)
+    assert "Traceback" not in said

@@ -181,7 +181,7 @@ def test_it_is_not_aimed_at_what_serves_others_unless_told_so(twin: TwinEngine) 
         before = metric(twin.url, "vllm:request_success_total")
         done = ran("load", twin.url, "--workload", "poisson:rate=5", "--for", "2s")
         assert done.returncode == 5
-        assert "--even-though-it-serves" in done.stderr
+        assert "--allow-live-traffic" in done.stderr
         assert done.stdout == ""
         told = ran(
             "load",

@@ -96,6 +96,9 @@ class LittleApiServer(httpx.AsyncBaseTransport):
         plural, name, sub = found["plural"], found["name"] or "", found["sub"] or ""
         if plural == "selfsubjectaccessreviews":
             return 201, {**body, "status": {"allowed": True}}
+        if sub == "status" and method == "PATCH":
+            self.writes.append(f"PATCH {plural}/{name}/status")
+            return self._change(method, plural, self.kube.objects[plural, name], body, dry=False)
         if sub:
             return self._pod(name.partition(":")[0], sub)
         if method == "GET":

@@ -45,6 +45,8 @@ class LittleStatefulSet(LittleKubernetes):
         self._claim(item)
         there = {pod["metadata"]["name"]: pod for pod in self.all("pods")}
         names = [f"{item['metadata']['name']}-{place}" for place in range(wanted)]
+        if self.in_order and self._waits_longer(item, names, there):
+            return
         for place, name in enumerate(names):
             if name not in there:
                 self._make(item, place, name)
@@ -64,6 +66,15 @@ class LittleStatefulSet(LittleKubernetes):
             and item["spec"].get("updateStrategy", {}).get("type") != "OnDelete"
         ):
             status["currentRevision"] = status["updateRevision"]
+
+    def _waits_longer(self, item: Object, names: list[str], there: dict[str, Object]) -> bool:
+        """A released pod has the name of a unit: the controller tries in vain to make it, waits longer
+        each time, and hears of that pod's end only with the next write of its own object.
+        """
+        version, own = item["metadata"]["resourceVersion"], self._own(item)
+        if any(name in there and name not in own for name in names):
+            self._in_vain = version
+        return version == getattr(self, "_in_vain", "") and not all(name in there for name in names)
 
     def _observe(self, item: Object) -> None:
         metadata, spec = item["metadata"], json.dumps(item["spec"], sort_keys=True)

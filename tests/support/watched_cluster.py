@@ -52,13 +52,15 @@ class Watching(httpx.AsyncByteStream):
 
 class WatchedCluster(LittleApiServer):
     """`away`: whether the API server answers at all. `expired`: whether every watch is told 410.
-    `crds`: whether custom resources are known. `wrote`: every write with its plural and the instant.
+    `crds`: whether custom resources are known. `wrote`: every write with its plural and the instant. `least_listed`: the fewest replicas in
+    rotation after an eviction.
     """
 
     def __init__(self, kube: LittleKubernetes) -> None:
         super().__init__(kube)
         self.away = self.expired = False
         self.crds = True
+        self.least_listed = 1000
         self.gone: dict[str, Object] = {}
         self.wrote: list[tuple[float, str, str]] = []
 
@@ -87,6 +89,17 @@ class WatchedCluster(LittleApiServer):
             return 404, "404 page not found"
         if parts[:2] == ["api", "v1"] and parts[2] == "namespaces" and len(parts) == 4:
             return 200, self.kube.objects["namespaces", parts[3]]
+        if parts[-1] == "eviction":
+            self.wrote.append((asyncio.get_running_loop().time(), method, "eviction"))
+            pod = self.kube.objects.get(("pods", parts[-2]))
+            if pod is None:
+                return failure(404, "pods not found")
+            listed = [one for one in self.kube.all("pods") if self.kube.is_listed(one)]
+            self.least_listed = min(self.least_listed, len(listed) - 1)
+            pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            self.kube.touch(pod)
+            asyncio.get_running_loop().call_later(2.0, self.kube._gone, pod)
+            return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         if method != "GET" and "selfsubject" not in path:
             plural = next(
                 part

@@ -26,7 +26,8 @@ class AskedRequest:
     has it, lower is more important. `prefix_key`: equal for requests that begin alike (0: unknown),
     for affinity. `class_key`: what else tells lengths apart (a model alias, thinking on or off, a
     tool call), of few values, "" for none. `not_on`: replicas that it may not go to: they do not
-    serve its model, or just failed for it before anything was sent.
+    serve its model, or just failed for it before anything was sent. `priority_class`: the class that
+    it names, "" for that of its tenant.
     """
 
     at: float
@@ -42,6 +43,7 @@ class AskedRequest:
     priority: int = 0
     prefix_key: int = 0
     not_on: tuple[str, ...] = ()
+    priority_class: str = ""
 
     @property
     def tokens_of_each(self) -> int:

@@ -20,6 +20,10 @@ Reason = Literal[
     "over-capacity",
     "tenant-over-share",
     "queue-full",
+    "priority-class-unknown",
+    "priority-class-not-allowed",
+    "priority-class-full",
+    "priority-shed",
     "deadline-passed",
     "no-replica",
 ]

@@ -23,10 +23,11 @@ from barostat.admit.ledger import Ledger
 from barostat.admit.lengths import LengthClass
 from barostat.admit.lines import Line
 from barostat.admit.placing import came_free, give_up_claims, largest_pool_tokens
+from barostat.admit.priority_classes import class_of
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.reservation import Reservation
-from barostat.admit.rules import Rules
+from barostat.admit.rules import ClassRule, Rules
 from barostat.admit.tenants import Turn
 from barostat.admit.waiting import (
     LOOK_AGAIN_S,
@@ -38,6 +39,7 @@ from barostat.admit.waiting import (
     leave,
     line_up,
     next_admitted,
+    waits_above,
 )
 
 Ended = Literal["stop", "length", "cut", "unsent"]
@@ -51,6 +53,9 @@ def decide(
 ) -> tuple[Decision, Ledger]:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
+    own = class_of(rules, request.tenant, request.priority_class)
+    if isinstance(own, Refused):
+        return own, ledger
     line = ledger.line(request.not_on, at)
     longest = _longest(line, rules)
     at_sight = refused_at_sight(request, rules, longest)
@@ -63,6 +68,8 @@ def decide(
     tenant = ledger.tenant(request.tenant, rules, at)
     turn = line.asked(tenant, at)
     one = _reservation(request, turn, ledger, rules, longest)
+    if own is not None:
+        one.priority_class, one.rank = own, own.rank
     if ledger.replicas:
         if request.not_on and (not line.replicas or held_up(one, ledger)):
             return Refused(
@@ -85,7 +92,8 @@ def decide(
     # Behind its own tenant's that may go where it may, but not behind others': what waits was tried
     # with all that came free, and has its claim.
     first = turn.first() if turn.waiting else None
-    if first is None and not tenant.at_its_limit:
+    may_try = (first is None or one.rank < first.rank) and not tenant.at_its_limit
+    if may_try and not waits_above(line, one.rank):
         decision = admitted(one, rules, at)
     if decision is None:
         decision = enqueue(one, ledger, rules, at)
@@ -100,9 +108,13 @@ def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
     """What becomes of those that wait: whose deadline has passed is refused, who fits now is
     admitted, in turn.
     """
+    found: list[Admitted | Refused] = []
+    if ledger.shed:
+        found += ledger.shed
+        ledger.shed.clear()
     if not ledger.queued:
-        return []
-    found: list[Admitted | Refused] = [*expired(ledger, rules, at)]
+        return found
+    found += expired(ledger, rules, at)
     if ledger.queued:
         found += next_admitted(ledger, rules, at)
     return found
@@ -116,16 +128,30 @@ def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
     for tenant in ledger.tenants:
         ledger.tenant(tenant, rules, at)
     for one in ledger.reservations.values():
+        own = class_of(rules, one.tenant.name, one.request.priority_class)
+        if isinstance(own, Refused):  # what was admitted under other classes stays
+            own = class_of(rules, one.tenant.name, "")
+        rule = own if isinstance(own, ClassRule) else None
+        rank = 0 if rule is None else rule.rank
+        if one.waits and rank != one.rank:
+            leave(one, ledger)
+            one.rank = rank
+            line_up(one, ledger)
+        one.priority_class, one.rank = rule, rank
         if one.waits:
             one.output_cap, one.capped, one.cap = output_in_force(
                 one.request, rules, _longest(one.turn.line, rules)
             )
+    for replica in ledger.replicas.values():
+        replica.classes_changed()
 
 
 def next_due_at(ledger: Ledger, at: float) -> float | None:
     """When `due` is to be asked again though nothing was returned: the forecast and the deadlines
     go on. None where nothing waits.
     """
+    if ledger.shed:
+        return at
     if not ledger.queued:
         return None
     deadline_at = ledger.deadlines[0][0] if ledger.deadlines else at

@@ -51,6 +51,7 @@ admitting less until then.
 """
 _FAR_SQUARED = tuple(share * share for share in _FAR)
 _SHARED_LEAST = 0.02
+_NOTHING = 1e-6
 _ANSWERS = 2000  # as many as a class remembers
 _OURS_RATIO = 0.25
 """Of the pool, that this gateway keeps however much others hold: who goes round it fills any pool,
@@ -70,18 +71,20 @@ class ReplicaLedger:
 
     `others`: requests of other clients, as of the last look. `learned`: of it and those that serve
     the same. `lines`: those that it is of, `claims` those whose first lays claim to it.
+    `class_tokens`: what runs here is expected to come to, by rank of its priority class.
     """
 
     __slots__ = (
-        "block_half", "block_variance", "claims", "foreign_tokens", "held_tokens", "learned", "lines", "live", "looked_at", "mean",
-        "most_tokens", "name", "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio", "token_s", "variance",
-        "waiting",
+        "block_half", "block_variance", "claims", "class_tokens", "foreign_tokens", "held_tokens", "learned", "lines", "live",
+        "looked_at", "mean", "most_tokens", "name", "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio",
+        "token_s", "variance", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, pool: Pool) -> None:
         self.name = name
         self.live: dict[int, Reservation] = {}
         self.sequences = 0
+        self.class_tokens: dict[int, float] = {}
         self.others = 0
         self.pace = PaceLimit()
         self.learned = Learned()
@@ -258,6 +261,8 @@ class ReplicaLedger:
         of `fits`.
         """
         self.live[one.number] = one
+        if one.priority_class is not None:
+            self._class_holds(one, one.charge)
         self.sequences += one.request.sequences
         self.most_tokens += self.most(one)
         self.held_tokens += one.held
@@ -266,9 +271,35 @@ class ReplicaLedger:
         else:
             self.looked_at = NEVER  # nothing is forecast, so that the next forecast is a new one
 
+    def class_has_room(self, one: Reservation, budget_tokens: int | None) -> bool:
+        """True if its priority class, with those below it, stays within its share of the budget, by
+        what each request is expected to come to. One request alone always does.
+        """
+        rule = one.priority_class
+        if rule is None or rule.pool_share >= 1.0:
+            return True
+        held = sum(tokens for rank, tokens in self.class_tokens.items() if rank >= rule.rank)
+        return held <= 0.0 or held + one.charge <= rule.pool_share * self.budget(budget_tokens)
+
+    def _class_holds(self, one: Reservation, tokens: float) -> None:
+        left = self.class_tokens.get(one.rank, 0.0) + tokens
+        if left > _NOTHING:
+            self.class_tokens[one.rank] = left
+        else:
+            self.class_tokens.pop(one.rank, None)
+
+    def classes_changed(self) -> None:
+        """What runs here is of other classes from now on."""
+        self.class_tokens.clear()
+        for one in self.live.values():
+            if one.priority_class is not None:
+                self._class_holds(one, one.charge)
+
     def take_back(self, one: Reservation) -> None:
         """The request holds nothing here any more."""
         del self.live[one.number]
+        if one.priority_class is not None:
+            self._class_holds(one, -one.charge)
         self.sequences -= one.request.sequences
         if self.most_tokens > self.pool.kv_tokens:
             self._add(one, -1.0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
+from barostat.admit.decision import Refused
 from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.learned import Learned
 from barostat.admit.lengths import LengthClass
@@ -30,14 +31,29 @@ class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
     `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that
-    wait, in any line; `queues`: the lines in which they do. `learned`: of engines of which it was
+    wait, in any line; `queues`: the lines in which they do. `shed`: those that waited until one of a
+    more important class took their place, and are to be told. `learned`: of engines of which it was
     not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
     over that.
     """
 
     __slots__ = (
-        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lines", "preempted_ratio", "queued",
-        "queues", "replica_of", "replicas", "reservations", "tenants",
+        "_line_of",
+        "_noted_at",
+        "deadlines",
+        "forecast_error",
+        "itl_s",
+        "last_number",
+        "learned",
+        "lines",
+        "preempted_ratio",
+        "queued",
+        "queues",
+        "replica_of",
+        "replicas",
+        "reservations",
+        "shed",
+        "tenants",
     )  # fmt: skip
 
     def __init__(self, replica_of: Callable[[str, Pool], ReplicaLedger] = ReplicaLedger) -> None:
@@ -52,6 +68,7 @@ class Ledger:
         self.last_number = 0
         self.queued = 0
         self.queues: dict[Line, None] = {}
+        self.shed: list[Refused] = []
         self.preempted_ratio = 0.01
         self.itl_s: float | None = None
         self._noted_at = -1e9

@@ -29,7 +29,8 @@ class Line:
 
     `replicas`, with their `names` and what their `pools` come to; `learned` of them; `beside`: the
     other lines that share an engine with it. `turns`: of tenants that asked, those of them that
-    wait in `waiting`. `queued` requests wait here, `running` run on these engines, each
+    wait in `waiting`. `queued` requests wait here, `by_rank`: by their priority class, in the order
+    of arrival, `running` run on these engines, each
     `residence_s` long. `served_counter`: the highest counter that a tenant was served to.
     `promised_at`: up to when room was promised to those that were told to come back. `blocked`: the
     one whose turn it is and for which there was no room; it lays claim to `claimed`, where
@@ -38,8 +39,8 @@ class Line:
     """
 
     __slots__ = (
-        "asked_at", "beside", "blocked", "claim_tokens", "claimed", "learned", "looked_at", "names", "not_on", "pools", "promised_at",
-        "queued", "replicas", "residence_s", "running", "served_counter", "turns", "waiting",
+        "asked_at", "beside", "blocked", "by_rank", "claim_tokens", "claimed", "learned", "looked_at", "names", "not_on", "pools",
+        "promised_at", "queued", "replicas", "residence_s", "running", "served_counter", "turns", "waiting",
     )  # fmt: skip
 
     def __init__(self, not_on: frozenset[str], learned: Learned) -> None:
@@ -52,6 +53,7 @@ class Line:
         self.turns: list[Turn] = []
         self.waiting: dict[str, Turn] = {}
         self.queued = 0
+        self.by_rank: dict[int, dict[int, Reservation]] = {}
         self.running = 0
         self.residence_s: float | None = None
         self.served_counter = 0.0
@@ -124,6 +126,33 @@ class Line:
         for line in self.beside:
             line.turn(tenant, at).asked_at = at
         return turn
+
+    def enters(self, one: Reservation) -> None:
+        """The request waits here from now on."""
+        self.queued += 1
+        same = self.by_rank.get(one.rank)
+        if same is None:
+            same = self.by_rank[one.rank] = {}
+        same[one.number] = one
+
+    def exits(self, one: Reservation) -> None:
+        """The request does not wait here any more."""
+        self.queued -= 1
+        same = self.by_rank[one.rank]
+        del same[one.number]
+        if not same:
+            del self.by_rank[one.rank]
+
+    def queued_above(self, rank: int) -> int:
+        """How many of more important classes wait."""
+        if len(self.by_rank) == 1 and rank in self.by_rank:
+            return 0
+        return sum(len(same) for other, same in self.by_rank.items() if other < rank)
+
+    def newest_below(self, rank: int) -> Reservation | None:
+        """The newest request of the least important class that waits, if that is below this one."""
+        lowest = max(self.by_rank, default=rank)
+        return next(reversed(self.by_rank[lowest].values())) if lowest > rank else None
 
     def rate_per_s(self) -> float | None:
         """How many requests end each second on its engines, as many as run and as long as they stay

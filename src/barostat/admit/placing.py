@@ -46,9 +46,15 @@ def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
             _near_first(ranked, near)
     for _, _, replica in ranked[:_TRIED]:
         budget, z = replica.budget(rules.kv_token_budget), replica.learned.margin.z
+        blocked: Reservation | None
         for claiming in replica.claims:
-            if claiming.blocked is not one:
+            blocked = claiming.blocked
+            if blocked is not one and (blocked is None or blocked.rank <= one.rank):
                 budget -= claiming.claim_tokens
+        if one.priority_class is not None and not replica.class_has_room(
+            one, rules.kv_token_budget
+        ):
+            continue
         kept = _KEPT_RATIO * replica.pool.kv_tokens if rules.tenants else 0.0
         if replica.fits(one, z, budget - kept, at):
             return replica

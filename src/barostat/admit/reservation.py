@@ -9,6 +9,7 @@ from barostat.admit.lengths import LengthClass
 
 if TYPE_CHECKING:
     from barostat.admit.held_forecast import ReplicaLedger
+    from barostat.admit.rules import ClassRule
     from barostat.admit.tenants import TenantLedger, Turn
 
 
@@ -20,13 +21,14 @@ class Reservation:
     the model's length), `capped` if the gateway has to write it into the body. `charge`: tokens
     charged to its tenant, what it is expected to come to. `turn`: its tenant's in its line;
     `turns`: those that count it while it runs, of each line that its replica is of. `replica`: None
-    while it waits. `row`, `held`: what the replica's forecast has of it (chances by horizon; tokens
+    while it waits. `priority_class`: None where the limits name none; `rank`: its place among them,
+    0 for the most important. `row`, `held`: what the replica's forecast has of it (chances by horizon; tokens
     held).
     """
 
     __slots__ = (
         "admitted_at", "cap", "capped", "charge", "deadline_at", "heard_at", "held", "lengths", "number", "output_cap",
-        "produced", "prompt_tokens", "replica", "request", "row", "tenant", "turn", "turns", "waits",
+        "priority_class", "produced", "prompt_tokens", "rank", "replica", "request", "row", "tenant", "turn", "turns", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +49,8 @@ class Reservation:
         self.lengths = lengths
         self.prompt_tokens = prompt_tokens
         self.cap = cap
+        self.priority_class: ClassRule | None = None
+        self.rank = 0
         self.output_cap: int | None = None
         self.capped = False
         self.charge = charge

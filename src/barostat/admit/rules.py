@@ -21,15 +21,28 @@ _TTFT_FOR_QUEUE_RATIO = (
 
 
 @dataclass(frozen=True)
+class ClassRule:
+    """A priority class. `rank`: 0 for the most important. `pool_share`: of each pool, what this
+    class and those below may hold together; `queue_share`: the same of the places to wait.
+    """
+
+    name: str
+    rank: int
+    pool_share: float = 1.0
+    queue_share: float = 1.0
+
+
+@dataclass(frozen=True)
 class TenantRule:
     """What a tenant may have. `share`: weight in the order of service (and of the budget where
-    others want it too).
+    others want it too). `priority_class`: "" for the first.
     """
 
     name: str
     share: float
     max_concurrency: int | None = None
     tokens_per_minute: int | None = None
+    priority_class: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,8 @@ class Rules:
     `kv_token_budget`: per replica, what may be held at the forecast's peak, None for the pool: no
     headroom is kept for growth, since growth is what the forecast is of. `itl_s`: what is promised
     of a gap between tokens, None for nothing. `queue_deadline_s`: longest wait. `preempted_ratio`:
-    of the admitted, how many may be preempted. `tenants_closed`: tenants are listed, and a name
+    of the admitted, how many may be preempted. `classes`: by name, the most important first.
+    `tenants_closed`: tenants are listed, and a name
     that is not among them is refused.
     """
 
@@ -58,6 +72,12 @@ class Rules:
     preempted_ratio: float = _PREEMPTED_RATIO
     tenants: Mapping[str, TenantRule] = field(default_factory=dict)
     tenants_closed: bool = False
+    classes: Mapping[str, ClassRule] = field(default_factory=dict)
+
+    @property
+    def first_class(self) -> ClassRule | None:
+        """The most important class, None where there are none."""
+        return next(iter(self.classes.values()), None)
 
 
 def rules_of(limits: ServingLimits) -> Rules:
@@ -84,9 +104,16 @@ def rules_of(limits: ServingLimits) -> Rules:
             max(each if one.share is None else one.share, 1e-3),
             one.max_concurrency,
             one.tokens_per_minute,
+            one.priority_class or "",
         )
         for one in spec.tenants
     }
+    classes: dict[str, ClassRule] = {}
+    pool_share = queue_share = 1.0
+    for rank, named in enumerate(edge.priority_classes):
+        pool_share = pool_share if named.pool_share is None else named.pool_share
+        queue_share = queue_share if named.queue_share is None else named.queue_share
+        classes[named.name] = ClassRule(named.name, rank, pool_share, queue_share)
     slots = [
         value for value in (engine.max_num_seqs, engine.max_num_active_seqs) if value is not None
     ]
@@ -103,4 +130,5 @@ def rules_of(limits: ServingLimits) -> Rules:
         queue_deadline_s=deadline_s,
         tenants=tenants,
         tenants_closed=bool(tenants),
+        classes=classes,
     )

@@ -129,7 +129,7 @@ class Turn:
         self.running = 0
         self.running_tokens = 0.0
         self.waiting = 0
-        self._heap: list[tuple[float, int, Reservation]] = []
+        self._heap: list[tuple[int, float, int, Reservation]] = []
 
     def served(self, tokens: float) -> None:
         """The tenant was served so many tokens (fewer than thought, below 0)."""
@@ -148,11 +148,11 @@ class Turn:
         self.line.running -= 1
 
     def put(self, one: Reservation) -> None:
-        """The request waits, in the order of arrival; each step of priority is worth a second of
-        it, ten steps at most.
+        """The request waits: by priority class, then in the order of arrival; each step of priority
+        is worth a second of it, ten steps at most.
         """
         steps = min(_PRIORITIES, max(-_PRIORITIES, one.request.priority))
-        heappush(self._heap, (one.request.at + steps * _PRIORITY_S, one.number, one))
+        heappush(self._heap, (one.rank, one.request.at + steps * _PRIORITY_S, one.number, one))
         one.waits = True
         self.waiting += 1
         self.tenant.waiting += 1
@@ -168,22 +168,21 @@ class Turn:
         if not self.waiting:
             self._heap.clear()
         elif len(self._heap) > 2 * self.waiting + 8:
-            self._heap = [entry for entry in self._heap if entry[2].waits and entry[2].turn is self]
+            self._heap = [entry for entry in self._heap if self._waits(entry)]
             heapify(self._heap)
 
     def first(self) -> Reservation | None:
         """The first that waits, None if nothing does."""
         heap = self._heap
-        while heap and not (
-            heap[0][2].waits and heap[0][2].turn is self
-        ):  # it may have moved to another line
+        while heap and not self._waits(heap[0]):
             heappop(heap)
-        return heap[0][2] if heap else None
+        return heap[0][3] if heap else None
 
     def few(self, count: int) -> list[Reservation]:
         """The first and some of those near to it, all waiting, at most so many."""
-        return [
-            entry[2]
-            for entry in self._heap[: 2 * count]
-            if entry[2].waits and entry[2].turn is self
-        ][:count]
+        return [entry[3] for entry in self._heap[: 2 * count] if self._waits(entry)][:count]
+
+    def _waits(self, entry: tuple[int, float, int, Reservation]) -> bool:
+        """The entry is not left over from before: its request waits here, in that class."""
+        one = entry[3]
+        return one.waits and one.turn is self and one.rank == entry[0]

@@ -47,7 +47,11 @@ def wait_s(one: Reservation) -> float | None:
         return None
     shares = sum(other.tenant.rule.share for other in line.waiting.values() if other is not turn)
     part = tenant.rule.share / (tenant.rule.share + shares)
-    found = min((turn.waiting + 1) / (rate * part), (line.queued + 1) / rate)
+    above = line.queued_above(one.rank)
+    same = len(line.by_rank.get(one.rank, ()))
+    found = above / rate + min(
+        (min(turn.waiting, same) + 1) / (rate * part), (same + 1) / rate
+    )  # those of lower classes wait behind it
     limit = tenant.rule.max_concurrency
     if limit is not None and tenant.running >= limit and line.residence_s is not None:
         found = max(found, (tenant.waiting + 1) * line.residence_s / limit)
@@ -58,11 +62,11 @@ def enqueue(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Queued
     """The request waits, or is refused because its wait would be longer than it may be."""
     deadline_at = one.request.at + rules.queue_deadline_s
     expected_s = wait_s(one)
-    if (
-        at >= deadline_at
-        or _is_full(one.turn, rules)
-        or (expected_s is not None and at + expected_s > deadline_at)
-    ):
+    full = _is_full(one, rules)
+    if full and at < deadline_at and (last := one.turn.line.newest_below(one.rank)) is not None:
+        ledger.shed.append(_shed(last, ledger, rules, at))
+        full = _is_full(one, rules)
+    if at >= deadline_at or full or (expected_s is not None and at + expected_s > deadline_at):
         return _refused(one, rules, at, expected_s)
     one.deadline_at = deadline_at
     line_up(one, ledger)
@@ -82,14 +86,40 @@ def line_up(one: Reservation, ledger: Ledger) -> None:
         )
         line.waiting[turn.tenant.name] = turn
     turn.put(one)
-    line.queued += 1
+    line.enters(one)
     line.looked_at = NEVER
     ledger.queues[line] = None
     ledger.queued += 1
     heappush(ledger.deadlines, (one.deadline_at, one.number))
 
 
-def _is_full(turn: Turn, rules: Rules) -> bool:
+def _shed(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Refused:
+    """Refuse one that waits: a request of a more important class takes its place."""
+    forget(one, ledger)
+    retry_s = _promise_s(one.turn.line, rules, at, wait_s(one))
+    return Refused(
+        503,
+        "priority-shed",
+        "a request of a higher priority class took its place in the queue",
+        retry_s,
+        one.number,
+    )
+
+
+def _is_full(one: Reservation, rules: Rules) -> bool:
+    return _class_is_full(one, rules) or _line_is_full(one.turn, rules)
+
+
+def _class_is_full(one: Reservation, rules: Rules) -> bool:
+    """Its class, with those below it, has its share of the places."""
+    rule = one.priority_class
+    if rule is None or rule.queue_share >= 1.0:
+        return False
+    line = one.turn.line
+    return line.queued - line.queued_above(one.rank) >= rule.queue_share * rules.max_queued
+
+
+def _line_is_full(turn: Turn, rules: Rules) -> bool:
     """Nobody takes the places that are others' share of the line: as many again are theirs."""
     queued = turn.line.queued
     if queued < rules.max_queued:
@@ -107,7 +137,14 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
     retry_s = _promise_s(line, rules, at, expected_s)
     if tenant.at_its_limit:
         return _by_its_own_limit(tenant, retry_s)
-    if _is_full(turn, rules):
+    if one.priority_class is not None and _class_is_full(one, rules):
+        return Refused(
+            503,
+            "priority-class-full",
+            f"no more requests of priority class {one.priority_class.name} may wait",
+            retry_s,
+        )
+    if _line_is_full(turn, rules):
         return Refused(503, "queue-full", f"{line.queued} requests wait, as many as may", retry_s)
     if not _has_an_engine(line):
         return Refused(503, "no-replica", "no engine is in rotation", _RETRY_AT_A_GUESS_S)
@@ -171,7 +208,7 @@ def leave(one: Reservation, ledger: Ledger) -> None:
     turn = one.turn
     line = turn.line
     turn.take(one)
-    line.queued -= 1
+    line.exits(one)
     ledger.queued -= 1
     if not turn.waiting:
         line.waiting.pop(turn.tenant.name, None)
@@ -308,11 +345,29 @@ def _next_of(line: Line, ledger: Ledger, rules: Rules, at: float) -> Admitted | 
 
 
 def _next_turn(line: Line) -> Turn | None:
+    """The turn that comes next: of the most important class that waits, then by what its tenant was
+    served.
+    """
     best: Turn | None = None
+    best_rank = 0
+    several = len(line.by_rank) > 1
     for turn in line.waiting.values():
-        if (best is None or turn.counter < best.counter) and not turn.tenant.at_its_limit:
-            best = turn
+        if turn.tenant.at_its_limit:
+            continue
+        first = turn.first() if several else None
+        rank = 0 if first is None else first.rank
+        if best is None or (rank, turn.counter) < (best_rank, best.counter):
+            best, best_rank = turn, rank
     return best
+
+
+def waits_above(line: Line, rank: int) -> bool:
+    """True if one of a more important class waits, and may run: nothing passes it."""
+    if not line.queued_above(rank):
+        return False
+    turn = _next_turn(line)
+    first = None if turn is None else turn.first()
+    return first is not None and first.rank < rank
 
 
 def _one_that_passes(
@@ -323,7 +378,7 @@ def _one_that_passes(
         if turn.tenant.at_its_limit:
             continue
         for one in turn.few(_TRIED_BEHIND + 1):
-            if one is first or one.charge >= first.charge:
+            if one is first or one.rank != first.rank or one.charge >= first.charge:
                 continue
             made = admitted(one, rules, at)
             if made is not None:

@@ -78,24 +78,39 @@ class ServiceLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """A priority class. `pool_share`: of each KV pool, what this class and those below it may hold
+    together, 0..1; `queue_share`: the same of the places to wait. Absent: that of the class above.
+    """
+
+    name: str
+    pool_share: float | None = None
+    queue_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeLimits:
     """What the gateway keeps to. `failure_policy`: by limit, what happens while its state cannot be
-    had.
+    had. `priority_classes`: the most important first; the last is refused first.
     """
 
     kv_token_budget: int | None = None
     queue_deadline_seconds: float | None = None
     failure_policy: Mapping[str, FailurePolicy] = field(default_factory=dict)
+    priority_classes: tuple[PriorityClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """One tenant's part. `share`: of the KV-token budget, 0..1."""
+    """One tenant's part. `share`: of the KV-token budget, 0..1. `priority_class`: of its requests;
+    absent: the first.
+    """
 
     name: str
     share: float | None = None
     max_concurrency: int | None = None
     tokens_per_minute: int | None = None
+    priority_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +243,7 @@ def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
     names = [tenant.name for tenant in spec.tenants]
     if len(set(names)) < len(names):
         found.append(("spec.tenants", "two tenants have the same name"))
+    found += _of_classes(spec)
     remedy = spec.remedy
     if (
         remedy.floor_replicas is not None
@@ -235,4 +251,35 @@ def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
         and remedy.floor_replicas > remedy.max_replicas
     ):
         found.append(("spec.remedy.floorReplicas", "is above maxReplicas"))
+    return found
+
+
+def _of_classes(spec: LimitsSpec) -> list[tuple[str, str]]:
+    """What cannot be meant of the priority classes, and of the tenants that are in them."""
+    found: list[tuple[str, str]] = []
+    place = "spec.edge.priorityClasses"
+    classes = spec.edge.priority_classes
+    names = [one.name for one in classes]
+    if len(set(names)) < len(names):
+        found.append((place, "two priority classes have the same name"))
+    for what, shares in (
+        ("poolShare", [one.pool_share for one in classes]),
+        ("queueShare", [one.queue_share for one in classes]),
+    ):
+        stated = [share for share in shares if share is not None]
+        if stated != sorted(stated, reverse=True):
+            found.append(
+                (place, f"{what} must not be larger for a class than for the classes above it")
+            )
+    found += [
+        (place, f"{name!r} is no name: letters, digits, dots, dashes and underscores were expected")
+        for name in names
+        if not name.replace(".", "").replace("-", "").replace("_", "").isalnum()
+        or not name.isascii()
+    ]
+    found += [
+        ("spec.tenants", f"{tenant.priority_class} is none of edge.priorityClasses")
+        for tenant in spec.tenants
+        if tenant.priority_class is not None and tenant.priority_class not in names
+    ]
     return found

@@ -14,6 +14,7 @@ from barostat.core.naming import camel
 # Bounds of numbers by name: (lowest, highest, whether the lowest itself is refused).
 BOUNDS: dict[str, tuple[float, float | None, bool]] = {
     "watermark": (0, 1, False), "gpu_memory_utilization": (0, 1, True), "headroom_ratio": (0, 1, False), "share": (0, 1, True),
+    "pool_share": (0, 1, True), "queue_share": (0, 1, False),
     "floor_replicas": (0, None, False), "max_replicas": (1, None, False), "changes_per_hour": (0, None, False),
 }  # fmt: skip
 _POSITIVE_INTEGER: tuple[float, float | None, bool] = (1, None, False)

@@ -22,6 +22,7 @@ class Asking(ABC):
     route: Route = "other"
     shape: Shape | None = None
     tenant = ""
+    priority_class = ""
     credentials = b""
     reservation = 0
     shared_number = 0

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING
 import httptools
 
 from barostat.gateway.exchange import Exchange
+from barostat.gateway.messages.body_buffer import BodyBuffer
 from barostat.gateway.messages.refusal_bodies import answer
-from barostat.gateway.messages.request_head import NOT_PASSED_ON, RequestHead
+from barostat.gateway.messages.request_head import (
+    FIELD_BYTES,
+    NOT_PASSED_ON,
+    REQUEST_BYTES,
+    RequestHead,
+    Unwelcome,
+)
 from barostat.gateway.messages.routes import Route
 
 if TYPE_CHECKING:
@@ -27,6 +34,11 @@ if TYPE_CHECKING:
 _WRITE_AHEAD_BYTES = 256 << 10
 _LINGER_S = 2.0
 _DISCARDED_BYTES = 64 << 20
+_UNWELCOME_BYTES = 64 << 10
+"""Bytes of a body that are read, and not kept, so that a connection survives a refusal."""
+
+
+_TOO_MANY = "The gateway holds too many requests: their bodies take all the memory that they may."
 
 
 class _Refuse(Exception):
@@ -44,7 +56,6 @@ class ClientConnection:
     __slots__ = (
         "began_at",
         "body",
-        "body_bytes",
         "body_done",
         "closing",
         "current",
@@ -53,6 +64,7 @@ class ClientConnection:
         "gateway",
         "head",
         "head_bytes",
+        "held_bytes",
         "key",
         "parser",
         "part",
@@ -73,8 +85,8 @@ class ClientConnection:
         self.began_at = 0.0  # the request that is being read, with its first byte
         self.head = RequestHead()
         self.head_bytes = 0
-        self.body: list[bytes] = []
-        self.body_bytes = 0
+        self.body = BodyBuffer()
+        self.held_bytes = 0  # of the request that is being read, as the gateway accounts for it
         self.current: Exchange | None = None
         self.key = b""
         self.tenant: str | None = None  # whose `key` is, the one that the last request brought
@@ -125,6 +137,20 @@ class ClientConnection:
                 "head-too-large",
                 f"The request's {'head is' if self.state == 'head' else 'trailers are'} too large.",
             )
+        if self.state != "idle" and not self.closing:
+            self._hold(self._received_bytes())
+            if self.gateway.buffered_bytes > self.gateway.bounds.buffered_bytes:
+                self.refuse(503, "too-many-bodies", _TOO_MANY)
+
+    def _received_bytes(self) -> int:
+        """Memory that the request which is being read takes."""
+        if self.state == "head":
+            return REQUEST_BYTES + len(self.head.lines) // 4 * FIELD_BYTES + self.head_bytes
+        return self.head.held_bytes + self.body.held_bytes
+
+    def _hold(self, held_bytes: int) -> None:
+        self.gateway.buffered_bytes += held_bytes - self.held_bytes
+        self.held_bytes = held_bytes
 
     def _not_upgraded(self, rest: bytes) -> None:
         """An upgrade is not made, as a server may choose; this request's body follows, if it has
@@ -147,8 +173,8 @@ class ClientConnection:
         gateway.clients.discard(self)
         gateway.rounds.remove(self)
         self.closing = True
-        gateway.buffered_bytes -= self.body_bytes
-        self.body, self.body_bytes = [], 0
+        self._hold(0)
+        self.body.take()
         for waiting in self.pipeline:
             waiting.forget()
         self.pipeline = []
@@ -188,10 +214,13 @@ class ClientConnection:
         if self.state != "head":
             return
         lower = name.lower()
+        head = self.head
         if lower in NOT_PASSED_ON:
-            self.head.understand(lower, value or b"")
+            head.understand(lower, value or b"")
         else:
-            self.head.lines += (name, b": ", value or b"", b"\r\n")
+            head.lines += (name, b": ", value or b"", b"\r\n")
+            if len(head.lines) > 4 * self.gateway.bounds.headers:
+                raise _Refuse(431, "head-too-large", "The request's head has too many fields.")
 
     def on_headers_complete(self) -> None:
         """The head is whole: it may be refused before its body comes."""
@@ -201,19 +230,24 @@ class ClientConnection:
         head.persistent = (
             not head.http_1_0 and parser.should_keep_alive()
         )  # what passes back does not tell an old client that it is kept
+        line_bytes = len(b"".join(head.lines))
         if (
             head.fields > bounds.headers
-            or len(b"".join(head.lines)) > bounds.head_bytes
+            or line_bytes > bounds.head_bytes
             or len(head.target) > bounds.head_bytes
         ):
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
+        head.held_bytes += line_bytes + len(head.target) + len(head.lines) // 4 * FIELD_BYTES
         if (wrong := head.wrong()) is not None:
             raise _Refuse(*wrong)
         if head.length > bounds.body_bytes:
             raise _Refuse(
                 413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes."
             )
+        welcome = head.welcome = self.gateway.welcome(head, self)
         if head.expects_100 and head.has_body and self.current is None:
+            if isinstance(welcome, Unwelcome):
+                raise _Refuse(*welcome[:3])
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self.head_bytes = (
             0  # from here on of what is no body: trailers are kept by the parser until they end
@@ -222,23 +256,23 @@ class ClientConnection:
 
     def on_body(self, data: bytes) -> None:
         """A piece of its body, within the bounds of this body and of all together."""
-        gateway = self.gateway
-        self.body_bytes += len(data)
-        gateway.buffered_bytes += len(data)
+        bounds, body = self.gateway.bounds, self.body
         self.head_bytes = 0
-        if self.body_bytes > gateway.bounds.body_bytes:
+        welcome = self.head.welcome
+        if isinstance(welcome, Unwelcome):
+            self.discarded += len(data)
+            if self.discarded > _UNWELCOME_BYTES:
+                raise _Refuse(*welcome[:3])
+            return
+        body.add(data)
+        if body.size > bounds.body_bytes:
             raise _Refuse(
-                413,
-                "body-too-large",
-                f"The request body is larger than {gateway.bounds.body_bytes} bytes.",
+                413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes."
             )
-        if self.pipeline and self._pipelined_bytes() > gateway.bounds.body_bytes:
+        if self.pipeline and self._pipelined_bytes() > bounds.body_bytes:
             raise _Refuse(
                 413, "body-too-large", "The bodies of requests sent ahead are too large together."
             )
-        if gateway.buffered_bytes > gateway.bounds.buffered_bytes:
-            raise _Refuse(503, "too-many-bodies", "The gateway holds too many request bodies.")
-        self.body.append(data)
 
     def on_message_complete(self) -> None:
         """The request is whole: its turn comes when those before it are answered."""
@@ -246,12 +280,13 @@ class ClientConnection:
             self.head.upgrade and self.head.has_body and self.parser.should_upgrade()
         ):  # its body is still to come
             return
-        pieces = self.body
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self.body, self.body_bytes = [], 0
-        exchange = Exchange(self, self.head, body)
+        exchange = Exchange(self, self.head, self.body.take())
+        self._hold(0)
         self._in("idle", self.gateway.bounds.idle_s)
-        self.head_bytes = 0
+        self.head_bytes = self.discarded = 0
+        if self.gateway.buffered_bytes > self.gateway.bounds.buffered_bytes:
+            exchange.forget()
+            raise _Refuse(503, "too-many-bodies", _TOO_MANY)
         if self.current is None and not self.pipeline:
             self.current = exchange
             exchange.begin()
@@ -265,7 +300,7 @@ class ClientConnection:
                 )
 
     def _pipelined_bytes(self) -> int:
-        return self.body_bytes + sum(waiting.body_bytes for waiting in self.pipeline)
+        return self.body.size + sum(waiting.held_bytes for waiting in self.pipeline)
 
     def tenant_of(self, key: bytes) -> str | None:
         """The tenant whose key this is, None for no one's: looked up once for all requests that
@@ -338,6 +373,7 @@ class ClientConnection:
         passage = gateway.listing.find(head.method, head.target)
         route: Route = "other" if passage is None else passage.route
         unread = Exchange(self, self.head, b"")
+        unread.forget()
         unread.began_at = self.began_at or unread.began_at
         gateway.refused_unread(unread, route, status, reason)
         if (
@@ -346,8 +382,8 @@ class ClientConnection:
             self.transport.abort()
             return
         self.transport.write(answer(status, reason, message, route=route, close=True))
-        gateway.buffered_bytes -= self.body_bytes
-        self.body, self.body_bytes = [], 0
+        self._hold(0)
+        self.body.take()
         self.deadline = gateway.rounds.now + _LINGER_S
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -19,9 +19,10 @@ from barostat.admit.decision import Admitted, Decision, Queued, Refused
 from barostat.admit.gate import Ended
 from barostat.admit.input_sizes import InputSizes
 from barostat.admit.ledger import Ledger
+from barostat.admit.priority_classes import class_of
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight, room_for_the_cap
-from barostat.admit.rules import Rules, rules_of
+from barostat.admit.rules import ClassRule, Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.asking import Asking
 from barostat.gateway.messages.routes import GENERATING
@@ -193,12 +194,18 @@ class Desk:
             priority=shape.priority,
             prefix_key=shape.opening,
             not_on=self._not_on(exchange, shape),
+            priority_class=exchange.head.priority_class,
         )
         exchange.asked_at = request.at
+        if self.rules.classes:
+            own = class_of(self.rules, exchange.tenant, request.priority_class)
+            exchange.priority_class = own.name if isinstance(own, ClassRule) else ""
         if engines.has_a_pool:
             decision, _ = gate.decide(request, self.ledger, self.rules, now)
         else:
             decision = self._unaccounted(request)
+        if self.ledger.shed:
+            self._follow(gate.due(self.ledger, self.rules, now))
         if type(decision) is Queued:
             if self.shadow:
                 return self._in_shadow(request, "queued", decision.reservation)

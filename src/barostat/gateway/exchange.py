@@ -25,8 +25,7 @@ from barostat.gateway.messages.response_framing import CHUNKS, Framing
 from barostat.gateway.messages.routes import GENERATING, READ
 from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.stream_end import final_events
-from barostat.gateway.messages.target import unlisted
-from barostat.gateway.messages.tenants import bearer
+from barostat.gateway.messages.target import Passage
 from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, levels_behind, usage_in
 
 if TYPE_CHECKING:
@@ -60,36 +59,33 @@ class Exchange(Asking):
         super().__init__(head, body)
         self.client = client
         self.gateway = client.gateway
-        self.body_bytes = len(body)
+        self.held_bytes = len(body) + head.held_bytes
+        self.gateway.buffered_bytes += self.held_bytes
 
     # -- deciding
 
     def begin(self) -> None:
         """It is this request's turn on its connection."""
         gateway, head = self.gateway, self.head
-        passage = gateway.listing.find(head.method, head.target)
-        if passage is None:
-            self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
+        welcome = head.welcome
+        if not isinstance(welcome, Passage):
+            assert welcome is not None
+            self.route = welcome.route
+            self._refuse(welcome.status, welcome.reason, welcome.message)
             return
-        self.route = route = passage.route
-        head.target = passage.target
+        self.route = route = welcome.route
+        head.target = welcome.target
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
             self._answer_self(
                 own[0],
                 plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"),
             )
             return
-        if (
-            gateway.keys is not None and head.method != b"OPTIONS"
-        ):  # what a browser asks before it sends a key: it goes on without one
-            tenant = self.client.tenant_of(head.x_api_key or bearer(head.authorization))
-            if tenant is None:
-                self._refuse(401, "unknown-key", "The API key is missing or not known here.")
-                return
-            self.tenant = tenant
-            self.credentials = gateway.engine_credentials
-        elif gateway.keys is None:
+        self.tenant = head.tenant
+        if gateway.keys is None:
             self.credentials = gateway.engine_credentials or head.credentials()
+        elif head.method != b"OPTIONS":
+            self.credentials = gateway.engine_credentials
         if route in READ and head.method == b"POST":
             shape = shape_of(route, self.body, gateway.allowed_parameters)
             if isinstance(shape, Malformed):
@@ -343,8 +339,9 @@ class Exchange(Asking):
 
     def _drop_body(self) -> None:
         """The body is not needed any more: it will not be sent again."""
-        self.gateway.buffered_bytes -= self.body_bytes
-        self.body, self.body_bytes = b"", 0
+        self.gateway.buffered_bytes -= self.held_bytes
+        self.body, self.held_bytes = b"", 0
+        self.head.lines = []
 
     # -- its end
 
@@ -419,7 +416,7 @@ class Exchange(Asking):
         ended: Ended = "unsent",
     ) -> None:
         self.reason = reason
-        self.gateway.metrics.refused(reason, self.route)
+        self.gateway.metrics.refused(reason, self.route, self.tenant, self.priority_class)
         close, wanted = (
             not self.head.persistent or self.gateway.draining,
             self.head.method != b"HEAD",

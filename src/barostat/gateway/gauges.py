@@ -4,8 +4,12 @@ for each engine.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
+
+from barostat.gateway.metrics import MOST_TENANTS
 
 if TYPE_CHECKING:
     from barostat.gateway.state import Gateway
@@ -31,6 +35,8 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "length_forecast_error_ratio": ledger.forecast_error,
         "access_log_dropped": 0 if gateway.log is None else gateway.log.dropped,
     }
+    if gateway.shared is not None:
+        plain["shared_budget_up"] = float(gateway.shared.reachable)
     per_byte: dict[str, float] = {}
     for learned in ledger.every_learned():
         for route, ratio in learned.inputs.per_byte.items():
@@ -73,11 +79,23 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
     tenants = {
         name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants
     }
+    tenants = dict(islice(tenants.items(), MOST_TENANTS))
     if tenants:
         labelled["tenant_running_requests"] = {
             "tenant": {name: tenant.running for name, tenant in tenants.items()}
         }
         labelled["tenant_waiting_requests"] = {
             "tenant": {name: tenant.waiting for name, tenant in tenants.items()}
+        }
+    if desk.rules.classes:
+        running, waiting = Counter[str](), Counter[str]()
+        for one in ledger.reservations.values():
+            if one.priority_class is not None:
+                (waiting if one.waits else running)[one.priority_class.name] += 1
+        labelled["class_running_requests"] = {
+            "priority_class": {name: running[name] for name in desk.rules.classes}
+        }
+        labelled["class_waiting_requests"] = {
+            "priority_class": {name: waiting[name] for name in desk.rules.classes}
         }
     return plain, labelled

@@ -33,9 +33,10 @@ MEANINGS = {
     "estimate_error_ratio": "How far estimates of inputs were from what usage said, over that.",
     "connections": "Connections of clients.",
     "active_requests": "Requests that are waited for, decided on or answered now.",
-    "buffered_body_bytes": "Request bodies that are kept now.",
+    "buffered_body_bytes": "Memory that requests take while they are read or wait, heads included.",
     "queued_requests": "Requests that wait for room now.",
     "reservations": "Requests in the ledger now, admitted or waiting; 0 when nothing is under way.",
+    "shared_budget_up": "1 while the Redis of the shared budget answers; absent without one.",
     "draining": "1 while it has been told to stop.",
     "shadow": "1 while it only watches.",
     "loop_late_seconds": "How late the last tick of its loop was.",
@@ -57,6 +58,13 @@ MEANINGS = {
         "What usage has taught of the tokens in a body, by route; of several models, of that "
         "with the most."
     ),
+    "tenant_refusals_total": "Requests of a tenant that the gateway has refused, by reason; `other`: all tenants after the first hundred.",
+    "tenant_requests_total": "Requests of a tenant that were decided on and have ended.",
+    "tenant_prompt_tokens_total": "Input tokens of a tenant's requests, as usage says.",
+    "tenant_output_tokens_total": "Output tokens of a tenant's requests, as usage says, else as their streams show.",
+    "class_refusals_total": "Requests of a priority class that the gateway has refused, by reason.",
+    "class_running_requests": "Requests of a priority class that are admitted now.",
+    "class_waiting_requests": "Requests of a priority class that wait now.",
     "tenant_running_requests": "Requests of a listed tenant that are admitted now.",
     "tenant_waiting_requests": "Requests of a listed tenant that wait now.",
 }

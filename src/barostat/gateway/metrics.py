@@ -1,8 +1,8 @@
 """The gateway's own metrics: counts and histograms with labels of few values, and the text that
 Prometheus reads.
 
-Labels are routes, reasons, statuses, replicas and listed tenants: none is made from what a client
-sends.
+Labels are routes, reasons, statuses, replicas, priority classes and tenants, by the names in the
+operator's files: none is made from what a client sends.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from barostat.gateway.messages.shape import Shape
 from barostat.gateway.metric_meanings import MEANINGS
 
 PREFIX = "barostat_gateway_"
+MOST_TENANTS = 100
+"""Tenants with series of their own: the others share one, so that a file of keys of any length
+keeps the page short.
+"""
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 _SECONDS = (
     0.001,
@@ -79,6 +83,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._tenants: set[str] = set()
         self._requests: dict[tuple[str, int], int] = {}
         self._histograms: dict[str, Histogram] = {}
         self.prompt_tokens = self._histogram("prompt_tokens", _TOKENS)
@@ -98,10 +103,10 @@ class Metrics:
         for histogram in self._histograms.values():
             histogram.fold()
 
-    def count(self, name: str, **labels: str) -> None:
+    def count(self, name: str, by: int = 1, /, **labels: str) -> None:
         """A counter goes up."""
         key = (name, tuple(labels.items()))
-        self.counters[key] = self.counters.get(key, 0) + 1
+        self.counters[key] = self.counters.get(key, 0) + by
 
     def answered(self, route: str, status: int) -> None:
         """A request has ended with this status (499: the client left before there was one)."""
@@ -115,9 +120,28 @@ class Metrics:
         else:
             self.output_limit_tokens.observe(shape.output_limit)
 
-    def refused(self, reason: str, route: str) -> None:
+    def refused(self, reason: str, route: str, tenant: str = "", priority_class: str = "") -> None:
         """The gateway itself has answered no."""
         self.count("refusals_total", reason=reason, route=route)
+        if tenant:
+            self.count("tenant_refusals_total", tenant=self._tenant(tenant), reason=reason)
+        if priority_class:
+            self.count("class_refusals_total", priority_class=priority_class, reason=reason)
+
+    def used(self, tenant: str, input_tokens: int, output_tokens: int) -> None:
+        """A tenant's request has ended: its tokens, as `usage` says, else as its stream shows."""
+        label = self._tenant(tenant)
+        self.count("tenant_requests_total", tenant=label)
+        self.count("tenant_prompt_tokens_total", input_tokens, tenant=label)
+        self.count("tenant_output_tokens_total", output_tokens, tenant=label)
+
+    def _tenant(self, name: str) -> str:
+        """The label of a tenant: its name for the first hundred, then `other`."""
+        if name not in self._tenants:
+            if len(self._tenants) >= MOST_TENANTS:
+                return "other"
+            self._tenants.add(name)
+        return name
 
     def would_refuse(self, reason: str) -> None:
         """In shadow: it would have answered no."""

@@ -1,14 +1,21 @@
-"""What who watches the process is told, on standard error."""
+"""Lines for the person who watches the process, on standard error."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 
+_MOST_CHARACTERS = 1000
+
 
 def say(line: str) -> None:
-    """The line is there to be read; where nobody reads it any more, nothing else is left undone for
-    it.
+    """Write one line. Names in it may come from an engine or a client: what is not printable is
+    escaped, so that no name can forge a second line, and a long line is cut. Whoever no longer
+    reads stops nothing.
     """
-    with contextlib.suppress(OSError):
-        print(f"barostat gateway: {line}", file=sys.stderr, flush=True)
+    shown = "".join(
+        one if one.isprintable() else ascii(one)[1:-1] for one in line[:_MOST_CHARACTERS]
+    )
+    cut = f"... ({len(line)} characters)" if len(line) > _MOST_CHARACTERS else ""
+    with contextlib.suppress(OSError, UnicodeError):
+        print(f"barostat gateway: {shown}{cut}", file=sys.stderr, flush=True)

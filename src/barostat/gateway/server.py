@@ -17,7 +17,8 @@ import signal
 import socket
 import ssl
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _BACKLOG = 2048
 _COLLECTED_AFTER = 20_000  # objects: a request leaves no cycles, and looking for some is a pause
 _HANDSHAKE_S = 10.0
+_OTHER_FILES = 256
 _STILL_ACCEPTS_S = 3.0
 _TO_DO = {
     errno.EADDRINUSE: "; say another port, or stop what listens there",
@@ -109,7 +111,8 @@ class _Serving:
         self._outside = trusting(settings)
         self._public = _listener("--host", settings.host, settings.port)
         self._admin = _listener("--admin-host", settings.admin_host, settings.admin_port)
-        _allow_files(settings.bounds.connections)
+        connections = _allow_files(settings.bounds.connections)
+        self._bounds = replace(settings.bounds, connections=connections)
         self._told = asyncio.Event()
         self._again = asyncio.Event()
 
@@ -134,7 +137,7 @@ class _Serving:
             desk,
             rounds,
             self._metrics,
-            bounds=settings.bounds,
+            bounds=self._bounds,
             keys=self._keys,
             engine_key=self._engine_key,
             log=self._log,
@@ -148,7 +151,11 @@ class _Serving:
             gateway.adopt(limits, enforce)
             told.misfits()
 
+        def elsewhere(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+            loop.run_in_executor(None, work).add_done_callback(lambda read: done(read.result()))
+
         self._limits.adopt = adopt
+        self._limits.elsewhere = elsewhere
         rounds.on_tick.append(self._limits.tick)
         if self._tls_chain is not None:
             rounds.on_tick.append(self._tls_chain.tick)
@@ -225,9 +232,9 @@ class _Serving:
             raise InputError(
                 "is no URL of a Redis; write it as redis://host:6379/0", "--shared-budget"
             ) from None
-        if not await budget.start():
-            say("the Redis of the shared budget does not answer yet")
-        gateway.shared = SharedEntry(gateway.desk, budget)
+        await budget.start()
+        gateway.shared = shared = SharedEntry(gateway.desk, budget)
+        gateway.rounds.on_tick.append(shared.look)
         return budget
 
     async def _external(self, gateway: Gateway) -> ExternalProcessor | None:
@@ -271,6 +278,12 @@ class _Serving:
         ]
         if settings.shadow:
             lines.append("in shadow: nothing is refused or changed, what would be is counted")
+        most = self._bounds.connections
+        if most < settings.bounds.connections:
+            lines.append(
+                f"this process may open few files: at most {most} connections of clients instead "
+                f"of {settings.bounds.connections}; raise the limit (ulimit -Hn)"
+            )
         for line in lines:
             say(line)
 
@@ -312,17 +325,18 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _allow_files(connections: int) -> None:
-    """As many files may be open as connections need: one to the client, one to an engine each, and
-    some more.
+def _allow_files(connections: int) -> int:
+    """Raise the limit of open files to what so many connections need: one to the client, one to an
+    engine each, and some more. Return how many connections the limit allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections + 256
-    if soft < wanted:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE,
-            (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard),
-        )
+    wanted = 2 * connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections
+    return max(16, (soft - min(_OTHER_FILES, soft // 4)) // 2)
 
 
 def _under_way(gateway: Gateway) -> int:

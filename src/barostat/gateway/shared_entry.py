@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from barostat.admit.decision import Admitted, Refused
 from barostat.gateway.messages.usage import NOT_SAID
+from barostat.gateway.say import say
 from barostat.io.redis.shared_budget import Claim, Full, SharedBudget, Taken
 
 if TYPE_CHECKING:
@@ -32,6 +33,27 @@ class SharedEntry:
         self._desk = desk
         self._budget = budget
         self._entering: set[asyncio.Task[None]] = set()
+        self._said_reachable = True
+
+    @property
+    def reachable(self) -> bool:
+        """True if Redis answered when it was last asked."""
+        return self._budget.reachable
+
+    def look(self, _: float) -> None:
+        """Say once that Redis is gone, and once that it is back."""
+        if self.reachable == self._said_reachable:
+            return
+        self._said_reachable = self.reachable
+        if self.reachable:
+            say("the Redis of the shared budget answers again")
+            return
+        opens = self._desk.opens("kvTokenBudget")
+        say(
+            "the Redis of the shared budget does not answer: until it does, requests "
+            + ("pass without the shared budget" if opens else "get 503")
+            + " (edge.failurePolicy.kvTokenBudget)"
+        )
 
     async def enter(self, decision: Admitted) -> int | Refused:
         """The number under which it is held, 0 where nothing is to be held, or why it is not to be

@@ -12,9 +12,10 @@ from barostat.gateway.access_log import AccessLog
 from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.request_head import RequestHead, Unwelcome
 from barostat.gateway.messages.routes import Route
-from barostat.gateway.messages.target import Listing
-from barostat.gateway.messages.tenants import KeyTable
+from barostat.gateway.messages.target import Listing, Passage, unlisted
+from barostat.gateway.messages.tenants import KeyTable, bearer
 from barostat.gateway.messages.usage import NOT_SAID, Usage
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.time_limits import Rounds
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from barostat.gateway.shared_entry import SharedEntry
 
 LIVE, READY, HEALTH = b"/livez", b"/readyz", b"/health"
+_PROBES = frozenset({LIVE, READY, HEALTH})
 
 
 class Gateway:
@@ -92,21 +94,32 @@ class Gateway:
             number, exchange.shared_number = exchange.shared_number, 0
             self.shared.leave(number)
 
+    def welcome(self, head: RequestHead, client: ClientConnection) -> Passage | Unwelcome:
+        """Decide by a head alone where its request goes, or why it is refused: before its body is
+        read. A browser asks with OPTIONS before it sends a key, and probes have none.
+        """
+        passage = self.listing.find(head.method, head.target)
+        if passage is None:
+            return Unwelcome(404, "path-not-listed", unlisted(head.method, head.target))
+        if self.keys is None or head.method == b"OPTIONS" or _is_probe(head.method, passage.target):
+            return passage
+        tenant = client.tenant_of(head.x_api_key or bearer(head.authorization))
+        if tenant is None:
+            missing = "The API key is missing or not known here."
+            return Unwelcome(401, "unknown-key", missing, passage.route)
+        head.tenant = tenant
+        return passage
+
     def own_page(self, method: bytes, target: bytes) -> tuple[int, bytes] | None:
         """Return the status and body of a probe, None for any other request.
 
         /health stands for the engines: what is asked for it (another gateway, a load balancer)
         wants to know whether requests are served.
         """
-        if method not in (b"GET", b"HEAD"):
+        if not _is_probe(method, target):
             return None
-        path = target.partition(b"?")[0]
-        if path == LIVE:
-            return 200, b"ok\n"
-        if path in (READY, HEALTH):
-            why = self.not_ready()
-            return (503, f"{why}\n".encode()) if why else (200, b"ok\n")
-        return None
+        why = "" if target.startswith(LIVE) else self.not_ready()
+        return (503, f"{why}\n".encode()) if why else (200, b"ok\n")
 
     def not_ready(self) -> str:
         """Why no requests are wanted, empty if they are."""
@@ -138,5 +151,15 @@ class Gateway:
                     self.desk.counted(shape, usage.input_tokens, exchange.served_by)
             if usage.output_tokens is not None:
                 metrics.output_tokens.observe(usage.output_tokens)
+            if exchange.tenant:
+                metrics.used(
+                    exchange.tenant,
+                    usage.input_tokens or 0,
+                    usage.output_tokens or exchange.produced,
+                )
         if self.log is not None:
             self.log.note(exchange, usage)
+
+
+def _is_probe(method: bytes, target: bytes) -> bool:
+    return target.partition(b"?")[0] in _PROBES and method in (b"GET", b"HEAD")

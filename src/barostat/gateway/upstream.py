@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from barostat.gateway.replica import Replica
 
 _SMALL_BODY_BYTES = 16 << 10
+_MOST_INTERIM = 32
+"""Interim answers (100, 103) that are read before one answer."""
 
 
 class Carried(Protocol):
@@ -62,6 +64,7 @@ class UpstreamConnection:
         "has_head",
         "held",
         "idle_since",
+        "interim",
         "replica",
         "reused",
         "transport",
@@ -75,6 +78,7 @@ class UpstreamConnection:
         self.has_head = False
         self.held = b""
         self.reused = False
+        self.interim = 0
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,6 +91,7 @@ class UpstreamConnection:
         self.framing = Framing()
         self.has_head = False
         self.held = b""
+        self.interim = 0
         if len(body) <= _SMALL_BODY_BYTES:
             self.transport.write(head + body)
         else:
@@ -107,16 +112,23 @@ class UpstreamConnection:
         else:
             if self.held:
                 data, self.held = self.held + data, b""
-            end = framing.head_of(data, to_head_request=exchange.head.method == b"HEAD")
-            if framing.broken:
-                self._broken()
-                return
-            if not end:
-                self.held = data
-                return
-            if framing.status < 200:
-                self._interim(data[end:])
-                return
+            while True:
+                end = framing.head_of(data, to_head_request=exchange.head.method == b"HEAD")
+                if framing.broken:
+                    self._broken()
+                    return
+                if not end:
+                    self.held = data
+                    return
+                if framing.status >= 200:
+                    break
+                # 100 and 103 are not for the client; 101 answers an upgrade that was not asked for
+                self.interim += 1
+                if framing.status == 101 or self.interim > _MOST_INTERIM:
+                    self._broken()
+                    return
+                data = data[end:]
+                framing = self.framing = Framing()
             self.has_head = True
             used = end
             if not framing.done and len(data) > end:
@@ -135,15 +147,6 @@ class UpstreamConnection:
                 exchange.passed_on(data if used == len(data) else data[:used])
         if framing.done and self.exchange is exchange:
             self._done(exchange, clean=used == len(data))
-
-    def _interim(self, rest: bytes) -> None:
-        """100 and 103 are not for the client; 101 answers an upgrade that was not asked for."""
-        if self.framing.status == 101:
-            self._broken()
-            return
-        self.framing = Framing()
-        if rest:
-            self.data_received(rest)
 
     def _done(self, exchange: Carried, *, clean: bool) -> None:
         self.exchange = None

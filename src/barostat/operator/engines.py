@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,7 +34,7 @@ from barostat.io.kubernetes.recording.target import Selection, Wanted, might_ser
 from barostat.judge.evidence.endpoint import Endpoint, endpoints, serves
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.operator.pages import wanted_part
-from barostat.operator.predictions import MemoryTrend
+from barostat.operator.predictions import MemoryTrend, Points, pool_fills_in_s
 from barostat.operator.step import Key
 from barostat.platform.objects import instant, mapping, name_of, objects, quantity, text
 from barostat.platform.pods import engine_container, image_version, looks_like_vllm
@@ -45,17 +46,23 @@ WINDOW_S = 60.0
 """What is kept of each engine: as much as `diagnose` looks at, and a rate's left end."""
 RELIST_S = 600.0
 ROTATE_S = 120.0
+RISING_S = 30.0
+"""A workload whose pool fills is judged this often."""
 STARTING_S = 900.0
 """An engine that has not answered yet may be loading its model for this long."""
 PROBE_AGAIN_S = 600.0
 DEEP_S = 12.0
 """For the logs and surroundings of a workload that is harmed. Detection waits for it."""
+AT_ONCE = 32
+"""Scrapes under way at a time."""
 NEARLY_FULL = 0.9
+USAGE_KEPT = 60
+"""Ten minutes at the usual interval."""
 MEMORY_KEPT = 288
 MEMORY_EVERY_S = 300.0
 _DIRECT_PORT_S = 3.0
 _SERIES = re.compile(
-    rb"^vllm:(num_requests_running|num_requests_waiting|kv_cache_usage_perc|gpu_cache_usage_perc"
+    rb"^(?:ray_)?vllm[:_](num_requests_running|num_requests_waiting|kv_cache_usage_perc|gpu_cache_usage_perc"
     rb"|num_preemptions_total|generation_tokens_total|inter_token_latency_seconds_sum"
     rb"|inter_token_latency_seconds_count|time_to_first_token_seconds_sum"
     rb"|time_to_first_token_seconds_count)(?:\{[^\n]*?\})? ([0-9.eE+-]+)",
@@ -70,18 +77,27 @@ class Glance:
     """Sums of a few series of one page, to tell whether a verdict is due."""
 
     values: dict[str, float] = field(default_factory=dict)
+    engines: int = 0
+    """Data-parallel engines of the page: usage is a sum over them."""
 
     @classmethod
     def of(cls, page: bytes) -> Glance:
         """The sums over all engines of the page."""
         found: dict[str, float] = {}
+        engines = 0
         for name, value in _SERIES.findall(page):
             try:
                 key = name.decode()
                 found[key] = found.get(key, 0.0) + float(value)
+                engines += key == "num_requests_running"
             except ValueError:
                 continue
-        return cls(found)
+        return cls(found, engines)
+
+    @property
+    def usage(self) -> float:
+        """Usage of the KV pools, summed over the engines."""
+        return max(self.get("kv_cache_usage_perc"), self.get("gpu_cache_usage_perc"))
 
     def get(self, name: str) -> float:
         """The value, 0 for one that is not there."""
@@ -116,7 +132,7 @@ def worse(before: Glance, after: Glance, usual: Usual) -> bool:
     ]
     made = after.get("generation_tokens_total") - before.get("generation_tokens_total")
     stalled = after.get("num_requests_running") > 0 and made == 0
-    usage = max(after.get("kv_cache_usage_perc"), after.get("gpu_cache_usage_perc"))
+    usage = after.usage
     preempted = after.get("num_preemptions_total") != before.get("num_preemptions_total")
     waiting = after.get("num_requests_waiting") > 0
     return waiting or preempted or stalled or made < 0 or usage >= NEARLY_FULL or any(rose)
@@ -127,6 +143,7 @@ class LeanRoute:
     """A route that keeps of each metrics page only what a diagnosis reads, and the last glance."""
 
     inner: EngineRoute
+    seats: asyncio.Semaphore
     glance: Glance | None = None
     before: Glance | None = None
 
@@ -148,7 +165,10 @@ class LeanRoute:
         self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
     ) -> Answer | Failure:
         """The answer; a metrics page without what is not read."""
-        found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
+        async with (
+            self.seats
+        ):  # its time begins when it is sent: a thousand at once would all be late
+            found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
         if path != "/metrics" or not isinstance(found, Answer) or found.status != 200:
             return found
         lean = wanted_part(found.body)
@@ -219,6 +239,7 @@ class Engine:
     scraper: Scraper
     usual: Usual = field(default_factory=Usual)
     memory: list[tuple[float, float]] = field(default_factory=list)
+    usage: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=USAGE_KEPT))
     failed_before: bool = False
 
     @property
@@ -236,6 +257,17 @@ class Engine:
         if self.route.before is None or self.route.glance is None:
             return changed
         return worse(self.route.before, self.route.glance, self.usual) or changed
+
+    def remember_usage(self) -> None:
+        """Keep the pool's usage of the newest page, for trends over minutes."""
+        glance, scrapes = self.route.glance, self.scraper.scrapes
+        if (
+            glance is not None
+            and scrapes
+            and (not self.usage or self.usage[-1][0] < scrapes[-1].at)
+        ):
+            engines = max(1.0, glance.engines)
+            self.usage.append((scrapes[-1].at, glance.usage / engines))
 
     def readable(self, now: float) -> bool:
         """True where it can be judged: rates take two pages; one that fails takes none."""
@@ -276,6 +308,7 @@ class Engines:
     trouble: str = ""
     scrapes: int = 0
     failed_scrapes: int = 0
+    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _unlike: dict[str, float] = field(default_factory=dict)
     _maybe: dict[str, Object] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
@@ -364,7 +397,7 @@ class Engines:
         if self.direct and not text(pod, "status", "podIP"):
             return  # the watch says when it has an address
         trimmed = _trimmed(pod)
-        route = LeanRoute(self._route(trimmed))
+        route = LeanRoute(self._route(trimmed), self._seats)
         known = image_version(pod) is not None
         scraper = Scraper(route, self.clock, thrifty=True, version_known=known)
         self.engines[uid] = Engine(trimmed, _key(trimmed), route, scraper)
@@ -407,6 +440,7 @@ class Engines:
         now = self.clock.now()
         for _, engine in running:
             engine.scraper.forget_before(now - WINDOW_S)
+            engine.remember_usage()
             failed = engine.scraper.failed
             self.failed_scrapes += bool(failed) and failed[-1][0] > now - within_s
         self.scrapes += len(running)
@@ -418,7 +452,11 @@ class Engines:
         """
         found = set(asked) & self.workloads()
         for engine in self.engines.values():
-            if engine.due() or (
+            rising = pool_fills_in_s(tuple(engine.usage)) is not None
+            if (
+                engine.due()
+                or (rising and now - self._judged_at.get(engine.key, float("-inf")) > RISING_S)
+            ) or (
                 engine.readable(now)
                 and now - self._judged_at.get(engine.key, float("-inf")) > ROTATE_S
             ):
@@ -493,6 +531,10 @@ class Engines:
             size = used.get((engine.key.namespace, engine.name))
             if size is not None:
                 engine.memory = [*engine.memory[-(MEMORY_KEPT - 1) :], (now, size)]
+
+    def usage(self, key: Key) -> dict[str, Points]:
+        """KV usage of the workload's replicas over the last minutes."""
+        return {engine.name: tuple(engine.usage) for engine in self.of(key)}
 
     def memory(self, key: Key) -> dict[str, MemoryTrend]:
         """Host memory of the workload's replicas whose limit is known."""

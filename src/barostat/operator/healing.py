@@ -31,6 +31,8 @@ from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import State
 
 LOOK_S = 30.0
+STALLED_LOOK_S = 90.0
+"""A scheduler is stalled only after a minute in which nothing runs."""
 OURS = "op-"
 """How the id of a remedy begins that an operator began: another operator may go on with it. One
 that a person began is the person's.
@@ -59,12 +61,15 @@ class Healing:
         default_factory=dict
     )
 
-    def begin(self, key: Key, *, carry_out: bool, may_restart: bool = True) -> None:
+    def begin(
+        self, key: Key, *, carry_out: bool, may_restart: bool = True, cause: str = ""
+    ) -> None:
         """Work on it in the background; `ended` has the result."""
         if key in self._running:
             return
         stop = asyncio.Event()
-        work = self._guarded(key, stop, carry_out=carry_out, may_restart=may_restart)
+        look_s = STALLED_LOOK_S if cause == "hung-engine" else LOOK_S
+        work = self._guarded(key, stop, look_s, carry_out=carry_out, may_restart=may_restart)
         self._running[key] = asyncio.create_task(work), stop
 
     def stop(self, key: Key) -> None:
@@ -90,10 +95,16 @@ class Healing:
         self._running.clear()
 
     async def _guarded(
-        self, key: Key, stop: asyncio.Event, *, carry_out: bool, may_restart: bool
+        self,
+        key: Key,
+        stop: asyncio.Event,
+        look_s: float,
+        *,
+        carry_out: bool,
+        may_restart: bool,
     ) -> RemedyEnded:
         try:
-            campaign = self._campaign(key, stop)
+            campaign = self._campaign(key, stop, look_s)
             if isinstance(campaign, str):
                 return RemedyEnded(key, "refused", campaign)
             if not carry_out:
@@ -106,7 +117,7 @@ class Healing:
                 key, "refused", f"this is a bug in barostat ({type(error).__name__}: {error})"
             )
 
-    def _campaign(self, key: Key, stop: asyncio.Event) -> Campaign | str:
+    def _campaign(self, key: Key, stop: asyncio.Event, look_s: float) -> Campaign | str:
         kind = kind_named(key.kind)
         if kind is None or not kind.rolls:
             return f"a {key.kind} is not changed by barostat; change what makes it"
@@ -114,7 +125,7 @@ class Healing:
             self.cluster,
             key.namespace,
             key.name,
-            Options(LOOK_S, INTERVAL_S),
+            Options(look_s, INTERVAL_S),
             self.clock,
             lambda line: self.tell(f"{key}: {line}"),
             self.limits(key),

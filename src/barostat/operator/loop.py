@@ -170,8 +170,8 @@ class Operator:
                 self.notifications.say(said)
             case Plan(key, _):
                 self.healing.begin(key, carry_out=False)
-            case Heal(key, _, may_restart):
-                self.healing.begin(key, carry_out=True, may_restart=may_restart)
+            case Heal(key, _, may_restart, _, cause):
+                self.healing.begin(key, carry_out=True, may_restart=may_restart, cause=cause)
             case StopHealing(key):
                 self.healing.stop(key)
 
@@ -224,7 +224,11 @@ class Operator:
         coming: tuple[Prediction, ...] = ()
         if harm is None:
             coming = predictions(
-                examined.report.replicas, examined.shown, slo, self.engines.memory(key)
+                examined.report.replicas,
+                examined.shown,
+                slo,
+                self.engines.memory(key),
+                self.engines.usage(key),
             )
         kind = kind_named(key.kind)
         return TargetSeen(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median, pstdev
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.limits import ServiceLevel
@@ -36,11 +36,24 @@ STEADY_SHARE = 0.75
 _SLO_SIGNALS = (("ttft_p99_s", "ttft_p99_seconds"), ("itl_p99_s", "itl_p99_seconds"))
 
 
+Points = tuple[tuple[float, float], ...]
+"""(unix seconds, value), the oldest first."""
+USAGE_SEEN_S = 540.0
+USAGE_HORIZON_S = 900.0
+LEAST_USAGE = 0.3
+"""Below this a slope is the noise of single requests."""
+QUARTERS = 4
+SURE = 6.0
+"""The rise has to be this many times its standard error."""
+INDEPENDENT_S = 30.0
+"""Usage at two instants closer than this is of the same requests: no two measurements."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryTrend:
     """Host memory of one replica: (unix seconds, bytes), the oldest first, and its limit."""
 
-    points: tuple[tuple[float, float], ...]
+    points: Points
     limit_bytes: float
 
 
@@ -49,8 +62,11 @@ def predictions(
     windows: Mapping[str, Window],
     slo: ServiceLevel,
     memory: Mapping[str, MemoryTrend] | None = None,
+    usage: Mapping[str, Points] | None = None,
 ) -> tuple[Prediction, ...]:
-    """What is coming for the replicas of one workload, the nearest first."""
+    """What is coming for the replicas of one workload, the nearest first. `usage`: of the KV pool,
+    further back than the windows.
+    """
     found: list[Prediction] = []
     for report in reports:
         window = windows.get(report.name)
@@ -63,12 +79,41 @@ def predictions(
                 f"{seconds(coming.exhaustion_in_s)}: {coming.because}."
             )
             found.append(Prediction("PoolWillFill", sentence, coming.exhaustion_in_s))
+        elif (in_s := pool_fills_in_s((usage or {}).get(report.name, ()))) is not None:
+            sentence = (
+                f"{report.name}: KV usage has risen for {seconds(USAGE_SEEN_S)}; the pool will be "
+                f"full in about {seconds(in_s)}."
+            )
+            found.append(Prediction("PoolWillFill", sentence, in_s))
         found += _slo(report.name, window, slo)
         found += _held_for_nobody(report.name, window)
     for name, trend in (memory or {}).items():
         found += _leak(name, trend)
     found += _slower(windows)
     return tuple(sorted(found, key=lambda one: float("inf") if one.in_s is None else one.in_s))
+
+
+def pool_fills_in_s(points: Points) -> float | None:
+    """Seconds until usage reaches 1 if it goes on rising as in the last minutes; None where it does
+    not rise for sure, or takes longer than the horizon.
+    """
+    if len(points) < 4 * QUARTERS or points[-1][0] - points[0][0] < USAGE_SEEN_S:
+        return None
+    size = len(points) // QUARTERS
+    parts = [
+        points[at : at + size] for at in range(len(points) - QUARTERS * size, len(points), size)
+    ]
+    means = [fmean(value for _, value in part) for part in parts]
+    if means[-1] < LEAST_USAGE or any(after <= before for before, after in pairwise(means)):
+        return None
+    apart_s = parts[1][0][0] - parts[0][0][0]
+    independent = max(1.0, apart_s / INDEPENDENT_S)
+    error = fmean(pstdev([value for _, value in part]) for part in parts) * (2 / independent) ** 0.5
+    rise = means[-1] - means[0]
+    if rise < SURE * error:
+        return None
+    in_s = (1.0 - means[-1]) / (rise / ((QUARTERS - 1) * apart_s)) - apart_s / 2
+    return max(0.0, in_s) if in_s <= USAGE_HORIZON_S else None
 
 
 def _slo(name: str, window: Window, slo: ServiceLevel) -> list[Prediction]:

@@ -207,6 +207,7 @@ class Heal:
     incident: str
     may_restart: bool = True
     resume: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,7 +548,7 @@ def _remedied(
     may_restart = look.policy.quiet is None or look.policy.quiet.covers(now)
     made = incident.with_condition("Remedied", "Unknown", "Healing", "A remedy is under way.", now)
     made = replace(made, status=replace(made.status, phase="Healing"))
-    commands += [Keep(made), Heal(key, incident.name, may_restart, resume)]
+    commands += [Keep(made), Heal(key, incident.name, may_restart, resume, made.status.cause)]
     return replace(target, incident=made, busy=True, healing=True, asked_at=now)
 
 

@@ -208,8 +208,8 @@ class AwaitHome:
 
 @dataclass(frozen=True, slots=True)
 class AwaitDrained:
-    """Wait until the pod's own metrics show no request running or waiting, twice. Done if it is
-    gone.
+    """Wait until by the pod's own metrics no request runs, waits or comes for a whole grace period.
+    Done if it is gone, and with a note where clients go on sending to it.
 
     Reaching its deadline is no failure: the plan says what happens then.
     """

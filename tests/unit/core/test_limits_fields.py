@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from barostat.core.limits import EngineLimits, LimitsSpec, TenantLimits
+from barostat.core.limits import EngineLimits, LimitsSpec, PriorityClass, TenantLimits
 from barostat.core.limits_fields import BOUNDS, bounds, fields_of, required
 
 
@@ -23,7 +23,11 @@ def test_every_bound_is_of_a_field_that_exists() -> None:
     sections = [
         kind for _, kind in fields_of(LimitsSpec).values() if dataclasses.is_dataclass(kind)
     ]
-    names = {name for kind in (*sections, TenantLimits) for name, _ in fields_of(kind).values()}  # type: ignore[arg-type]
+    names = {
+        name
+        for kind in (*sections, TenantLimits, PriorityClass)
+        for name, _ in fields_of(kind).values()  # type: ignore[arg-type]
+    }
     assert set(BOUNDS) <= names
     assert (bounds("max_num_seqs", int), bounds("max_stream_seconds", float)) == (
         (1, None, False),

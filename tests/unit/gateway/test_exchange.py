@@ -174,6 +174,11 @@ def test_the_first_byte_is_counted_when_it_comes() -> None:
         b"HTTP/1.1 200 OK\r\nx: a\rcontent-length: 3\r\ncontent-length: 2\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\nx: a\r\n content-length: 3\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\ncontent-length : 3\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\n: x\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\nx\x00y: z\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\nx: \x00\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\nno field\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 5000,
         b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n",
         b"SSH-2.0-x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 70_000,
@@ -226,6 +231,15 @@ def test_interim_answers_are_not_passed_on() -> None:
     )
     assert client.heard == ANSWER
     world.at_rest()
+
+
+@pytest.mark.parametrize("named", ["content-length", "Content-Length, x", "transfer-encoding"])
+def test_connection_cannot_take_the_framing_off_an_answer(named: str) -> None:
+    for body in (b"content-length: 2\r\n\r\nhi", b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"):
+        head = b"HTTP/1.1 200 OK\r\nconnection: %b\r\n" % named.encode()
+        world, client, _ = answered(chat(max_tokens=5), head + body)
+        assert client.heard == b"HTTP/1.1 200 OK\r\n" + body
+        world.at_rest()
 
 
 def test_answers_without_a_body() -> None:

@@ -22,6 +22,14 @@ def test_a_line_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "barostat gateway: all is well\n"
 
 
+def test_no_name_forges_a_line_or_floods_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    say("the limits are for m\nbarostat gateway: all is well\r\x1b[2K\u2028; " + "x" * 1_000_000)
+    said = capsys.readouterr().err
+    assert said.splitlines() == [said[:-1]]
+    assert "\\nbarostat gateway: all is well\\r\\x1b[2K\\u2028" in said
+    assert len(said) < 1200
+
+
 def test_a_lease_ends_though_nobody_reads_that_it_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.support.gateway_wire import World, chat, ok
 
 from barostat.admit.decision import Admitted
+from barostat.gateway.gauges import gauges
 from barostat.gateway.shared_entry import SharedEntry
 from barostat.io.redis.shared_budget import Claim, SharedBudget, Taken
 
@@ -22,10 +23,28 @@ class Budget:
 
     def __init__(self) -> None:
         self.claims: list[Claim] = []
+        self.reachable = True
 
     async def take(self, claims: dict[str, Claim]) -> Taken:
         self.claims += claims.values()
         return Taken(1)
+
+
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_the_loss_of_redis_is_said_once_and_shown(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = World(f"edge: {{failurePolicy: {{kvTokenBudget: {policy}}}}}")
+    budget = Budget()
+    world.gateway.shared = entry = SharedEntry(world.desk, cast(SharedBudget, budget))
+    said = []
+    for reachable in (True, True, False, False, False, True, True):
+        budget.reachable = reachable
+        entry.look(0.0)
+        said.append(capsys.readouterr().err)
+        assert gauges(world.gateway)[0]["shared_budget_up"] == float(reachable)
+    assert [bool(line) for line in said] == [False, False, True, False, False, True, False]
+    assert ("pass without" if policy == "open" else "503") in said[2]
 
 
 @pytest.mark.parametrize(

@@ -682,3 +682,21 @@ def test_adapters_that_wait_get_slots() -> None:
     )
     assert refused(ask("max-loras", "slot-bound", config={"max_loras": 1}, also=measured))
     assert refused(ask("raise-max-num-seqs", "slot-bound", "adapters"))
+
+
+def test_a_hybrid_keeps_fewer_states() -> None:
+    config: dict[str, ConfigScalar] = {"mamba_block_size": 528, "enable_prefix_caching": True}
+    found = ask("mamba-block-size", "kv-admission-queueing", config=config)
+    assert proposed(found) == "--mamba-block-size 8448"
+    assert refused(
+        ask("mamba-block-size", "kv-admission-queueing", config={"mamba_block_size": 528})
+    )
+    assert refused(ask("mamba-block-size", "kv-admission-queueing"))
+
+
+def test_compiled_kernels_are_worth_keeping_while_a_replica_loads() -> None:
+    assert "/root/.cache" in proposed(ask("keep-compile-cache", "scaling-lag", "cold-start"))
+    assert refused(ask("keep-compile-cache", "scaling-lag", "pending"))
+    assert refused(
+        ask("keep-compile-cache", "scaling-lag", "cold-start", config={"enforce_eager": True})
+    )

@@ -54,7 +54,9 @@ class Pressed(LittleKubernetes):
 
 
 def on_a_cluster(
-    what: Callable[[Pressed, WatchedCluster], Coroutine[Any, Any, None]], replicas: int = 2
+    what: Callable[[Pressed, WatchedCluster], Coroutine[Any, Any, None]],
+    replicas: int = 2,
+    make: type[Pressed] = Pressed,
 ) -> None:
     async def go(found: Scene) -> None:
         assert isinstance(found.kube, Pressed)
@@ -63,7 +65,7 @@ def on_a_cluster(
             pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
         await what(found.kube, api)
 
-    on_a_little_kubernetes(go, replicas=replicas, make=Pressed)
+    on_a_little_kubernetes(go, replicas=replicas, make=make)
 
 
 def incidents(kube: LittleKubernetes) -> list[dict[str, Any]]:
@@ -322,3 +324,54 @@ def test_killed_at_an_act_the_next_operator_goes_on(dies_at: int) -> None:
     while once(at, late=bool(at % 2)):
         at += 1
     assert at > 20
+
+
+class Stalled(Pressed):
+    """Engines whose scheduler stalls once `pressed`: requests wait, none runs, the pool is free. A
+    pod that was made later is well.
+    """
+
+    def metrics(self, pod: dict[str, Any]) -> str:
+        born = self._born.get(pod["metadata"]["uid"], 0.0)
+        stalled = self.pressed and born <= self.since
+        pressed, self.pressed = self.pressed, False
+        page = super().metrics(pod)
+        self.pressed = pressed
+        if not stalled:
+            return page
+        values = {
+            "num_requests_running": 0,
+            "num_requests_waiting": 9,
+            "kv_cache_usage_perc": 0,
+            "num_preemptions_total": 0,
+            "generation_tokens_total": 4000,
+            "prompt_tokens_total": 4000,
+            "request_success_total": 90,
+        }
+        lines = []
+        for line in page.splitlines():
+            name = line.partition("{")[0].removeprefix("vllm:")
+            known = not line.startswith("#") and name in values
+            lines.append(f"{line.rpartition(' ')[0]} {values[name]}" if known else line)
+        return "\n".join([*lines, ""])
+
+
+def test_a_stalled_scheduler_is_restarted_one_replica_at_a_time() -> None:
+    async def go(kube: Pressed, api: WatchedCluster) -> None:
+        ready_to_act(kube)
+        before = {pod["metadata"]["uid"] for pod in kube.all("pods")}
+        operator = operator_on(api, "a")
+        life = asyncio.create_task(live(operator, 1500.0, lambda: is_over(kube)))
+        await asyncio.sleep(60.0)
+        kube.press()
+        await life
+        (found,) = incidents(kube)
+        assert found["spec"]["cause"] == "hung-engine", found["spec"]
+        assert found["status"]["plan"]["lever"] == "controlled-restart", found["status"]
+        assert found["status"]["phase"] == "Healed", found["status"]
+        assert not before & {pod["metadata"]["uid"] for pod in kube.all("pods")}
+        assert api.least_listed == 1  # one goes at a time
+        evicted = [one for one in api.wrote if one[2] == "eviction"]
+        assert len(evicted) == 2
+
+    on_a_cluster(go, make=Stalled)

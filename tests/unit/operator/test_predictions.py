@@ -9,7 +9,7 @@ from barostat.catalog.signals import signal
 from barostat.core.limits import ServiceLevel
 from barostat.core.window import Window
 from barostat.judge.diagnosis.diagnose import judge_window
-from barostat.operator.predictions import MemoryTrend, predictions
+from barostat.operator.predictions import MemoryTrend, pool_fills_in_s, predictions
 from barostat.operator.step import Prediction
 
 END = 1000.0
@@ -83,3 +83,20 @@ def test_host_memory_that_leaks_and_memory_that_is_freed_again() -> None:
     assert trend(lambda at: 8 * GIB + (at % 1500) / 1500 * 2 * GIB) == []  # a saw
     assert trend(lambda _: 8 * GIB) == []
     assert trend(lambda at: 8 * GIB + at / 3600 * GIB / 50) == []  # not within a day
+
+
+def test_a_pool_that_fills_over_minutes_is_told_before_it_is_full() -> None:
+    def at_rate(rise_per_s: float, noise: float = 0.01) -> float | None:
+        points = tuple(
+            (at, 0.4 + rise_per_s * at + noise * math.sin(at)) for at in range(0, 600, 10)
+        )
+        return pool_fills_in_s(points)
+
+    found = at_rate(0.0005)
+    assert found is not None
+    assert math.isclose(found, (0.6 - 0.0005 * 590) / 0.0005, rel_tol=0.1)
+    assert at_rate(0.0) is None
+    assert at_rate(-0.0005) is None
+    assert at_rate(0.0001) is None  # more than a quarter of an hour away
+    assert at_rate(0.0005, noise=0.4) is None  # it scatters as much as it rises
+    assert pool_fills_in_s(tuple((at, 0.4 + 0.001 * at) for at in range(0, 300, 10))) is None

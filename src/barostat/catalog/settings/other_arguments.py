@@ -148,7 +148,7 @@ VALUED: frozenset[str] = frozenset(
     hf_config_path hf_token io_processor_plugin ir_op_priority jit_monitor_mode kda_decode_backend
     kda_prefill_backend kernel_config kv_events_config kv_load_failure_policy linear_backend
     log_config_file log_level logging_config logits_processor_pattern logprobs_mode
-    long_lora_scaling_factors lora_extra_vocab_size mamba_backend mamba_block_size
+    long_lora_scaling_factors lora_extra_vocab_size mamba_backend
     mamba_cache_philox_rounds mamba_ssu_algorithm master_addr master_port
     max_context_len_to_capture max_cpu_loras max_log_len max_logprobs max_lora_cls_labels
     max_parallel_loading_workers max_prompt_adapter_token max_prompt_adapters media_io_kwargs

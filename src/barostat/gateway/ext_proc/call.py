@@ -28,9 +28,10 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
+from barostat.gateway.messages.body_buffer import BodyBuffer
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
-from barostat.gateway.messages.request_head import RequestHead
+from barostat.gateway.messages.request_head import PRIORITY_CLASS, RequestHead
 from barostat.gateway.messages.routes import GENERATING, READ
 from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.target import is_target, unlisted
@@ -54,7 +55,8 @@ class Call(Asking):
         self.forwarded_at = 0.0
         self._produced = 0
         self._passed_bytes = 0
-        self._pieces: list[bytes] = []
+        self._pieces = BodyBuffer()
+        self._held_bytes = 0
         self._tail = b""
         self._answered = False
         self._shown = False
@@ -113,6 +115,7 @@ class Call(Asking):
             headers.get("authorization", b""),
             headers.get("x-api-key", b""),
         )
+        head.priority_class = headers.get(PRIORITY_CLASS.decode(), b"").decode("latin-1")
         gateway = self.gateway
         passage = gateway.listing.find(head.method, head.target)
         if not is_target(head.target):
@@ -146,6 +149,15 @@ class Call(Asking):
             return () if self._full_duplex else (messages.HEADERS_PASS,)
         return self._unread()
 
+    def _hold(self, held_bytes: int) -> None:
+        self.gateway.buffered_bytes += held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
+
+    def _drop_body(self) -> None:
+        self._pieces.take()
+        self.body = b""
+        self._hold(0)
+
     def _malformed(self, found: Malformed) -> Sequence[ProcessingResponse]:
         gateway = self.gateway
         if not gateway.desk.shadow:
@@ -177,15 +189,21 @@ class Call(Asking):
                 if self._full_duplex
                 else (messages.REQUEST_BODY_PASS,)
             )
-        self._pieces.append(message.body)
-        if sum(map(len, self._pieces)) > self.gateway.bounds.body_bytes:
+        pieces, bounds = self._pieces, self.gateway.bounds
+        pieces.add(message.body)
+        if pieces.size > bounds.body_bytes:
             return self._refuse(
                 413, "body-too-large", "The request body is larger than this gateway takes."
             )
+        self._hold(pieces.held_bytes)
+        if self.gateway.buffered_bytes > bounds.buffered_bytes:
+            return self._refuse(
+                503, "too-many-bodies", "The gateway holds too many requests.", retry_after_s=1.0
+            )
         if not message.end_of_stream:
             return ()
-        self.body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
+        self.body = pieces.take()
+        self._hold(len(self.body))
         shape = shape_of(self.route, self.body, self.gateway.allowed_parameters)
         if isinstance(shape, Malformed):
             return self._malformed(shape)
@@ -278,6 +296,7 @@ class Call(Asking):
             self.body,
             b"",
         )  # it is Envoy's from here on, and not held for as long as the answer takes
+        self._hold(0)
         endpoint = self.processor.endpoints[name]
         headers, removed = self._credentials()
         headers = (*headers, *extra)
@@ -312,9 +331,10 @@ class Call(Asking):
         parameter: str | None = None,
         retry_after_s: float | None = None,
     ) -> Sequence[ProcessingResponse]:
-        self.gateway.metrics.refused(reason, self.route)
+        self.gateway.metrics.refused(reason, self.route, self.tenant, self.priority_class)
         self.status, self.reason = status, reason
         self._answered = True
+        self._drop_body()
         whole = answer(
             status,
             reason,
@@ -377,6 +397,7 @@ class Call(Asking):
         if self.settled:
             return
         self.settled = True
+        self._drop_body()
         if self.served_by:
             self.gateway.desk.replicas[self.served_by].active -= 1
         if self._decided is not None and not self._decided.done():

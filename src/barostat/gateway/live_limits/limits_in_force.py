@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
@@ -25,6 +25,16 @@ from barostat.io.input_files.limits_file import as_document, load
 _LOOK_EVERY_S = 2.0
 
 
+class _Found(NamedTuple):
+    """The file as it was read. `limits`: or why they cannot be used."""
+
+    stamp: tuple[int, int, int] | None
+    limits: ServingLimits | InputError
+
+
+Work = Callable[[], _Found | None]
+
+
 class LimitsInForce:
     """Reads the file whole or not at all; a file that is wrong leaves the last right one in force,
     and that is said.
@@ -38,6 +48,8 @@ class LimitsInForce:
         """
         self.path = path
         self.adopt: Callable[[ServingLimits, bool], None] | None = None
+        self.elsewhere: Callable[[Work, Callable[[_Found | None], None]], None] = _at_once
+        """Does work that reads a file, then passes on what it found: off the loop of a gateway."""
         self._metrics = metrics
         self._with_keys = with_keys
         self._stamp = stamp(path)
@@ -45,6 +57,8 @@ class LimitsInForce:
         self.override: Override | None = None
         self._fences = Fences()
         self._looked_at = 0.0
+        self._now = 0.0
+        self._reads = False
 
     def limits(self, now: float) -> ServingLimits:
         """What is in force now."""
@@ -54,18 +68,35 @@ class LimitsInForce:
             return self.file
 
     def reload(self, now: float) -> None:
-        """The file is read, and in force if it is right."""
-        self._stamp = stamp(self.path)
+        """Read the file; its limits are in force if they are right."""
+        self._now = now
+        self.elsewhere(self._read, self._found)
+
+    def _read(self) -> _Found:
+        seen = stamp(self.path)
         try:
-            self.file = self._load()
+            return _Found(seen, self._load())
         except InputError as error:
+            return _Found(seen, error)
+
+    def _read_if_changed(self) -> _Found | None:
+        there = stamp(self.path)
+        return None if there is None or there == self._stamp else self._read()
+
+    def _found(self, found: _Found | None) -> None:
+        self._reads = False
+        if found is None:
+            return
+        self._stamp = found.stamp
+        if isinstance(found.limits, InputError):
             self._metrics.count("limits_reloads_total", outcome="refused")
-            say(str(error))
+            say(str(found.limits))
             say("the limits before stay in force")
             return
+        self.file = found.limits
         self._metrics.count("limits_reloads_total", outcome="taken")
         say(f"{self.path} is in force")
-        self._tell(now)
+        self._tell(self._now)
 
     def _load(self) -> ServingLimits:
         limits = load(self.path)
@@ -90,10 +121,10 @@ class LimitsInForce:
             self.override = None
             self._metrics.count("overrides_total", outcome="expired")
             self._tell(now)
-        if now - self._looked_at >= _LOOK_EVERY_S:
-            self._looked_at = now
-            if (now_there := stamp(self.path)) is not None and now_there != self._stamp:
-                self.reload(now)
+        self._now = now
+        if now - self._looked_at >= _LOOK_EVERY_S and not self._reads:
+            self._looked_at, self._reads = now, True
+            self.elsewhere(self._read_if_changed, self._found)
 
     def put(self, document: Any, now: float) -> Override:
         """The override that is asked for is in force.
@@ -160,3 +191,7 @@ class LimitsInForce:
         if self.adopt is not None:
             held = self.override
             self.adopt(self.limits(now), held is not None and held.enforce)
+
+
+def _at_once(work: Work, done: Callable[[_Found | None], None]) -> None:
+    done(work())

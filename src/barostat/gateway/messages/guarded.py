@@ -6,6 +6,7 @@ GUARDED_PARAMETERS = (
     "background",
     "chat_template",
     "kv_transfer_params",
+    "previous_input_messages",
     "previous_response_id",
     "prompt",
     "prompt_embeds",

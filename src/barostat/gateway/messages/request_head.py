@@ -8,7 +8,10 @@ refused: two lengths, a length beside a transfer encoding, an encoding other tha
 
 from __future__ import annotations
 
-from barostat.gateway.messages.target import is_target
+from typing import NamedTuple
+
+from barostat.gateway.messages.routes import Route
+from barostat.gateway.messages.target import Passage, is_target
 
 _HOP_BY_HOP = frozenset(
     {
@@ -16,19 +19,38 @@ _HOP_BY_HOP = frozenset(
         b"transfer-encoding", b"upgrade", b"http2-settings", b"expect", b"content-length", b"host",
     }
 )  # fmt: skip
-NOT_PASSED_ON = _HOP_BY_HOP | {b"authorization", b"x-api-key"}
+PRIORITY_CLASS = b"x-barostat-priority-class"
+"""Names the priority class of a request; it concerns the gateway alone."""
+NOT_PASSED_ON = _HOP_BY_HOP | {b"authorization", b"x-api-key", PRIORITY_CLASS}
 """Fields that are understood (`understand`) and not copied."""
+REQUEST_BYTES = 4096
+"""Memory that a request takes beside its fields and its body."""
+FIELD_BYTES = 128
+"""Memory that a field takes beside its bytes."""
+
+
+class Unwelcome(NamedTuple):
+    """Why a request is refused by its head alone."""
+
+    status: int
+    reason: str
+    message: str
+    route: Route = "other"
+
+
 _METHODS = frozenset({b"GET", b"POST", b"PUT", b"DELETE", b"PATCH", b"HEAD", b"OPTIONS"})
 
 
 class RequestHead:
-    """One head. `lines`: the fields that are passed on, in pieces. `key`: the raw credentials of
-    the client.
+    """One head. `lines`: the fields that are passed on, in pieces. `held_bytes`: memory that it
+    takes. `welcome`: where the request goes, or why it is refused, once the head is whole;
+    `tenant`: the owner of its key.
     """
 
     __slots__ = (
-        "authorization", "chunked", "encodings", "expects_100", "hosts", "http_1_0", "length", "lengths", "lines", "method",
-        "named", "persistent", "target", "understood", "upgrade", "x_api_key",
+        "api_keys", "authorization", "authorizations", "chunked", "encodings", "expects_100", "held_bytes", "hosts", "http_1_0", "length",
+        "lengths", "lines", "method", "named", "persistent", "priority_class", "target", "tenant", "understood", "upgrade", "welcome",
+        "x_api_key",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +68,11 @@ class RequestHead:
         self.persistent = True
         self.upgrade = False
         self.named: set[bytes] | None = None
+        self.authorizations = self.api_keys = 0
+        self.held_bytes = REQUEST_BYTES
+        self.welcome: Passage | Unwelcome | None = None
+        self.tenant = ""
+        self.priority_class = ""
         self.authorization = b""
         self.x_api_key = b""
 
@@ -58,8 +85,10 @@ class RequestHead:
             self.lengths += 1
             self.length = int(value) if value.isdigit() and len(value) < 19 else -1
         elif name == b"authorization":
+            self.authorizations += 1
             self.authorization = value
         elif name == b"x-api-key":
+            self.api_keys += 1
             self.x_api_key = value
         elif name == b"transfer-encoding":
             self.encodings += 1
@@ -77,6 +106,8 @@ class RequestHead:
             self.expects_100 = value.strip().lower() == b"100-continue"
         elif name == b"upgrade":
             self.upgrade = True
+        elif name == PRIORITY_CLASS:
+            self.priority_class = value.decode("latin-1")
 
     @property
     def fields(self) -> int:
@@ -95,6 +126,8 @@ class RequestHead:
             return 501, "method-unknown", "This method is not passed on."
         if not is_target(self.target):
             return 400, "bad-request", "The request target is not a path."
+        if self.authorizations > 1 or self.api_keys > 1:
+            return 400, "bad-request", "The API key is given more than once."
         if self.hosts != 1 and not (self.http_1_0 and self.hosts == 0):
             return 400, "bad-request", "Exactly one Host is needed."
         return None

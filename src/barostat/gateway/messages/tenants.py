@@ -11,8 +11,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.io.input_files.small_file import read_small
 
 MAX_KEY_BYTES = 1024
+_LARGEST_FILE_BYTES = 16 << 20
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})[ \t]*[: \t][ \t]*(\S+)")
 
 
@@ -53,7 +55,7 @@ def load_keys(path: Path) -> KeyTable:
     Errors: InputError with the line, which is not quoted: it may hold a key.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_small(path, _LARGEST_FILE_BYTES).decode("utf-8-sig").splitlines()
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
     except UnicodeDecodeError:

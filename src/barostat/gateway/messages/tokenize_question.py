@@ -185,6 +185,8 @@ def _turn(item: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]
             return None
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": output}
     if kind == "reasoning":
+        if item.get("encrypted_content"):
+            return None
         said = _first_text(item.get("content")) or _first_text(item.get("summary"))
         if before is None or before.get("reasoning") is not None:
             return {"role": "assistant", "reasoning": said}

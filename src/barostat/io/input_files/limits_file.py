@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import errno
 import io
 import json
 import typing
@@ -21,6 +22,7 @@ from barostat.core.errors import InputError
 from barostat.core.limits import API_VERSION, KIND, LimitsSpec, ServingLimits, contradictions
 from barostat.core.limits_fields import fields_of
 from barostat.core.naming import camel
+from barostat.io.input_files.small_file import read_small
 from barostat.io.input_files.yaml_places import composed, located, place, plain
 
 if TYPE_CHECKING:  # loaded where a file is read: whoever only writes limits does not wait for it
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # loaded where a file is read: whoever only writes limits doe
     from pydantic_core import ErrorDetails
 
 _LARGEST_FILE_BYTES = 1_000_000
+_TOO_LARGE = "is larger than 1 MB: not a limits file"
 
 
 def load(path: Path) -> ServingLimits:
@@ -37,10 +40,11 @@ def load(path: Path) -> ServingLimits:
     column.
     """
     try:
-        with path.open("rb") as opened:
-            return read(opened, str(path))
+        raw = read_small(path, _LARGEST_FILE_BYTES)
     except OSError as error:
-        raise InputError(error.strerror or str(error), str(path)) from None
+        why = _TOO_LARGE if error.errno == errno.EFBIG else error.strerror or str(error)
+        raise InputError(why, str(path)) from None
+    return read(io.BytesIO(raw), str(path))
 
 
 def read(stream: BinaryIO, source: str) -> ServingLimits:
@@ -50,7 +54,7 @@ def read(stream: BinaryIO, source: str) -> ServingLimits:
     """
     raw = stream.read(_LARGEST_FILE_BYTES + 1)
     if len(raw) > _LARGEST_FILE_BYTES:
-        raise InputError("is larger than 1 MB: not a limits file", source)
+        raise InputError(_TOO_LARGE, source)
     try:
         return parse(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8").read(), source)
     except UnicodeDecodeError:

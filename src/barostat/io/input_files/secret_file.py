@@ -7,12 +7,13 @@ import stat
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.io.input_files.small_file import read_small
 
 
 def secret_in(path: Path) -> str:
     """The key. Errors: InputError for a file that cannot be read, or that holds anything else."""
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
+        text = read_small(path).decode("utf-8-sig").strip()
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
     except UnicodeDecodeError:

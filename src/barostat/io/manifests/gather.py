@@ -13,6 +13,7 @@ What could not be read or rendered is in `unchecked`, with the reason.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -327,7 +328,10 @@ def _mentions(file: Path, words: Sequence[str]) -> bool:
     then reported).
     """
     try:
-        if file.stat().st_size > LARGEST_BYTES:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return True
+        if found.st_size > LARGEST_BYTES:
             return False
         text = file.read_bytes().lower()
     except OSError:
@@ -338,6 +342,8 @@ def _mentions(file: Path, words: Sequence[str]) -> bool:
 def _may_be_manifest(file: Path) -> bool:
     """True for a JSON file that could be a manifest; most are data."""
     try:
+        if not file.is_file():
+            return True
         with file.open("rb") as opened:
             start = opened.read(65536)
     except OSError:

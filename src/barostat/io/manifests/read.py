@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import stat
 from pathlib import Path
 
 from barostat.core.errors import InputError
@@ -45,6 +46,7 @@ _VARIABLE = re.compile(
 )
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _LARGEST_ENV = 64 << 10
+_NOT_REGULAR = "not a regular file: pipe its text into `barostat check -`"
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
 
 
@@ -133,11 +135,21 @@ def _has_kind(document: Document) -> bool:
     return any(root.get("kind") is not None for root in document.roots)
 
 
+def _can_be_read(path: Path, mode: int) -> bool:
+    """True for a regular file, and for the pipe of a shell's `<(...)`, which has a writer: any
+    other pipe or device may hold the reader up for ever.
+    """
+    return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and str(path).startswith("/dev/fd/"))
+
+
 def read_file(path: Path, shown: str | None = None) -> Document:
     """The document of a file; what keeps it from being read is its `problem`."""
     name = shown or str(path)
     try:
-        if path.stat().st_size > LARGEST_BYTES:
+        found = path.stat()
+        if not _can_be_read(path, found.st_mode):
+            return Document(name, "", problem=whole_file(name, _NOT_REGULAR))
+        if found.st_size > LARGEST_BYTES:
             return Document(name, "", problem=whole_file(name, TOO_LARGE))
         document = document_of(_text(path), name)
         if _COMPOSE.search(document.text) is not None and document.problem is None:

@@ -31,10 +31,11 @@ from barostat.io.mitigation.preview import preview
 from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.facts import facts
+from barostat.judge.mitigation.gateways import unfound
 from barostat.judge.mitigation.paused_mark import planned
 from barostat.judge.mitigation.planning import NoRemedy, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared, hinderers, standing_of
-from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.workloads import WorkloadKind, kind_named
 from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.history import is_open, latest
@@ -49,6 +50,13 @@ Incidents = tuple[list[State] | None, str]
 def new_id(name: str) -> str:
     """An id that no other incident has, and that fits into the names of what belongs to it."""
     return f"{name[:28].strip('-.').replace('.', '-')}-{uuid.uuid4().hex[:6]}"
+
+
+def _looked(seen: TargetSnapshot, namespace: str) -> str:
+    """Where gateways were looked for, and what could not be read of it."""
+    if why := seen.unread.get("gateways"):
+        return f"namespace {namespace} ({why})"
+    return "any namespace" if seen.lists.get(ALL_PODS) else f"namespace {namespace}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,10 @@ class Campaign:
         seen = await self.look()
         for note in seen.recording.missing:
             self.tell(f"note: {note}")
+        if self.gateway.token and (
+            lost := unfound(seen.gateways, looked=_looked(seen, self.namespace))
+        ):
+            return NothingPrepared(lost, "refused")
         self.tell("planning")
         made = plan_for(seen, wish, held, incidents[0] or ())
         if isinstance(made, NoRemedy):

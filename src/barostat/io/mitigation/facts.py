@@ -39,7 +39,7 @@ from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import value
-from barostat.platform.workloads import Api, WorkloadKind
+from barostat.platform.workloads import Api, CanaryKind, WorkloadKind
 from barostat.remedy.precheck import RIGHT_IS_MISSING
 
 _ALWAYS: tuple[tuple[str, str, str], ...] = (
@@ -55,8 +55,10 @@ def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
     api = kind.api
     verbs = ("get", "patch", "update", *kind.verbs)
     read = [workload_resource(plural) for plural in kind.reads]
+    status = [("patch", api.group, f"{api.plural}/status")] if isinstance(kind, CanaryKind) else []
     return (
         *((verb, api.group, api.plural) for verb in verbs),
+        *status,
         *(("list", found.group, found.plural) for found in read),
         *_ALWAYS,
     )
@@ -225,6 +227,7 @@ async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapsh
 async def _may(
     cluster: Cluster, pace: ActTiming, namespace: str, verb: str, group: str, resource: str
 ) -> bool | None:
+    resource, _, subresource = resource.partition("/")
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -234,6 +237,7 @@ async def _may(
                 "verb": verb,
                 "group": group,
                 "resource": resource,
+                "subresource": subresource,
             }
         },
     }

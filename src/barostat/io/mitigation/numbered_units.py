@@ -188,7 +188,9 @@ async def remove_unit(ground: ActContext, do: Do, act: RemoveUnit) -> Done:
         home = await ground.checked_home(do)
         found = await ground.got(PODS, do.pod.name) if do.pod is not None else None
         if found is None or do.pod is None or text(found, "metadata", "uid") != do.pod.uid:
-            return Done(note=cut)
+            if act.then == "nothing" or await _woken(ground, do, home):
+                return Done(note=cut)
+            continue
         if not is_going(found):
             _, seen = await ground.in_rotation(home)
             if do.pod.uid in seen or _carries(found, await ground.rotation_labels(home)):
@@ -197,6 +199,16 @@ async def remove_unit(ground: ActContext, do: Do, act: RemoveUnit) -> Done:
                 cut = await requests_cut(ground, found)
                 await ground.deleted(do, PODS, found)
         await asyncio.sleep(ground.pace.poll_s)
+
+
+async def _woken(ground: ActContext, do: Do, home: Object) -> bool:
+    """True once home's owner looks at it now: it has tried in vain to make a unit of the name that a
+    released pod had, waits longer after each time (up to 1000 s), and hears nothing of that pod's
+    end. A write of home is heard.
+    """
+    if annotation(home, STEP) == do.key:
+        return True
+    return await ground.merged(do, ground.resource, home, {}) is not None
 
 
 def _next(ground: ActContext, home: Object, made: str) -> Next | None:

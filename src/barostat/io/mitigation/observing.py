@@ -20,7 +20,7 @@ from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.judge.mitigation.rotation import shares_of
 from barostat.platform.gateway_page import GatewayPage
 from barostat.platform.objects import name_of, text
-from barostat.platform.workloads import NumberedKind
+from barostat.platform.workloads import CanaryKind, NumberedKind
 from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
 from barostat.remedy.verify import is_over, verify
@@ -44,7 +44,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     nothing is changed here. Errors: Denied.
     """
     plan, pace = ground.plan, ground.pace
-    anew = plan.strategy in ("spare", "in-place")
+    anew = plan.strategy in ("spare", "in-place", "canary")
     if anew:
         names = (do.pod.name,) if do.pod is not None else await _first_changed(ground)
     else:
@@ -119,7 +119,9 @@ async def _unless_lost(ground: ActContext, do: Do) -> None:
 async def _first_changed(ground: ActContext) -> tuple[str, ...]:
     """The pods of the unit that proves the change. Errors: Denied."""
     plan, kind = ground.plan, ground.kind
-    if isinstance(kind, NumberedKind):
+    if isinstance(kind, CanaryKind):
+        pods = kind.newest_pods(await ground.home(), await ground.lists())
+    elif isinstance(kind, NumberedKind):
         place = plan.replicas if plan.strategy == "spare" else plan.replicas - 1
         pods = kind.unit_pods(await ground.home(), await ground.lists(), place)[:1]
     else:

@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.mitigation import gateway_limits, owner_pausing, rotation, spares
 from barostat.io.mitigation import numbered_units as units
+from barostat.io.mitigation import owner_rollout as canary
 from barostat.io.mitigation import target_acts as home
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.observing import observe
 from barostat.io.mitigation.target_reader import Denied
 from barostat.remedy.acts import (
     AwaitCalm,
+    AwaitCanary,
     AwaitDrained,
     AwaitHome,
+    AwaitRolled,
     AwaitSpare,
     AwaitUnit,
     ClaimHome,
@@ -31,6 +34,7 @@ from barostat.remedy.acts import (
     Lost,
     MovePartition,
     Observe,
+    OpenCanary,
     PatchTemplate,
     PauseOwner,
     PickReplica,
@@ -42,6 +46,7 @@ from barostat.remedy.acts import (
     RemoveStuck,
     RemoveUnit,
     ResumeOwner,
+    RollHome,
     ScaleHome,
     StageChange,
     TightenGateway,
@@ -122,6 +127,14 @@ async def _answer(ground: ActContext, do: Do, limits: str) -> Answer:
             return await units.remove_unit(ground, do, act)
         case RemoveStuck() as act:
             return await units.remove_stuck(ground, do, act)
+        case OpenCanary() as act:
+            return await canary.open_canary(ground, do, act)
+        case AwaitCanary() as act:
+            return await canary.await_canary(ground, do, act)
+        case RollHome() as act:
+            return await canary.roll_home(ground, do, act)
+        case AwaitRolled() as act:
+            return await canary.await_rolled(ground, do, act)
         case WriteLimits() as act:
             return await home.write_limits(ground, do, act, limits)
         case TightenGateway() as act:

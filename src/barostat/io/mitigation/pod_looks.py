@@ -4,6 +4,9 @@ them, how they do for a while.
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
+
 from barostat.catalog import metric_names
 from barostat.catalog.settings.table import canonical_name
 from barostat.core.window import Window
@@ -32,6 +35,7 @@ _ALSO_CALLED = {"half": "float16", "float": "float32", "fp8": "fp8_e4m3"}
 _STR_DTYPE_TO_TORCH_DTYPE, CacheDType.
 """
 UNDER_WAY = (*metric_names.RUNNING, *metric_names.WAITING)
+ENDED = tuple(f"{name}_total" for name in metric_names.FINISHED)
 
 
 def watcher(ground: ActContext, pods: tuple[str, ...], options: Options) -> PodRecorder:
@@ -46,10 +50,18 @@ def of_home(ground: ActContext) -> PodRecorder:
     return PodRecorder(ground.cluster, wanted, Options(for_s=0.0), ground.clock, lambda _: None)
 
 
-async def requests_in(ground: ActContext, pod: Object) -> float | None:
-    """Requests that run or wait in the pod's engine by its own metrics, or None where it does not
-    tell.
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Requests of a pod's engine at an instant. `under_way`: run or wait. `came`: up to now, also
+    those that have ended; None where the engine does not count them.
     """
+
+    under_way: float
+    came: float | None
+
+
+async def activity_of(ground: ActContext, pod: Object) -> Activity | None:
+    """The pod's requests by its own metrics, or None where it does not tell."""
     door = PodRoute(ground.cluster, ground.namespace, name_of(pod), name_of(pod), endpoints(pod))
     try:
         answer = await door.ask("/metrics", within_s=ASK_S)
@@ -59,25 +71,40 @@ async def requests_in(ground: ActContext, pod: Object) -> float | None:
         return None
     read = metrics.read(answer.text)
     found = [sample.value for name in UNDER_WAY for sample in read.named(name)]
-    return sum(found) if found else None
+    ended = [sample.value for name in ENDED for sample in read.named(name)]
+    if not found:
+        return None
+    return Activity(sum(found), sum(found) + sum(ended) if ended else None)
+
+
+async def requests_in(ground: ActContext, pod: Object) -> float | None:
+    """Requests that run or wait in the pod's engine, or None where it does not tell."""
+    found = await activity_of(ground, pod)
+    return found.under_way if found is not None else None
 
 
 async def requests_cut(ground: ActContext, pod: Object) -> str:
-    """How many requests the pod's end may cut, for the timeline: those under way just before it.
-    Empty for none.
+    """How many requests the pod's end may cut, for the timeline: those under way just before it, and
+    those that its clients still send. Empty for none.
 
     Some of them end well in the second or two until the engine is told to stop.
     """
     if not is_ready(pod):
         return ""
-    found = await requests_in(ground, pod)
+    found = await activity_of(ground, pod)
     if found is None:
         return "whether requests were cut is not known: its metrics did not answer"
-    return (
-        f"at most {found:.0f} {'request was' if found == 1 else 'requests were'} cut"
-        if found
-        else ""
-    )
+    if not found.under_way:
+        return ""
+    await asyncio.sleep(ground.pace.poll_s)
+    later = await activity_of(ground, pod) or found
+    most = max(found.under_way, later.under_way)
+    cut = f"at most {most:.0f} {'request was' if most == 1 else 'requests were'} cut"
+    came = (later.came or 0.0) - (found.came or 0.0)
+    if came <= 0:
+        return cut
+    per_s = came / ground.pace.poll_s
+    return f"{cut}; its clients still sent {per_s:.0f} requests/s to it, which failed until it was gone"
 
 
 async def resolved(ground: ActContext, pod: Object) -> str | None:

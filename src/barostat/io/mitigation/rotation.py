@@ -12,9 +12,10 @@ from typing import Any
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.pod_looks import requests_cut, requests_in
+from barostat.io.mitigation.pod_looks import activity_of, requests_cut, requests_in
 from barostat.io.mitigation.target_acts import marked
 from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_going, is_ready
+from barostat.judge.mitigation.rotation import POOLED
 from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
@@ -228,35 +229,66 @@ async def _kept(ground: ActContext, do: Do, pod: Object, own: list[Object]) -> b
 
 
 class Drain:
-    """Looks at a pod that is out of rotation until none of its requests is left, or the time is
-    over.
+    """Looks at a pod that is out of rotation until it is drained, or the time is over.
+
+    Drained: for the whole grace period (`pace.quiet_s`) no request was under way and none came. In
+    that time an engine closes connections that are kept open without a request. `pooled`: how many
+    requests came after the rotation was left; clients then keep using their connections.
     """
 
     def __init__(self, ground: ActContext, until: float) -> None:
         self._ground = ground
         self._until = until
-        self._routed_until = ground.clock.now() + ground.pace.routed_s
-        self._empty = self._silent = 0
+        self._began = ground.clock.now()
+        self._quiet_since: float | None = None
+        self._came: float | None = None
+        self._came_first: float | None = None
+        self._silent = 0
+        self.pooled = 0.0
         self.note = ""
 
     async def over(self, pod: Object) -> bool:
-        """One more look: twice no request by the pod's own metrics, or twice no answer of one that
-        is not Ready anyway.
-        """
-        found = await requests_in(self._ground, pod)
-        now = self._ground.clock.now()
-        self._empty = self._empty + 1 if found == 0 else 0
+        """One more look. A pod that is not Ready and twice does not answer counts as drained."""
+        found = await activity_of(self._ground, pod)
+        now, pace = self._ground.clock.now(), self._ground.pace
         self._silent = self._silent + 1 if found is None and not is_ready(pod) else 0
         self.note = "it does not serve" if self._silent else ""
+        if found is None or found.under_way > 0:
+            self._quiet_since = None
+        elif self._quiet_since is None or found.came != self._came:
+            self._quiet_since = now
+        if found is not None:
+            self._came = found.came
+            if found.came is not None and now >= self._began + pace.routed_s:
+                self._came_first = found.came if self._came_first is None else self._came_first
+                self.pooled = found.came - self._came_first
+        quiet = self._quiet_since is not None and now - self._quiet_since >= pace.quiet_s
         return (
             self._silent >= DRAINED_TWICE
-            or (self._empty >= DRAINED_TWICE and now >= self._routed_until)
+            or (quiet and now >= self._began + pace.routed_s)
             or now >= self._until
         )
 
+    @property
+    def hopeless(self) -> bool:
+        """True where clients have gone on sending for so long that waiting does not drain it."""
+        waited = self._ground.clock.now() - self._began
+        return self.pooled > 0 and waited >= self._ground.pace.pooled_s and self._busy_lately()
+
+    def _busy_lately(self) -> bool:
+        return self._quiet_since is None or (
+            self._ground.clock.now() - self._quiet_since < self._ground.pace.poll_s
+        )
+
+    def says(self, pod: Object) -> str:
+        """That clients keep their connections, with the figures."""
+        waited = self._ground.clock.now() - self._began
+        return f"{name_of(pod)} got {self.pooled:.0f} requests in the {waited:.0f} s since it left the rotation: {POOLED}"
+
 
 async def await_drained(ground: ActContext, do: Do) -> Done:
-    """AwaitDrained: no request by the pod's own metrics, twice; its deadline is the machine's.
+    """AwaitDrained: no request by the pod's own metrics for the whole grace period; its deadline is
+    the machine's. It is not waited for where clients go on sending over connections that they keep.
     Errors: Denied.
     """
     drain = Drain(ground, math.inf)
@@ -267,6 +299,9 @@ async def await_drained(ground: ActContext, do: Do) -> Done:
             return Done(note="it is gone")
         if await drain.over(pod):
             return Done(note=drain.note)
+        if drain.hopeless and ground.plan.bounds.on_drain_bound == "cut":
+            ground.tell(drain.says(pod))
+            return Done(note=f"not drained: {drain.says(pod)}")
         await asyncio.sleep(ground.pace.poll_s)
 
 

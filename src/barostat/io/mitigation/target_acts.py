@@ -22,8 +22,10 @@ from barostat.remedy.acts import (
     Done,
     Failed,
     Lost,
+    OpenCanary,
     PatchTemplate,
     Refused,
+    RollHome,
     ScaleHome,
     UndoRollout,
     WriteLimits,
@@ -204,8 +206,10 @@ async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
         await asyncio.sleep(ground.pace.poll_s)
 
 
-async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRollout) -> Done:
-    """PatchTemplate, UndoRollout: the change, the digest of what the server made of it, and the
+async def patch_template(
+    ground: ActContext, do: Do, act: PatchTemplate | UndoRollout | OpenCanary | RollHome
+) -> Done:
+    """PatchTemplate, UndoRollout, OpenCanary, RollHome: the change, the digest of what the server made of it, and the
     former state, in one write.
 
     Errors: Denied.
@@ -217,7 +221,9 @@ async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRo
             return Done()
         if isinstance(act, UndoRollout):
             await _nobody_serves_less(ground, home, act)
-        elif ground.kind.replicas(home) or await ground.home_pods(home):
+        elif isinstance(act, PatchTemplate) and (
+            ground.kind.replicas(home) or await ground.home_pods(home)
+        ):
             raise Denied(
                 Refused("home owns a pod or asks for one: its template is not written now")
             )

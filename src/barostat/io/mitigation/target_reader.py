@@ -49,12 +49,14 @@ class ActTiming:
     it may take this long to give one up. `look_s`: what an answer says may be so old when it comes;
     `fresh_s`: and so much older when a write is sent. `routed_s`: every kube-proxy hears of the
     EndpointSlices by itself, and for so long a new connection may still come to a pod that has left
-    them. `settle_s`: what was asked of a replica before it took part counts for nothing: its first
-    requests find an empty cache and no company. `interval_s`: between two scrapes of it.
-    `patience_s`: for so long a look is tried again where the API server is away, which changes
-    nothing and harms nobody. `stray_s`: after it nothing is on its way any more of a run that
-    looked at the claim before, as it is the look, the pause after it, the write, and how late a
-    server may be with it.
+    them. `quiet_s`: a pod is drained when so long no request was there and none came (vLLM closes a
+    connection that is idle for 5 s). `pooled_s`: a pod that still gets requests so long after it
+    left them has clients that keep their connections. `settle_s`: what was asked of a replica
+    before it took part counts for nothing: its first requests find an empty cache and no company.
+    `interval_s`: between two scrapes of it. `patience_s`: for so long a look is tried again where
+    the API server is away, which changes nothing and harms nobody. `stray_s`: after it nothing is
+    on its way any more of a run that looked at the claim before, as it is the look, the pause after
+    it, the write, and how late a server may be with it.
     """
 
     poll_s: float = 1.0
@@ -63,6 +65,8 @@ class ActTiming:
     look_s: float = TRY_S
     fresh_s: float = 5.0
     routed_s: float = 5.0
+    quiet_s: float = 6.0
+    pooled_s: float = 60.0
     settle_s: float = 10.0
     interval_s: float = INTERVAL_S
     patience_s: float = 60.0

@@ -119,6 +119,7 @@ class GatedRun:
         self._rules = rules
         self._gate = gate
         self._oracle = gate == "oracle"
+        self._scraped_each = 1 if gate == "ceilings" else _SCRAPED_EACH
         self._traffic = traffic
         self._coming = [
             (row.arrival_s, place, row)
@@ -198,7 +199,7 @@ class GatedRun:
             elif hear_s <= at_s:
                 hear_s += _HEARD_EACH_S
                 heard += 1
-                self._hear(at_s, heard % _SCRAPED_EACH == 0)
+                self._hear(at_s, heard % self._scraped_each == 0)
                 self._due(at_s)
             else:
                 self._due(at_s)
@@ -221,10 +222,18 @@ class GatedRun:
             tenant=traffic.tenants.get(row.request_id, ""),
             least_output_tokens=row.output_tokens if self._oracle else 0,
             priority=row.priority,
+            priority_class=self._class_of(row),
             prefix_key=row.hash_ids[1] + 1 if row.hash_ids and len(row.hash_ids) > 1 else 0,
         )
         decision, _ = decide(asked, self.ledger, self._rules, at)
         self._take(decision, row, at)
+
+    def _class_of(self, row: Row) -> str:
+        """The class that the row's priority stands for: 0 and below for the first, 1 for the
+        second, and so on; beyond the last for the last.
+        """
+        names = list(self._rules.classes)
+        return names[min(max(row.priority, 0), len(names) - 1)] if names else ""
 
     def _take(self, decision: Decision, row: Row, at: float) -> None:
         if isinstance(decision, Admitted):

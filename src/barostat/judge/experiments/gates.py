@@ -14,11 +14,11 @@ from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.reservation import Reservation
 
-GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine"]
+GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine", "ceilings"]
 GATES: tuple[GateName, ...] = get_args(GateName)
 """`forecast`: ours. `oracle`: knows every output length. `worst-case`: reserves input + max_tokens.
 `concurrency`: so many requests per replica (`Rules.max_running`). `engine`: none, the engines' own
-limits decide.
+limits decide. `ceilings`: llm-d's priority ceilings and sheddable requests.
 """
 
 
@@ -89,10 +89,47 @@ class _OracleReplica(ReplicaLedger):
         return True
 
 
+_QUEUE_DEPTH, _USED_RATIO = 5, 0.8
+
+
+class _CeilingReplica(_OpenReplica):
+    """Dispatch while the engine's saturation is below the ceiling of the request's class: the larger
+    of its queue over 5 and its KV usage over 0.8, as the engine last said. What the class may take
+    of a pool (`ClassRule.pool_share`) is that ceiling; a class that may not wait (`queue_share` 0)
+    is sheddable: refused at once.
+
+    Source: re-implemented from the public documentation of llm-d's router (flow control, dispatch
+    by priority band) and of the Gateway API Inference Extension (saturation detector and its
+    defaults, sheddable requests); no line of their code. Its choice of replica is ours.
+    """
+
+    __slots__ = ("used_ratio",)
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        super().__init__(name, pool)
+        self.used_ratio = 0.0
+
+    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+        del z, budget, at
+        rule = one.priority_class
+        saturation = max(self.waiting / _QUEUE_DEPTH, self.used_ratio / _USED_RATIO)
+        return saturation < (1.0 if rule is None else rule.pool_share)
+
+    def class_has_room(self, one: Reservation, budget_tokens: int | None) -> bool:
+        del one, budget_tokens
+        return True
+
+    def observe(self, seen: Observation, at: float) -> int:
+        del at
+        self.waiting, self.used_ratio = seen.waiting, seen.usage_ratio
+        return 0
+
+
 REPLICAS: dict[GateName, Callable[[str, Pool], ReplicaLedger]] = {
     "forecast": ReplicaLedger,
     "oracle": _OracleReplica,
     "worst-case": _WorstCaseReplica,
     "concurrency": _OpenReplica,
     "engine": _OpenReplica,
+    "ceilings": _CeilingReplica,
 }

@@ -4,6 +4,7 @@ and when it is not needed any more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ _TELL_CALM = (
     "gateway_refusals_in_window",
     "gateway_queued_requests",
 )
+_SHELL_ENDS = re.compile(r"""[;&|()"'\n]+""")
+"""What a word ends at in a shell's text, beside white space."""
 NOBODY = 1.0
 """So many wait at an engine at an instant where nobody really waits."""
 
@@ -72,7 +75,8 @@ def fronting(
     their way out left aside.
 
     One says so itself: by the annotation `barostat.dev/fronts` (names, or namespace/name, between
-    commas), or because its command follows the workload (`barostat gateway deploy/NAME`).
+    commas), or because its command follows the workload (`barostat gateway deploy/NAME`), also as
+    the text of a shell (`sh -c "exec barostat gateway deploy/NAME"`).
     """
     found: dict[GatewayRef, list[Object]] = {}
     for pod in pods:
@@ -128,8 +132,27 @@ def _fronted(pod: Object, home: str) -> Iterable[tuple[str, str]]:
 
 
 def _words(container: Mapping[str, Any], key: str) -> list[str]:
+    """The words of a command; of an argument that is a shell's text, the words of that text."""
     found = container.get(key)
-    return [word for word in found if isinstance(word, str)] if isinstance(found, list) else []
+    given = [word for word in found if isinstance(word, str)] if isinstance(found, list) else []
+    return [
+        part
+        for word in given
+        for part in (_SHELL_ENDS.sub(" ", word).split() if " " in word.strip() else [word])
+    ]
+
+
+def unfound(seen: Sequence[SeenGateway], *, looked: str) -> str:
+    """Why a run that was given a gateway's token stops: no gateway is before the target, so that an
+    engine would be restarted instead. Empty where one is. `looked`: where it was looked for.
+    """
+    if seen:
+        return ""
+    return (
+        f"--gateway-token-file was given, and no gateway was found before it in {looked}: name its "
+        f"admin page (--gateway http://HOST:8081), or annotate its pods {FRONTS}: NAME; without the "
+        "option, replicas are restarted instead"
+    )
 
 
 def _namespace(words: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from barostat.catalog.settings.table import canonical_name
 from barostat.core.change import ConfigChange, Expectation
@@ -52,7 +53,7 @@ from barostat.judge.mitigation.start_refused import would_not_start
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import mapping, name_of, text
-from barostat.platform.workloads import NumberedKind
+from barostat.platform.workloads import CanaryKind, NumberedKind
 from barostat.remedy.annotations import ENDED
 from barostat.remedy.plan import (
     ASKED_FOR,
@@ -192,14 +193,24 @@ def plan_for(
             parent=text(metadata, "annotations", ENDED),
             bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
-            rolls="owner" if strategy == "rolling" else seen.kind.rolls or "spares",
-            surge=seen.kind.surge(seen.home) if strategy == "rolling" else 0,
-            unavailable=seen.kind.unavailable(seen.home) if strategy == "rolling" else 0,
+            **_owners_roll(seen, strategy),
             unit_pods=seen.kind.pods_per_unit(seen.home),
         ),
         worst,
         passed,
     )
+
+
+def _owners_roll(seen: TargetSnapshot, strategy: Strategy) -> dict[str, Any]:
+    """How the units get the change, as fields of the plan."""
+    if strategy not in ("canary", "rolling"):
+        return {"rolls": seen.kind.rolls or "spares"}
+    return {
+        "rolls": "owner" if strategy == "rolling" else "canary",
+        "canary": "none" if strategy == "rolling" else "live",
+        "surge": seen.kind.surge(seen.home),
+        "unavailable": seen.kind.unavailable(seen.home),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +495,8 @@ def _strategy(
             "a rollout is under way: let it end, or undo it (--lever undo-rollout, where "
             "none of its replicas serves)"
         )
+    if isinstance(seen.kind, CanaryKind):
+        return "canary"
     floor = (
         remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     )

@@ -69,6 +69,8 @@ def _walk(old: Any, new: Any, path: str) -> list[Difference]:
 
 def _plain(value: Any) -> Any:
     """What is set of a part of the document, as data."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value] or None
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     return {

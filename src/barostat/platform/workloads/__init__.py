@@ -6,6 +6,7 @@ templates are is read and advised on; one that also says how it rolls (`rolls`) 
 `barostat mitigate`.
 """
 
+from barostat.platform.workloads._canary import CanaryKind
 from barostat.platform.workloads._kind import Api, Part, Place, Revision, Rolls, WorkloadKind
 from barostat.platform.workloads._known import (
     kind_named,
@@ -19,6 +20,7 @@ from barostat.platform.workloads._numbered import Makes, NumberedKind
 
 __all__ = [
     "Api",
+    "CanaryKind",
     "Makes",
     "NumberedKind",
     "Part",

@@ -9,31 +9,98 @@ Source: argoproj.io/v1alpha1; pkg/apis/rollouts/v1alpha1/types.go of Argo Rollou
 
 from __future__ import annotations
 
-from barostat.platform.objects import Object, count, mapping, text
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.platform.objects import Object, count, mapping, objects, text, value
+from barostat.platform.workloads._canary import CanaryKind
 from barostat.platform.workloads._kind import (
     Api,
-    WorkloadKind,
+    Found,
+    Lists,
+    Revision,
+    owned_by,
     surge_of,
     unavailable_of,
 )
 
 _DEPLOYMENT = Api("Deployment", "deployments", "apps", "v1", "deploy")
-_HASH = "rollouts-pod-template-hash"
+_HASH, _REVISION = "rollouts-pod-template-hash", "rollout.argoproj.io/revision"
+_STEPS = ("spec", "strategy", "canary", "steps")
+_BY_HAND = (
+    "change the template, watch the canary with `barostat diagnose`, then `kubectl argo rollouts "
+    "promote NAME`, or `abort NAME` if it is worse"
+)
 
 
-class Rollout(WorkloadKind):
-    """Pods belong to its ReplicaSets; the controller shifts requests by steps."""
+class Rollout(CanaryKind):
+    """Pods belong to its ReplicaSets; a pause without a duration is where the proof is made."""
 
     api = Api("Rollout", "rollouts", "argoproj.io", "v1alpha1", "ro")
     pod_suffix = "-[a-z0-9]+-[a-z0-9]{5}"
     reads = ("replicasets",)
     fixed_labels = (_HASH,)
-    by_hand = (
-        "the Rollout's own steps are the proof: change its template, watch the canary with "
-        "`barostat diagnose`, then `kubectl argo rollouts promote NAME`, or `abort NAME` if it is worse"
-    )
-    without_surge = "Set strategy.canary.maxSurge to 0 and maxUnavailable to 1 first."
+    go_on: Mapping[str, Any] = {"status": {"promoteFull": True}}
     reverts = "the Rollout controller owns the ReplicaSets below it"
+    without_surge = "Set strategy.canary.maxSurge to 0 and maxUnavailable to 1 first."
+
+    def why_not(self, item: Object) -> str:
+        """Only a canary that waits for a person can be proved and taken back."""
+        if text(item, "spec", "workloadRef", "name"):
+            return f"its template is in the Deployment of spec.workloadRef: {_BY_HAND}"
+        if mapping(item, "spec", "strategy", "blueGreen"):
+            return f"blue-green starts every replica again: {_BY_HAND}"
+        if not any(_waits(step) for step in objects(item, *_STEPS)):
+            return (
+                "none of its strategy.canary.steps is a pause without a duration, so it would not "
+                f"wait for the proof: add `pause: {{}}` behind the first setWeight, or {_BY_HAND}"
+            )
+        return ""
+
+    def has_seen(self, item: Object) -> bool:
+        """By the hash of the present template."""
+        seen = value(item, "status", "observedGeneration")
+        return str(seen) == str(count(item, "metadata", "generation"))
+
+    def waits(self, item: Object) -> bool:
+        """At a pause of the canary's steps."""
+        paused = objects(item, "status", "pauseConditions")
+        return self.has_seen(item) and any(
+            text(found, "reason") == "CanaryPauseStep" for found in paused
+        )
+
+    def is_rolling(self, item: Object) -> bool:
+        """Until the present ReplicaSet is the stable one."""
+        stable, present = (text(item, "status", key) for key in ("stableRS", "currentPodHash"))
+        return self.has_seen(item) and stable != present
+
+    def newest_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
+        """Pods with the hash of the present template."""
+        present = text(item, "status", "currentPodHash") if self.has_seen(item) else ""
+        return [
+            pod
+            for pod in self.own_pods(item, lists)
+            if present and text(pod, "metadata", "labels", _HASH) == present
+        ]
+
+    def revisions(self, item: Object, lists: Lists[Object]) -> list[Revision]:
+        """Its ReplicaSets, by the number that the controller gave each."""
+        uid = text(item, "metadata", "uid")
+        kept = [found for found in lists.get("replicasets", []) if owned_by(found, {uid})]
+        numbered = [(text(found, "metadata", "annotations", _REVISION), found) for found in kept]
+        known = sorted(
+            ((int(number), found) for number, found in numbered if number.isdecimal()),
+            key=lambda entry: entry[0],
+        )
+        return [
+            Revision(
+                str(number),
+                mapping(found, "spec", "template"),
+                count(found, "status", "readyReplicas") or 0,
+                text(found, "metadata", "creationTimestamp"),
+            )
+            for number, found in known
+        ]
 
     def held_in(self, item: Object) -> tuple[Api, str] | None:
         """The Deployment that `spec.workloadRef` names."""
@@ -58,7 +125,13 @@ class Rollout(WorkloadKind):
         status = mapping(item, "status")
         current = text(status, "currentPodHash")
         updated = count(status, "updatedReplicas") or 0
-        return text(status, "stableRS") == current and updated >= self.replicas(item)
+        stable = text(status, "stableRS") == current != ""
+        return self.has_seen(item) and stable and updated >= self.replicas(item)
+
+
+def _waits(step: Object) -> bool:
+    pause = step.get("pause")
+    return isinstance(pause, Mapping) and pause.get("duration") is None
 
 
 def _canary(item: Object) -> Object:

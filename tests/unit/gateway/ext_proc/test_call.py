@@ -21,16 +21,21 @@ from envoy.service.ext_proc.v3.external_processor_pb2 import (
 )
 from tests.support.gateway_wire import World
 
+from barostat.gateway.bounds import Bounds
 from barostat.gateway.ext_proc.call import Call
 from barostat.gateway.ext_proc.pace import Pace
 from barostat.gateway.ext_proc.server import ExternalProcessor
 
 
-def asked(call: Call, body: bytes, *, in_pieces: bool = False) -> ProcessingResponse:
+def asked(
+    call: Call, body: bytes, *, in_pieces: bool = False, priority_class: str = ""
+) -> ProcessingResponse:
     """What Envoy is told of a chat completion with this body. `in_pieces`: it shows the body of the
     answer.
     """
     pairs = {":method": "POST", ":path": "/v1/chat/completions"}
+    if priority_class:
+        pairs["x-barostat-priority-class"] = priority_class
     headers = HeaderMap(
         headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()]
     )
@@ -139,6 +144,48 @@ def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(
     assert sum(
         count for (name, _), count in world.metrics.counters.items() if name == "clients_gone_total"
     ) == (ends_as[0] == 499)
+    world.at_rest()
+
+
+def test_the_priority_class_that_a_request_names_is_decided_by() -> None:
+    world = World("edge: {priorityClasses: [{name: high}, {name: low}]}")
+    for named, rank in (("", 0), ("high", 0), ("low", 1)):
+        call = call_in(world)
+        asked(call, json.dumps(HELLO).encode(), priority_class=named)
+        assert world.desk.ledger.reservations[call.reservation].rank == rank
+        call.end(cut=True)
+    refused = call_in(world)
+    told = asked(refused, json.dumps(HELLO).encode(), priority_class="none")
+    assert told.immediate_response.status.code == 400
+    refused.end()
+    world.at_rest()
+
+
+def test_a_body_in_pieces_is_accounted_for_until_it_is_envoys() -> None:
+    async def pieces(call: Call, of: bytes) -> list[int]:
+        held = []
+        headers = HeaderMap(
+            headers=[
+                HeaderValue(key=":method", raw_value=b"POST"),
+                HeaderValue(key=":path", raw_value=b"/v1/chat/completions"),
+            ]
+        )
+        await call.take(ProcessingRequest(request_headers=HttpHeaders(headers=headers)))
+        for at in range(0, len(of), 2):
+            await call.take(ProcessingRequest(request_body=HttpBody(body=of[at : at + 2])))
+            held.append(world.gateway.buffered_bytes)
+        return held
+
+    world = World(bounds=Bounds(buffered_bytes=2000))
+    call = call_in(world)
+    held = asyncio.run(pieces(call, b"x" * 1000))
+    assert 1000 <= held[-1] <= 1200
+    call.end(cut=True)
+    world.at_rest()
+    call = call_in(world)
+    asyncio.run(pieces(call, b"x" * 3000))
+    assert (call.status, call.reason) == (503, "too-many-bodies")
+    call.end()
     world.at_rest()
 
 

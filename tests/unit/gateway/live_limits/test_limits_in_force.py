@@ -5,7 +5,9 @@ it is renewed.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.gateway_wire import HEAD, World
@@ -257,3 +259,37 @@ def test_a_wrong_run_or_wish_is_refused(tmp_path: Path, wrong: dict[str, object]
     limits, _ = in_force(tmp_path)
     with pytest.raises(InputError, match="was expected"):
         limits.put({**LEVER, **wrong}, 100.0)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("what", ["fifo", "folder", "device"])
+def test_what_is_no_file_in_the_place_of_the_limits_holds_nothing_up(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits, told = in_force(tmp_path)
+    limits.path.unlink()
+    if what == "fifo":
+        os.mkfifo(limits.path)
+    elif what == "folder":
+        limits.path.mkdir()
+    else:
+        limits.path.symlink_to("/dev/zero")
+    limits.tick(200.0)
+    assert told == []
+    assert limits.file.spec.request.max_output_tokens == 100
+    assert "stay in force" in capsys.readouterr().err
+
+
+def test_a_slow_read_is_not_begun_twice_and_stops_nothing(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    begun: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+    limits.elsewhere = lambda work, done: begun.append((work, done))
+    file(tmp_path, "request: {maxOutputTokens: 70}")
+    for now in (200.0, 210.0, 220.0):
+        limits.tick(now)
+    assert told == []
+    ((work, done),) = begun
+    done(work())
+    assert told[-1].spec.request.max_output_tokens == 70
+    limits.tick(230.0)
+    assert len(begun) == 2

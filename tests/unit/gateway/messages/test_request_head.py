@@ -192,7 +192,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_comes_or_while_it_does() 
 
 
 def test_all_bodies_together_are_bounded() -> None:
-    world = World(bounds=Bounds(buffered_bytes=1500))
+    world = World(bounds=Bounds(buffered_bytes=9000))
     clients = [world.client() for _ in range(2)]
     half = chat("y" * 900, max_tokens=5)[:1000]
     clients[0].sends(half)

@@ -118,6 +118,10 @@ def test_lines_are_added_to_a_head_and_the_connections_own_taken_out() -> None:
             "location: https://login.example/v1/models",
         ),
         (302, "location: /v1/models", "location: /v1/models"),
+        (302, "location: //evil/v1", "location: //evil/v1"),
+        (302, "location: http://engine:8000//evil", "location: http://engine:8000//evil"),
+        (302, "location: http://engine:8000/\\evil", "location: http://engine:8000/\\evil"),
+        (302, "location: http://engine:8000/p//evil", "location: http://engine:8000/p//evil"),
         (200, "location: http://engine:8000/v1/models", "location: http://engine:8000/v1/models"),
     ],
 )

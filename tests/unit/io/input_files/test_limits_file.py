@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,11 @@ def test_writing_limits_does_not_wait_for_the_schema_library() -> None:
         ).stdout.strip()
         == "False"
     )
+
+
+@pytest.mark.timeout(10)
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match=r"regular file|Is a directory"):
+            limits_file.load(path)

@@ -16,7 +16,7 @@ from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 from barostat.core.errors import InputError
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.recording.live import Options
-from barostat.io.mitigation.campaign import Campaign, new_id
+from barostat.io.mitigation.campaign import Campaign, GatewayAccess, new_id
 from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
 from barostat.shells.cli.mitigate.lever_option import requested
@@ -24,7 +24,7 @@ from barostat.shells.reports.incident.plan_json import preview_json
 
 
 async def prepared(
-    owned: Owned, found: Scene, *, pause_owners: bool = False
+    owned: Owned, found: Scene, *, pause_owners: bool = False, token: str = ""
 ) -> Prepared | NothingPrepared:
     home = owned.home
     replicas = home["spec"]["replicas"]
@@ -40,8 +40,9 @@ async def prepared(
     node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     owned.kube.add("nodes", node)
     campaign = Campaign(
-        owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append
-    )
+        owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append,
+        gateway=GatewayAccess(token=token),
+    )  # fmt: skip
     return await campaign.prepare(
         Wish(new_id(HOME), requested("max-num-seqs=60")),
         await campaign.held_limits(),
@@ -62,6 +63,16 @@ def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
         assert sum(path.endswith("configmaps?record") for path in asked) == 1
         assert sum(path.endswith(f"/{HOME}-limits") for path in asked) == 1
         assert owned.api.writes == []
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_token_without_a_gateway_ends_it_before_anything_is_restarted() -> None:
+    async def go(found: Scene) -> None:
+        made = await prepared(Owned(found), found, token="s3cret")
+        assert isinstance(made, NothingPrepared)
+        assert (made.standing, "no gateway was found before it" in made.why) == ("refused", True)
+        assert "s3cret" not in made.why
 
     on_a_little_kubernetes(go)
 

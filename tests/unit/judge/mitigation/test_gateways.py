@@ -69,6 +69,10 @@ def test_a_gateway_says_what_it_stands_before(fronts: str) -> None:
         (["barostat", "gateway", "deploy/vllm", "--namespace=y"], False),
         (["barostat", "gateway", "deploy/other"], False),
         (["barostat", "mitigate", "deploy/vllm"], False),
+        (["sh", "-c", "exec barostat gateway deploy/vllm --port 8000"], True),
+        (["sh", "-ec", "sleep 2; /opt/bin/barostat gateway 'deploy/vllm' -n x"], True),
+        (["sh", "-c", "barostat gateway deploy/vllm -n y && true"], False),
+        (["sh", "-c", "barostat diagnose deploy/vllm"], False),
     ],
 )
 def test_a_gateway_that_follows_the_deployment_stands_before_it(

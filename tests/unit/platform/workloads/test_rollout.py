@@ -18,6 +18,7 @@ from tests.support.kind_samples import (
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.source_patch import own_patch
 
+_HASH = "5d8f7c9b6d"
 SAMPLE = Sample(
     {
         **head("Rollout"),
@@ -27,12 +28,22 @@ SAMPLE = Sample(
             "template": template(app="chat"),
             "strategy": {"canary": {"steps": [{"setWeight": 20}, {"pause": {}}]}},
         },
+        "status": {"stableRS": _HASH, "currentPodHash": _HASH, "updatedReplicas": 1},
     },
-    {"app": "chat", "rollouts-pod-template-hash": "5d8f7c9b6d"},
+    {"app": "chat", "rollouts-pod-template-hash": _HASH},
     (replica_set(),),
     {"spec": {"template": {"spec": {"containers": [container([FLAG, NEW])]}}}},
-    says="promote",
 )
+
+
+def test_what_does_not_wait_for_the_proof_is_changed_by_a_person() -> None:
+    item = copy.deepcopy(SAMPLE.item)
+    assert SAMPLE.kind.why_not(item) == ""
+    for steps in ([], [{"setWeight": 20}, {"pause": {"duration": "1h"}}]):
+        item["spec"]["strategy"] = {"canary": {"steps": steps}}
+        assert "pause: {}" in SAMPLE.kind.why_not(item)
+    item["spec"]["strategy"] = {"blueGreen": {"activeService": "a"}}
+    assert "promote" in SAMPLE.kind.why_not(item)
 
 
 def test_a_template_of_a_deployment_is_changed_there() -> None:

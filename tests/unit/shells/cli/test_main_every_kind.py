@@ -40,6 +40,7 @@ from barostat.shells.reports.incident.plan_text import source_text
 
 SAMPLES = samples()
 KINDS = sorted(SAMPLES)
+ROLES = Path(__file__).resolve().parents[4] / "deploy" / "rbac"
 VERBS = {
     "diagnose": "test_it_is_found_and_diagnosed",
     "top": "test_it_is_found_and_diagnosed",
@@ -145,6 +146,18 @@ def test_every_kind_has_a_sample_in_the_test_of_its_own_file() -> None:
     files = {f"test_{type(kind).__module__.rpartition('.')[2]}.py" for kind in kinds()}
     assert files <= {file.name for file in FOLDER.glob("test_*.py")}
     assert {kind.api.kind for kind in kinds()} == set(SAMPLES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_roles_have_the_right_to_read_it(kind: str) -> None:
+    api = SAMPLES[kind].kind.api
+    wanted = {"observer": True, "gateway": cell(kind, "gateway") == "" and kind != "ReplicaSet"}
+    for role in [name for name, is_wanted in wanted.items() if is_wanted]:
+        documents = yaml.safe_load_all((ROLES / f"{role}.yaml").read_text())
+        rules = [rule for found in documents for rule in found.get("rules", [])]
+        assert any(
+            api.group in rule["apiGroups"] and api.plural in rule["resources"] for rule in rules
+        ), f"{role}.yaml has no right to {api.plural}"
 
 
 def test_the_page_names_tests_that_are_there() -> None:
@@ -253,7 +266,7 @@ def test_a_remedy_is_planned_or_the_patch_is_shown(kind: str) -> None:
     why = cell(kind, "mitigate")
     if not why:
         assert found.in_the_way == ()
-        assert found.plan.strategy in ("spare", "rolling")
+        assert found.plan.strategy in ("spare", "canary")
         return
     assert found.plan.strategy == "rolling"
     text = source_text(found.seen, found.plan, found.in_the_way[0])

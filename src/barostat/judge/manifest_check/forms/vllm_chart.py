@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from barostat.judge.manifest_check.container_probes import probes
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import scalars
@@ -46,7 +47,7 @@ def _engines(source: Source) -> Iterator[Engine]:
         engine,
         complete=line.complete,
         env_complete=False,
-        host=values_host(document, root.get("resources")),
+        host=replace(values_host(document, root.get("resources")), probes=probes(document, root)),
     )
 
 

@@ -137,9 +137,15 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--key-file", type=Path, metavar="FILE", help="the server's key")
     parser.add_argument(
-        "--even-though-it-serves",
+        "--allow-live-traffic",
         action="store_true",
-        help="aim at it although it serves somebody already: they will feel it",
+        help="run even though the server has live traffic, which the load slows down",
+    )
+    parser.add_argument(
+        "--even-though-it-serves",
+        dest="allow_live_traffic",
+        action="store_true",
+        help=argparse.SUPPRESS,
     )
 
 

@@ -141,16 +141,16 @@ def aimed(arguments: argparse.Namespace) -> Target:
         api=arguments.api,
         model=arguments.model,
         key=key,
-        aside=arguments.even_though_it_serves,
+        aside=arguments.allow_live_traffic,
     )
 
 
 def refused(target: Target) -> int:
     """Says why it is not aimed at; the exit code."""
     print(
-        f"barostat: {target.where.base} serves somebody: {target.serving}. A load test "
-        "would push their requests out of the cache. "
-        "Aim at a replica of its own, or say --even-though-it-serves",
+        f"barostat: {target.where.base} has live traffic: {target.serving}. A load test "
+        "would push its requests out of the cache. "
+        "Use a replica without traffic, or --allow-live-traffic",
         file=sys.stderr,
     )
     return REFUSED

@@ -32,7 +32,7 @@ def survey_html(survey: Survey) -> str:
     tiles = [
         ("engines", str(len(survey.engines)), ""),
         ("harmed", str(len(harmed)), ""),
-        ("rollouts that would fail", str(len(at_risk)), "outage or stuck"),
+        ("at risk in a rollout", str(len(at_risk)), "outage or stuck"),
         ("GPUs", str(sum(one.gpus for one in survey.engines)), ""),
     ]
     if survey.cost_per_hour is not None:

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from barostat.core.units import many
-from barostat.judge.survey.survey import Survey
+from barostat.judge.survey.survey import Survey, SurveyedEngine
 from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.survey.rows import NUMBERS, Row, cells, rows
+from barostat.shells.reports.survey.rows import NUMBERS, cells, rows
 from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 MOST_ROWS = 40
 MOST_NAMED = 5
+MOST_OWNERS = 3
 _FIRST_TO_GO = (7, 8, 4, 6, 3)
 """Columns that a narrow terminal leaves out, in this order. -o json and html have them all."""
 
@@ -38,22 +39,36 @@ def sums(survey: Survey) -> list[str]:
 
 
 def first_steps(survey: Survey) -> list[str]:
-    """What to look at first, one sentence each: the worst replica of each workload."""
-    said = [sentence for row in rows(survey.engines) for sentence in _said(row)]
-    return [*dict.fromkeys(said)][:MOST_NAMED]
+    """What to look at first, one sentence each: harmed engines, rollouts that would fail, errors in
+    flags; workloads of which the same holds share a sentence.
+    """
+    table = rows(survey.engines)
+    harmed = [
+        f"{row.worst.report.name}: {row.worst.report.diagnosis.summary}"
+        for row in table
+        if row.worst.report.unreachable or row.worst.is_harmed
+    ]
+    shared: dict[str, dict[str, None]] = {}
+    for row in table:
+        for sentence in _said(row.worst):
+            shared.setdefault(sentence, {})[row.workload_name or row.name] = None
+    alike = [f"{_named([*owners])}: {sentence}" for sentence, owners in shared.items()]
+    return (harmed + alike)[:MOST_NAMED]
 
 
-def _said(row: Row) -> Iterator[str]:
-    one = row.worst
-    name, owner = one.report.name, row.workload_name or row.name
-    if one.report.unreachable or one.is_harmed:
-        yield f"{name}: {one.report.diagnosis.summary}"
-    if one.rollout.outcome in ("outage", "stuck"):
-        what = "an outage" if one.rollout.outcome == "outage" else "a rollout that does not end"
-        yield f"{owner}: the next rollout is {what}: {one.rollout.because}"
+def _said(one: SurveyedEngine) -> Iterator[str]:
+    if one.rollout.outcome == "outage":
+        yield f"the next rollout is an outage: {one.rollout.because}"
+    if one.rollout.outcome == "stuck":
+        yield f"the next rollout does not finish: {one.rollout.because}"
     for finding in one.unsafe:
         if finding.severity == "error":
-            yield f"{owner}: {finding.message} ({finding.rule})"
+            yield f"{finding.message} ({finding.rule})"
+
+
+def _named(owners: Sequence[str]) -> str:
+    more = len(owners) - MOST_OWNERS
+    return ", ".join(owners[:MOST_OWNERS]) + (f" and {more} more" if more > 0 else "")
 
 
 def text(survey: Survey, *, wide: bool = False) -> str:

@@ -159,3 +159,15 @@ def test_a_dockerfile_inherits_the_entry_point_of_its_base() -> None:
     (engine,) = engines("FROM vllm/vllm-openai:latest\nRUN pip install x\n", "Dockerfile.vllm")
     assert engine.floating
     assert not engine.complete
+
+
+def test_values_of_vllms_chart_have_its_probes() -> None:
+    (engine,) = engines(
+        """\
+        image: {repository: vllm/vllm-openai, tag: v0.32.0, command: [vllm, serve, /data/]}
+        livenessProbe: {initialDelaySeconds: 15, httpGet: {path: /health, port: 8000}}
+        """,
+        "values.yaml",
+    )
+    assert engine.host is not None
+    assert engine.host.probes["liveness"].patience_s == 45

@@ -1,0 +1,111 @@
+"""Acts on kinds whose owner runs a canary and rolls the other units by itself: the canary is
+opened, awaited and closed, the rest is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from barostat.io.kubernetes.client.cluster import Object
+from barostat.io.mitigation.act_context import TRIES, ActContext
+from barostat.io.mitigation.target_acts import patch_template
+from barostat.io.mitigation.target_reader import Denied, is_going, is_ready
+from barostat.io.mitigation.unit_starts import Start
+from barostat.platform.objects import name_of, text
+from barostat.platform.workloads import CanaryKind
+from barostat.remedy.acts import (
+    AwaitCanary,
+    AwaitRolled,
+    Done,
+    Lost,
+    OpenCanary,
+    PodRef,
+    Refused,
+    RollHome,
+)
+from barostat.remedy.state import Do
+
+
+def _kind(ground: ActContext) -> CanaryKind:
+    found = ground.kind
+    if not isinstance(found, CanaryKind):
+        raise Denied(Refused(f"a {found.api.kind} runs no canary by itself"))
+    return found
+
+
+async def open_canary(ground: ActContext, do: Do, act: OpenCanary) -> Done:
+    """OpenCanary: home holds the change, and its owner stops at the canary; back: home as it was
+    found. Errors: Denied.
+    """
+    return await patch_template(ground, do, act)
+
+
+async def await_canary(ground: ActContext, do: Do, act: AwaitCanary) -> Done:
+    """AwaitCanary. Errors: Denied, with Failed where it will not come."""
+    del act
+    kind, start = _kind(ground), Start(ground, do)
+    while True:
+        home = await ground.checked_home(do)
+        pods = [pod for pod in await newest(ground, home) if not is_going(pod)]
+        ready, _ = await ground.in_rotation(home)
+        for pod in filter(is_ready, pods if kind.waits(home) else []):
+            if text(pod, "metadata", "uid") in ready:
+                await start.took_change(pod)
+                return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), start.said())
+        await start.check(home, pods)
+        await asyncio.sleep(ground.pace.poll_s)
+
+
+async def roll_home(ground: ActContext, do: Do, act: RollHome) -> Done:
+    """RollHome: home holds the change (back: what it was found with), and its owner has been told to
+    go on. Errors: Denied.
+    """
+    kind = _kind(ground)
+    await patch_template(ground, do, act)
+    for _ in range(TRIES):
+        home = await (ground.claimed_home(do) if act.back else ground.checked_home(do))
+        if not kind.has_seen(home):
+            await asyncio.sleep(ground.pace.poll_s)
+            continue
+        if not kind.is_rolling(home):
+            return Done()
+        await ground.look_again(do, claim_only=act.back)
+        body = json.loads(json.dumps(kind.go_on))
+        body["metadata"] = {"resourceVersion": text(home, "metadata", "resourceVersion")}
+        write = ground.cluster.patch(
+            ground.resource,
+            name_of(home),
+            body,
+            ground.namespace,
+            how="merge",
+            subresource="status",
+            within_s=ground.pace.write_s,
+        )
+        if await ground.written(write) is not None:
+            return Done()
+    raise Denied(Lost("home's owner does not see its change"))
+
+
+async def await_rolled(ground: ActContext, do: Do, act: AwaitRolled) -> Done:
+    """AwaitRolled: every unit is of home's present state, and Ready in rotation. Errors: Denied, with
+    Failed where that will not be.
+    """
+    del act
+    kind = _kind(ground)
+    start = Start(ground, do, changed=False)
+    while True:
+        home = await ground.claimed_home(do)
+        pods = await newest(ground, home)
+        ready, _ = await ground.in_rotation(home)
+        serving = sum(is_ready(pod) and text(pod, "metadata", "uid") in ready for pod in pods)
+        others = len(await ground.home_pods(home)) - len(pods)
+        if kind.rolled_out(home) and serving >= kind.replicas(home) and not others:
+            return Done()
+        await start.check(home, pods)
+        await asyncio.sleep(ground.pace.poll_s)
+
+
+async def newest(ground: ActContext, home: Object) -> list[Object]:
+    """Home's pods of its present state. Errors: Denied."""
+    return ground.kind.newest_pods(home, await ground.lists())
