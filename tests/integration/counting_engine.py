@@ -27,11 +27,13 @@ OUTPUT_LIMITS = {
     "/v1/responses": ("max_output_tokens",),
     "/v1/messages": ("max_tokens",),
     "/v1/embeddings": (),
+    "/classify": (),
+    "/pooling": (),
 }
 _NUMBER: TypeAdapter[int | None] = TypeAdapter(int | None)
 _TOKENIZED = (
     "messages", "prompt", "input", "instructions", "system", "tools", "documents",
-    "chat_template_kwargs", "prompt_embeds", "chat_template", "previous_input_messages",
+    "chat_template_kwargs", "data", "prompt_embeds", "chat_template", "previous_input_messages",
 )  # fmt: skip
 _IGNORED = {
     "/v1/chat/completions": ("prompt", "prompt_embeds"),
@@ -165,7 +167,7 @@ def _tokens(method: str, path: str, asked: dict[str, Any]) -> tuple[int, int, in
     stated = [asked[name] for name in OUTPUT_LIMITS.get(path, ()) if asked.get(name) is not None]
     echo = path == "/v1/completions" and asked.get("echo") is True
     outputs = [UNLIMITED if one < (0 if echo else 1) else one for one in stated]
-    missing = 0 if path == "/v1/embeddings" or path not in OUTPUT_LIMITS else UNLIMITED
+    missing = UNLIMITED if OUTPUT_LIMITS.get(path) else 0
     missing = 16 if path == "/v1/completions" else missing
     prompt = asked.get("prompt")
     prompts = (

@@ -24,7 +24,7 @@ MARK = "name-of-attack--"
 """Replaced by the name of the attack, of the same length."""
 LISTED = frozenset(
     {
-        "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages",
+        "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/classify", "/pooling", "/v1/messages",
         "/v1/models",
     }
 )  # fmt: skip
@@ -679,6 +679,10 @@ def _input_bodies() -> Rows:
                 ],
             ),
         ),
+        ("pooling, a long input", "/pooling", json.dumps({"model": "m", "input": LONG}).encode()),
+        ("pooling, data", "/pooling", json.dumps({"model": "m", "data": LONG}).encode()),
+        ("pooling, messages", "/pooling", said(LONG)),
+        ("classify, a long input", "/classify", json.dumps({"input": ["a", LONG]}).encode()),
         ("messages, a long content", "/v1/messages", said(LONG)),
         ("messages, system", "/v1/messages", chat(system=LONG)),
         ("messages, system blocks", "/v1/messages", chat(system=[{"type": "text", "text": LONG}])),

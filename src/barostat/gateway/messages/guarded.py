@@ -5,6 +5,7 @@ from __future__ import annotations
 GUARDED_PARAMETERS = (
     "background",
     "chat_template",
+    "data",
     "kv_transfer_params",
     "previous_input_messages",
     "previous_response_id",
@@ -12,5 +13,6 @@ GUARDED_PARAMETERS = (
     "prompt_embeds",
 )
 """Parameters with which a request is longer, or runs longer, than the gateway can see. Each is
-refused unless --allow-parameter names it. `prompt`: a stored one, of a response.
+refused unless --allow-parameter names it. `prompt`: a stored one, of a response. `data`: what a
+plug-in of the engine's makes an input of, where it pools.
 """

@@ -22,12 +22,16 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/responses": ("responses", _POSTED),
     b"/v1/messages": ("messages", _POSTED),
     b"/v1/embeddings": ("embeddings", _POSTED),
+    b"/classify": ("embeddings", _POSTED),
+    b"/pooling": ("embeddings", _POSTED),
     b"/v1/models": ("models", _GOT),
     b"/health": ("other", _GOT),
     b"/livez": ("other", _GOT),
     b"/readyz": ("other", _GOT),
 }
-"""The paths that pass, and by which methods. The last three are answered by the gateway."""
+"""The paths that pass, and by which methods. The last three are answered by the gateway. What pools
+takes the body of an embedding: `input` or `messages`, and no output limit.
+"""
 GENERATING: frozenset[Route] = frozenset({"chat", "completions", "responses", "messages"})
 READ: frozenset[Route] = GENERATING | {"embeddings"}
 OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {

@@ -191,6 +191,8 @@ def _is_used(name: str, value: Any, route: Route) -> bool:
         return False
     if name == "prompt":
         return route == "responses"
+    if name == "data":
+        return route == "embeddings"
     if name == "kv_transfer_params":
         return type(value) is not dict or value.get("prompt_token_ids") is not None
     return True

@@ -201,6 +201,7 @@ def test_tools_that_nest_deeply_are_as_long_as_a_template_may_indent_them() -> N
 
 
 ONE_ROUTE: dict[str, Route] = {
+    "data": "embeddings",
     "previous_input_messages": "responses",
     "previous_response_id": "responses",
     "prompt": "responses",
