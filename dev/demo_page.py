@@ -96,7 +96,10 @@ def _behind(story: Story) -> str:
         f"many requests for {story.burst_s:g} seconds, and "
         f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. "
         "It takes in what the KV pool will hold: "
-        f"{act.preempted_words()}, and {escape(act.refused_words())}."
+        f"{act.preempted_words()}, and {escape(act.refused_words())}. "
+        "TTFT p99 is of all answers from the burst on and counts the wait in the gateway's queue: it "
+        "may lie above the SLO while the burst drains. The gateway keeps the engine at its best "
+        "goodput; it does not make room for a burst that is larger than the pool."
     )
     table = _compared(
         ("from the burst on", "without", "behind the gateway"), act.without, act.behind

@@ -21,13 +21,15 @@ from barostat.alerts.terms import Terms
 from barostat.shells.cli.prevent.rules_forms import rendered
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+PACKAGED = DEPLOY.parent / "src" / "barostat" / "shells" / "dashboards"
 
 
 def texts() -> dict[Path, str]:
     """Every file and what should be in it."""
     found = {
-        DEPLOY / "dashboards" / f"{board.uid.removeprefix('barostat-')}.json": as_json(board)
+        folder / f"{board.uid.removeprefix('barostat-')}.json": as_json(board)
         for board in BOARDS
+        for folder in (DEPLOY / "dashboards", PACKAGED)
     }
     rules = rules_of(Terms())
     found[DEPLOY / "alerts" / "vllm.rules.yaml"] = rendered(rules, alerts(), "file", "")

@@ -10,6 +10,7 @@ from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
 from tests.support.worst_inputs import WORST
 from tests.unit.core.redaction import test_credentials_corpus as corpus
+from tests.unit.io.redaction import test_text_forms as forms_of_today
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
@@ -33,6 +34,11 @@ def test_the_secret_forms_are_counted() -> None:
     forms = len(corpus.TEXTS) + len(corpus.NAMES) + len(corpus.FLAGS)
     assert forms >= 300
     assert f"tried and held: {forms}, with {len(corpus.HARMLESS)} harmless look-alikes" in TEXT
+    of_today = len(forms_of_today.FORMS) + len(forms_of_today.OBJECT_FORMS)
+    assert (
+        f"of {of_today} more, and {len(forms_of_today.HARMLESS)} look-alikes, at most "
+        f"{forms_of_today.MOST_LEAKED_RATIO:.0%} leak".replace("%", " %")
+    ) in TEXT
     assert f"at most {corpus.MOST_LOST_RATIO:.0%} may be lost".replace("%", " %") in TEXT
 
 

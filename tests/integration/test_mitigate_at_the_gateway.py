@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from barostat.judge.mitigation.prepared import Prepared
 from barostat.judge.mitigation.requested_lever import RequestedLever
 from barostat.remedy.plan import LiveEdge
 from barostat.remedy.state import State
+from barostat.shells.cli.mitigate.mitigate import FAST_FOR_S, FAST_INTERVAL_S
 
 PACE = ActTiming(poll_s=0.1, interval_s=1.0, settle_s=1.0, stray_s=0.5)
 SMALL = (
@@ -179,6 +180,29 @@ def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_wit
             "Done",
         ]
         assert set(load.answers) <= {200, 429, 503}
+
+
+def test_one_short_look_holds_the_limit_within_ten_seconds_and_it_lapses_unconfirmed(
+    tmp_path: Path,
+) -> None:
+    async def go(found: Stage) -> float:
+        await asyncio.to_thread(until_preempting, found.engine.url)
+        campaign = await found.campaign()
+        campaign.options = Options(for_s=FAST_FOR_S, interval_s=FAST_INTERVAL_S)
+        campaign.one_look = True
+        began = time.monotonic()
+        made = await planned(campaign)
+        run = asyncio.create_task(campaign.carry_out(made, None))
+        await until(lambda: found.limits["override"] is not None, 25, found.told)
+        held_s = time.monotonic() - began
+        run.cancel()
+        with suppress(asyncio.CancelledError):
+            await run
+        await until(lambda: found.limits["override"] is None, 5 * LEASE_S, found.told)
+        return held_s
+
+    with stage(tmp_path, "--shadow") as found, crowd(found.gateway):
+        assert asyncio.run(go(found)) < 10.0
 
 
 def at_the_gateway(method: str, path: str) -> bool:

@@ -53,8 +53,10 @@ def fill(folder: Path) -> None:
 
 
 def run(line: str) -> tuple[int, str]:
-    """Exit code and standard output of the command; what is sent to a file is written there."""
-    before, _, into = line.partition(" > ")
+    """Exit code and standard output of the command, before any pipe; what is sent to a file is
+    written there.
+    """
+    before, _, into = line.partition(" | ")[0].partition(" > ")
     with (
         contextlib.redirect_stdout(io.StringIO()) as out,
         contextlib.redirect_stderr(io.StringIO()) as err,

@@ -143,11 +143,14 @@ class LittleApiServer(httpx.AsyncBaseTransport):
         return failure(404, f"{plural} {name} not found") if found is None else (200, found)
 
     def _list(self, plural: str, selector: str) -> Answered:
-        wanted = dict(part.split("=", 1) for part in selector.split(",") if part).items()
+        parts = [part for part in selector.split(",") if part]
+        wanted = dict(part.split("=", 1) for part in parts if "=" in part).items()
+        there = {part for part in parts if "=" not in part}
         items = [
             item
             for item in self.kube.all(plural)
-            if wanted <= item["metadata"].get("labels", {}).items()
+            if wanted <= (labels := item["metadata"].get("labels", {})).items()
+            and there <= labels.keys()
         ]
         return 200, {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items}
 

@@ -9,7 +9,7 @@ from typing import Any
 from barostat.alerts.alert import Alert, LeftOut, next_command
 from barostat.alerts.named import alerts
 from barostat.alerts.recorded import recorded
-from barostat.alerts.terms import RUNBOOKS, Terms
+from barostat.alerts.terms import Terms
 
 WORKLOAD = "{{ $labels.namespace }}/{{ $labels.model_name }}"
 """What an alert is labelled with where no workload is named."""
@@ -60,11 +60,17 @@ def _alerting(alert: Alert, expression: str, terms: Terms) -> dict[str, Any]:
         "annotations": {
             "summary": alert.found,
             "description": f"{alert.title[0].upper()}{alert.title[1:]}. Next: {next_command(alert, terms)}",
-            "runbook_url": runbook(alert.name, terms.runbooks),
+            **runbook(alert.name, terms.runbooks),
         },
     }
 
 
-def runbook(name: str, base: str = RUNBOOKS) -> str:
-    """Where an alert's page is."""
-    return f"{base}#{name.lower()}"
+def runbook(name: str, base: str) -> dict[str, str]:
+    """Return the annotation that leads to an alert's page: its address where the pages are
+    published, else the command that prints it.
+    """
+    return (
+        {"runbook_url": f"{base}#{name.lower()}"}
+        if base
+        else {"runbook": f"barostat explain {name}"}
+    )

@@ -18,8 +18,6 @@ POOL_TOLERANCE_RATIO = 0.05
 """A pool that was measured at another start differs by some blocks; by this much it is another
 pool.
 """
-RUNBOOKS = "docs/reference/alerts.md"
-"""Where each alert's page is, seen from the root of this repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Terms:
     `version` None: any of vLLM 0.6 to 0.33, side by side. `workload`: what every alert is labelled
     with; empty: namespace and model of the series. `target`: as `barostat diagnose` takes it;
     empty: made of the alert's labels. `limits_file`: where `promised` is from, for the commands.
-    `runbooks`: what the name of an alert is added to. `pace`: every duration is multiplied by it
+    `runbooks`: address of the page of alerts, empty where it is not published. `pace`: every duration is multiplied by it
     (1; tests on a live Prometheus are quicker).
     """
 
@@ -55,7 +53,7 @@ class Terms:
     workload: str = ""
     target: str = ""
     limits_file: str = "limits.yaml"
-    runbooks: str = RUNBOOKS
+    runbooks: str = ""
     pace: float = 1.0
 
     @property

@@ -98,7 +98,7 @@ class Run:
                 task.cancel()
             self._connections.close()
             if not self._kept.interrupted:
-                async with client(self._target.where) as session:
+                async with client(self._target.where, self._target.key) as session:
                     await self._look(session)
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
@@ -257,7 +257,7 @@ class Run:
 
     async def _looks(self) -> None:
         """The engine's own figures, as long as it shows them."""
-        async with client(self._target.where) as session:
+        async with client(self._target.where, self._target.key) as session:
             while True:
                 await self._look(session)
                 self._give_up_on_silence()

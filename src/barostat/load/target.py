@@ -99,9 +99,7 @@ async def find_out(
     Errors: OutsideError where it does not answer or answers without sense, InputError for a model
     that it does not have.
     """
-    async with client(where) as session:
-        if key:
-            session.headers["authorization"] = f"Bearer {key}"
+    async with client(where, key) as session:
         name, length = await _model(session, where, model)
         version = await _version(session, where)
         page = await _page(session, where)
@@ -126,9 +124,7 @@ async def counted(target: Target) -> Target:
     """The target, with what it takes and how it counts. Sends it two to four requests of one
     token.
     """
-    async with client(target.where) as session:
-        if target.key:
-            session.headers["authorization"] = f"Bearer {target.key}"
+    async with client(target.where, target.key) as session:
         if target.api == "completions":
             ids = [FIRST_ID + (place * 37) % IDS for place in range(_PROBE_IDS)]
             first = await _asked(session, target, orjson.dumps(ids))

@@ -32,7 +32,7 @@ WIDTH = 110
 FRAME_PX = 620
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosed:
     """What is wrong with a vLLM. `report` is all of it; the properties are its first lines."""
 
@@ -66,6 +66,9 @@ class Diagnosed:
 
         return report_json(self.report)
 
+    def __repr__(self) -> str:
+        return f"<Diagnosed {self.report.target}: {self.cause}>"
+
     def __str__(self) -> str:
         from rich.console import Console
 
@@ -86,7 +89,7 @@ class Diagnosed:
         return _framed(report_html(self.report, self.examination.shown))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Planned:
     """How much fits on a card, and the limits that follow."""
 
@@ -113,6 +116,11 @@ class Planned:
 
         return document(self.answer)
 
+    def __repr__(self) -> str:
+        plan = self.answer.plan
+        told = f"{self.kv_cache_tokens:,} tokens of KV cache" if self.fits else "does not start"
+        return f"<Planned {plan.request.model_name}: {told}>"
+
     def __str__(self) -> str:
         from barostat.shells.reports.capacity.plan_views import table
 
@@ -124,7 +132,7 @@ class Planned:
         return _framed(plan_html(self.answer))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SimulatedRun:
     """What vLLM's scheduler does with a workload."""
 
@@ -140,6 +148,10 @@ class SimulatedRun:
         from barostat.shells.reports.simulation.text import simulation_json
 
         return simulation_json(self.run.settings, self.run.outcome, self.run.summary, self.run.ends)
+
+    def __repr__(self) -> str:
+        found = self.summary
+        return f"<SimulatedRun {self.run.title}: {found.finished} of {found.requests} finished>"
 
     def __str__(self) -> str:
         from barostat.shells.reports.simulation.text import simulation_table

@@ -159,6 +159,8 @@ async def _serve(
         http=Connection,
         ws="none",
         loop="asyncio",
+        ssl_keyfile=serving.ssl_keyfile or None,
+        ssl_certfile=serving.ssl_certfile or None,
     )
     server = _Server(config)
     listening = await frontend.connect(connection)

@@ -44,6 +44,8 @@ class Serving:
     api_key: str = ""
     track_load: bool = False
     access_log: bool = True
+    ssl_keyfile: str = ""
+    ssl_certfile: str = ""
     refused: str = ""
     """Why this engine would not start, as it says it; empty where it starts."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 
 import pytest
+import yaml
 
 from barostat.alerts.alert import next_command
 from barostat.alerts.groups import WORKLOAD, rules_of
@@ -14,7 +16,7 @@ from barostat.alerts.named import alerts, capacity_waiting, preempting
 from barostat.alerts.terms import Promised, Terms
 from barostat.core.version import parse_version
 from barostat.lint.promql import metrics_in
-from barostat.shells.cli.main import parser
+from barostat.shells.cli.main import main, parser
 from barostat.symptoms import preemption_heavy, requests_waiting
 
 EVERYTHING = Promised(2.0, 0.2, 30.0, 62_400, 16, 0.9)
@@ -64,7 +66,7 @@ def test_each_alert_says_where_what_and_which_command() -> None:
         words = rule["annotations"]
         assert isinstance(words, dict)
         assert "Next: barostat " in words["description"]
-        assert words["runbook_url"] == f"docs/reference/alerts.md#{name.lower()}"
+        assert words["runbook"] == f"barostat explain {name}"
         assert rule["labels"] == {"severity": BY_NAME[name].severity, "workload": WORKLOAD}
 
 
@@ -137,3 +139,12 @@ def test_each_next_command_is_one(terms: Terms) -> None:
         command = re.sub(r"\{\{ if .*\{\{ end \}\}", "pod/vllm-0 -n x", next_command(alert, terms))
         words = re.sub(r"\{\{[^}]*\}\}", "a:8000", command).split()
         assert parser(words[1]).parse_args(words[1:])
+
+
+def test_the_dashboards_come_with_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "-o", "grafana", "-n", "monitoring"]) == 0
+    found = yaml.safe_load(capsys.readouterr().out)
+    assert (found["kind"], found["metadata"]["namespace"]) == ("ConfigMap", "monitoring")
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert len(found["data"]) == 4
+    assert all(json.loads(one)["panels"] for one in found["data"].values())

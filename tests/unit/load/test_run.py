@@ -8,6 +8,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.support.small_servers import Handler, pause, serving
@@ -99,3 +100,25 @@ def test_it_ends_with_its_last_answer() -> None:
     kept, took_s = ran(after(), rows(3))
     assert [one.fate for one in kept.sent] == ["ok"] * 3
     assert took_s < DRAIN_S
+
+
+def test_metrics_are_read_with_the_key() -> None:
+    """A server that wants a key for /metrics, as behind a gateway, keeps its figures in the
+    report.
+    """
+    seen: list[str] = []
+
+    def handle(connection: socket.socket, asked: str) -> None:
+        if "/metrics" in asked:
+            seen.append(asked)
+        connection.sendall(ANSWER)
+
+    with serving(handle) as (port, _):
+        target = Target(address(f"http://127.0.0.1:{port}"), "completions", "m", "sesame")
+        target = replace(target, shows_metrics=True)
+        run = Run(
+            target, Traffic((Row("a", 0.0, 8, 1),), 0), Bounds(None, DRAIN_S, 60.0), Prompts(1)
+        )
+        asyncio.run(asyncio.wait_for(run.go(), 10))
+    assert seen
+    assert all("authorization: bearer sesame" in one.lower() for one in seen)

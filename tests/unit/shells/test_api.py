@@ -93,3 +93,14 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 def test_tab_offers_what_can_be_asked_for() -> None:
     assert dir(barostat) == sorted(barostat.__all__)
+
+
+def test_an_answer_fits_a_line() -> None:
+    """`repr()` is what a notebook shows of a list of answers."""
+    shown = [
+        repr(barostat.diagnose(BUNDLE)),
+        repr(barostat.plan("Qwen/Qwen3-8B", "H100")),
+        repr(barostat.simulate("poisson:rate=2,minutes=1", kv_blocks=400, step_time=0.03)),
+    ]
+    assert all(len(one) < 160 and "\n" not in one for one in shown), shown
+    assert "tokens of KV cache" in shown[1]

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
 """What looks like a secret, taken out of any text; what may stay of an environment and of a command
 line.
 """
@@ -5,41 +6,30 @@ line.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 from barostat.core.redaction.key_shapes import looks_like_a_key, without_shapes
+from barostat.core.redaction.named_values import REDACTED as REDACTED
+from barostat.core.redaction.named_values import without_named
+from barostat.core.redaction.names import Telling, telling
 
-REDACTED = "[redacted]"
-
-_KEY = (
-    r"[\w.-]*?(?:api[_-]?keys?|access[_-]?key(?:[_-]?id)?|secret[_-]?(?:access[_-]?)?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
-    r"|(?:account|subscription|storage|shared|service|deploy|auth)[_-]?key|master[_-]?key|client[_-]?key[_-]?data|license[_-]?key|auth|token|passw(?:or)?ds?|passphrase|passcode|pwd"
-    r"|secrets?|credentials?|cookie|authorization|signature|sig|(?<![A-Za-z])pass|(?<![A-Za-z])pat|(?<![A-Za-z])(?:admin|user|db|root)?pw|jwt|jsessionid|sessionid|etcdctl_user|dsn|conn(?:ection)?[_-]?str(?:ing)?"
-    r"|dockerconfigjson|otlp[_-]headers|x-honeycomb-team|key[_-]id|(?-i:[A-Z][A-Z0-9]*_KEY(?:_BASE)?))"
-)
-_EQUALS = r"(?:=>|:=|[=:]|&#(?:61|58|x3[da]);|&(?:equals|colon);|%(?:25)?3[da]|\\(?:u00|x)3[da])"
-"""Between a name and its value, also as HTML, URLs and JSON have it."""
+_PRIVATE_KEY = r"(?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?"
 _PEM = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)",
+    rf"(?:-{{2,5}} ?)?BEGIN[ +]{_PRIVATE_KEY}(?: ?-{{2,5}}|(?=\s|\\)).*?(?:END[ +]{_PRIVATE_KEY}(?: ?-{{2,5}})?|$)"
+    r"|(?<=Private-Lines: )\d+.*?(?:Private-MAC: [0-9a-f]+|$)",
     re.DOTALL,
 )
 _URL = re.compile(
-    r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@)"
+    r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@"
+    r"|[^\s/@:\"<>,]{1,128}:(?!\d{1,5}(?:[/?#\"'\s]|$))[^\s@,]{0,256}@(?=[\w.-]{1,253}(?:[:/?\s\"',]|$)))"
+    r"|((?!https?)[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)[^\s/@:'\"<>]{0,128}:[^\s'\"@]{1,128} [^\s'\"@]{1,128}@(?=[\w.-]{1,253}[:/])"
 )
 _BEARER = re.compile(
-    r"\b(bearer|basic|negotiate|digest)\s+(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}",
+    r"\b(bearer|basic|negotiate|ntlm|digest)(\s+|%20|\+|[\"'],\s*b?[\"'])(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}",
     re.IGNORECASE,
 )
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
-_PAIR = re.compile(
-    rf"(?<![\w.-])(?=[\w.-]+\\*[\"']?\s*[=:&%\\])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})"
-    rf"(?P<between>\\*[\"']?\s*{_EQUALS}\s*(?:[|>][+-]?\d?[ \t]*\n\s*)?(?:-\s+)?(?:(?:!!?|&)\w*\s+)?(?:[bfru]{{1,2}}(?=[\"']))?)"
-    rf"(?P<value>\[[^\]\n]*\]|\{{[^{{}}\n]*\}}|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
-    re.IGNORECASE,
-)
-_HEADER = re.compile(
-    r"(?im)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(\s*:\s*)(?!\[redacted\])[^\"'\n]+"
-)
 _SPOKEN = re.compile(
     r"(?:\b|(?<=_))(?P<said>"
     r"(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|token|passw(?:or)?d|passphrase|credential|requirepass|masterauth)s?"
@@ -51,37 +41,13 @@ _SPOKEN = re.compile(
 one is taken.
 """
 _QUERY_KEY = re.compile(
-    r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|passwd|pwd|auth|code|credential|jwt))=)(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+",
+    r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|credential|password|passwd|pwd|auth|code|jwt))=)(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+",
     re.IGNORECASE,
 )
 _CURL_USER = re.compile(
-    rf"(?P<said>\s(?:-[a-zA-Z]{{0,8}}[uU]|--user|--proxy-user)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)"
+    rf"(?P<said>\s(?:-[a-zA-Z]{{0,8}}[uU]|--user|--proxy-user|--cert)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)"
     rf"|(?P<sent>\s(?:-b|--cookie|--oauth2-bearer)(?:\s+|=))(?:{_QUOTED}|[^\s'\"]+)"
 )
-_NAMED = re.compile(
-    rf"(?P<name>(?<![\w])name\\*[\"']?\s*[:=]\s*\\*[\"']?{_KEY}\\*[\"']?,?\s*\\*[\"']?value\\*[\"']?\s*[:=]\s*)"
-    rf"(?P<value>\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|[^\s,}}\]\"']+)",
-    re.IGNORECASE,
-)
-"""An item of `env:` as YAML, JSON and Go print it: the name, and the value beside it."""
-_FLAG_WORD = (
-    r"(?:api[-_.]?keys?|token|secret|passw(?:or)?d|pass|(?:secret|access|wandb|auth)[-_]key)"
-)
-_LISTED_FLAG = re.compile(
-    rf"(?P<flag>[\"']--?(?:[a-z]+[-_.])*{_FLAG_WORD}[\"'],\s*"
-    rf"|[\"'](?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api-key|x-[\w-]{{1,60}}(?:key|token))[\"'],\s*b?)(?:{_QUOTED})",
-    re.IGNORECASE,
-)
-_PLAIN_FLAG = re.compile(
-    rf"(?P<flag>(?<![\w-])--?(?:[a-z\d]+[-_.])*{_FLAG_WORD}(?:\s+|=))"
-    rf"(?P<value>{_QUOTED}|(?![-\[]|\d{{1,3}}\b|(?:is|was|has|and|or|to|in|for|must|not|needs|with|given|from|may|can|requires?|flag"
-    rf"|(?-i:[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD))\]?)(?!\S))[^\s'\"]+)"
-    rf"(?P<more>(?:[ \t]+(?![-&|;<>\\\[(])[^\s'\"]*\d[^\s'\"]*)*)",
-    re.IGNORECASE,
-)
-"""A secret flag in a command that a log quotes, as a list or as a line; several keys may follow
-`--api-key`.
-"""
 _HOSTED = re.compile(
     r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))"
 )
@@ -92,97 +58,63 @@ _PROXY = re.compile(
     r"(?P<name>\b(?:https?|all|no|ftp)_proxy[\"']?\s*[=:]\s*[\"']?)[^\s@\"'/:]{1,200}:[^\s@\"']{1,400}@",
     re.IGNORECASE,
 )
-_ELEMENT = re.compile(rf"(?P<opens><(?P<key>{_KEY})>)[^<\n]+", re.IGNORECASE)
+_HERE = r"[^\n;&|]{0,400}?"
 _COMMAND_PASSWORD = re.compile(
-    rf"(?P<said>\bsshpass\s+-p\s*|\b(?:docker|podman|skopeo|buildah|registry)\s+login\b[^\n;&|]{{0,400}}?\s-p\s+"
-    rf"|\b(?:mysql\w*|mariadb[\w-]*)\b[^\n;&|]{{0,400}}?\s-p|\bredis-cli\b[^\n;&|]{{0,400}}?\s-a\s+"
-    rf"|\b(?:mongosh?|mongodump|az\s+login)\b[^\n;&|]{{0,400}}?\s-p\s+|\b(?:vault|wandb)\s+login\s+(?!-)"
-    rf"|\betcdctl\b[^\n;&|]{{0,400}}?\s--user[= ]"
+    rf"(?P<said>\bsshpass\s+-p\s*|\blogin\b{_HERE}\s-p[ =]\s*"
+    rf"|\b(?:mysql\w*|mariadb[\w-]*)\b{_HERE}\s-p|\bredis-cli\b{_HERE}\s-a\s*"
+    rf"|\b(?:mongosh?|mongodump|rabbitmqadmin|twine)\b{_HERE}\s-p\s+|\b(?:vault|wandb)\s+login\s+(?:--?[\w-]+\s+)*(?!-)"
+    rf"|\betcdctl\b{_HERE}\s--user[= ]|\bauth(?:\s+(?:init|login|add|set|token))?\s+(?:-t\s+)?(?=[\w.-]{{20,}}(?:\s|$))(?=\S*\d)|\bldap\w+\b{_HERE}\s-w\s*|\b(?:un)?zip\b{_HERE}\s-P\s*|\b7z\w?\b{_HERE}\s-p(?=\S)"
+    rf"|\bsmbclient\b{_HERE}\s-U\s+[^\s%]{{1,128}}%|\bnet\s+use\b{_HERE}/user:\S+\s+|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+\S+\s+"
+    rf"|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+|\bvault\s+(?:kv\s+)?(?:put|write)\b{_HERE}\s[\w.-]{{1,80}}=(?!\[red)"
+    rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))"
     rf"|\brabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+|\bhttps?\s+-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
-    rf"(?:{_QUOTED}|[^\s'\"]+)"
+    rf"(?!\[redacted\])(?:{_QUOTED}|[^\s'\"]+)"
 )
 """What a command takes as a password without saying so."""
 _COMMANDS = (
-    "sshpass",
-    "login",
-    "mysql",
-    "mariadb",
-    "redis-cli",
-    "mongo",
-    "etcdctl",
-    "rabbitmqctl",
-    "--from-literal",
+    *("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmq", "--from-literal", "ldap", "zip", "7z", "smbclient", "net use", "twine"),
+    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token"),
+)  # fmt: skip
+_NETRC = re.compile(
+    r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+",
+    re.IGNORECASE,
 )
-_UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_PGPASS = re.compile(
+    r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d)[^\s:\"']{6,256}(?!\S)"
+)
+_SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
+_SECRET_DATA = re.compile(
+    r"(?P<said>\b(?:string|encrypted|binary)?data\\*[\"']?\s*[:=]\s*(?:map\[string\][\w\[\]]+\s*)?)(?P<value>\{[^{}]*\}|(?:\n(?:[ \t]+|$)[^\n]*)+)",
+    re.IGNORECASE,
+)
+"""The values of a Secret that a log prints as JSON, YAML or Go."""
+_WRAPPED = re.compile(
+    r"(?P<said>\[redacted\]\.?)(?:\s*\n[ \t>|\"'+,-]*\.?(?:[A-Za-z0-9+/_=-]{0,4096}|\[redacted\])\.?(?:[A-Za-z0-9+/_=-]{16,4096}|\[redacted\])\.?[\"',\\]*(?=\s*(?:\n|$)))+"
+)
+"""A key that goes on over the next lines."""
+_SWITCHES = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""What nobody sees: control characters, marks of direction, characters without a width."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
-_HINTS = re.compile(
-    r"(?:keys?|key_?id|token|secret|pass(?:w(?:or)?d)?|passphrase|passcode|pwd|pw|pat|dsn|str(?:ing)?|auth|jwt|sessionid|etcdctl_user|headers|honeycomb-team|configjson|cookie|credentials?|authorization|signature|sig|data)"
-    rf"\\*[\"']?\s*{_EQUALS}|bearer|basic|negotiate|digest|://|-----BEGIN|key|secret|token|passw|passphrase|credential|curl|[?&]code=|authorization|\slogin\s|@[\w.-]+:\d|_proxy\W|requirepass|masterauth|-pass\s|mongo|etcdctl|rabbitmq|\bhttps?\s+-a|sshpass|mysql|mariadb|redis-cli|--from-literal",
+_ESCAPED = re.compile(
+    r"\\+(?:u00|x)(?P<hex>[2-7][0-9a-f])|%(?:25){0,3}(?P<percent>[2-7][0-9a-f]|0[ad])|&#x?(?P<entity>\d{2,3});|&(?P<named>quot|apos|amp);",
     re.IGNORECASE,
 )
 _WORDS = (
-    *(
-        "key",
-        "token",
-        "secret",
-        "pass",
-        "pwd",
-        "pat=",
-        "dsn",
-        "connstr",
-        "connection",
-        "auth",
-        "curl",
-        "code=",
-        "cookie",
-        "credential",
-        "signature",
-        "sig",
-    ),
-    *("bearer", "basic", "negotiate", "digest", "://", "-----begin"),
-    *(
-        "login",
-        "mysql",
-        "mariadb",
-        "redis-cli",
-        "--from-literal",
-        "mongo",
-        "etcdctl",
-        "rabbitmq",
-        " -a ",
-        "@",
-        "_proxy",
-    ),
-    *("pw=", "pw:", "jwt", "sessionid", "otlp", "honeycomb", "dockerconfigjson"),
-)
+    *("key", "token", "secret", "pass", "pwd", "pw", "--pat", "pat=", "pat:", "_pat", "dsn", "conn", "auth", "curl", "code=", "cookie", "cred", "signature", "sig="),
+    *("bearer", "basic", "negotiate", "ntlm", "digest", "://", "sess", "sid=", "sid'", "hmac", "otp", "nonce",
+    "crumb", "psk", "sas"),
+    *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
+    *("jwt", "otlp", "honeycomb", "dockerconfigjson", "private-lines", "stringdata", ":*:", ":5432:"),
+)  # fmt: skip
 _PLACEHOLDER = re.compile(
-    r"</?\|?[a-z_]{1,24}\|?>|SIG[A-Z]{2,6}|[|>][+-]?|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?[\]} ]*"
+    r"</?\|?[a-z_]{1,24}\|?>|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_]+\}?|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?[\]} ]*"
 )
 """What stands where a value is expected and is none: special tokens, signals, a block's mark, the
 name of a Secret.
 """
 _HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
-_HARMLESS = frozenset(
-    {
-        "none",
-        "null",
-        "true",
-        "false",
-        "~",
-        '""',
-        "''",
-        "[]",
-        "[redacted]",
-        "redacted",
-        "***",
-        "",
-        "is",
-        "must",
-    }
-)
-"""No secrets; the last two begin our own sentences about a field: `request.maxOutputToken: is no
-known key`.
-"""
 
 _ALLOWED_ENV = re.compile(
     r"^(?:VLLM_|NCCL_|RCCL_|CUDA_|ROCR_|HIP_|AMD_SERIALIZE_|HSA_|TORCH_|PYTORCH_|TORCHINDUCTOR_|NVIDIA_VISIBLE_DEVICES$|OMP_NUM_THREADS$|MKL_NUM_THREADS$"
@@ -195,10 +127,6 @@ _SECRET_NAME = re.compile(
 )
 _NOT_SECRET_NAME = re.compile(
     r"TOKENIZER|_TOKENS(?:_|$)|NUM_TOKEN|TOKENS_PER|MAX_TOKEN", re.IGNORECASE
-)
-_FLAG = re.compile(
-    r"^--?(?:[\w-]+[-_])?(?:api[-_]?keys?|hf[-_]token|token|secret|password|passwd|credentials?|access[-_]key|secret[-_]key|keyfile[-_]password)$",
-    re.IGNORECASE,
 )
 _SECRET_FLAGS = (
     "--api-key",
@@ -225,18 +153,49 @@ _WORD = rf"(?:{_QUOTED}|[^\s'\"]+)"
 
 
 def clean(text: str) -> str:
-    """The text without anything that looks like a credential: known shapes, passwords in URLs,
-    values beside a telling name.
+    """Return the text without anything that looks like a credential: known shapes, passwords in
+    URLs, values beside a telling name.
+
+    A text without a credential comes back as it is. Of one with a credential, colours, characters
+    that nobody sees and compatibility forms (full width, mathematical letters) are gone too.
     """
+    plain = _readable(text)
+    cleaned = _cleaned(plain)
+    if "%" in cleaned or "\\" in cleaned or "&" in cleaned:
+        decoded = _decoded(cleaned)
+        if decoded != cleaned and (again := _cleaned(decoded)) != decoded:
+            return again
+    return cleaned if cleaned != plain else text
+
+
+def _readable(text: str) -> str:
+    """Return the text as a reader takes it: what hides a name from a pattern is undone."""
     if "\x1b" in text:
-        plain = _ANSI.sub("", text)  # a colour within a key hides it from every pattern
-        cleaned = clean(plain.replace("\x1b", ""))
-        return cleaned if cleaned != plain else text
-    if not text.isascii() and _UNSEEN.search(text):
-        text = _cleaned(text)
-        plain = _UNSEEN.sub("", text)  # so does what nobody sees
-        return cleaned if (cleaned := _cleaned(plain)) != plain else text
-    return _cleaned(text)
+        text = _ANSI.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _SWITCHES.sub("", text) if not text.isprintable() else text
+
+
+def _decoded(text: str) -> str:
+    """Return the text with letters and signs that JSON, URLs and HTML escape written out; quotes
+    of JSON stay escaped.
+    """
+
+    def spelled(match: re.Match[str]) -> str:
+        if match["named"]:
+            return {"quot": '"', "apos": "'", "amp": "&"}[match["named"].lower()]
+        number = (
+            int(match["entity"])
+            if match["entity"] and "x" not in match[0].lower()
+            else int(match["hex"] or match["percent"] or match["entity"], 16)
+        )
+        char = chr(number)
+        if match["hex"] and char in '"\\':
+            return match[0]
+        return " " if char in "\r\n" else char if 32 <= number < 127 else match[0]
+
+    return _ESCAPED.sub(spelled, text)
 
 
 def _cleaned(text: str) -> str:
@@ -244,33 +203,35 @@ def _cleaned(text: str) -> str:
     low = text.lower().replace(
         "tokens", ""
     )  # every statistics line counts tokens; looking for words is what makes long logs affordable
-    if not any(word in low for word in _WORDS) or not _HINTS.search(text):
+    if not any(word in low for word in _WORDS):
         return text
-    text = _PEM.sub(REDACTED, text)
-    text = _URL.sub(rf"\1{REDACTED}@", text)
+    if "private" in low:
+        text = _PEM.sub(REDACTED, text)
+    if "secret" in low and "data" in low and _SECRET_OBJECT.search(text):
+        text = _SECRET_DATA.sub(_without_data, text)
+    if "@" in text:
+        text = _URL.sub(lambda found: f"{found[1] or found[2]}{REDACTED}@", text)
     text = _QUERY_KEY.sub(rf"\g<name>{REDACTED}", text)
     if "curl" in low:
-        text = _CURL_USER.sub(lambda found: f"{found['said'] or found['sent']}{REDACTED}", text)
+        text = _CURL_USER.sub(_without_user, text)
     if any(word in low for word in _COMMANDS) or ("http" in low and "-a" in low):
         text = _COMMAND_PASSWORD.sub(rf"\g<said>{REDACTED}", text)
+    if "machine" in low or "wandb" in low or "password" in low:
+        text = _NETRC.sub(rf"\g<said>{REDACTED}", text)
+    if ":" in text:
+        text = _PGPASS.sub(rf"\g<said>{REDACTED}", text)
     if "@" in text:
         text = _HOSTED.sub(rf"\g<who>{REDACTED}", _PROXY.sub(rf"\g<name>{REDACTED}@", text))
-    if "value" in low:
-        text = _NAMED.sub(_without_named, text)
-    if "'," in text or '",' in text:
-        text = _LISTED_FLAG.sub(rf"\g<flag>'{REDACTED}'", text)
-    if "--" in text or " -" in text:
-        text = _PLAIN_FLAG.sub(_without_flagged, text)
-    if "</" in text:
-        text = _ELEMENT.sub(rf"\g<opens>{REDACTED}", text)
-    text = _HEADER.sub(rf"\1\2{REDACTED}", text)
-    text = _BEARER.sub(rf"\1 {REDACTED}", text)
-    return _SPOKEN.sub(_without_spoken, _PAIR.sub(_without_value, text))
+    text = _BEARER.sub(rf"\1\2{REDACTED}", text)
+    text = _SPOKEN.sub(_without_spoken, without_named(text))
+    return _WRAPPED.sub(r"\g<said>", text) if "\n" in text else text
 
 
 def secret_name(name: str) -> bool:
     """True for the name of a variable, field or header whose value is a credential."""
-    return bool(_SECRET_NAME.search(name)) and not _NOT_SECRET_NAME.search(name)
+    return (
+        bool(_SECRET_NAME.search(name)) or telling(name) is Telling.SECRET
+    ) and not _NOT_SECRET_NAME.search(name)
 
 
 def allowed_variable(name: str) -> bool:
@@ -306,7 +267,7 @@ def _is_secret_flag(name: str) -> bool:
     if re.search(r"\s", name):
         return False
     spelled = name.lower().replace("_", "-")
-    return bool(_FLAG.match(name)) or any(
+    return (name.startswith("-") and telling(name.lstrip("-")) is Telling.SECRET) or any(
         flag.startswith(spelled) and len(spelled) >= _SHORTEST[flag] for flag in _SECRET_FLAGS
     )
 
@@ -354,7 +315,7 @@ def _without_spoken(match: re.Match[str]) -> str:
     like one.
     """
     value = match["value"]
-    bare = value.strip("\"'`").rstrip(".")
+    bare = value.strip("\"'`*").rstrip(".*")
     hexadecimal = "key" in match["said"].lower() and _HEX_KEY.fullmatch(
         bare
     )  # W&B's and Azure's are as a commit's hash is
@@ -367,37 +328,14 @@ def _without_spoken(match: re.Match[str]) -> str:
     return f"{match['said']}{REDACTED}"
 
 
-def _without_named(match: re.Match[str]) -> str:
-    value = match["value"]
-    if (
-        value.strip("\"'").lower() in _HARMLESS
-        or REDACTED in value
-        or _NOT_SECRET_NAME.search(match["name"])
-    ):
-        return match[0]
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{match['name']}{quote}{REDACTED}{quote}"
+def _without_user(match: re.Match[str]) -> str:
+    """curl's user and password, quotes kept; `-H` and the like go on to be looked at."""
+    return f"{match['said'] or match['sent']}{REDACTED}"
 
 
-def _without_flagged(match: re.Match[str]) -> str:
-    if REDACTED in match["value"]:
-        return match[0]
-    more = match["more"] if "key" not in match["flag"].lower() else ""
-    return f"{match['flag']}{REDACTED}{more}"
-
-
-def _without_value(match: re.Match[str]) -> str:
-    value = match["value"]
-    if value.strip().lower() in _HARMLESS or (
-        REDACTED in value and len(value) < len(REDACTED) + 10
-    ):
-        return match[0]
-    bare = value.strip("\"'")
-    if _PLACEHOLDER.fullmatch(bare):
-        return match[0]  # `eos_token='</s>'` is a setting
-    if re.fullmatch(r"-?\d{1,5}(?:\.\d{1,6})?%?", bare) and match["key"].lower().endswith(
-        ("token", "tokens", "sig", "auth")
-    ):
-        return match[0]  # `time_per_token=0.5` is a measurement
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{match['key']}{match['between']}{quote}{REDACTED}{quote}"
+def _without_data(match: re.Match[str]) -> str:
+    """The fields of a Secret without their values."""
+    if match["value"].startswith("{"):
+        return f"{match['said']}{REDACTED}"
+    indent = re.search(r"\n([ \t]*)", match["value"])
+    return f"{match['said']}\n{indent[1] if indent else ''}{REDACTED}"

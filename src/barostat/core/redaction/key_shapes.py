@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 _PREFIXED = (
     (("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{8,}"),
@@ -31,12 +32,12 @@ _PREFIXED = (
             "glagent-",
             "glptt-",
         ),
-        r"gl(?:pat|dt|cbt|rt|ft|soat|ffct|imt|agent|ptt)-[A-Za-z0-9_-]{8,}",
+        r"gl(?:pat|dt|cbt|rt|ft|soat|ffct|imt|agent|ptt)-[A-Za-z0-9_-]{8,}(?:\.[0-9a-z]{2,9}){0,2}",
     ),
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{8,}"),
     (("AIza",), r"AIza[A-Za-z0-9_-]{10,}"),
     (("ya29.", "GOCSPX-"), r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{8,}"),
-    (("xox", "xapp-"), r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}"),
+    (("xox", "xapp-"), r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9%+/-]{8,}"),
     (("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{8,}"),
     (
         ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
@@ -98,6 +99,114 @@ _PREFIXED = (
         ("eyJ",),
         r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{0,2048}(?:\.[A-Za-z0-9_-]*){1,3}|eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}|eyJ[\w+/=-]{24,}",
     ),
+    (
+        (
+            "LTAI",
+            "AKID",
+            "A3T",
+            "AQVN",
+            "EZAK",
+            "EZTK",
+            "EAAM",
+            "EAAC",
+            "EAAA",
+            "cmVmd",
+            "GR1348941",
+            "AKC",
+        ),
+        r"(?:LTAI[A-Za-z0-9]{12,}|AKID[A-Za-z0-9]{28,}|A3T[A-Z0-9]{17}|AQVN[\w-]{30,}|EZ[AT]K[A-Za-z0-9]{50,}|EAA[MCA][\w-]{20,}|cmVmd[A-Za-z0-9]{40,}|GR1348941[\w-]{16,}|AKC[A-Za-z0-9]{10,})",
+    ),
+    (
+        ("FwoGZXIvYXdzE", "FQoGZXIvYXdzE", "IQoJb3JpZ2lu"),
+        r"(?:F[wQ]oGZXIvYXdzE|IQoJb3JpZ2lu)[\w+/=%-]{16,}",
+    ),
+    (("bedrock-api-key-",), r"bedrock-api-key-[\w+/=-]{16,}"),
+    (
+        (
+            "sess-",
+            "gloas-",
+            "p8e-",
+            "ico-",
+            "tk-us-",
+            "xkeysib-",
+            "xsmtpsib-",
+            "fio-u-",
+            "HRKU-",
+            "NRIQ-",
+            "NRJS-",
+            "NRII-",
+            "NRRA-",
+            "NRSP-",
+            "API-",
+        ),
+        r"(?:sess|gloas|p8e|ico|tk-us|xkeysib|xsmtpsib|fio-u|HRKU|NR(?:IQ|JS|II|RA|SP)|API)-[\w-]{16,}",
+    ),
+    (("s-s4t2",), r"s-s4t2(?:ud|af)-[0-9a-f]{32,}"),
+    (("A3-",), r"A3-[A-Z0-9]{6}-[A-Z0-9-]{22,}"),
+    (("ops_eyJ",), r"ops_eyJ[\w+/=-]{20,}"),
+    (
+        (
+            "pcsk_",
+            "pnu_",
+            "rdme_",
+            "nfp_",
+            "vcp_",
+            "vck_",
+            "figd_",
+            "figo_",
+            "sgp_",
+            "clojars_",
+            "CLOJARS_",
+            "fo1_",
+            "fm1r_",
+            "fm1a_",
+            "sm_aat_",
+            "sm_pat_",
+            "sm_sat_",
+            "sb_secret_",
+            "sb_publishable_",
+            "lsv2_",
+            "dckr_",
+            "napi_",
+            "neon_",
+            "hcp_",
+            "ops_",
+            "cfut_",
+            "atcr_",
+            "wsec_",
+            "uwu_",
+        ),
+        r"(?:pcsk|pnu|rdme|nfp|vc[pk]|fig[do]|sgp(?:_local|_[0-9a-f]{16})?|(?i:clojars)|fo1|fm1[ar]|sm_[aps]at|sb_(?:secret|publishable)|napi|neon|hcp|cfut|atcr|wsec)_[\w+/=.-]{14,}",
+    ),
+    (("_live_", "_test_", "_prod_"), r"[a-z]{2,12}_(?:live|test|prod)_[A-Za-z0-9][\w=-]{15,}"),
+    (("FLWSECK", "FLWPUBK"), r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?"),
+    (("shpca_", "shppa_", "shptka_"), r"shp(?:ca|pa|tka)_[0-9a-fA-F]{24,}"),
+    (("v1.0-",), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
+    (("sha256~",), r"sha256~[\w-]{40,}"),
+    (
+        (".acc_", ".acc-"),
+        r"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][\w-]{10,32}\.[\w+/=-]{30,120}",
+    ),
+    (("pat",), r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    (("pat.", "sat."), r"[ps]at\.[\w-]{20,}\.[\w.-]{20,}"),
+    (("_mmk",), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    (("SK", "AC"), r"(?:SK|AC)[0-9a-f]{32}(?::[0-9a-f]{32})?"),
+    (("-us",), r"[0-9a-f]{32}-us\d{1,2}"),
+    (("zXlK", "ZXlK"), r"[zZ]XlK[A-Za-z0-9+/=]{20,}"),
+    ((".webhook.site", "api.telegram.org"), r"api\.telegram\.org/(?:file/)?bot\d{6,12}:[\w-]{20,}"),
+    (("hooks.slack.com/triggers",), r"hooks\.slack\.com/triggers/[A-Za-z0-9/_-]{8,}"),
+    (("ingest.", "sentry.io"), r"[0-9a-f]{32}(?=@[\w.-]{1,80}sentry\.io)"),
+    (
+        ("MII", "MC4CAQ", "b3BlbnNzaC1rZXkt"),
+        r"(?:MII[A-Za-z0-9+/]{30,}|MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{20,}|b3BlbnNzaC1rZXkt[A-Za-z0-9+/]{8,})={0,2}",
+    ),
+    (("4b1d",), r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
+    (("s.", "b."), r"[sb]\.(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9]{24,}(?![A-Za-z0-9])"),
+    (("t1.",), r"t1\.[A-Za-z0-9_-]{2,}[=]{0,2}\.[A-Za-z0-9_-]{60,}"),
+    (
+        ("{SSHA", "{SHA", "{CRYPT}", "$apr1$"),
+        r"(?:\{(?:SSHA|SHA|SMD5|CRYPT)\d{0,3}\}|\$apr1\$)[\w./+=$-]{16,}",
+    ),
 )
 _STARTS = tuple(start for starts, _ in _PREFIXED for start in starts)
 _SHAPE = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(shape for _, shape in _PREFIXED) + ")")
@@ -114,21 +223,144 @@ keys do not.
 """
 
 
+_MAY_BE_A_KEY = re.compile(r"(?<![\w+/=~$-])(?=[a-z_+/=~$-]*+[A-Z0-9])[\w+/=~$-]{11}")
+"""Cheap: hardly a line of an ordinary log has such a word."""
+_RUN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{20,4096}(?![A-Za-z0-9])")
+_FORTY = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/]{40}(?![\w+/=])")
+"""An AWS secret has no prefix, only this length."""
+_CAMEL = re.compile(r"[A-Z][a-z]+|[a-z]{2,}|[A-Z]+(?![a-z])|\d+[A-Za-z]?(?![a-z])")
+_HASH = re.compile(r"[0-9a-f]{16,}|[0-9A-F]{16,}")
+_OBJECT_NAME = re.compile(
+    r"(?:[a-z]+-)+[0-9a-f]{8,10}-[a-z0-9]{5}|(?:[a-z]+-){2,}[a-z0-9]{1,10}|(?:[a-z]+-)+[0-9a-f]{9,10}|(?:[a-z]+-){2,}\d{8}-[a-z0-9]{5}"
+)
+"""A pod, a job or a deployment: words, and the short hashes that Kubernetes adds."""
+_MOST_CHANGES = 0.4
+
+
 def without_shapes(text: str, instead: str) -> str:
-    """The text with every key that its prefix gives away replaced."""
-    for (
-        start
-    ) in _STARTS:  # a loop: every line of a long log comes here, and `any` costs it a third more
+    """Return the text with every key replaced that its prefix or its randomness gives away."""
+    if _MAY_BE_A_KEY.search(text) is None:
+        return text
+    for start in _STARTS:
         if start in text:
-            return _SHAPE.sub(lambda found: instead if _drawn(found[0]) else found[0], text)
-    return text
+            text = _SHAPE.sub(lambda found: instead if _drawn(found[0]) else found[0], text)
+            break
+    if "/" in text or "+" in text:
+        text = _without_forty(text, instead)
+    return _without_runs(text, instead)
+
+
+def _without_forty(text: str, instead: str) -> str:
+    return _FORTY.sub(
+        lambda found: (
+            instead if _classes(found[0]) == 3 and is_random(found[0], shortest=24) else found[0]
+        ),
+        text,
+    )
+
+
+def _without_runs(text: str, instead: str) -> str:
+    """Return the text without words whose letters and digits follow no language."""
+    pieces: list[str] = []
+    done = 0
+    for found in _RUN.finditer(text):
+        begin, end = found.span()
+        if begin < done or not _follows_no_language(found[0]):
+            continue
+        whole = _WHOLE.match(text, end)
+        around = _BEFORE.search(text, max(done, begin - 200), begin)
+        start = around.start() if around else begin
+        if _HARMLESS.fullmatch(text[start : whole.end() if whole else end]) or text.startswith(
+            ("_Z", "Z"), start
+        ):
+            continue
+        begin, end = _stretched(text, begin, end, done)
+        pieces += (text[done:begin], instead)
+        done = end
+    return "".join((*pieces, text[done:])) if pieces else text
+
+
+_WHOLE = re.compile(r"[\w+=~-]{0,200}")
+_BEFORE = re.compile(r"[\w+=~-]{1,200}\Z")
+_NEXT_PART = re.compile(r"[/+._=~-]{1,2}([A-Za-z0-9]{1,4096})={0,2}")
+_PART_BEFORE = re.compile(r"([A-Za-z0-9]{1,64})[/+._=~-]{1,2}\Z")
+
+
+def _stretched(text: str, begin: int, end: int, done: int) -> tuple[int, int]:
+    """Return the key's span with the parts beside it that belong to it."""
+    while text[end : end + 1] in ("=", "+", "/") and text[end : end + 1]:
+        end += 1
+    while (part := _NEXT_PART.match(text, end - 1 if text[end - 1] in "=+/" else end)) and (
+        _is_mixed(part[1], hashes=True)
+        or (len(part[1]) < 6 and _classes(part[1]) > 1)
+        or text[part.start()] in "+_"
+    ):
+        end = part.end()
+    while (part := _PART_BEFORE.search(text, max(done, begin - 66), begin)) and (
+        _is_mixed(part[1], hashes=True)
+        or text[part.end() - 1] in "_-+"
+        or (len(part[1]) < 6 and _classes(part[1]) > 1)
+    ):
+        begin = part.start()
+    return begin, end
+
+
+def _follows_no_language(run: str) -> bool:
+    return (
+        _classes(run) == 3
+        and not _is_camel(run)
+        and _changes_ratio(run) >= _MOST_CHANGES
+        and entropy_bits(run) >= 3.3
+    )
+
+
+def _is_camel(word: str) -> bool:
+    """True for words written together, as `Qwen2ForCausalLM`: words of three letters and more are
+    half of it.
+    """
+    parts = _CAMEL.findall(word)
+    return sum(map(len, parts)) == len(word) and 2 * sum(
+        len(part) for part in parts if len(part) > 2 and part[-3:].isalpha() and part[1:].islower()
+    ) >= len(word)
+
+
+def _classes(word: str) -> int:
+    return sum(bool(re.search(kind, word)) for kind in (r"[a-z]", r"[A-Z]", r"\d"))
+
+
+def _changes_ratio(word: str) -> float:
+    """Return how often neighbours are of different kinds: capitals, small letters, digits."""
+    kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in word]
+    return sum(one is not other for one, other in pairwise(kinds)) / max(1, len(kinds) - 1)
+
+
+def is_random(word: str, *, shortest: int = 16, hashes: bool = False) -> bool:
+    """True if so many characters of the word are in parts that follow no language; parts that are a
+    hash count only where they are asked for.
+    """
+    if len(word) < shortest or (
+        _HARMLESS.fullmatch(word) and not (hashes and _HASH.fullmatch(word))
+    ):
+        return False
+    parts = re.split(r"[^A-Za-z0-9]+", word[:4096])
+    return sum(len(part) for part in parts if _is_mixed(part, hashes=hashes)) >= min(
+        shortest, len(word) * 0.75
+    )
+
+
+def _is_mixed(part: str, *, hashes: bool) -> bool:
+    if len(part) < 6 or part.isdigit():
+        return False
+    if _HASH.fullmatch(part):
+        return hashes
+    return not _is_camel(part) and _changes_ratio(part) >= 0.25
 
 
 def _drawn(key: str) -> bool:
     """True unless what follows the prefix is words only: `hf_overrides` is a setting,
-    `key-value-cache` a name.
+    `key-value-cache` a name, `sk-gateway-6c9d8f7b5d-x2x4z` a pod.
     """
-    return _WORDS.fullmatch(key) is None
+    return _WORDS.fullmatch(key) is None and _OBJECT_NAME.fullmatch(key) is None
 
 
 def is_issued(word: str) -> bool:

@@ -20,6 +20,11 @@ from barostat.core.errors import InputError
 
 BLOCK_BYTES = 512
 MAX_TOTAL_BYTES = 4 << 30
+MAX_RATIO = 250
+"""Bytes that one compressed byte may become, beyond the first 64 MiB. Logs and scrapes stay below 60;
+gzip itself reaches 1,032.
+"""
+_FREE_BYTES = 64 << 20
 _MAX_NAME_RECORD_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
 _KINDS = {
@@ -75,6 +80,8 @@ class _Stream:
 
     def __init__(self, file: BinaryIO) -> None:
         self.broken = ""
+        self._file = file
+        self._unpacked_bytes = 0
         head = file.read(2)
         file.seek(0)
         self._source: BinaryIO | gzip.GzipFile = (
@@ -90,6 +97,8 @@ class _Stream:
             try:
                 if isinstance(self._source, gzip.GzipFile):
                     self._ready = self._source.read1(_READ_BYTES)
+                    self._unpacked_bytes += len(self._ready)
+                    self._refuse_a_bomb()
                 else:
                     self._ready = self._source.read(_READ_BYTES)
             except EOFError:
@@ -99,6 +108,13 @@ class _Stream:
         found = self._ready[self._given : self._given + size]
         self._given += len(found)
         return found
+
+    def _refuse_a_bomb(self) -> None:
+        if self._unpacked_bytes > max(_FREE_BYTES, MAX_RATIO * self._file.tell()):
+            raise InputError(
+                f"one byte of it unpacks to more than {MAX_RATIO}: this is no bundle that was "
+                "recorded; unpack it yourself if you trust it"
+            )
 
     def exactly(self, size: int) -> bytes:
         """`size` bytes, or fewer where the archive ends."""

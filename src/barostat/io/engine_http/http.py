@@ -70,9 +70,9 @@ class Failure:
     unsent: bool = False
 
 
-def client(where: Address) -> httpx.AsyncClient:
+def client(where: Address, key: str = "") -> httpx.AsyncClient:
     """A client for one engine: asked directly, never through a proxy; certificates are checked
-    against the system's.
+    against the system's. `key`: sent as a bearer token with every request.
     """
     secure: ssl.SSLContext | bool = (
         ssl.create_default_context() if where.base.startswith("https:") else False
@@ -86,7 +86,10 @@ def client(where: Address) -> httpx.AsyncClient:
         timeout=timeout,
         trust_env=False,
         auth=auth,
-        headers={"user-agent": "barostat"},
+        headers={
+            "user-agent": "barostat",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+        },
     )
 
 

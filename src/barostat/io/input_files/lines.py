@@ -49,11 +49,12 @@ def lines(file: Reads) -> Iterator[str]:
         text = rest + decoder.decode(chunk)
         chunk = file.read(CHUNK_BYTES)
         *whole, rest = text.split("\n")
-        for line in whole:
-            if cut:  # the tail of a line that was handed out already
-                cut = False
-                continue
-            yield line[:MAX_LINE_CHARS].rstrip("\r").lstrip("\ufeff")
+        if cut and whole:  # the tail of a line that was handed out already
+            del whole[0]
+            cut = False
+        if "\r" in text or "\ufeff" in text or max(map(len, whole), default=0) > MAX_LINE_CHARS:
+            whole = [line[:MAX_LINE_CHARS].rstrip("\r").lstrip("\ufeff") for line in whole]
+        yield from whole  # ten million blank lines are handed on without a step for each
         if len(rest) > MAX_LINE_CHARS:
             if not cut:
                 yield rest[:MAX_LINE_CHARS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,10 @@ from barostat.io.input_files.yaml_bounds import LOADER, too_much
 
 _NULL = "tag:yaml.org,2002:null"
 _KINDS = ("int", "float", "bool")
+_AS_WRITTEN = re.compile(r"[-+]?(?:[0-9][0-9_]*:[0-9:._]+|0[0-9_]+|.{32,})")
+"""Numbers that YAML 1.1 takes for others than they look like (`1:40` is 100, `0777` is 511), and
+those that no limit has; they stay text, and text is refused where a number is wanted.
+"""
 
 
 class Written(str):
@@ -27,7 +32,7 @@ class Written(str):
         try:
             made.value = (
                 yaml.SafeLoader("").construct_object(node)
-                if node.tag.rsplit(":", 1)[-1] in _KINDS
+                if node.tag.rsplit(":", 1)[-1] in _KINDS and not _AS_WRITTEN.fullmatch(node.value)
                 else node.value
             )
         except (

@@ -82,6 +82,7 @@ class GatewayAccess:
 class Campaign:
     """One target in one cluster. `limits`: those that were given; else those that the cluster holds
     count. `gateway`: how it is reached.
+    `one_look`: the look that the plan was made from confirms the cause as well.
     `stop`: what ends a run early instead of signals, so that several can run in one program.
     """
 
@@ -96,6 +97,7 @@ class Campaign:
     gateway: GatewayAccess = field(default_factory=GatewayAccess)
     kind: WorkloadKind = DEPLOYMENT
     stop: asyncio.Event | None = None
+    one_look: bool = False
     _seen: TargetSnapshot | None = None
 
     @property
@@ -300,8 +302,12 @@ class Campaign:
         before(context, self._seen)
 
         async def once() -> Facts:
+            seen, self.one_look = self._seen if self.one_look else None, False
             found = self._facts(
-                await self.look(), state.plan, await self.held_limits(), await self.incidents()
+                seen or await self.look(),
+                state.plan,
+                await self.held_limits(),
+                await self.incidents(),
             )
             before(context, self._seen)
             return found

@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import socket
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -20,7 +21,8 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.performer import Gathering, perform
 from barostat.io.mitigation.store import Store
-from barostat.remedy.acts import READS, Lost, Refused
+from barostat.remedy.acts import READS, WAITS, Lost, Observe, Refused
+from barostat.remedy.journal import about
 from barostat.remedy.machine import current, step
 from barostat.remedy.state import (
     Aborted,
@@ -66,6 +68,7 @@ class Driver:
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
     _asking: asyncio.Task[None] | None = None
     _told: int = 0
+    _waits_for: str = ""
 
     async def run(self, state: State, *first: Event) -> State:
         """The state in which it ended, or was stopped. `first`: Began, or Resumed and perhaps
@@ -93,6 +96,7 @@ class Driver:
                         held = command
                     else:
                         self._begin(command)
+                        self._show_wait(state, command)
                 if state.ended or held is not None or (self.stopped and self._may_leave(state)):
                     return state
                 if (
@@ -173,6 +177,18 @@ class Driver:
         for entry in state.timeline[self._told :]:
             self.tell(f"{entry.event}{': ' + entry.detail if entry.detail else ''}")
         self._told = len(state.timeline)
+
+    def _show_wait(self, state: State, command: Do | WriteRecord) -> None:
+        """Say once for each long wait what it is for, and when it ends at the latest."""
+        if not isinstance(command, Do) or command.key == self._waits_for:
+            return
+        self._waits_for = command.key
+        if isinstance(command.act, (*WAITS, Observe)):
+            left_s = command.until - self.ground.clock.now()
+            until = time.strftime("%H:%M:%S", time.localtime(command.until))
+            what = about(state, command.act, "")
+            named = f"{type(command.act).__name__}{': ' + what if what else ''}"
+            self.tell(f"waiting for {named}: until {until} ({left_s:.0f} s) at most")
 
     def _may_leave(self, state: State) -> bool:
         """Between two writes, or while something is only read or waited for."""

@@ -23,6 +23,8 @@ from barostat.remedy.plan import Target
 from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import Emit, State, WriteRecord
 
+OF_US = "Barostat"
+"""What the reasons of our Events begin with."""
 KEY, LIMITS, SEEN = "incident.json", "limits.yaml", "seen.json"
 
 
@@ -142,15 +144,20 @@ class Store:
             raise found.error()
         return found
 
-    async def every(self, target: str = "", kind: str = "") -> tuple[list[State], list[str]]:
+    async def every(
+        self, target: str = "", kind: str = "", *, everywhere: bool = False
+    ) -> tuple[list[State], list[str]]:
         """All incidents (of that target, by name and kind), the newest first, and what could not be
-        read.
+        read. `everywhere`: of all namespaces.
 
         Errors: OutsideError.
         """
         labels = f"{RECORD}=true" + (f",{TARGET}={target[:63]}" if target else "")
         found = await patient(
-            lambda: self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels), self.pace
+            lambda: self.cluster.list(
+                CONFIG_MAPS, None if everywhere else self.namespace, labels=labels
+            ),
+            self.pace,
         )
         if isinstance(found, RequestFailed):
             raise found.error()
@@ -162,6 +169,20 @@ class Store:
                 odd.append(str(error))
         of_it = (state for state in states if kind in ("", state.plan.target.kind))
         return sorted(of_it, key=lambda state: state.plan.made_at, reverse=True), odd
+
+    async def phases(self, *, everywhere: bool = False) -> dict[str, str]:
+        """The phase of each incident by the latest Event about it: while one only watches, its record
+        stays as it was before. Empty where Events cannot be listed.
+        """
+        namespace = None if everywhere else self.namespace
+        found = await self.cluster.list(EVENTS, namespace, labels=INCIDENT)
+        if isinstance(found, RequestFailed):
+            return {}
+        ordered = sorted(found.items, key=_when)
+        return {
+            text(item, "metadata", "labels", INCIDENT): text(item, "reason").removeprefix(OF_US)
+            for item in ordered
+        }
 
     async def emit(self, target: Target, incident: str, command: Emit) -> str:
         """A Kubernetes Event on home. Why there is none, or an empty text."""
@@ -181,7 +202,7 @@ class Store:
                 "name": target.name,
                 "uid": target.uid,
             },
-            "reason": f"Barostat{command.reason}"[:128],
+            "reason": f"{OF_US}{command.reason}"[:128],
             "message": f"{incident}: {command.message}"[:1000],
             "type": "Warning" if command.warning else "Normal",
             "source": {"component": "barostat"},
@@ -191,6 +212,11 @@ class Store:
         }
         written = await self.cluster.create(EVENTS, body, self.namespace, within_s=5.0)
         return written.why if isinstance(written, RequestFailed) else ""
+
+
+def _when(event: Object) -> tuple[str, int]:
+    version = text(event, "metadata", "resourceVersion")
+    return text(event, "lastTimestamp"), int(version) if version.isdigit() else 0
 
 
 def _fits(held: State, state: State, revision: int) -> bool:

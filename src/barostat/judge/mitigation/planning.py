@@ -74,7 +74,9 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for besides the target. `requested`: None where the diagnosis chooses."""
+    """What a person asks for besides the target. `requested`: None where the diagnosis chooses;
+    `edge_only`: only a limit that a gateway holds live, nothing that restarts an engine.
+    """
 
     id: str
     requested: Requested | None = None
@@ -82,6 +84,7 @@ class Wish:
     in_place: bool = False
     sustained_s: float = 120.0
     bounds: Bounds = field(default_factory=Bounds)
+    edge_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +272,8 @@ def _usable(
     """The step as a change that can be carried out here; or why it cannot."""
     if step.forecast is not None and step.forecast.effect == "nothing":
         return NotChanged("the twin forecasts no difference from today")
+    if wish.edge_only and not isinstance(step.change, SetEdgeLimit):
+        return NotChanged("--fast sets a limit at the gateway and nothing else")
     window = seen.windows().get(worst.name)
     remedy = limits.spec.remedy if limits is not None else RemedyLimits()
     change = as_resolved(_change(seen, step.change), window)

@@ -194,6 +194,16 @@ def test_writing_limits_does_not_wait_for_the_schema_library() -> None:
     )
 
 
+@pytest.mark.parametrize("written", ["1:40", "0777", "9" * 400])
+def test_a_number_that_yaml_takes_for_another_is_refused(written: str) -> None:
+    text = (
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nmetadata: {name: x}\n"
+        f"spec:\n  request: {{maxInputTokens: {written}, maxOutputTokens: 10}}\n"
+    )
+    with pytest.raises(InputError, match=r"maxInputTokens: is '.*a whole number was expected"):
+        limits_file.parse(text)
+
+
 @pytest.mark.timeout(10)
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")

@@ -191,6 +191,18 @@ def test_a_gateway_before_the_target_holds_a_limit_where_no_node_takes_a_replica
     )
 
 
+def test_fast_plans_a_limit_at_the_gateway_and_nothing_else() -> None:
+    fast = Wish("i1", edge_only=True)
+    seen = scene(gpus="4")
+    made = plan_for(seen, fast, None)
+    assert isinstance(made, NoRemedy)
+    assert any("--fast sets a limit at the gateway" in passed for passed in made.passed_over)
+    seen.gateways = (gateway(),)
+    planned_live = plan_for(seen, fast, None)
+    assert isinstance(planned_live, Planned)
+    assert (planned_live.plan.strategy, planned_live.plan.change.kind) == ("edge-live", "limits")
+
+
 def test_a_gateway_that_takes_no_limit_is_passed_over_with_the_reason() -> None:
     seen = scene(gpus="2")
     seen.gateways = (gateway(why="takes a limit from who has its token"),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from barostat.catalog.settings.other_arguments import LISTS, SWITCHES
+from barostat.catalog.settings.other_arguments import LISTS, SWITCHES, VALUED
 from barostat.catalog.settings.setting import option_of
 from barostat.catalog.settings.table import SETTINGS, Lacking, canonical_name, is_unset, lacking
 from barostat.core.version import EngineVersion
@@ -58,7 +58,7 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
                         value,
                     )
                 )
-        elif name not in SWITCHES and name not in LISTS:
+        elif name not in SWITCHES | LISTS | VALUED:
             near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=_NEAR)
             hint = f" (did you mean {SETTINGS[near[0]].option}?)" if near else ""
             option = setting.name if setting.name.startswith("-") else option_of(setting.name)

@@ -20,6 +20,8 @@ _RULED = 4_096
 """Characters of a line that the rules look at: messages are short, and a hostile line must not cost
 a quadratic search.
 """
+_SHORTEST = 3
+"""Characters of the shortest line that says something: a log of blank lines costs a count each."""
 _TWO_RECORDS = 160
 """Characters that a line of two records has at least."""
 _QUIET = frozenset({"INFO", "DEBUG"})
@@ -65,6 +67,10 @@ class Reader:
         for raw in lines:
             count += 1
             last = raw
+            if len(raw) < _SHORTEST:
+                size += len(raw) if raw.isascii() else len(raw.encode("utf-8", "replace"))
+                unread = raw
+                continue
             if not self._has_levels:
                 self._has_levels = any(level in raw for level in _LEVELS)
             size += len(raw) if raw.isascii() else len(raw.encode("utf-8", "replace"))

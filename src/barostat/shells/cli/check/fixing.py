@@ -11,8 +11,10 @@ import argparse
 import difflib
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from barostat.core.redaction.credentials import clean
 from barostat.io.manifests.read import document_of, limits_complaints
 from barostat.judge.manifest_check.check import check
 from barostat.lint.document import Document, Edit, edited
@@ -43,11 +45,20 @@ def mend(arguments: argparse.Namespace) -> None:
         if why := _worse(before, after, arguments):
             print(f"barostat: {file} is left as it is: {why}", file=sys.stderr)
             continue
-        diff = difflib.unified_diff(
-            before.text.splitlines(keepends=True),
-            after.splitlines(keepends=True),
-            file,
-            f"{file} (mended)",
+        if not _stays_within(Path(file), arguments.paths):
+            print(
+                f"barostat: {file} is left as it is: it is a symbolic link that leads out of the "
+                "folder; name the file that it leads to",
+                file=sys.stderr,
+            )
+            continue
+        diff = (
+            difflib.unified_diff(  # lines beside a change may hold what a finding is about: a key
+                clean(before.text).splitlines(keepends=True),
+                clean(after).splitlines(keepends=True),
+                file,
+                f"{file} (mended)",
+            )
         )
         print(
             "".join(line if line.endswith("\n") else line + "\n" for line in diff),
@@ -64,6 +75,15 @@ def mend(arguments: argparse.Namespace) -> None:
             "barostat: no file is changed: no finding has a fix that can be made in its place",
             file=sys.stderr,
         )
+
+
+def _stays_within(path: Path, targets: Sequence[str]) -> bool:
+    """True if the file lies, its links followed, in the folder that was asked for; for a file that
+    was named itself, in the folder that it stands in.
+    """
+    folders = [Path(one) for one in targets if Path(one).is_dir()]
+    roots = [folder for folder in folders if path.is_relative_to(folder)] or [path.parent]
+    return any(path.resolve().is_relative_to(root.resolve()) for root in roots)
 
 
 def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   barostat incident list -n inference
+  barostat incident list -A                                of every namespace
   barostat incident show vllm-3f9a1c -n inference -o html > postmortem.html
   barostat incident resume vllm-3f9a1c -n inference        from any machine, also after kill -9
   barostat incident abort vllm-3f9a1c -n inference         takes back what was begun
@@ -48,6 +49,7 @@ def add_parser(verbs: Any) -> None:
     )
     kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
+    listed.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
     listed.add_argument(
         "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
     )
@@ -79,7 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
     match arguments.kind:
         case "list":
-            return within(arguments, "", lambda campaign: _list(campaign, arguments.output))
+            everywhere = arguments.all_namespaces
+            return within(
+                arguments,
+                "",
+                lambda campaign: list_incidents(campaign, arguments.output, everywhere=everywhere),
+            )
         case "show":
             return within(
                 arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output)
@@ -89,10 +96,24 @@ def run(arguments: argparse.Namespace) -> int:
             return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
 
 
-async def _list(campaign: Campaign, output: str) -> int:
+async def list_incidents(campaign: Campaign, output: str, *, everywhere: bool = False) -> int:
+    """Prints every incident, each with the phase that it is in now. Errors: OutsideError."""
+    from dataclasses import replace
+    from typing import cast, get_args
+
+    from barostat.remedy.history import is_open
+    from barostat.remedy.step import Phase
     from barostat.shells.reports.incident.post_mortem import line, list_json
 
-    states, odd = await campaign.store.every()
+    states, odd = await campaign.store.every(everywhere=everywhere)
+    if any(map(is_open, states)):
+        now = await campaign.store.phases(everywhere=everywhere)
+        states = [
+            replace(state, phase=cast(Phase, phase))
+            if is_open(state) and (phase := now.get(state.plan.id)) in get_args(Phase)
+            else state
+            for state in states
+        ]
     if output == "json":
         print(list_json(states, odd))
         return OK
@@ -101,7 +122,7 @@ async def _list(campaign: Campaign, output: str) -> int:
     for problem in odd:
         print(f"cannot be read: {problem}")
     if not states and not odd:
-        print(f"no incident in namespace {campaign.namespace}")
+        print("no incident" + ("" if everywhere else f" in namespace {campaign.namespace}"))
     return OK
 
 

@@ -47,6 +47,10 @@ exit codes: 0 verified (or nothing to do), 1 taken back, 2 usage, 3 inconclusive
 """
 
 
+FAST_FOR_S, FAST_INTERVAL_S = 4.0, 2.0
+"""Of the one look of --fast."""
+
+
 def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
@@ -111,6 +115,14 @@ def add_parser(verbs: Any) -> None:
         help="without a spare: one replica at a time goes before its successor comes",
     )
     parser.add_argument(
+        "--fast",
+        action="store_true",
+        help=(
+            f"after one look of {FAST_FOR_S:g} s, set a limit at the gateway and nothing else; it "
+            "is taken back unless the next look shows that it helps"
+        ),
+    )
+    parser.add_argument(
         "--sustained",
         dest="sustained_s",
         type=parse_duration,
@@ -152,6 +164,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     from barostat.shells.cli.mitigate.lever_option import requested
 
+    if arguments.fast and (arguments.lever or arguments.in_place):
+        raise InputError("sets the limit that the diagnosis proposes: leave --lever out", "--fast")
+    if arguments.fast:
+        arguments.for_s, arguments.interval_s = FAST_FOR_S, FAST_INTERVAL_S
     arguments.requested = requested(arguments.lever) if arguments.lever else None
     return within(arguments, arguments.target, lambda campaign: _mitigate(campaign, arguments))
 
@@ -184,7 +200,9 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         arguments.in_place,
         arguments.sustained_s,
         Bounds(drain_s=arguments.drain_s),
+        edge_only=arguments.fast,
     )
+    campaign.one_look = arguments.fast
     found = await campaign.prepare(wish, held, pause_owners=arguments.pause_owner)
     for passed in found.passed_over:
         print_progress(f"passed over: {passed}")

@@ -11,17 +11,18 @@ from typing import Any
 
 from barostat.shells.cli.durations import seconds
 
-FORMATS = ("file", "prometheusrule", "thanos", "mimir", "alertmanager")
+FORMATS = ("file", "prometheusrule", "thanos", "mimir", "alertmanager", "grafana")
 EPILOG = """\
 examples:
-  barostat rules --limits limits.yaml > vllm.rules.yaml          a rule file: recordings, and alerts on what the limits promise
-  barostat rules deploy/vllm -n inference --limits limits.yaml   with the labels and the served name of what runs (read only)
-  barostat rules http://localhost:8000 --ttft-p99 2              without a limits file
+  barostat rules --limits limits.yaml > vllm.rules.yaml          # rule file: recordings, and alerts on what the limits promise
+  barostat rules deploy/vllm -n inference --limits limits.yaml   # with the labels and the served name of a workload (read only)
+  barostat rules http://localhost:8000 --ttft-p99 2              # without a limits file
   barostat rules --limits limits.yaml -o prometheusrule | kubectl apply -f -
-  barostat rules -o alertmanager                                 which alert hides which: one incident, one page
-  barostat explain BarostatPreempting                            the page of an alert
+  barostat rules -o alertmanager                                 # which alert hides which: one incident pages once
+  barostat rules -o grafana -n monitoring | kubectl apply -f -   # the dashboards, as a ConfigMap for Grafana's sidecar
+  barostat explain BarostatPreempting                            # the page of an alert
 
-They speak of vLLM 0.6 to 0.33 alike, so that an upgrade does not blind them; --engine-version leaves only that version's names.
+The rules work for vLLM 0.6 to 0.33 side by side, so an upgrade does not blind them; --engine-version keeps only that version's names.
 """
 
 
@@ -101,6 +102,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rules; answer 0. What was left out, and why, goes to stderr."""
+    if arguments.output == "grafana":
+        from barostat.shells.dashboards import config_map
+
+        sys.stdout.write(config_map(arguments.namespace))
+        return 0
     from barostat.alerts.groups import rules_of
     from barostat.alerts.named import alerts
     from barostat.shells.cli.prevent.rules_forms import rendered
@@ -115,8 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"barostat: {name} is left out: {why}", file=sys.stderr)
         if not arguments.docs_url:
             print(
-                f"barostat: runbook_url is a path of this repository ({terms.runbooks}); "
-                "--docs-url makes it an address",
+                "barostat: alerts name `barostat explain NAME` as their runbook; --docs-url URL makes "
+                "it a link to the page of alerts where you publish it",
                 file=sys.stderr,
             )
     return 0

@@ -8,6 +8,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.vllm_cache_labels import cache_labels
@@ -161,6 +162,8 @@ def _serving(
         log_stats=not (arguments.disable_log_stats or given.text("disable_log_stats") == "true"),
         log_stats_every_s=arguments.log_stats_interval,
         api_key=given.text("api_key") or "",
+        ssl_keyfile=_readable(given, "ssl_keyfile"),
+        ssl_certfile=_readable(given, "ssl_certfile"),
         track_load=given.text("enable_server_load_tracking") == "true",
         access_log=not (
             arguments.disable_uvicorn_access_log
@@ -376,6 +379,22 @@ def _no_room(made: CapacityPlan, total_bytes: float) -> str:
         room % each / GIB,
         amd=card is not None and card.vendor == "AMD",
     )
+
+
+def _readable(given: CommandLine, name: str) -> str:
+    """Return the path that the argument names, empty where it is not given.
+
+    Errors: InputError for a file that cannot be read.
+    """
+    path = given.text(name) or ""
+    if path:
+        try:
+            Path(path).open("rb").close()
+        except OSError as error:
+            raise InputError(
+                error.strerror or str(error), f"--{name.replace('_', '-')} {path}"
+            ) from None
+    return path
 
 
 def _refused_by_parser(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
 from typing import Any
 from urllib.parse import quote
@@ -90,7 +91,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(one: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[str, Any]:
-    uri = quote(one.place.file.replace("\\", "/").removeprefix("./"), safe="/.-_~")
+    # A file's name need not be UTF-8: its own bytes are what a URI escapes.
+    uri = quote(os.fsencode(one.place.file.replace("\\", "/").removeprefix("./")), safe="/.-_~")
     # The line is not part of the fingerprint: a finding stays the same when something is added
     # above it.
     told = f"{one.rule}\0{one.place.file}\0{one.message}"
@@ -109,7 +111,7 @@ def _result(one: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[s
             }
         ],
         "partialFingerprints": {
-            "barostat/v1": hashlib.sha256(f"{told}\0{seen[told]}".encode()).hexdigest()[:32]
+            "barostat/v1": hashlib.sha256(os.fsencode(f"{told}\0{seen[told]}")).hexdigest()[:32]
         },
         "properties": {"confidence": one.confidence},
     }

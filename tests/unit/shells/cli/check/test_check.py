@@ -519,3 +519,53 @@ def test_the_assumed_version_is_in_the_result(tmp_path: Path, capsys: Any) -> No
     }
     main(["check", str(file), "--engine-version", "0.32.0", "-o", "json"])
     assert json.loads(capsys.readouterr().out)["assumedVersion"] is None
+
+
+KEYED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: vllm
+    image: vllm/vllm-openai:v0.32.0
+    args:
+    - --model=Qwen/Qwen3-8B
+    - "--max-num-seqs 12"
+    - --api-key
+    - TOPSECRET
+    resources: {limits: {nvidia.com/gpu: 1}}
+"""
+
+
+def test_the_diff_of_a_fix_shows_no_key_beside_the_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    key = "q7Zk9XwV" + "3bN8tR2m"
+    Path("keyed.yaml").write_text(KEYED.replace("TOPSECRET", key))
+    main(["check", "keyed.yaml", "--fix"])
+    told = capsys.readouterr().err
+    assert "--api-key" in told
+    assert key not in told
+    written = Path("keyed.yaml").read_text()
+    assert key in written
+    assert '"12"' in written
+
+
+def test_a_fix_does_not_follow_a_link_out_of_the_folder(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("outside").mkdir()
+    Path("inside").mkdir()
+    Path("outside/a.yaml").write_text(BAD)
+    Path("inside/a.yaml").symlink_to(Path("outside/a.yaml").resolve())
+    for named in ("inside", "inside/a.yaml"):
+        main(["check", named, "--fix", "--unsafe"])
+        assert Path("outside/a.yaml").read_text() == BAD
+    assert "leads out of the folder" in capsys.readouterr().err
+
+
+def test_sarif_takes_a_file_name_that_is_not_utf_8(capsys: pytest.CaptureFixture[str]) -> None:
+    Path(os.fsdecode(b"b\xff.yaml")).write_text(BAD)
+    assert main(["check", ".", "-o", "sarif"]) == 1
+    assert "b%FF.yaml" in capsys.readouterr().out
