@@ -4,6 +4,8 @@ lowest one is refused first.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.gateway_wire import Heard, World, chat, ok
 
 from barostat.gateway.gauges import gauges
@@ -96,9 +98,7 @@ def test_the_series_of_tenants_are_bounded() -> None:
 def test_the_full_line_sheds_the_lower_class_and_tells_it() -> None:
     spec = SPEC.replace("queueShare: 0", "queueShare: 1")
     tried = World(spec, keys=KEYS, pool_tokens=2000)
-    tried.desk.rules = tried.desk.rules.__class__(
-        **{**tried.desk.rules.__dict__, "max_queued": 2, "tenants": {}, "tenants_closed": False}
-    )
+    tried.desk.rules = replace(tried.desk.rules, max_queued=2, tenants={}, tenants_closed=False)
     for _ in range(20):
         if tried.desk.waiting:
             break
