@@ -5,7 +5,7 @@ of `operator/predictions.py`.
 
 The load is an open one: Poisson arrivals, lognormal stays of 30 s in the mean, pools that hold 60,
 100 or 200 requests. Healthy: arrivals over a day follow a sine, so that the mean is half the pool.
-Ramp: arrivals grow within 15 minutes from 40 % of the pool to 240 %. One look every 10 s. Lead: from
+Ramp: arrivals grow within 15 minutes from 40 % of the pool to 120 %. One look every 10 s. Lead: from
 the first prediction to the first full pool; a prediction before the ramp begins counts as none.
 """
 
@@ -85,7 +85,7 @@ def main() -> int:
         full = pool / STAY_S
 
         def ramp(at: float, full: float = full) -> float:
-            return full * (0.4 + 2.0 * max(0.0, at - BEGINS_S) / RAMP_S)
+            return full * (0.4 + 0.8 * max(0.0, at - BEGINS_S) / RAMP_S)
 
         held = usage(ramp, 0.6, pool, random)
         filled = int(np.argmax(held >= FULL))

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from tests.parity.scheduler_cases import as_json, case, ours, state_case
 
+from barostat.twin.forms import simulate
 from barostat.twin.outcome import DRY
+from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
@@ -54,6 +56,8 @@ def _real(cases: list[tuple[Settings, list[Row]]]) -> list[dict[str, Any]]:
 def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> bool:
     """Asserts that ours does what the real one did; true where neither comes to an end.
 
+    Both forms of the twin are held to it: the fast one by its load of every step.
+
     Where ours says that no token ever comes again, the real one is held to it for all of its 50,000
     steps.
     """
@@ -63,12 +67,16 @@ def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> 
         assert ours_at == real_at, f"{which}; {one[0]}"
     assert mine["rejected"] == real["rejected"], f"{which}: other rejections; {one[0]}"
     assert mine["finished"] == sorted(real["finished"]), f"{which}: other ends; {one[0]}"
+    fast = simulate(*one, EverySteps(10**9)).load
+    loads = [(line[0] * 10**9, len(line[5]), line[3], line[4]) for line in shown]
+    assert fast == loads[: len(fast)], f"{which}: the fast form; {one[0]}"
     if mine["stuck"]:
         assert mine["stuck"] == DRY.format(one[0].dry_steps), which
         assert shown[-1][0] == MOST_STEPS - 1, (
             f"{which}: the real one does not go on for ever; {one[0]}"
         )
         return True
+    assert len(fast) == len(shown), f"{which}: another number of steps of the fast form; {one[0]}"
     assert len(mine["steps"]) == len(shown), f"{which}: another number of steps; {one[0]}"
     return False
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from barostat.core.limits import API_VERSION
-from barostat.core.limits_fields import fields_of
+from barostat.core.limits_fields import fields_of, required
 from barostat.core.naming import camel
 from barostat.io.input_files.limits_schema import schema_of, structural
 from barostat.io.kubernetes.client.resources import Resource
@@ -190,13 +190,17 @@ def incident_name(workload: str, first_harm_at: float) -> str:
 
 
 def as_document(value: Any) -> Any:
-    """A dataclass as JSON: keys in camelCase, absent values left out."""
+    """A dataclass as JSON: keys in camelCase, empty values left out unless the CRD needs them."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        needed = required(type(value))
         made = {
-            camel(one.name): as_document(getattr(value, one.name))
-            for one in dataclasses.fields(value)
+            one.name: as_document(getattr(value, one.name)) for one in dataclasses.fields(value)
         }
-        return {key: entry for key, entry in made.items() if entry not in (None, "", [])}
+        return {
+            camel(name): entry
+            for name, entry in made.items()
+            if name in needed or entry not in (None, "", [])
+        }
     if isinstance(value, tuple):
         return [as_document(entry) for entry in value]
     return value[:MOST_CHARS] if isinstance(value, str) else value

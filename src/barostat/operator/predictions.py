@@ -43,7 +43,7 @@ USAGE_HORIZON_S = 900.0
 LEAST_USAGE = 0.3
 """Below this a slope is the noise of single requests."""
 QUARTERS = 4
-SURE = 6.0
+SURE = 8.0
 """The rise has to be this many times its standard error."""
 INDEPENDENT_S = 30.0
 """Usage at two instants closer than this is of the same requests: no two measurements."""

@@ -40,9 +40,8 @@ class _FedIntake(Intake):
 
 
 class FedEngine(EventSkippingRun):
-    """One engine, in the form for one group of full attention. Mutable.
-
-    `state`: a `BlockLeapState` where prompts share prefixes, else none is needed.
+    """One engine. Mutable. `state`: from `state_for`; none is needed for one group of full
+    attention without shared prefixes.
     """
 
     def __init__(
@@ -97,10 +96,9 @@ class FedEngine(EventSkippingRun):
                 break
             if arrival is not None and arrival <= self._now_ns:
                 self._arrive()
-            quiet = not (state.prefills or state.starved or self._through_prefill)
             self._until_ns = until_ns if arrival is None else min(until_ns, arrival)
             blocked = bool(state.waiting) and not (self._blocked and not self._ending)
-            if (not quiet or blocked or not self._strode()) and not self._step():
+            if (not self._quiet() or blocked or not self._strode()) and not self._step():
                 break
         ended, fed.ended = fed.ended, []
         return ended

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from barostat.twin.event_skipping.run import EventSkippingRun
+from barostat.twin.event_skipping.state import EventSkippingState
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace
 from barostat.twin.request import Row
@@ -40,22 +41,52 @@ def simulate(
 
 
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
-    if watch is None and _one_full_group(settings):
+    if watch is None:
+        state = state_for(settings, rows)
+        if state.tells_blocks_apart and counted_until_preempted(settings, rows):
+            from barostat.twin.event_skipping.groups import CountedGroups, TellApartError
+
+            try:
+                return EventSkippingRun(settings, rows, pace, CountedGroups(settings)).run()
+            except TellApartError:
+                pass
+        return EventSkippingRun(settings, rows, pace, state).run()
+    from barostat.twin.scheduler.run import Steps  # loaded where every step is shown
+
+    return Steps(settings, rows, pace, watch).run()
+
+
+def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
+    """The state of the fast form for such an engine and such requests: the least that tells its
+    blocks apart where their order decides.
+    """
+    if len(settings.groups) == 1 and settings.groups[0].is_full:
         if counts_say_all(settings, rows):
-            return EventSkippingRun(settings, rows, pace).run()
+            return EventSkippingState(settings)
         if settings.behaviour.unhashed_reused_first:
             from barostat.twin.event_skipping.told_blocks import (
                 BlockLeapState,
             )  # numpy is loaded for shared prefixes only
 
-            return EventSkippingRun(settings, rows, pace, BlockLeapState(settings)).run()
-    from barostat.twin.scheduler.run import Steps  # loaded where no other form will do
+            return BlockLeapState(settings)
+    if settings.prefix_caching or any(group.state for group in settings.groups):
+        from barostat.twin.event_skipping.block_groups import BlockGroups
 
-    return Steps(settings, rows, pace, watch).run()
+        return BlockGroups(settings)
+    from barostat.twin.event_skipping.groups import CountedGroups
+
+    return CountedGroups(settings)
 
 
-def _one_full_group(settings: Settings) -> bool:
-    return len(settings.groups) == 1 and settings.groups[0].is_full
+def counted_until_preempted(settings: Settings, rows: Sequence[Row]) -> bool:
+    """True if blocks of several groups need only be counted until a request is preempted: no two
+    requests share a prefix, and no state is cached.
+    """
+    return (
+        len(settings.groups) > 1
+        and not any(group.state for group in settings.groups)
+        and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
+    )
 
 
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:

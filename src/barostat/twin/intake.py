@@ -163,21 +163,26 @@ class Intake:
 
     def request(self, row: Row, output_tokens: int) -> Request:
         """The row as the step-by-step scheduler takes it."""
-        shared: Sequence[int] = ()
-        if self._settings.prefix_caching:
-            if row.prompt_token_ids is not None:
-                shared = self._contents.of_tokens(row.prompt_token_ids)
-            elif row.hash_ids is not None:
-                shared = self._contents.of_hash_ids(
-                    row.hash_ids, row.id_tokens or self._settings.hash_tokens, row.input_tokens
-                )
-        return Request(
-            request_id=row.request_id,
-            arrival_s=row.arrival_s,
-            prompt_tokens=row.input_tokens,
-            output_limit=output_tokens,
-            priority=row.priority,
-            own_key=self._contents.own(),
-            shared_keys=tuple(shared),
-            groups=len(self._settings.groups),
-        )
+        return request_of(row, output_tokens, self._settings, self._contents)
+
+
+def request_of(row: Row, output_tokens: int, settings: Settings, contents: Contents) -> Request:
+    """The row as the step-by-step scheduler takes it, with the keys of the blocks of its prompt."""
+    shared: Sequence[int] = ()
+    if settings.prefix_caching:
+        if row.prompt_token_ids is not None:
+            shared = contents.of_tokens(row.prompt_token_ids)
+        elif row.hash_ids is not None:
+            shared = contents.of_hash_ids(
+                row.hash_ids, row.id_tokens or settings.hash_tokens, row.input_tokens
+            )
+    return Request(
+        request_id=row.request_id,
+        arrival_s=row.arrival_s,
+        prompt_tokens=row.input_tokens,
+        output_limit=output_tokens,
+        priority=row.priority,
+        own_key=contents.own(),
+        shared_keys=tuple(shared),
+        groups=len(settings.groups),
+    )

@@ -174,11 +174,20 @@ class Settings:
         first in line needs no more than one prefill for its token, so that after several times as
         many, requests preempt each other for ever.
         """
-        chunk = min(
+        return 1000 + 4 * ceil_div(self.max_model_len, self.longest_chunk_tokens)
+
+    @property
+    def longest_chunk_tokens(self) -> int:
+        """Most tokens of one prompt that a step computes."""
+        return min(
             self.max_num_batched_tokens,
             self.long_prefill_token_threshold or self.max_num_batched_tokens,
         )
-        return 1000 + 4 * ceil_div(self.max_model_len, chunk)
+
+    @property
+    def state_tokens(self) -> int:
+        """Tokens after which a state that moves on with its request is kept; 0 without such."""
+        return next((group.block_tokens for group in self.groups if group.state == "align"), 0)
 
     def admission_cap_blocks(self, group: KvGroup) -> int | None:
         """Most blocks that admission counts for one request in that group; None for no cap."""

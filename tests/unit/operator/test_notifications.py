@@ -7,19 +7,23 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
 from barostat.io.clock import SteadyClock
 from barostat.operator.incident import (
+    EvidenceRow,
     IncidentPlan,
     IncidentSpec,
     IncidentStatus,
     IncidentTarget,
     PressureIncident,
     as_document,
+    crd,
     from_document,
 )
 from barostat.operator.listening import FiringAlert, Listening
@@ -57,6 +61,19 @@ def test_an_incident_is_read_as_it_was_written() -> None:
         {**document, "status": {"evidence": "x"}},
     )
     assert [from_document(one) for one in spoiled] == [None] * len(spoiled)
+
+
+def test_what_is_written_is_what_the_crd_takes() -> None:
+    """Also where a text that has to be there is empty."""
+    (version,) = crd()["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    rows = (EvidenceRow("kv_usage_ratio", "0.99 ratio", ""),)
+    incident = replace(INCIDENT, status=replace(INCIDENT.status, evidence=rows))
+    incident = incident.with_condition("Harmful", "True", "HarmDetected", "x" * 5000, 1.8e9)
+    document = {"spec": as_document(incident.spec), "status": as_document(incident.status)}
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document, "status": {"phase": "Fine"}}, schema)
 
 
 @pytest.mark.parametrize("form", ["slack", "alertmanager"])

@@ -25,8 +25,8 @@ from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.rules import Rules
 from barostat.core.errors import InputError
 from barostat.judge.experiments.gates import REPLICAS, GateName
-from barostat.twin.event_skipping.state import EventSkippingState
 from barostat.twin.fed import FedEngine
+from barostat.twin.forms import state_for
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
 from barostat.twin.pace import Pace
@@ -154,7 +154,8 @@ class GatedRun:
         for number in range(fleet.replicas):
             name = f"replica-{number}"
             self._names.append(name)
-            self._engines.append(FedEngine(settings, fleet.pace, _state(settings, traffic.rows)))
+            state = state_for(settings, traffic.rows)
+            self._engines.append(FedEngine(settings, fleet.pace, state))
             joined(self.ledger, name, pool, 0.0)
         self._place = {name: number for number, name in enumerate(self._names)}
         self._asked: dict[int, tuple[Row, AskedRequest]] = {}
@@ -358,15 +359,3 @@ class HeardPace:
         found = self._took_s / self._tokens if self._tokens else None
         self._took_s, self._tokens = 0.0, 0
         return found
-
-
-def _state(settings: Settings, rows: Sequence[Row]) -> EventSkippingState | None:
-    if settings.prefix_caching and any(
-        row.hash_ids is not None or row.prompt_token_ids is not None for row in rows
-    ):
-        from barostat.twin.event_skipping.told_blocks import (
-            BlockLeapState,
-        )  # numpy is loaded for shared prefixes only
-
-        return BlockLeapState(settings)
-    return None

@@ -16,9 +16,10 @@ the tail.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 NULL_BLOCK = 0
+_NOBODYS = -(1 << 100)  # no content has this key
 
 
 class BlockPool:
@@ -59,6 +60,15 @@ class BlockPool:
                 self._forget(block)
         return taken
 
+    def get_one(self) -> int:
+        """The block at the head of the free list; it forgets what it held."""
+        block = self._stack.pop() if self._stack else self._shift(1)[0]
+        self.free_blocks -= 1
+        self._holders[block] = 1
+        if self._key_of[block] is not None:
+            self._forget(block)
+        return block
+
     def _shift(self, count: int) -> list[int]:
         queue, stale = self._queue, self._stale
         taken: list[int] = []
@@ -72,6 +82,24 @@ class BlockPool:
             else:
                 taken.append(block)
         return taken
+
+    def would_reuse(self, count: int, blocks: Container[int]) -> bool:
+        """True if one of those free blocks is among the next `count` that are taken."""
+        left = count - len(self._stack)
+        if left <= 0:
+            return False
+        skipped: dict[int, int] = {}
+        for block in self._queue:
+            stale = self._stale[block] - skipped.get(block, 0) if self._stale_entries else 0
+            if stale > 0:
+                skipped[block] = skipped.get(block, 0) + 1
+                continue
+            if block in blocks:
+                return True
+            left -= 1
+            if not left:
+                break
+        return False
 
     def touch(self, blocks: Iterable[int]) -> None:
         """One more holder for each block; those that were free leave the free list."""
@@ -103,6 +131,26 @@ class BlockPool:
         self._queue.extend(hashed)
         self.free_blocks += len(unhashed) + len(hashed)
 
+    def free_one(self, block: int) -> None:
+        """One holder less; without any, the block joins the free list."""
+        self._holders[block] -= 1
+        if self._holders[block]:
+            return
+        self.free_blocks += 1
+        if self._key_of[block] is None and self._unhashed_first:
+            self._stack.append(block)
+        else:
+            self._queue.append(block)
+
+    def mark_hashed(self, blocks: Iterable[int]) -> None:
+        """The blocks hold a known prefix that nobody will look for: they are reused as late as those
+        that are found.
+        """
+        keys = self._key_of
+        for block in blocks:
+            if keys[block] is None and block != NULL_BLOCK:
+                keys[block] = _NOBODYS
+
     def is_free(self, block: int) -> bool:
         """True if nobody holds the block (it may still be found in the prefix cache)."""
         return block != NULL_BLOCK and not self._holders[block]
@@ -132,7 +180,7 @@ class BlockPool:
     def _forget(self, block: int) -> None:
         key = self._key_of[block]
         self._key_of[block] = None
-        if key is None:
+        if key is None or key == _NOBODYS:
             return
         found = self._by_key[key]
         if isinstance(found, dict):

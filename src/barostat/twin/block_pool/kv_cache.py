@@ -56,19 +56,38 @@ class KvCache:
         """True, and the request holds its hit and room for its first chunk; False, and nothing has
         changed, where they do not fit.
         """
+        need = self.needed_to_admit(request, new_tokens, hit)
+        if need + watermark_blocks > self.pool.free_blocks:
+            return False
+        self.hold(request, new_tokens, hit)
+        return True
+
+    def needed_to_admit(self, request: Request, new_tokens: int, hit: Hit) -> int:
+        """Return the free blocks that it takes to admit the request with that first chunk."""
         settings = self.settings
+        slots = min(hit.tokens + new_tokens, settings.max_model_len)
+        need = self._need(slots, hit, capped=False)
         if settings.reserve_full_isl:
             whole = min(request.tokens, settings.max_model_len)
-            if self._need(whole, hit, capped=True) + watermark_blocks > self.pool.free_blocks:
-                return False
-        slots = min(hit.tokens + new_tokens, settings.max_model_len)
-        if self._need(slots, hit, capped=False) + watermark_blocks > self.pool.free_blocks:
-            return False
+            need = max(need, self._need(whole, hit, capped=True))
+        return need
+
+    def hold(self, request: Request, new_tokens: int, hit: Hit) -> None:
+        """The request holds its hit and room for its first chunk, which the caller has checked."""
+        slots = min(hit.tokens + new_tokens, self.settings.max_model_len)
         if hit.found:
             self._adopt(request, hit)
         self._grow(request, slots)
         self.remember(request, min(hit.tokens + new_tokens, request.tokens))
-        return True
+
+    def pass_over(self, request: Request) -> None:
+        """One more token of a running request: what left its windows is free, and it has a block
+        for the token. The caller has checked that there is one. Its full blocks are not offered to
+        the prefix cache.
+        """
+        if self._windows:
+            self._slide(request)
+        self._grow(request, request.computed_tokens + 1)
 
     def extend(self, request: Request, new_tokens: int) -> bool:
         """True, and the running request has room for that many more tokens; False where the pool
@@ -192,6 +211,23 @@ class KvCache:
                     if group.state:
                         self._new_states.add(key)
             request.hashed_blocks[index] = full
+
+    def let_go(self, request: Request, tokens: int) -> None:
+        """The request, whose first `tokens` are computed, has ended and holds nothing. Nobody can
+        look for the blocks that only it could have found.
+        """
+        settings = self.settings
+        if settings.prefix_caching:
+            aligned = settings.aligned_tokens
+            prompt = ceil_div(request.prompt_tokens, aligned) * aligned
+            self.remember(request, min(tokens, prompt))
+            for index, group in self._groups:
+                done, full = request.hashed_blocks[index], tokens // aligned * aligned
+                sparse = settings.behaviour.sparse_window_cache
+                if group.is_full or group.chunk_tokens is not None or not sparse:
+                    kept = request.blocks[index][done : full // group.block_tokens]
+                    self.pool.mark_hashed(kept)
+        self.release(request)
 
     def _still_there(self, request: Request, index: int, tokens: int) -> None:
         """The state at which a repeat of the prompt would resume counts as new as long as its

@@ -6,7 +6,9 @@ that this step's bucket needs decides nothing: a run of such steps is taken in o
 no request but those that end. Every other step is taken with the decoding requests counted, and
 walked through one by one only where their order decides (the pool or the budget runs out).
 
-Identical to `Steps` for one group of full attention: tests hold the two together.
+Identical to `Steps`: tests hold the two together. The state says how blocks are kept: counted
+(`EventSkippingState`), told apart (`BlockLeapState`), or in several groups (`CountedGroups`,
+`BlockGroups`).
 """
 
 from __future__ import annotations
@@ -68,8 +70,7 @@ class EventSkippingRun:
                 self._now_ns = max(self._now_ns, self._pace.start_ns(arrival))
             if arrival is not None and arrival <= self._now_ns:
                 self._arrive()
-            quiet = not (state.prefills or state.starved or self._through_prefill)
-            if not (quiet and self._leap()) and not self._step():
+            if not (self._quiet() and self._leap()) and not self._step():
                 break
         for mover in (*state.running.values(), *state.waiting.everyone()):
             if mover.mode is DECODE:
@@ -79,6 +80,11 @@ class EventSkippingRun:
         outcome.rejections = intake.rejections
         outcome.clamped_outputs = intake.clamped
         return outcome
+
+    def _quiet(self) -> bool:
+        """True if all that runs decodes, and nothing else is due."""
+        state = self._state
+        return not (state.prefills or state.starved or self._through_prefill)
 
     def _arrive(self) -> None:
         lives, waiting, arrived = self._outcome.lives, self._state.waiting, self._state.arrived
@@ -116,11 +122,18 @@ class EventSkippingRun:
         first, last = clock, clock if self._ending else _NEVER
         line = pace.decoding(decodes) if isinstance(pace, LinearPace) else None
         step_s, kv_token_s = line or (0.0, 0.0)
+        one_by_one, anyone_waits = state.served_one_by_one, waiting > 0
         while now < until_ns:
-            need = len(buckets[clock % size])
-            if need > free:
-                break
-            free -= need
+            if one_by_one:
+                state.clock = clock
+                if not state.serve_step(waiting=anyone_waits):
+                    break
+                free = state.pool.free
+            else:
+                need = len(buckets[clock % size])
+                if need > free:
+                    break
+                free -= need
             add((now, free, running, waiting))
             clock += 1
             if each:
@@ -141,7 +154,8 @@ class EventSkippingRun:
             return False
         if each:
             gaps[each] += decodes * steps
-        state.grow_buckets(first, clock, state.pool.free - free)
+        if not one_by_one:
+            state.grow_buckets(first, clock, state.pool.free - free)
         outcome.request_steps += decodes * steps
         outcome.scheduled_tokens += decodes * steps
         self._dry = 0
@@ -163,6 +177,7 @@ class EventSkippingRun:
         arrival = self._intake.next_ns
         if arrival is not None and arrival <= self._now_ns:
             self._arrive()
+        state.step_starts()
         limit = self._threshold
         if (
             limit
@@ -209,8 +224,9 @@ class EventSkippingRun:
 
     def _admit(self, plan: StepPlan, limit: int) -> None:
         settings, state, outcome = self._settings, self._state, self._outcome
-        waiting, running, size, most = state.waiting, state.running, state.size, self._running_limit
+        waiting, running, most = state.waiting, state.running, self._running_limit
         self._blocked = True
+        state.admission_starts()
         while waiting:
             if plan.budget <= 0:
                 self._blocked = False
@@ -220,7 +236,7 @@ class EventSkippingRun:
             mover = waiting.first()
             hit = state.find(mover) if settings.prefix_caching else 0
             tokens = mover.tokens
-            count = tokens - hit * size
+            count = tokens - hit
             if 0 < limit < count:
                 count = limit
             if not settings.chunked_prefill and count > plan.budget:
@@ -230,7 +246,10 @@ class EventSkippingRun:
                 break
             if count > plan.budget:
                 count = plan.budget
-            reached = hit * size + count
+            if (count := state.chunk(mover, hit, count)) <= 0:
+                self._blocked = False
+                break
+            reached = hit + count
             if not state.admit(
                 mover, hit, reached, tokens if settings.reserve_full_isl else reached
             ):
@@ -241,11 +260,11 @@ class EventSkippingRun:
             life = mover.life
             if life.admitted_ns is None:
                 life.admitted_ns = self._now_ns
-                life.cached_tokens = hit * size
-                outcome.cached_tokens += hit * size
+                life.cached_tokens = hit
+                outcome.cached_tokens += hit
                 outcome.looked_up_tokens += tokens
             else:
-                again = max(0, mover.lost - hit * size)
+                again = max(0, mover.lost - hit)
                 life.recomputed_tokens += again
                 outcome.recomputed_tokens += again
 
@@ -299,7 +318,7 @@ class EventSkippingRun:
         state, clock = self._state, self._state.clock
         for mover in state.ends.pop(clock):
             if mover.end_clock == clock and mover.mode is DECODE:
-                state.stop_decoding(mover)
+                state.stop_decoding(mover, served=True)
                 mover.computed += 1
                 self._finish(mover, end)
 
@@ -352,12 +371,7 @@ class EventSkippingRun:
         for mover in ending:
             intake.finished(mover.name, mover.life.finished_ns or 0)
             if mover.mode is ENDING:
-                state.release(
-                    mover,
-                    -(-mover.computed // state.size),
-                    mover.computed // state.size,
-                    again=False,
-                )
+                state.release(mover, mover.computed, mover.computed, again=False)
                 del state.running[mover.seq]
             else:  # preempted while its last token was on its way
                 state.waiting.remove(mover)

@@ -14,6 +14,7 @@ it, its end) re-anchors it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Protocol
 
@@ -77,7 +78,9 @@ class Mover:
 class FreeCount(Protocol):
     """A pool, as far as a plan looks at it."""
 
-    free: int
+    @property
+    def free(self) -> int:
+        """Blocks that nobody holds."""
 
 
 class EventSkippingState:
@@ -88,6 +91,8 @@ class EventSkippingState:
     """
 
     tells_blocks_apart = False
+    served_one_by_one = False
+    """True if a run of steps asks `serve_step` for each of them."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -119,6 +124,58 @@ class EventSkippingState:
         """The row as a request that waits for nothing yet."""
         return Mover(row, limit, life)
 
+    def step_starts(self) -> None:
+        """Another step is scheduled."""
+
+    def admission_starts(self) -> None:
+        """Requests that wait are tried in this step."""
+
+    def chunk(self, mover: Mover, start: int, count: int) -> int:
+        """How many of the next `count` tokens of a prompt, from `start` on, one step computes."""
+        del mover, start
+        return count
+
+    def decode_need(self) -> int:
+        """Return the blocks that the decoding requests take in this step, at most."""
+        return len(self.buckets[self.clock % self.size]) if self.decodes else 0
+
+    def due(self) -> Collection[int]:
+        """The decoding requests whose blocks this step changes, by their order of admission."""
+        return tuple(self.buckets[self.clock % self.size])
+
+    def chunk_need(self, mover: Mover, count: int) -> int:
+        """Return the blocks that so many more tokens of the request take, at most."""
+        return self.blocks_of(mover.computed + count) - self.blocks_of(mover.computed)
+
+    def serve_decodes(self, need: int) -> None:
+        """Give every decoding request its blocks of this step, `need` together."""
+        if need:
+            self.grow_buckets(self.clock, self.clock + 1, need)
+
+    def serve_chunk(self, mover: Mover, count: int, need: int) -> None:
+        """Give a request its blocks for so many tokens of its prompt."""
+        self.grow(mover, need)
+        self.remember(mover, mover.computed + count)
+
+    def serve_step(self, *, waiting: bool) -> bool:
+        """Serve a step in which all that run decode. False, and nothing has changed, where the pool
+        may be short, or where a request that waits might be admitted.
+        """
+        raise NotImplementedError
+
+    def extend(self, mover: Mover, count: int) -> bool:
+        """True, and the running request has room for that many more tokens; False where the pool
+        lacks it.
+        """
+        computed = self.computed(mover)
+        need = self.blocks_of(computed + count) - self.blocks_of(computed)
+        if need > self.pool.free:
+            return False
+        self.grow(mover, need)
+        if mover.mode is PREFILL:
+            self.remember(mover, computed + count)
+        return True
+
     def grow(self, mover: Mover, count: int) -> None:
         """The request holds that many blocks more."""
         del mover
@@ -132,14 +189,14 @@ class EventSkippingState:
         self._counted.take(blocks)
 
     def find(self, mover: Mover) -> int:
-        """Leading blocks of the waiting request that the prefix cache still has; its last token is
+        """Leading tokens of the waiting request that the prefix cache still has; its last token is
         left to compute.
         """
-        return mover.chain.left if mover.chain is not None else 0
+        return mover.chain.left * self.size if mover.chain is not None else 0
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
-        """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of
-        which were just found; if that leaves the watermark free, with room for `reserved` tokens.
+        """The request runs, last of all, and holds its first `reached` tokens, `hit` of which were
+        just found; if that leaves the watermark free, with room for `reserved` tokens.
         Else False, and it waits.
         """
         size, pool = self.size, self._counted
@@ -148,19 +205,19 @@ class EventSkippingState:
         if mover.chain is not None:
             pool.reclaim(mover.chain)
             mover.chain = None
-        pool.take(-(-reached // size) - hit)
-        self._run(mover, hit * size)
+        pool.take(-(-reached // size) - hit // size)
+        self._run(mover, hit)
         return True
 
     def remember(self, mover: Mover, tokens: int) -> None:
         """What the request has computed of its prompt can be found by others from now on."""
 
-    def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
-        """The request holds nothing; `hashed` of its blocks can be found by it, if it comes
-        `again`, until they are reused.
+    def release(self, mover: Mover, held: int, hashed: int, *, again: bool) -> None:
+        """The request held the blocks of `held` tokens and holds nothing now. Those of `hashed`
+        tokens can be found by it, if it comes `again`, until they are reused.
         """
         del again
-        mover.chain = self._counted.give_back(blocks, hashed)
+        mover.chain = self._counted.give_back(self.blocks_of(held), hashed // self.size)
 
     def blocks_of(self, tokens: int) -> int:
         """Blocks that hold so many tokens."""
@@ -187,18 +244,27 @@ class EventSkippingState:
         mover.end_clock = clock + left - 1
         self.decodes += 1
         self.base_sum += mover.base
-        self.buckets[-mover.base % self.size][mover.seq] = mover
+        self._place(mover)
         self.ends.setdefault(mover.end_clock, []).append(mover)
 
-    def stop_decoding(self, mover: Mover) -> None:
+    def _place(self, mover: Mover) -> None:
+        """The clock serves the request, from where its `base` is."""
+        self.buckets[-mover.base % self.size][mover.seq] = mover
+
+    def _unplace(self, mover: Mover) -> None:
+        """The clock serves the request no more."""
+        del self.buckets[-mover.base % self.size][mover.seq]
+
+    def stop_decoding(self, mover: Mover, *, served: bool) -> None:
         """The request no longer takes part in the clock; `computed` says how far it came before
-        this step.
+        this step. `served`: this step has given it its blocks.
         """
+        del served
         mover.computed = mover.base + self.clock
         mover.tokens = mover.computed + 1
         self.decodes -= 1
         self.base_sum -= mover.base
-        del self.buckets[-mover.base % self.size][mover.seq]
+        self._unplace(mover)
 
     def hold_back(self, mover: Mover) -> None:
         """The decoding request has no part in this step: everything of it comes one step later."""
@@ -206,28 +272,28 @@ class EventSkippingState:
             mover.starved = True
             mover.last_ns = self.last_end_ns
             self.starved[mover.seq] = mover
-        del self.buckets[-mover.base % self.size][mover.seq]
+        self._unplace(mover)
         mover.base -= 1
         self.base_sum -= 1
-        self.buckets[-mover.base % self.size][mover.seq] = mover
+        self._place(mover)
         mover.end_clock += 1
         self.ends.setdefault(mover.end_clock, []).append(mover)
 
-    def preempt(self, mover: Mover, granted_tokens: int, granted_blocks: int) -> None:
+    def preempt(self, mover: Mover, granted_tokens: int) -> None:
         """The request waits again and holds nothing. `granted`: what this very step had given it
         before it was chosen.
         """
         mode = mover.mode
-        hashed = self._hashed_tokens(mover, granted_tokens) // self.size
+        hashed = self._hashed_tokens(mover, granted_tokens)
         if mode is DECODE:
-            self.stop_decoding(mover)
+            self.stop_decoding(mover, served=granted_tokens > 0)
             if not mover.starved:
                 mover.last_ns = self.last_end_ns
             self.starved.pop(mover.seq, None)
             mover.starved = False
         elif mode is PREFILL:
             self.prefills.remove(mover)
-        self.release(mover, self.blocks_of(mover.computed) + granted_blocks, hashed, again=True)
+        self.release(mover, mover.computed + granted_tokens, hashed, again=True)
         del self.running[mover.seq]
         mover.lost = mover.computed
         mover.computed = 0

@@ -151,7 +151,7 @@ class BlockLeapState(EventSkippingState):
                 table.tail.append(next(taken))
 
     def find(self, mover: Mover) -> int:
-        """Leading blocks of the waiting request that the pool still has."""
+        """Leading tokens of the waiting request that the pool still has."""
         table = self._tables[mover]
         limit = (mover.tokens - 1) // self.size
         found = self._array.find(table.shared[:limit])
@@ -161,21 +161,21 @@ class BlockLeapState(EventSkippingState):
             found = np.concatenate((found, self._array.find(own)))
         table.found = found
         table.idle = self._array.idle(found) if len(found) else 0
-        return len(found)
+        return len(found) * self.size
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
         """As for counted blocks; what was found and nobody holds leaves the free list as well."""
         table, size = self._tables[mover], self.size
-        need = max(0, -(-reserved // size) - hit) + table.idle
+        need = max(0, -(-reserved // size) - hit // size) + table.idle
         if need + (self._watermark_blocks if self.running else 0) > self._array.free:
             return False
         if hit:
             self._array.touch(table.found)
         table.blocks = table.found
-        table.hashed = hit
+        table.hashed = hit // size
         table.found = _NOTHING
-        self.grow(mover, -(-reached // size) - hit)
-        self._run(mover, hit * size)
+        self.grow(mover, -(-reached // size) - hit // size)
+        self._run(mover, hit)
         self.remember(mover, reached)
         return True
 
@@ -189,27 +189,27 @@ class BlockLeapState(EventSkippingState):
             )
             table.hashed = full
 
-    def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
+    def release(self, mover: Mover, held: int, hashed: int, *, again: bool) -> None:
         """The request holds nothing. What it leaves of its own is registered if it may look for it
         again.
         """
         table = self._tables[mover]
         self._flush(table)
-        held = table.blocks
-        assert len(held) == blocks
+        blocks, hashed = table.blocks, hashed // self.size
+        assert len(blocks) == self.blocks_of(held)
         shared = len(table.shared)
         if again and hashed > shared:
             if table.own_key < 0:
                 table.own_key = self._keys
                 self._keys += -(-(mover.prompt + mover.limit) // self.size) - shared
                 self._array.keys_up_to(self._keys)
-            own = held[shared:hashed]
+            own = blocks[shared:hashed]
             new = ~self._array.is_registered(own)
             if new.any():
                 self._array.register(
                     own[new], np.arange(table.own_key, table.own_key + hashed - shared)[new]
                 )
-        self._array.give_back(held, hashed)
+        self._array.give_back(blocks, hashed)
         table.blocks = _NOTHING
         table.hashed = 0
         if not again:

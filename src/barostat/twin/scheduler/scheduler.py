@@ -68,9 +68,7 @@ class Scheduler:
         self.running: list[Request] = []
         self.waiting = queue_for(settings.policy, Request)
         self._by_priority = settings.policy == "priority"
-        self._state_tokens = next(
-            (group.block_tokens for group in settings.groups if group.state == "align"), 0
-        )
+        self._state_tokens = settings.state_tokens
 
     def add(self, request: Request) -> None:
         """The request waits."""
@@ -114,11 +112,7 @@ class Scheduler:
 
     def _to_state(self, request: Request, start: int, count: int) -> int:
         """The chunk, ended where the request's state can be kept."""
-        settings = self.settings
-        most = min(
-            settings.max_num_batched_tokens,
-            settings.long_prefill_token_threshold or settings.max_num_batched_tokens,
-        )
+        most = self.settings.longest_chunk_tokens
         return chunk_end(request, start, count, self._state_tokens, most)
 
     def _schedule_running(self, step: Step, budget: int, limit: int) -> int:

@@ -250,6 +250,17 @@ def in_turn(
     return rows
 
 
+def closed_loop(rows: Sequence[Row], clients: int) -> list[Row]:
+    """The rows in their order, dealt out to that many clients, each of which sends its next as soon
+    as its last is answered. When they came by themselves no longer counts.
+    """
+    names = [row.request_id for row in rows]
+    return [
+        row._replace(arrival_s=0.0, after_id=names[place - clients] if place >= clients else None)
+        for place, row in enumerate(rows)
+    ]
+
+
 def _sessions(spec: Spec, seed: int) -> list[Row]:
     """Sessions begin at random; a turn comes a pause after the one before, and its prompt begins
     with all that was said.

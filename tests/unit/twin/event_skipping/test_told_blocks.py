@@ -26,9 +26,14 @@ def sharing(seed: int) -> tuple[Settings, list[Row]]:
     settings = replace(
         settings, prefix_caching=True, policy=dice.choice(policies), behaviour=behaviour
     )
+    return settings, shared_rows(dice, settings, rows)
+
+
+def shared_rows(dice: random.Random, settings: Settings, rows: list[Row]) -> list[Row]:
+    """The rows with prefixes in common, as hash ids of some length or as tokens, or with none."""
     kind = dice.choice(("tokens", "ids", "ids", "none"))
     if kind == "none":
-        return settings, rows
+        return rows
     block = settings.groups[0].block_tokens
     size = 1 if kind == "tokens" else dice.choice((block, 2 * block, 4 * block, 5))
     chains = [[dice.randrange(50) for _ in range(400)] for _ in range(3)]
@@ -49,7 +54,7 @@ def sharing(seed: int) -> tuple[Settings, list[Row]]:
                     hash_ids=ids, id_tokens=size, session_id=dice.choice((None, str(session)))
                 )
             )
-    return settings, shared
+    return shared
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,6 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
         "--clients",
         type=int,
         metavar="N",
-        help="so many clients wait for their answers (as --arrivals closed)",
+        help="so many clients wait for their answers (as --arrivals closed); with --trace they send its requests in turn",
     )
     add_cluster_flags(parser, of_one=True)

@@ -176,9 +176,16 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
             return rows, []
         from barostat.io.input_files.requests_file import read_requests
 
-        return read_requests(
+        rows, notes = read_requests(
             arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size
         )
+        if arguments.clients is not None:
+            from barostat.twin.workload.made import closed_loop
+
+            if arguments.clients < 1:
+                raise InputError("must be at least 1", f"--clients {arguments.clients}")
+            rows = closed_loop(rows, arguments.clients)
+        return rows, notes
 
 
 def _direct(arguments: argparse.Namespace) -> Settings:

@@ -46,7 +46,10 @@ def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -
     Errors: InputError naming the first option that has no effect here, and what it needs.
     """
     if source is None:
-        _refuse_given(arguments, _SEEN, f"belongs to a running engine; say which with {looks}")
+        belongs = f"belongs to a running engine; say which with {looks}"
+        of_a_trace = arguments.trace is not None
+        seen = (one for one in _SEEN if one[0] != "clients" or not of_a_trace)
+        _refuse_given(arguments, seen, belongs)
         refuse_idle_engine(arguments)
     elif _is_file(source):
         _refuse_given(

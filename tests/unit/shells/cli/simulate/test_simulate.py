@@ -73,6 +73,22 @@ def test_the_worked_example_of_preemption(
     assert report["kvUsage"]["maxRatio"] == 1
 
 
+def test_clients_send_a_trace_in_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = tmp_path / "steps.jsonl"
+    words = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(6)), "--clients", "2"]
+    words += ["--kv-blocks", "500", "--step-time", "1", "--steps-out", str(steps), "-o", "json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["durationSeconds"] >= 3 * 120
+    written = [json.loads(line) for line in steps.read_text().splitlines()]
+    assert max(len(step["scheduled"]) for step in written) == 2
+
+
+def test_clients_without_a_trace_belong_to_an_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--workload", "poisson:rate=1", "--kv-blocks", "50", "--step-time", "1"]
+    assert main([*words, "--clients", "3"]) == 2
+    assert "--clients: belongs to a running engine" in capsys.readouterr().err
+
+
 def test_rejections_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         *_rows(3),
@@ -219,12 +235,8 @@ def test_a_limits_file_fills_what_was_not_given(
             "--tensor-parallel-size 2: has no effect without --model-config",
         ),
         (
-            ["--kv-blocks", "50", "--step-time", "1", "--clients", "3"],
-            "--clients: belongs to a running engine; say which with --workload",
-        ),
-        (
             ["--kv-blocks", "50", "--step-time", "1", "--clients", "0"],
-            "--clients: belongs to a running engine",
+            "--clients 0: must be at least 1",
         ),
         (
             ["--kv-blocks", "50", "--step-time", "1", "--arrivals", "closed"],
