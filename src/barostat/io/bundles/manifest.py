@@ -18,6 +18,9 @@ KIND = "Bundle"
 MAX_BYTES = 4 << 20
 _T = TypeVar("_T")
 
+LATEST_S = 253_402_300_800.0
+"""The first second of the year 10000, which no calendar of ours has."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEntry:
@@ -89,7 +92,7 @@ def parse(text: str, where: str) -> Manifest:
         reader.optional(keys, "engine", reader.text) or "vllm",
         replicas,
         reader.optional(keys, "target", reader.text),
-        reader.optional(keys, "at", reader.number),
+        reader.optional(keys, "at", reader.instant),
         tuple(reader.text(item) for item in reader.items(keys.get("missing"))),
     )
 
@@ -185,7 +188,7 @@ def _replica(reader: _Reader, node: yaml.Node) -> ReplicaEntry:
         reader.optional(keys, "node", reader.text),
         None if exit_code is None else int(exit_code),
         tuple(
-            (reader.number(entry["at"]), reader.text(entry["because"]))
+            (reader.instant(entry["at"]), reader.text(entry["because"]))
             for entry in failed
             if {"at", "because"} <= set(entry)
         ),
@@ -199,7 +202,7 @@ def _probe(reader: _Reader, node: yaml.Node) -> ProbeResult:
     )
     length = reader.optional(keys, "maxModelLen", reader.number)
     return ProbeResult(
-        reader.optional(keys, "at", reader.number) or 0.0,
+        reader.optional(keys, "at", reader.instant) or 0.0,
         reader.optional(keys, "healthOk", reader.truth),
         reader.optional(keys, "tokenOk", reader.truth),
         reader.optional(keys, "tokenDetail", reader.text) or "",
@@ -262,6 +265,15 @@ class _Reader:
             value = float("nan")
         if not -1e18 < value < 1e18:
             raise self.error(node, f"{self.text(node)!r} is no number")
+        return value
+
+    def instant(self, node: yaml.Node) -> float:
+        """Return unix seconds of a year that a calendar has."""
+        value = self.number(node)
+        if not 0 <= value < LATEST_S:
+            raise self.error(
+                node, f"{self.text(node)!r} is not between the years 1970 and 9999, in unix seconds"
+            )
         return value
 
     def truth(self, node: yaml.Node) -> bool:

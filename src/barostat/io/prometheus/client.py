@@ -8,7 +8,6 @@ VictoriaMetrics answer the same endpoints.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -229,7 +228,7 @@ def _series(one: Any) -> Series | None:
             at, value = float(entry[0]), float(entry[1])
         except (TypeError, ValueError, LookupError, OverflowError):
             continue
-        if math.isfinite(at):
+        if 0.0 <= at < 253_402_300_800.0:  # NaN and years beyond 9999 are no instants
             points.append(Point(at, value))
     return (
         Series({str(name): str(text) for name, text in one["metric"].items()}, tuple(points))

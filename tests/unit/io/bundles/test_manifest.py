@@ -138,3 +138,9 @@ def test_a_mapping_of_what_is_none_is_refused_with_its_place(written: str) -> No
             f"configFile: {written}\n",
             "bundle.yaml",
         )
+
+
+def test_an_instant_beyond_the_year_9999_is_refused() -> None:
+    text = "apiVersion: barostat.dev/v1alpha1\nkind: Bundle\nat: 253402300800\n"
+    with pytest.raises(InputError, match="not between the years 1970 and 9999"):
+        parse(text, "bundle.yaml")
