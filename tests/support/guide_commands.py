@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
 _COMMAND = re.compile(r"^(?:    )?((?:kubectl )?barostat \S.*|.*\| barostat .*)$")
 NEEDS_MORE = re.compile(
-    r"https?://|\b(?:deploy|sts|pod)/\w+|\s-A\b|\s-l\s|^barostat (?:gateway|twin|mitigate|verify|rollback|incident|load|top)\b|origin/main"
+    r"https?://|\b(?:deploy|sts|pod)/\w+|\s-A\b|\s-l\s|origin/main"
+    r"|^barostat (?:gateway|twin|mitigate|verify|rollback|incident|load|top|mcp|operator|survey)\b"
 )
 LONG = re.compile(r"^barostat tune |--until-it-breaks| --for '")
 """Some dozen to some hundred runs of the twin: tests/integration runs them."""
