@@ -13,8 +13,6 @@ _ALWAYS_READ = (
     b"process_",
     b"http_requests",
     names.HTTP_ANSWERED.encode(),
-    b"vllm:cache_config_info",
-    b"vllm:lora_requests_info",
 )
 
 
