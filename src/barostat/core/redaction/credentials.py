@@ -84,7 +84,7 @@ _PGPASS = re.compile(
 )
 _SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
 _SECRET_DATA = re.compile(
-    r"(?P<said>\b(?:string|encrypted|binary)?data\\*[\"']?\s*[:=]\s*(?:map\[string\][\w\[\]]+\s*)?)(?P<value>\{[^{}]*\}|(?:\n(?:[ \t]+|$)[^\n]*)+)",
+    r"(?P<said>\b(?:string|encrypted|binary)?data\\{0,8}[\"']?\s*[:=]\s*(?:map\[string\][\w\[\]]+\s*)?)(?P<value>\{[^{}]*\}|(?:\n(?:[ \t]+|$)[^\n]*)+)",
     re.IGNORECASE,
 )
 """The values of a Secret that a log prints as JSON, YAML or Go."""
@@ -98,7 +98,7 @@ _SWITCHES = re.compile(
 """What nobody sees: control characters, marks of direction, characters without a width."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _ESCAPED = re.compile(
-    r"\\+(?:u00|x)(?P<hex>[2-7][0-9a-f])|%(?:25){0,3}(?P<percent>[2-7][0-9a-f]|0[ad])|&#x?(?P<entity>\d{2,3});|&(?P<named>quot|apos|amp);",
+    r"\\{1,8}(?:u00|x)(?P<hex>[2-7][0-9a-f])|%(?:25){0,3}(?P<percent>[2-7][0-9a-f]|0[ad])|&#x?(?P<entity>\d{2,3});|&(?P<named>quot|apos|amp);",
     re.IGNORECASE,
 )
 _WORDS = (

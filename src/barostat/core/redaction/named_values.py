@@ -27,33 +27,33 @@ _EQUALS = (
 )
 """Between a name and its value, also as code, HTML, URLs and JSON have it."""
 _BETWEEN = re.compile(
-    rf"(?:\[\d{{0,9}}\])?\\*[\"'`]?\s{{0,64}}[\]\)]?(?:(?:\[\d{{0,9}}\])?\s{{0,64}}:\s{{0,9}}[A-Za-z]\w{{0,40}}(?:\[[\w, |]{{0,60}}\])?\s{{0,9}}(?==\s)|,\s?\w{{1,20}}\s(?=:=))?\s{{0,64}}(?P<sign>{_EQUALS})(?P<gap>\s{{0,64}})",
+    rf"(?:\[\d{{0,9}}\])?\\{{0,8}}[\"'`]?\s{{0,64}}[\]\)]?(?:(?:\[\d{{0,9}}\])?\s{{0,64}}:\s{{0,9}}[A-Za-z]\w{{0,40}}(?:\[[\w, |]{{0,60}}\])?\s{{0,9}}(?==\s)|,\s?\w{{1,20}}\s(?=:=))?\s{{0,64}}(?P<sign>{_EQUALS})(?P<gap>\s{{0,64}})",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"\\*[\"'`]\s?,\s{0,64}(?:default\s?=\s?)?(?=b?\\*[\"'`])")
+_LISTED = re.compile(r"\\{0,8}[\"'`]\s?,\s{0,64}(?:default\s?=\s?)?(?=b?\\{0,8}[\"'`])")
 """A name in quotes, a comma, a value in quotes: an argument list, a tuple, a call."""
-_CALLED = re.compile(r"\((?=\s?[bfru]{0,2}\\*[\"'`]|\s?\w{1,20}\()")
-_TABLE = re.compile(r"\\*[\"'`]?(?:[ \t]*\|[ \t]*|\t[ \t]*| ?\.{3,} ?)(?=\S)")
+_CALLED = re.compile(r"\((?=\s?[bfru]{0,2}\\{0,8}[\"'`]|\s?\w{1,20}\()")
+_TABLE = re.compile(r"\\{0,8}[\"'`]?(?:[ \t]*\|[ \t]*|\t[ \t]*| ?\.{3,} ?)(?=\S)")
 _ITEM = re.compile(
-    r"\\*[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\*[\"'`])?(?<![\w-])value(?:\\*[\"'`])?\s{0,64}[:=]\s{0,64}",
+    r"\\{0,8}[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\{0,8}[\"'`])?(?<![\w-])value(?:\\{0,8}[\"'`])?\s{0,64}[:=]\s{0,64}",
     re.IGNORECASE,
 )
 """An entry of `env:` as YAML, JSON, XML and Go print it: the name, then the value beside it."""
 _ELEMENT = re.compile(r"[\"']?\s?>(?:<!\[CDATA\[)?(?P<value>[^<\n]{1,4096})(?=\]\]>|<)")
 _BLANKS = re.compile(
-    r"(?:[ \t]{1,64}|\\*[\"']?[ \t]{0,64}\\?\n\s{0,64}(?:-\s{1,9})?)(?![-|&;<>\n])(?=\S)"
+    r"(?:[ \t]{1,64}|\\{0,8}[\"']?[ \t]{0,64}\\?\n\s{0,64}(?:-\s{1,9})?)(?![-|&;<>\n])(?=\S)"
 )
 _AND_TO = re.compile(r"\s+(?:to|is|was|of)\s?:?\s+", re.IGNORECASE)
 _BEFORE_VALUE = re.compile(
-    r"(?:[|>][+-]?\d?[ \t]*\n\s{0,64})?(?:\\\n\s{0,64})?(?:-\s{1,9})?(?:(?:!!?|&(?!amp;|quot;))\w*\s{1,9})?(?:@|[bfrulRBU]{1,2})?(?=\\*[\"'`])"
+    r"(?:[|>][+-]?\d?[ \t]*\n\s{0,64})?(?:\\\n\s{0,64})?(?:-\s{1,9})?(?:(?:!!?|&(?!amp;|quot;))\w*\s{1,9})?(?:@|[bfrulRBU]{1,2})?(?=\\{0,8}[\"'`])"
     r"|(?:[|>][+-]?\d?[ \t]*\n\s{0,64})?(?:\\\n\s{0,64})?(?:-\s{1,9})?(?:(?:!!?|&(?!amp;|quot;))\w*\s{1,9})?"
 )
-_OPEN_QUOTE = re.compile(r"(?P<escape>\\*)(?P<quote>\"\"\"|'''|[\"'`]|&quot;|&#34;|&#39;)")
+_OPEN_QUOTE = re.compile(r"(?P<escape>\\{0,8})(?P<quote>\"\"\"|'''|[\"'`]|&quot;|&#34;|&#39;)")
 _CONSTRUCTOR = re.compile(r"(?:&?[A-Za-z_][\w.:]{0,60})?[\[({]")
 _OR_ELSE = re.compile(r"\s?(?:or|\|\||\?\?|else)\s?(?=[\"'])")
 """`os.environ.get("PW") or "the default"`."""
 _BARE = re.compile(r"[^\s\"'`\]\)}]*")
-_NEXT_NAME = re.compile(r"[,;&|]\s?\\*[\"']?[\w.-]{1,80}\\*[\"']?\s?[=:](?!=)")
+_NEXT_NAME = re.compile(r"[,;&|]\s?\\{0,8}[\"']?[\w.-]{1,80}\\{0,8}[\"']?\s?[=:](?!=)")
 _NESTED = re.compile(r"[\"']?[A-Za-z_][\w.-]{0,120}[\"']?[ \t]{0,9}[:=](?:\s|$)|-\s[\w.-]+:\s")
 _SCHEME = re.compile(
     r"(?:bearer|basic|digest|token|api-?key|negotiate|ntlm|hawk|oauth|sharedaccesssignature|aws4-[\w-]+)[ \t]+(?=\S)",
@@ -197,7 +197,7 @@ def _to_end_of_header(text: str, begin: int, start: int) -> list[tuple[int, int,
     if before in ("'", '"', "`"):
         closing = text.find(before, start, end)
         end = closing if closing >= 0 else end
-    elif (quote := re.compile(r"\\*[\"'](?=[\s,\]})]|$)").search(text, start, end)) is not None:
+    elif (quote := re.compile(r"\\{0,8}[\"'](?=[\s,\]})]|$)").search(text, start, end)) is not None:
         inner = text[start : quote.start()]
         if inner.count('"') % 2 == 0 and inner.count("'") % 2 == 0:
             end = quote.start()
@@ -285,7 +285,7 @@ def _bracketed(
             _may_stay(inner, level)
             or _may_stay(inner[1:-1], level)
             or re.fullmatch(
-                r"[\[({](?:[\s\d,.\-\"']|\\*[\"']\w+\\*[\"']: |True|False|None|null|true|false)*[\])}]",
+                r"[\[({](?:[\s\d,.\-\"']|\\{0,8}[\"']\w+\\{0,8}[\"']: |True|False|None|null|true|false)*[\])}]",
                 inner,
             )
         ):
