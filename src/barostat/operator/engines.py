@@ -40,7 +40,7 @@ from barostat.platform.objects import instant, mapping, name_of, objects, quanti
 from barostat.platform.pods import engine_container, image_version, looks_like_vllm
 from barostat.platform.workload import workload_of
 from barostat.platform.workloads import kind_named
-from barostat.remedy.annotations import SPARE
+from barostat.remedy.annotations import LABELS, SPARE
 
 WINDOW_S = 60.0
 """What is kept of each engine: as much as `diagnose` looks at, and a rate's left end."""
@@ -374,7 +374,8 @@ class Engines:
         leaving = text(pod, "metadata", "deletionTimestamp")
         over = text(pod, "status", "phase") in ("Succeeded", "Failed")
         spare = SPARE in mapping(pod, "metadata", "labels")
-        if leaving or over or spare or not serves(pod):
+        taken_out = LABELS in mapping(pod, "metadata", "annotations")
+        if leaving or over or spare or taken_out or not serves(pod):
             await self._lost(uid)
         elif uid in self.engines:
             known = self.engines[uid]
