@@ -48,7 +48,8 @@ def _held(worst: Worst, ran: Ran) -> None:
     assert ran.cpu_s <= CPU_S * BUSY * slower(), told
     assert ran.peak_mib <= MEMORY_MIB, told
     assert "Traceback" not in ran.told, told
-    assert ran.code != 2 or ran.told.startswith("barostat"), told
+    not_checked = "error nothing-checked" in ran.out or "error not-checked" in ran.out
+    assert ran.code != 2 or ran.told.startswith("barostat") or not_checked, told
 
 
 def test_endless_metrics_are_looked_at_for_as_long_as_was_said() -> None:

@@ -38,7 +38,7 @@ _WORDS = frozenset(
 _KEY_OF = frozenset(
     {
         "api", "access", "secret", "private", "signing", "encryption", "account", "subscription", "storage", "shared", "service", "deploy", "auth", "master", "license",
-        "ssh", "ssl", "tls", "hmac", "functions", "function", "app", "application", "admin", "root", "host", "x", "hf", "openai", "wandb", "ngc", "jwt", "aes", "rsa",
+        "ssh", "hmac", "functions", "function", "app", "application", "admin", "root", "host", "x", "hf", "openai", "wandb", "ngc", "jwt", "aes", "rsa",
         "crypto", "cipher", "decryption", "session", "webhook", "bot", "rapidapi", "redis", "azure", "aws", "s3", "gcp", "google", "anthropic", "user", "stream", "integration",
         "publishable", "restricted", "live", "test", "prod", "gateway", "vllm", "engine", "data", "clickhouse", "dd", "datadog", "sentry", "maps", "write", "read", "team",
     }

@@ -21,6 +21,7 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/completions": ("completions", _POSTED),
     b"/v1/responses": ("responses", _POSTED),
     b"/v1/messages": ("messages", _POSTED),
+    b"/v1/messages/count_tokens": ("other", _POSTED),
     b"/v1/embeddings": ("embeddings", _POSTED),
     b"/classify": ("embeddings", _POSTED),
     b"/pooling": ("embeddings", _POSTED),
@@ -30,7 +31,8 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/readyz": ("other", _GOT),
 }
 """The paths that pass, and by which methods. The last three are answered by the gateway. What pools
-takes the body of an embedding: `input` or `messages`, and no output limit.
+takes the body of an embedding: `input` or `messages`, and no output limit. `count_tokens` computes
+and holds nothing: its body passes unread.
 """
 GENERATING: frozenset[Route] = frozenset({"chat", "completions", "responses", "messages"})
 READ: frozenset[Route] = GENERATING | {"embeddings"}
