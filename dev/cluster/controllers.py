@@ -44,6 +44,8 @@ from dev.cluster.layout import HOST_ADDRESS, RUN
 from dev.setup_vllm import cache_dir
 
 READY_WITHIN_S = 120.0
+_SERVING = "k8s-webhook-server/serving-certs"
+"""Where controller-runtime looks for its certificate, below the temporary folder."""
 _NOT_OURS = ("Deployment", "Certificate", "Issuer", "Service", "ServiceMonitor", "Secret")
 """Kinds of manifests that are for a controller within the cluster."""
 _LATER = ("ClusterStorageContainer", "LLMInferenceServiceConfig")
@@ -54,7 +56,7 @@ _LATER = ("ClusterStorageContainer", "LLMInferenceServiceConfig")
 class Controller:
     """One program. `manifests`: folders for Kustomize, or files, below the module; `other`: the same
     of another module. `flags`: with `{probes}` and `{hooks}` for ports and `{config}` for the file of
-    `config`. `ready`: the path that answers 200 when it runs.
+    `config`, which may name the folder of `{certificates}`. `ready`: the path that answers 200 when it runs.
     """
 
     module: str
@@ -73,7 +75,7 @@ apiVersion: config.lws.x-k8s.io/v1alpha1
 kind: Configuration
 health: {{healthProbeBindAddress: "127.0.0.1:{probes}"}}
 metrics: {{bindAddress: "0"}}
-webhook: {{port: {hooks}}}
+webhook: {{port: {hooks}, certDir: "{certificates}"}}
 leaderElection: {{leaderElect: false}}
 internalCertManagement: {{enable: false}}
 """
@@ -241,7 +243,7 @@ def _one(cluster: Cluster, name: str) -> Iterator[None]:
         ]
         _apply(cluster, [document for document in first if document not in hooks])
         config = Path(scratch) / "config.yaml"
-        config.write_text(found.config.format(**ports))
+        config.write_text(found.config.format(certificates=Path(scratch) / _SERVING, **ports))
         flags = [flag.format(config=config, **ports) for flag in found.flags]
         environment = {
             "PATH": os.environ["PATH"],
@@ -313,7 +315,7 @@ def _for_this_machine(document: dict[str, Any], port: int, certificate: str) -> 
 
 def _certificate(scratch: Path) -> str:
     """A serving certificate of this machine's address, where controller-runtime looks for one."""
-    place = scratch / "k8s-webhook-server" / "serving-certs"
+    place = scratch / _SERVING
     place.mkdir(parents=True)
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     names = ["-subj", "/CN=barostat-tests", "-addext", f"subjectAltName=IP:{HOST_ADDRESS}"]

@@ -35,6 +35,7 @@ PRESSED = (
 )
 SERVE = ("--max-model-len", "1024", "--max-num-seqs", "64")
 QUICK = ("--for", "20s", "--sustained", "30s", "--drain", "2m")
+LEVER = ("--lever", "max-num-active-seqs")
 
 
 def pressed_twins(
@@ -236,7 +237,7 @@ def test_what_may_not_be_done_is_refused_with_the_reason(
         assert mitigate(space, "--autonomy", "act", *QUICK, person="observer") == 5
         assert f"patch deployments.apps in {space.namespace}" in capsys.readouterr().out
         space.kubectl("annotate", "deploy/twin", "meta.helm.sh/release-name=chat")
-        assert mitigate(space, "--yes", *QUICK) == 5
+        assert mitigate(space, "--yes", *LEVER, *QUICK) == 5
         told = capsys.readouterr().out
         assert "Helm release chat" in told
         assert "--max-num-active-seqs" in told
@@ -244,9 +245,9 @@ def test_what_may_not_be_done_is_refused_with_the_reason(
         blocker = workloads.only(workloads.twin("blocker", gpus=1), "Deployment")
         space.apply([blocker])
         space.wait_ready("deploy/blocker")
-        assert mitigate(space, "--autonomy", "act", *QUICK) == 5
+        assert mitigate(space, "--autonomy", "act", *LEVER, *QUICK) == 5
         assert "no node takes a spare replica" in capsys.readouterr().out
-        assert mitigate(space, "--in-place", "--dry-run", *QUICK) == 0
+        assert mitigate(space, "--in-place", "--dry-run", *LEVER, *QUICK) == 0
         told = capsys.readouterr().out
         assert "in place: one replica less" in told
         assert "+    - --max-num-active-seqs" in told
@@ -254,7 +255,7 @@ def test_what_may_not_be_done_is_refused_with_the_reason(
         # Nobody is there to say yes: all is shown, and nothing is written, not even that nobody
         # said it.
         written = len(incidents(space)), len(our_events(space))
-        assert mitigate(space, "--in-place", *QUICK) == 5
+        assert mitigate(space, "--in-place", *LEVER, *QUICK) == 5
         assert "+    - --max-num-active-seqs" in capsys.readouterr().out
         assert (len(incidents(space)), len(our_events(space))) == written
         assert space.get("deploy/twin")["spec"] == deployment["spec"]

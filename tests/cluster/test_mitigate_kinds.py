@@ -16,7 +16,7 @@ from dev.cluster import controllers, lifetime
 from dev.cluster.client import Cluster, Workspace
 from tests.cluster.kinds import QUICK, SHAPES, Shape, pressed
 from tests.cluster.test_kills import first_word, killed
-from tests.cluster.test_mitigate import incidents
+from tests.cluster.test_mitigate import LEVER, incidents
 
 _PARAMETERS = [
     pytest.param(shape, id=kind, marks=[pytest.mark.long] if shape.long else [])
@@ -78,7 +78,7 @@ def test_a_remedy_is_refused_for_want_of_a_gpu(
     found = pressed(space, shape, replicas=2)
     with found.load:
         found.until_preempting()
-        assert found.mitigate("--autonomy", "act", *QUICK) == 5
+        assert found.mitigate("--autonomy", "act", *LEVER, *QUICK) == 5
         printed = capsys.readouterr().out
         assert "GPU" in printed or "no node takes" in printed
         assert found.equals_its_source()

@@ -45,20 +45,30 @@ def installed(cluster: Cluster, space: Workspace) -> Iterator[None]:
     (deployment,) = (one for one in made if one["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     container["command"] = ["barostat"]  # the image's own entrypoint is that of the twin
-    text = yaml.safe_dump_all(made)
     level = "pod-security.kubernetes.io/enforce"
     cluster.admin("label", "namespace", HOME, f"{level}=restricted", "--overwrite")
     home = cluster.kubectl("admin", HOME)
     try:
-        home("apply", "--server-side", "-f", "-", stdin=text)
+        for namespace, part in _by_namespace(made).items():
+            text = yaml.safe_dump_all(part)
+            cluster.kubectl("admin", namespace)("apply", "--server-side", "-f", "-", stdin=text)
         home("rollout", "status", f"deploy/{OPERATOR}", "--timeout=120s", timeout_s=130)
         yield
     finally:
-        rest = yaml.safe_dump_all(
-            [one for one in made if one["kind"] != "CustomResourceDefinition"]
-        )
-        home("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=rest)
+        rest = [one for one in made if one["kind"] != "CustomResourceDefinition"]
+        for namespace, part in _by_namespace(rest).items():
+            text = yaml.safe_dump_all(part)
+            remove = ("delete", "--ignore-not-found", "--wait=false", "-f", "-")
+            cluster.kubectl("admin", namespace)(*remove, stdin=text)
         cluster.admin("label", "namespace", HOME, f"{level}-")
+
+
+def _by_namespace(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The objects by the namespace that they name; those that name none with the release's own."""
+    found: dict[str, list[dict[str, Any]]] = {HOME: []}
+    for one in made:
+        found.setdefault(one["metadata"].get("namespace", HOME), []).append(one)
+    return found
 
 
 def written() -> set[tuple[str, str]]:
