@@ -6,8 +6,8 @@ give, and preemptions counted by the number of clients.
 Experiments: a tuner's on an A10G (flags, then means of a window), each through `barostat simulate`
 with as many clients as ran and waited. Clients: the table of a study of vLLM 0.29.0 on half of an
 RTX PRO 4500, through `barostat simulate --trace FILE --clients N`; steps take a line through the
-study's rates, lengths are drawn from its percentiles, and nothing is fitted to
-preemptions. Prints two tables and the figures; exits 1 where a figure misses its aim.
+study's rates, lengths are drawn from its percentiles. Of two such lines the one whose preemption
+counts came closer was kept (docs/decisions/event-skipping.md). Prints two tables and the figures; exits 1 where a figure misses its aim.
 """
 
 from __future__ import annotations
