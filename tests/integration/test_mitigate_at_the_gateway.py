@@ -182,6 +182,7 @@ def test_a_thrash_is_ended_at_a_gateway_that_only_watched_and_the_limit_goes_wit
         assert set(load.answers) <= {200, 429, 503}
 
 
+@pytest.mark.alone
 def test_one_short_look_holds_the_limit_within_ten_seconds_and_it_lapses_unconfirmed(
     tmp_path: Path,
 ) -> None:
