@@ -79,7 +79,7 @@ def test_a_person_sees_which_replica_is_in_trouble_and_leaves_without_a_trace(
         assert "VERDICTv" in lines[3]
         assert screen.index("kv-preemption-thrash") < screen.index("healthy-idle")
         assert row_of(screen, fleet[0]) == lines[4]  # the worst first
-        assert "preemptions" in lines[-3] + lines[-2]  # what is wrong with it, in a sentence
+        assert "KV pool is too small" in lines[-3] + lines[-2]  # what is wrong, in a sentence
         terminal.type("q")
         assert terminal.ended() == 0
         as_before(terminal)
