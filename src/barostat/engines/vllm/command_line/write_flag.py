@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 from barostat.catalog.settings.setting import option_of
@@ -350,7 +350,10 @@ def _change(edit: _Edit, setting: Setting, value: ConfigScalar) -> None:
         head = head if "=" in first.text else first.text[:2]  # -O3
         edit.put(first, head + ("=" if "=" in first.text else "") + _written(value, first))
     elif len(setting.words) > 1:
-        edit.put(setting.words[1], _written(value, setting.words[1]))
+        second = setting.words[1]
+        if second.start == 0 and not first.shell and second.element != first.element:
+            second = replace(second, end=len(edit.elements[second.element]))  # `-e 8` is one value
+        edit.put(second, _written(value, second))
         for word in setting.words[2:]:
             edit.remove(word)
     elif first.shell:

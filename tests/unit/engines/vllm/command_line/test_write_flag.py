@@ -196,3 +196,8 @@ def test_a_shell_text_without_a_command_gets_no_argument(script: str) -> None:
 def test_a_number_before_a_redirection_stays_a_word(script: str, expected: str) -> None:
     """`17>/log` would send what goes to file 17 there, and give the flag no value."""
     assert with_flag(script, "max_num_seqs", 17) == expected
+
+
+def test_a_value_of_several_words_in_one_argument_is_replaced_whole() -> None:
+    """Found by the fuzz: `-e 8` in one argument is the value of the flag before it."""
+    assert with_flag(["--max-num-seqs", "-e 8"], "max_num_seqs", 17) == ["--max-num-seqs", "17"]
