@@ -89,7 +89,6 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
     from barostat.core.redaction.values import every_text
     from barostat.core.visible import one_line
     from barostat.judge.diagnosis.diagnose import examine
-    from barostat.judge.survey.rollout import Room
     from barostat.judge.survey.survey import survey
     from barostat.shells.cli.capacity.prices import prices_of
     from barostat.shells.cli.diagnose.gathering import gather
@@ -116,7 +115,7 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
         if isinstance(read, str):
             not_read.append(f"{read}: whether rollouts find free GPUs is unknown")
         else:
-            room = Room(read.nodes, read.used)
+            room = read
     findings, unchecked = _findings(recording.kubernetes)
     not_read += [*recording.missing, *unchecked]
     made = survey(examine(recording), recording.kubernetes, findings, room, prices, not_read)
