@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,17 @@ FEWER_WALKS = (100_000, 50, 100)
 free.
 """
 _HERE = Path(__file__).parent
+
+
+def _no_terminal(fallback: tuple[int, int] = (80, 24)) -> os.terminal_size:
+    """The size that a program sees whose output is no terminal: a test prints the same lines
+    whoever runs it.
+    """
+    return os.terminal_size((int(os.environ.get("COLUMNS") or fallback[0]), fallback[1]))
+
+
+os.environ.pop("COLUMNS", None)
+shutil.get_terminal_size = _no_terminal
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
