@@ -23,13 +23,26 @@ from tests.integration.recording_engine import ANSWER, EVENT, METRICS
 UNLIMITED = 1 << 40
 OUTPUT_LIMITS = {
     "/v1/chat/completions": ("max_completion_tokens", "max_tokens"),
+    "/v1/chat/completions/batch": ("max_completion_tokens", "max_tokens"),
     "/v1/completions": ("max_tokens",),
     "/v1/responses": ("max_output_tokens",),
     "/v1/messages": ("max_tokens",),
     "/v1/embeddings": (),
     "/classify": (),
     "/pooling": (),
+    "/score": (),
+    "/v1/score": (),
+    "/rerank": (),
+    "/v1/rerank": (),
+    "/v2/rerank": (),
 }
+_PAIRS = (
+    ("queries", "documents"),
+    ("queries", "items"),
+    ("query", "documents"),
+    ("text_1", "text_2"),
+    ("data_1", "data_2"),
+)
 _NUMBER: TypeAdapter[int | None] = TypeAdapter(int | None)
 _TOKENIZED = (
     "messages", "prompt", "input", "instructions", "system", "tools", "documents",
@@ -163,6 +176,19 @@ def _read(body: bytes) -> tuple[dict[str, Any], int]:
 def _tokens(method: str, path: str, asked: dict[str, Any]) -> tuple[int, int, int, str]:
     if method != "POST":  # no other generates: FastAPI answers 405
         return 0, 0, 1, ""
+    if path.endswith(("/score", "/rerank")):
+        return _pair_tokens(asked), 0, 1, str(asked.get("user") or "")
+    if path.endswith("/batch"):
+        each = [
+            _tokens(method, path[:-6], {**asked, "messages": one})
+            for one in _many(asked, "messages")
+        ]
+        return (
+            max((one[0] for one in each), default=0),
+            max((one[1] for one in each), default=0),
+            len(each),
+            str(asked.get("user") or ""),
+        )
     asked = {name: one for name, one in asked.items() if name not in _IGNORED.get(path, ())}
     stated = [asked[name] for name in OUTPUT_LIMITS.get(path, ()) if asked.get(name) is not None]
     echo = path == "/v1/completions" and asked.get("echo") is True
@@ -182,8 +208,32 @@ def _tokens(method: str, path: str, asked: dict[str, Any]) -> tuple[int, int, in
     )
 
 
+def _many(asked: dict[str, Any], name: str) -> list[Any]:
+    value = asked.get(name)
+    return value if isinstance(value, list) else [value]
+
+
+def _pair_tokens(asked: dict[str, Any]) -> int:
+    """Tokens of the longest pair, of whichever form has the longest; a padded pair is endless."""
+    if asked.get("padding") == "max_length":
+        return UNLIMITED
+    beside = sum(
+        _text_tokens(asked.get(name) or "") for name in ("instruction", "chat_template_kwargs")
+    )
+    longest = 0
+    for left, right in _PAIRS:
+        if left in asked and right in asked:
+            first, second = (
+                [_text_tokens(one) for one in _many(asked, name)] for name in (left, right)
+            )
+            count = max(len(first), len(second))
+            first, second = ([*one] * (count if len(one) == 1 else 1) for one in (first, second))
+            longest = max(longest, *(a + b for a, b in zip(first, second, strict=False)), 0)
+    return longest + beside
+
+
 def _input_tokens(asked: dict[str, Any]) -> int:
-    total = 0
+    total = UNLIMITED if asked.get("padding") == "max_length" else 0
     for name in _TOKENIZED:
         value = asked.get(name)
         if name in ("prompt", "input") and isinstance(value, list):

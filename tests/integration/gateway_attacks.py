@@ -24,8 +24,8 @@ MARK = "name-of-attack--"
 """Replaced by the name of the attack, of the same length."""
 LISTED = frozenset(
     {
-        "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/classify", "/pooling", "/v1/messages",
-        "/v1/models",
+        "/v1/chat/completions", "/v1/chat/completions/batch", "/v1/completions", "/v1/responses", "/v1/embeddings", "/classify",
+        "/pooling", "/v1/messages", "/v1/models", "/score", "/v1/score", "/rerank", "/v1/rerank", "/v2/rerank",
     }
 )  # fmt: skip
 BIG = 100_000

@@ -7,6 +7,7 @@ GUARDED_PARAMETERS = (
     "chat_template",
     "data",
     "kv_transfer_params",
+    "padding",
     "previous_input_messages",
     "previous_response_id",
     "prompt",
@@ -14,5 +15,6 @@ GUARDED_PARAMETERS = (
 )
 """Parameters with which a request is longer, or runs longer, than the gateway can see. Each is
 refused unless --allow-parameter names it. `prompt`: a stored one, of a response. `data`: what a
-plug-in of the engine's makes an input of, where it pools.
+plug-in of the engine's makes an input of, where it pools. `padding`: makes a pooled input as long
+as the context.
 """

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
-Route = Literal["chat", "completions", "responses", "messages", "embeddings", "models", "other"]
-ROUTES: tuple[Route, ...] = (
+Route = Literal[
     "chat",
+    "batch",
     "completions",
     "responses",
     "messages",
     "embeddings",
+    "score",
     "models",
     "other",
-)
+]
+ROUTES: tuple[Route, ...] = get_args(Route)
 _POSTED = frozenset({b"POST", b"OPTIONS"})
 _GOT = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/chat/completions": ("chat", _POSTED),
+    b"/v1/chat/completions/batch": ("batch", _POSTED),
     b"/v1/completions": ("completions", _POSTED),
     b"/v1/responses": ("responses", _POSTED),
     b"/v1/messages": ("messages", _POSTED),
@@ -25,6 +28,11 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/embeddings": ("embeddings", _POSTED),
     b"/classify": ("embeddings", _POSTED),
     b"/pooling": ("embeddings", _POSTED),
+    b"/score": ("score", _POSTED),
+    b"/v1/score": ("score", _POSTED),
+    b"/rerank": ("score", _POSTED),
+    b"/v1/rerank": ("score", _POSTED),
+    b"/v2/rerank": ("score", _POSTED),
     b"/v1/models": ("models", _GOT),
     b"/health": ("other", _GOT),
     b"/livez": ("other", _GOT),
@@ -34,10 +42,12 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
 takes the body of an embedding: `input` or `messages`, and no output limit. `count_tokens` computes
 and holds nothing: its body passes unread.
 """
-GENERATING: frozenset[Route] = frozenset({"chat", "completions", "responses", "messages"})
-READ: frozenset[Route] = GENERATING | {"embeddings"}
+GENERATING: frozenset[Route] = frozenset({"chat", "batch", "completions", "responses", "messages"})
+POOLING: frozenset[Route] = frozenset({"embeddings", "score"})
+READ: frozenset[Route] = GENERATING | POOLING
 OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {
     "chat": ("max_completion_tokens", "max_tokens"),
+    "batch": ("max_completion_tokens", "max_tokens"),
     "completions": ("max_tokens",),
     "responses": ("max_output_tokens",),
     "messages": ("max_tokens",),
@@ -47,6 +57,7 @@ engine's version, so each of them is held to the limit.
 """
 WRITTEN_WHERE_ABSENT: dict[Route, str] = {
     "chat": "max_tokens",
+    "batch": "max_tokens",
     "completions": "max_tokens",
     "responses": "max_output_tokens",
     "messages": "max_tokens",

@@ -1,6 +1,7 @@
 """What a request body asks for: sizes and names, never its text.
 
-Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropic messages.
+Shapes: OpenAI chat completions (also in batches), completions, responses and embeddings, scores and
+rankings, Anthropic messages.
 Source: vLLM 0.6 to 0.32, the request classes of entrypoints/openai, anthropic and pooling.
 """
 
@@ -14,7 +15,8 @@ from typing import Any
 import orjson
 
 from barostat.gateway.messages.guarded import GUARDED_PARAMETERS
-from barostat.gateway.messages.routes import GENERATING, OUTPUT_PARAMETERS, Route
+from barostat.gateway.messages.routes import GENERATING, OUTPUT_PARAMETERS, POOLING, Route
+from barostat.gateway.messages.score_pairs import MOST_PAIRS, score_pairs
 from barostat.gateway.messages.structure import too_much_of
 
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's and vLLM's, where a completion does not name the limit
@@ -135,22 +137,25 @@ def shape_of(route: Route, body: bytes, allowed: Set[str] = frozenset()) -> Shap
         refused = _guarded(shape, document, allowed)
         if refused is not None:
             return refused
-    if route in GENERATING:
-        wrong = _output(shape, document)
-        if wrong is not None:
-            return wrong
+    wrong = _output(shape, document) if route in GENERATING else None
+    if wrong is not None:
+        return wrong
     if route == "chat" or route == "messages":
         _conversation(shape, document.get("messages"))
         _tools(shape, document)
     elif route == "responses":
         _items(shape, document.get("input"))
         _tools(shape, document)
+    elif route == "batch":
+        wrong = _conversations(shape, document)
     elif route == "embeddings":
         wrong = _input_or_conversation(shape, document)
-        if wrong is not None:
-            return wrong
+    elif route == "score":
+        wrong = _pairs(shape, document)
     else:
         _prompts(shape, document.get("prompt"))
+    if wrong is not None:
+        return wrong
     if shape.pictures and not _MEDIA_ARGUMENTS.isdisjoint(document):
         shape.unbounded = True
     return shape if "n" not in document and "best_of" not in document else _copies(shape, document)
@@ -193,6 +198,8 @@ def _is_used(name: str, value: Any, route: Route) -> bool:
         return route == "responses"
     if name == "data":
         return route == "embeddings"
+    if name == "padding":
+        return route in POOLING and value != "do_not_pad"
     if name == "kv_transfer_params":
         return type(value) is not dict or value.get("prompt_token_ids") is not None
     return True
@@ -268,7 +275,7 @@ def _copies(shape: Shape, document: dict[str, Any]) -> Shape | Malformed:
             if value is None or not 1 <= value <= _MOST:
                 return Malformed(f"{name} must be a positive whole number.", name)
             copies = max(copies, value)
-    if shape.route in ("chat", "completions"):
+    if shape.route in ("chat", "batch", "completions"):
         shape.sequences = shape.prompts * copies
     return shape
 
@@ -285,6 +292,35 @@ def _conversation(shape: Shape, messages: Any) -> None:
             _parts(shape, content)
     if shape.text_bytes >= _WORTH_KEEPING_BYTES:
         shape.opening = hash("".join(_text(message)[:_OPENING] for message in messages[:2]))
+
+
+def _conversations(shape: Shape, document: dict[str, Any]) -> Malformed | None:
+    """Several conversations, each a prompt of its own; what stands beside them counts with each."""
+    if document.get("tools"):
+        return Malformed("A batch of conversations takes no tools.", "tools")
+    conversations = document.get("messages")
+    if type(conversations) is not list or not conversations:
+        return Malformed("A list of conversations is expected.", "messages")
+    beside = len(orjson.dumps({**document, "messages": None}))
+    shape.prompts = shape.sequences = len(conversations)
+    shape.text_bytes = shape.messages = 0
+    for conversation in conversations:
+        if type(conversation) is not list:
+            return Malformed("Each conversation must be a list of messages.", "messages")
+        length = beside + len(orjson.dumps(conversation))
+        shape.longest = max(shape.longest, length)
+        shape.text_bytes += length
+        shape.messages += len(conversation) + 1
+        for message in conversation:
+            if type(message) is dict and type(content := message.get("content")) is list:
+                shape.unbounded = shape.unbounded or _has_media(content)
+    return None
+
+
+def _has_media(parts: list[Any]) -> bool:
+    read = Shape("chat", 0)
+    _parts(read, parts)
+    return read.media > 0
 
 
 def _text(message: Any) -> str:
@@ -399,6 +435,18 @@ def _prompts(shape: Shape, prompt: Any) -> None:
         shape.longest = max(_length(one, shape) for one in prompt)
         if type(prompt[0]) is list:
             shape.prompt_ids = sum(_length(one, shape) for one in prompt)
+
+
+def _pairs(shape: Shape, document: dict[str, Any]) -> Malformed | None:
+    read = score_pairs(document)
+    if read is None:
+        return Malformed("Exactly one pair of a query and documents, or of two texts, is expected.")
+    if read.pairs > MOST_PAIRS:
+        return Malformed(f"{read.pairs} pairs are asked for at once; at most {MOST_PAIRS} are.")
+    shape.prompts = shape.sequences = shape.messages = read.pairs
+    shape.text_bytes, shape.longest = read.total_bytes, read.longest_bytes
+    shape.unbounded = shape.unbounded or not read.are_texts
+    return None
 
 
 def _length(prompt: Any, shape: Shape) -> int:

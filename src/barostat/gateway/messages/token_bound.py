@@ -32,6 +32,8 @@ TOOLS_PREAMBLE_TOKENS = 512
 MESSAGE_TOKENS = 4
 PICTURE_TOKENS = 16_384
 NORMALISED = 3
+_OF_A_TEMPLATE: frozenset[Route] = frozenset({"batch", "score"})
+"""Routes of several prompts, each of which the engine puts into a template."""
 _SURELY = 2.0
 """What a text may be beside its estimate by characters, where nobody writes it to be more."""
 
@@ -57,7 +59,8 @@ class TokenCounts:
     def _outside(self, shape: Shape) -> int:
         """The bound for a template that adds no more than usual."""
         text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
-        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages
+        preambles = shape.prompts if shape.route in _OF_A_TEMPLATE else 1
+        tokens = text + PREAMBLE_TOKENS * preambles + MESSAGE_TOKENS * shape.messages
         tokens += PICTURE_TOKENS * shape.pictures
         return tokens + TOOLS_PREAMBLE_TOKENS + shape.indented_bytes if shape.tools else tokens
 

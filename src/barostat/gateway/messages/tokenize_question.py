@@ -2,8 +2,10 @@
 template, same tools, same parameters.
 
 chat          /tokenize with all that the template sees: documents and reasoning effort go into `chat_template_kwargs`, as in a chat
+batch         /tokenize, once for each conversation
 completions   /tokenize, once for each prompt of text; one of ids is as long as it is
 responses     /tokenize with the chat that the engine makes of the items; None where a part of it is stored in the engine
+score         None: engines count no pairs
 messages      /v1/messages/count_tokens with what of the body counts; where an engine has no such path, /tokenize with simple messages
 
 Source: vLLM 0.32.0, ChatCompletionRequest.build_chat_params, responses/utils.py,
@@ -70,6 +72,12 @@ def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
         return TokenizeQuestions([_of_messages(document)], None)
     if shape.route == "chat":
         return TokenizeQuestions([TokenizeQuestion(b"/tokenize", _of_chat(document))], most)
+    if shape.route == "score":
+        return None
+    if shape.route == "batch":
+        chats = ({**document, "messages": one} for one in document["messages"])
+        asked = [TokenizeQuestion(b"/tokenize", _of_chat(chat)) for chat in chats]
+        return TokenizeQuestions(asked, None)
     if shape.route == "responses":
         chat = _of_responses(document)
         return (

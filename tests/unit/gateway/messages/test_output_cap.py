@@ -18,7 +18,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=12,
 )
-ROUTES: list[Route] = ["chat", "completions", "responses", "messages"]
+ROUTES: list[Route] = ["chat", "batch", "completions", "responses", "messages"]
 
 
 @given(

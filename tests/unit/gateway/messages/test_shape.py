@@ -32,6 +32,61 @@ def test_what_decodes_at_once() -> None:
     assert shape("messages", n=5).sequences == 1  # that API has none
 
 
+def test_each_conversation_of_a_batch_is_a_prompt_with_all_that_stands_beside_it() -> None:
+    long, short = [{"role": "user", "content": "x" * 300}], [{"role": "user", "content": "hi"}]
+    read = shape("batch", messages=[long, short], max_tokens=7, response_format={"a": "y" * 100})
+    assert (read.prompts, read.sequences, read.output_limit) == (2, 2, 7)
+    assert read.longest > 400
+    assert read.text_bytes > read.longest + 100
+    counts = TokenCounts()
+    assert counts.each(read, counts.bound(read)) >= 400 + 96
+    assert shape("batch", messages=[long] * 3, n=4).sequences == 12
+    assert not read.unbounded
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}
+    assert shape("batch", messages=[[picture]]).unbounded
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"messages": []},
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"messages": [[{"role": "user", "content": "hi"}]], "tools": [{"type": "function"}]},
+        {"messages": [[{"role": "user", "content": "hi"}]], "max_tokens": 0},
+    ],
+)
+def test_what_is_no_batch_of_conversations_is_refused(document: dict[str, Any]) -> None:
+    assert isinstance(shape_of("batch", json.dumps(document).encode()), Malformed)
+
+
+def test_the_query_counts_with_each_document() -> None:
+    ranked = shape("score", query="q" * 100, documents=["a", "b" * 50, "c"])
+    assert (ranked.prompts, ranked.longest, ranked.text_bytes) == (3, 150, 352)
+    paired = shape("score", text_1=["a" * 10, "b"], text_2=["c", "d" * 10], instruction="i" * 5)
+    assert (paired.prompts, paired.longest, paired.text_bytes) == (2, 16, 32)
+    assert shape("score", queries="\u00e9" * 10, items="x").longest == 21
+    assert shape("score", data_1=["a", "b"], data_2=["c", "d", "e" * 9]).longest == 10
+    assert not ranked.unbounded
+    part = {"content": [{"type": "text", "text": "x"}]}
+    assert shape("score", query="a", documents=[part]).unbounded
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"query": "a"},
+        {"query": "a", "documents": []},
+        {"query": "a", "documents": "b", "text_1": "c", "text_2": "d"},
+        {"query": "a", "documents": ["b"] * 1001},
+        {"query": "a", "documents": "b", "padding": "max_length"},
+    ],
+)
+def test_what_is_no_pair_or_too_many_is_refused(document: dict[str, Any]) -> None:
+    assert isinstance(shape_of("score", json.dumps(document).encode()), Malformed)
+
+
 def test_output_limits() -> None:
     assert shape("chat").output_limit is None
     assert shape("chat", max_tokens=9, max_completion_tokens=5).output_limit == 9
@@ -207,6 +262,7 @@ ONE_ROUTE: dict[str, Route] = {
     "prompt": "responses",
     "background": "responses",
     "prompt_embeds": "completions",
+    "padding": "embeddings",
 }
 
 

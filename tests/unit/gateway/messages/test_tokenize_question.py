@@ -41,6 +41,11 @@ def test_the_form_of_each_route() -> None:
     ]
     assert asked("completions", prompt="a", prompt_embeds="x") is None
     assert asked("embeddings", input="a") == [{"model": "m", "prompt": "a"}]
+    assert asked("batch", messages=[[HI], [BE_KIND, HI]], max_tokens=5) == [
+        {"model": "m", "messages": [HI]},
+        {"model": "m", "messages": [BE_KIND, HI]},
+    ]
+    assert asked("score", query="a", documents=["b"]) is None
 
 
 @pytest.mark.parametrize(
