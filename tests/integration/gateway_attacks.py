@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -866,12 +866,19 @@ def _hang_ups() -> Rows:
 
 def attacks() -> list[Attack]:
     """All of them; the name of each is unique."""
+    return marked(
+        (
+            ("framing", _framing()), ("target", _targets()), ("method", _methods()), ("encoding", _encodings()),
+            ("output", _output_bodies()), ("input", _input_bodies()), ("field", _fields()), ("key", _keys()),
+            ("hang-up", _hang_ups()),
+        )
+    )  # fmt: skip
+
+
+def marked(kinds: Iterable[tuple[str, Rows]]) -> list[Attack]:
+    """The attacks of these kinds, each with its mark in what it sends."""
     made: list[Attack] = []
-    for kind, rows in (
-        ("framing", _framing()), ("target", _targets()), ("method", _methods()), ("encoding", _encodings()),
-        ("output", _output_bodies()), ("input", _input_bodies()), ("field", _fields()), ("key", _keys()),
-        ("hang-up", _hang_ups()),
-    ):  # fmt: skip
+    for kind, rows in kinds:
         for at, (what, steps) in enumerate(rows):
             mark = f"{kind}-{at}".ljust(len(MARK), "_").encode()
             several = (steps,) if isinstance(steps, bytes) else steps

@@ -7,11 +7,15 @@ listed, or a reservation outlives its client by 10 s.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import signal
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from dev.gateway_process import GatewayProcess
@@ -28,13 +32,15 @@ from tests.integration.gateway_attacks import (
     Attack,
     attacks,
     completion,
+    marked,
     sent,
 )
+from tests.integration.gateway_state_attacks import state_attacks
 
 ENGINE_KEY = "engine-key-7f21d"
 MOST_ANSWERS = 128
 AT_ONCE = 32
-ALL = attacks()
+ALL = attacks() + marked(state_attacks())
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +89,7 @@ def why_through(arrived: Arrived, kind: str) -> str:
     """What the engine should not have received, "" where that is nothing."""
     if arrived.path not in LISTED:
         return f"{arrived.method} reached {arrived.path!r}"
-    if kind == "key" and arrived.attack:
+    if kind in ("key", "key-2") and arrived.attack:
         return "a request without a known key was served"
     if arrived.input_tokens > MAX_INPUT:
         return f"{arrived.input_tokens} tokens of input"
@@ -97,7 +103,7 @@ def why_through(arrived: Arrived, kind: str) -> str:
 
 
 def test_no_attack_gets_through(gateway: GatewayProcess, engine: CountingEngine) -> None:
-    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 600
+    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 720
     names = {one.mark: f"{one.kind}: {one.name}" for one in ALL}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda one: carry_out(one, gateway.port), ALL))
@@ -110,7 +116,7 @@ def test_no_attack_gets_through(gateway: GatewayProcess, engine: CountingEngine)
         if (why := why_through(arrived, arrived.attack.rpartition("-")[0]))
     ]
     through += [f"{names[one]}: outlived its client by 10 s" for one in engine.running]
-    assert not through
+    assert not through, "\n".join(through)
     assert len({one.attack for one in engine.seen}) > 50  # what is only odd is served
     gateway.until("barostat_gateway_active_requests", 0.0, 1)
     assert gateway.process.poll() is None
@@ -137,3 +143,44 @@ def test_a_tenants_requests_at_once(gateway: GatewayProcess, engine: CountingEng
 def asked(key: str, body: bytes) -> bytes:
     """A completion with this key."""
     return sent(f"POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer {key}", body, mark="")
+
+
+def test_limits_that_change_meanwhile(engine: CountingEngine, tmp_path: Path) -> None:
+    """Written while they are read: tighter, in half, empty and gone. The last right ones hold."""
+    (tmp_path / "keys").write_text(KEYS)
+    tighter = LIMITS.replace(f"maxOutputTokens: {MAX_OUTPUT}", "maxOutputTokens: 40")
+    whole = (LIMITS, tighter)
+    requests = [asked(PAID, completion(max_tokens=100_000, user="race"))] * 300
+    url = f"http://127.0.0.1:{engine.port}"
+    with GatewayProcess(
+        tmp_path, LIMITS, url, options=("--keys", str(tmp_path / "keys"))
+    ) as racing:
+        before, done = len(engine.seen), threading.Event()
+
+        def write() -> None:
+            for at in itertools.cycle(range(5)):
+                if done.wait(0.01):
+                    return
+                if at < 2:
+                    racing.write(whole[at])
+                elif at < 4:
+                    racing.limits.write_text(racing.limits.read_text()[: 40 * (3 - at)])
+                else:
+                    racing.limits.unlink()
+                racing.process.send_signal(signal.SIGHUP)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        with ThreadPoolExecutor(16) as pool:
+            list(
+                pool.map(
+                    lambda one: carry_out(Attack("", "", "", (one,)), racing.port, 2), requests
+                )
+            )
+        done.set()
+        writer.join()
+        arrived = engine.seen[before:]
+        assert arrived
+        assert {one.output_tokens for one in arrived} <= {40, MAX_OUTPUT}
+        assert racing.process.poll() is None
+        assert "Traceback" not in racing.log

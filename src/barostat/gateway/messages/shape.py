@@ -50,6 +50,7 @@ _TEXT_ITEMS = frozenset(
         "custom_tool_call", "custom_tool_call_output", "function_call", "function_call_output", "message", "reasoning", None,
     }
 )  # fmt: skip
+_NUMBERS = frozenset({int, float, bool})
 _MEDIA_ARGUMENTS = frozenset({"mm_processor_kwargs", "media_io_kwargs"})
 _INDENT = 4
 
@@ -153,7 +154,7 @@ def shape_of(route: Route, body: bytes, allowed: Set[str] = frozenset()) -> Shap
     elif route == "score":
         wrong = _pairs(shape, document)
     else:
-        _prompts(shape, document.get("prompt"))
+        wrong = _prompts(shape, document.get("prompt"), "prompt")
     if wrong is not None:
         return wrong
     if shape.pictures and not _MEDIA_ARGUMENTS.isdisjoint(document):
@@ -415,26 +416,36 @@ def indentation(value: Any) -> int:
 
 def _input_or_conversation(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     if document.get("messages") is None:
-        _prompts(shape, document.get("input"))
-        return None
+        return _prompts(shape, document.get("input"), "input")
     if document.get("input") is not None:
         return Malformed("Either input or messages is expected, not both.", "messages")
     _conversation(shape, document["messages"])
     return None
 
 
-def _prompts(shape: Shape, prompt: Any) -> None:
+def _prompts(shape: Shape, prompt: Any, name: str) -> Malformed | None:
     """One prompt or several, each as text or as token ids. Engines take 1.0 and true for ids."""
     if type(prompt) is str:
         shape.opening = _opening(prompt)
     elif type(prompt) is list and prompt:
-        if type(prompt[0]) in (int, float, bool):
+        if _are_ids(prompt):
             shape.prompt_ids = len(prompt)
-            return
+            return None
+        if not all(type(one) is str or (type(one) is list and _are_ids(one)) for one in prompt):
+            return Malformed(f"{name} must be texts, or lists of token ids.", name)
         shape.prompts = shape.sequences = shape.messages = len(prompt)
-        shape.longest = max(_length(one, shape) for one in prompt)
+        shape.longest = max(map(_length, prompt))
         if type(prompt[0]) is list:
-            shape.prompt_ids = sum(_length(one, shape) for one in prompt)
+            shape.prompt_ids = sum(map(_length, prompt))
+    return None
+
+
+def _are_ids(values: list[Any]) -> bool:
+    return _NUMBERS.issuperset(map(type, values))
+
+
+def _length(prompt: str | list[Any]) -> int:
+    return len(prompt.encode()) if type(prompt) is str else len(prompt)
 
 
 def _pairs(shape: Shape, document: dict[str, Any]) -> Malformed | None:
@@ -447,9 +458,3 @@ def _pairs(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     shape.text_bytes, shape.longest = read.total_bytes, read.longest_bytes
     shape.unbounded = shape.unbounded or not read.are_texts
     return None
-
-
-def _length(prompt: Any, shape: Shape) -> int:
-    if type(prompt) is str:
-        return len(prompt.encode())
-    return len(prompt) if type(prompt) is list else shape.text_bytes

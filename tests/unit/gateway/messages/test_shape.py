@@ -353,6 +353,18 @@ def test_a_prompt_of_numbers_is_one_prompt_of_ids_as_engines_take_it() -> None:
         assert (found.prompts, found.prompt_ids) == (1, 500)
 
 
+@pytest.mark.parametrize(
+    "prompt", [[1, "a long text"], [[1], {"prompt": "a"}], [[["a"]]], [["a"]], ["a", None]]
+)
+def test_a_list_of_anything_but_texts_and_ids_is_refused(prompt: object) -> None:
+    """Its length would be counted by its first element."""
+    fields: tuple[tuple[Route, str], ...] = (("completions", "prompt"), ("embeddings", "input"))
+    for route, name in fields:
+        refused = shape_of(route, json.dumps({name: prompt}).encode())
+        assert isinstance(refused, Malformed)
+        assert refused.parameter == name
+
+
 def test_embeddings_of_a_conversation_are_read_as_one() -> None:
     picture = {"type": "image_url", "image_url": {"url": "http://x"}}
     found = shape("embeddings", messages=[{"role": "user", "content": [picture]}])
