@@ -36,6 +36,7 @@ _LOAD = (
 _PRESSED = (*_LOAD, "--kv-blocks", "900", "--max-num-seqs", "64", "--slo-ttft", "2")
 _REFUSING = (*_LOAD, "--kv-blocks", "400", "--max-num-seqs", "8", "--max-queued-requests", "4")
 _SEEN = ("--runs", "2", "--duration", "10s", "--slo-ttft", "2")
+_UPGRADED = ("--model-config", "openai/gpt-oss-120b", "--gpu", "H200")
 _TUNE = ("--budget", "20", "--cores", "1", "--duration", "10s")
 
 Make = Callable[[Path], Any]
@@ -125,6 +126,11 @@ def documents() -> dict[str, tuple[Make, ...]]:
             )(folder),
         ),
         "what-if": (_printed("what-if", *_PRESSED, "--set", "max-num-seqs=8"),),
+        "upgrade": (
+            _printed("what-if", *_PRESSED, "--engine-version", "0.18.0..0.33.0"),
+            _printed("what-if", *_UPGRADED, "--engine-version", "0.16.0..0.24.0", "--tp", "4"),
+            _printed("what-if", "--from", thrash, "--engine-version", "0.33.0"),
+        ),
         "what-if-seen": (
             _printed("what-if", "--from", thrash, "--set", "max-num-seqs=8", *_SEEN),
             _printed(

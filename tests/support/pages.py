@@ -113,6 +113,11 @@ def pages() -> dict[str, Callable[[], str]]:
             "html",
         ),
         "what-if-seen": _printed("what-if", *seen, "--slo-ttft", "2", "-o", "html"),
+        "upgrade": _printed(
+            "what-if",
+            *("--model-config", "openai/gpt-oss-120b", "--gpu", "H200", "--tp", "4"),
+            *("--engine-version", "0.16.0..0.24.0", "-o", "html"),
+        ),
         "tune": _printed(
             "tune",
             "--from",

@@ -61,6 +61,13 @@ _BEHAVIOURS: tuple[Behaviour, ...] = (
 
 BEHAVIOURS: dict[str, Behaviour] = {behaviour.name: behaviour for behaviour in _BEHAVIOURS}
 
+SCHEDULING: frozenset[str] = frozenset((
+    "v1-default", "prefix-caching-default", "chunked-prefill-default", "chunked-prefill-forced", "async-scheduling-default",
+    "full-sequence-admission", "window-admission-cap", "unhashed-blocks-reused-first", "window-freed-when-processed",
+    "sparse-window-cache", "lone-request-unthrottled", "output-clamped-to-context", "self-preempted-skips-on",
+))  # fmt: skip
+"""Those that decide what runs without a new argument that asks for it."""
+
 
 def behaves(name: str, version: EngineVersion | None) -> bool | None:
     """Whether that version behaves so; None where the version is not known.

@@ -66,13 +66,19 @@ class Looked:
         return [*traffic, *self.notes, *([] if self.pace is None else [self.pace.note])]
 
 
-def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> Looked:
+def look(
+    arguments: argparse.Namespace,
+    source: str,
+    *,
+    needs_traffic: bool,
+    recording: Recording | None = None,
+) -> Looked:
     """What the engine shows, and the arguments with what they leave open filled in from it.
 
+    `recording`: of the source, where it was looked at already.
     Errors: InputError where something that is needed was not seen, with the flag that supplies it.
     """
-    recording = _recording(arguments, source)
-    seen = observed_engine(recording)
+    seen = observed_engine(recording or recording_of(arguments, source))
     arguments, assumed, lacking = _filled(arguments, seen)
     notes = [*seen.notes, *(str(one.advice) for one in assumed)]
     found = _traffic(arguments, seen)
@@ -97,7 +103,7 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
         notes += [*([found.came] if found.came else []), *found.notes]
     if lacking:
         raise InputError("; ".join(lacking), source)
-    sizing, within = _sizing(arguments, seen), _within(seen)
+    sizing, within = seen_sizing(arguments, seen), _within(seen)
     return Looked(
         source,
         arguments,
@@ -174,7 +180,8 @@ def rows_seen(looked: Looked, settings: Settings, seed: int) -> list[Row]:
     ).rows(0)
 
 
-def _recording(arguments: argparse.Namespace, source: str) -> Recording:
+def recording_of(arguments: argparse.Namespace, source: str) -> Recording:
+    """What the engine, workload or bundle of that name shows."""
     from pathlib import Path
 
     from barostat.io.kubernetes.recording.target import is_workload
@@ -198,7 +205,7 @@ def _recording(arguments: argparse.Namespace, source: str) -> Recording:
     return bundle.read(Path(source))
 
 
-def _sizing(arguments: argparse.Namespace, seen: ObservedEngine) -> Sizing:
+def seen_sizing(arguments: argparse.Namespace, seen: ObservedEngine) -> Sizing:
     """What its pool is reckoned from: the model and the card that are given, else those that it
     names itself.
     """

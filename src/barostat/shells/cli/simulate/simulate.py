@@ -151,7 +151,10 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the engine is configured with. What is not given is as the version resolves it."""
     engine = parser.add_argument_group("engine")
     engine.add_argument(
-        "--engine-version", default=None, metavar="V", help="vLLM version (default 0.32.0)"
+        "--engine-version",
+        default=None,
+        metavar="V",
+        help="vLLM version (default 0.32.0); what-if compares two: OLD..NEW, or NEW with --from",
     )
     engine.add_argument(
         "--kv-blocks",

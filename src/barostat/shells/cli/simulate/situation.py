@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from barostat.core.errors import InputError
+from barostat.judge.evidence.recording import Recording
 from barostat.judge.experiments.pool_change import Sizing
 from barostat.judge.experiments.trials import LikeSeen, Load, Made, PartsOf, fitting_duration_s
 from barostat.judge.observed.traffic import ObservedTraffic
@@ -41,10 +42,17 @@ class Situation:
     within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-def situation(arguments: argparse.Namespace, slo: Slo, *, whole_trace: bool = True) -> Situation:
+def situation(
+    arguments: argparse.Namespace,
+    slo: Slo,
+    *,
+    whole_trace: bool = True,
+    recording: Recording | None = None,
+) -> Situation:
     """The situation that the arguments name. What `--from` has seen fills in what they do not say.
 
-    `whole_trace`: a trace is one load, not parts of which some are held out.
+    `whole_trace`: a trace is one load, not parts of which some are held out. `recording`: of
+    `--from`, where it was looked at already.
     Errors: InputError for what is missing, with the flag that supplies it.
     """
     given = arguments.trace is not None or arguments.workload is not None
@@ -56,7 +64,7 @@ def situation(arguments: argparse.Namespace, slo: Slo, *, whole_trace: bool = Tr
     looked = (
         None
         if arguments.source is None
-        else look(arguments, arguments.source, needs_traffic=not given)
+        else look(arguments, arguments.source, needs_traffic=not given, recording=recording)
     )
     arguments = arguments if looked is None else looked.arguments
     engine = engine_of(arguments)

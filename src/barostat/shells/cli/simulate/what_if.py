@@ -35,6 +35,9 @@ examples:
   barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     which of them carries more
   barostat what-if --from deploy/vllm -n inference --set watermark=0.05     the busiest replica stands for each
 
+  barostat what-if --from http://localhost:8000 --engine-version 0.33.0     what an upgrade changes: safe, watch or do not
+  barostat what-if --model-config Qwen/Qwen3-8B --gpu H100 --engine-version 0.19.0..0.24.0 -o md
+
 each --set is one candidate; what it does not name stays as it is today. A candidate is made of
   engine settings            max-num-seqs=48,watermark=0.05; off removes one; also as diagnose writes it: --set "--watermark 0.05"
   limits at the gateway      edge-input-cap=4096, edge-output-cap=512, edge-kv-budget=60000 (tokens)
@@ -43,7 +46,8 @@ each --set is one candidate; what it does not name stays as it is today. A candi
 The pool after gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size or enforce-eager is calculated
 where model and card are known.
 exit codes: 0 compared; with an SLO: a candidate holds it (without candidates: today's engine), 1 none holds it, an engine would be
-stuck or would not start, 2 usage, or something needed was not seen, 3 with an SLO: may hold or may not, 4 unreachable or not vLLM
+stuck or would not start, 2 usage, or something needed was not seen, 3 with an SLO: may hold or may not, 4 unreachable or not vLLM;
+of two versions: 0 safe, 3 watch, 1 do not
 """
 
 _RUNS = 5
@@ -103,13 +107,21 @@ def add_parser(verbs: Any) -> None:
         metavar="TIME",
         help="with --from: how long each run is (default: some 500 requests)",
     )
-    parser.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
+    parser.add_argument("-o", "--output", choices=("table", "json", "md", "html"), default="table")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate every candidate and print them side by side."""
+    from barostat.shells.cli.simulate import upgrade
+
     _check(arguments)
+    if upgrade.is_asked(arguments):
+        return upgrade.run(arguments)
+    if arguments.output == "md":
+        from barostat.core.errors import InputError
+
+        raise InputError("is of a comparison of two versions: --engine-version OLD..NEW", "-o md")
     some = (
         arguments.source is not None
         or arguments.trace is not None
