@@ -21,9 +21,10 @@ ALPHABETS = {
     "u": string.ascii_letters + string.digits + "-_",
 }
 WORDS = (
-    "zebra quokka marzipan lighthouse trombone glacier saffron pelican harpsichord meadow "
-    "thimble volcano accordion nutmeg walrus parchment cinnamon gondola juniper obelisk"
-).split()
+    *("zebra", "quokka", "marzipan", "lighthouse", "trombone", "glacier", "saffron", "pelican"),
+    *("harpsichord", "meadow", "thimble", "volcano", "accordion", "nutmeg", "walrus"),
+    *("parchment", "cinnamon", "gondola", "juniper", "obelisk"),
+)
 CARRIERS = (
     "{}",
     "INFO 01-01 00:00:00 [loader.py:12] connecting with {} now",
@@ -127,4 +128,4 @@ def value(kind: str, dice: random.Random) -> tuple[str, list[str]]:
         numbers = [str(dice.randrange(10_000, 99_999)) for _ in range(4)]
         return ", ".join(numbers), numbers
     body = some(kind[0], int(kind[1:]))
-    return body, [body]
+    return body, [body] if len(body) > 4 else []

@@ -9,14 +9,22 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-from barostat.core.redaction.key_shapes import looks_like_a_key, without_shapes
+from barostat.core.redaction.key_shapes import (
+    is_mixed_up,
+    is_random,
+    looks_like_a_key,
+    without_shapes,
+)
+from barostat.core.redaction.named_values import PLACEHOLDER, without_named
 from barostat.core.redaction.named_values import REDACTED as REDACTED
-from barostat.core.redaction.named_values import without_named
 from barostat.core.redaction.names import Telling, telling
 
 _PRIVATE_KEY = r"(?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?"
+PEM_BEGINS = re.compile(rf"BEGIN[ +]{_PRIVATE_KEY}")
+PEM_ENDS = re.compile(rf"END[ +]{_PRIVATE_KEY}|Private-MAC:")
 _PEM = re.compile(
     rf"(?:-{{2,5}} ?)?BEGIN[ +]{_PRIVATE_KEY}(?: ?-{{2,5}}|(?=\s|\\)).*?(?:END[ +]{_PRIVATE_KEY}(?: ?-{{2,5}})?|$)"
+    r"|\$ANSIBLE_VAULT;[\w.;-]{1,40}(?:\s{1,9}[0-9a-f]{16,80})+"
     r"|(?<=Private-Lines: )\d+.*?(?:Private-MAC: [0-9a-f]+|$)",
     re.DOTALL,
 )
@@ -29,24 +37,24 @@ _BEARER = re.compile(
     r"\b(bearer|basic|negotiate|ntlm|digest)(\s+|%20|\+|[\"'],\s*b?[\"'])(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}",
     re.IGNORECASE,
 )
-_QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
+QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _SPOKEN = re.compile(
     r"(?:\b|(?<=_))(?P<said>"
-    r"(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|token|passw(?:or)?d|passphrase|credential|requirepass|masterauth)s?"
-    r"(?: +(?:provided|given|used|received|is|was"
-    r"|of|for|\w{1,20} is))?\s{0,64}(?::|=|\bis\b|\s)\s{0,64}\(?)(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\s,;\"'`()<>\[\]{}]{4,})",
+    r"(?:api[ _-]?key|access[ _-]?key|(?:unseal|recovery|encryption|signing|root|master) key|secret(?:[ _-]key(?:ref)?)?|token|passw(?:or)?d|passphrase|credential|requirepass|masterauth)s?"
+    r"(?: \d{1,3}(?=:)| ?\([^()\n]{1,40}\)(?=\s?[:=])|\[\w{1,40}\])?(?: +(?:value|list|hash))?(?: +(?:provided|given|used|received|resolved|set|changed|is|was"
+    r"|of|for|to|\w{1,20} (?:is|to|was)))?\s{0,64}(?::|=|\bis\b|\s)\s{0,64}\(?)(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\s,;\"'`()<>\[\]{}]{4,})",
     re.IGNORECASE,
 )
-"""A key in a sentence: "API key provided: X", "password X". Of unquoted words only what looks like
+"""A key in a sentence: "API key provided: X", "password X", "Unseal Key 1: X". Of unquoted words only what looks like
 one is taken.
 """
 _QUERY_KEY = re.compile(
-    r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|credential|password|passwd|pwd|auth|code|jwt))=)(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+",
+    r"(?P<name>[?&](?P<key>[\w.-]*(?:key|token|secret|sig|signature|credential|password|passwd|pwd|auth|code|jwt))=)(?P<value>(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+)",
     re.IGNORECASE,
 )
 _CURL_USER = re.compile(
-    rf"(?P<said>\s(?:-[a-zA-Z]{{0,8}}[uU]|--user|--proxy-user|--cert)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)"
-    rf"|(?P<sent>\s(?:-b|--cookie|--oauth2-bearer)(?:\s+|=))(?:{_QUOTED}|[^\s'\"]+)"
+    rf"(?P<said>\s(?:-[a-zA-Z]{{0,8}}[uU]|--user|--proxy-user|--cert)(?:\s+|=)?)(?P<value>{QUOTED}|[^\s'\"]+:[^\s'\"]*)"
+    rf"|(?P<sent>\s(?:-b|--cookie|--oauth2-bearer)(?:\s+|=))(?:{QUOTED}|[^\s'\"]+)"
 )
 _HOSTED = re.compile(
     r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))"
@@ -66,14 +74,17 @@ _COMMAND_PASSWORD = re.compile(
     rf"|\betcdctl\b{_HERE}\s--user[= ]|\bauth(?:\s+(?:init|login|add|set|token))?\s+(?:-t\s+)?(?=[\w.-]{{20,}}(?:\s|$))(?=\S*\d)|\bldap\w+\b{_HERE}\s-w\s*|\b(?:un)?zip\b{_HERE}\s-P\s*|\b7z\w?\b{_HERE}\s-p(?=\S)"
     rf"|\bsmbclient\b{_HERE}\s-U\s+[^\s%]{{1,128}}%|\bnet\s+use\b{_HERE}/user:\S+\s+|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+\S+\s+"
     rf"|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+|\bvault\s+(?:kv\s+)?(?:put|write)\b{_HERE}\s[\w.-]{{1,80}}=(?!\[red)"
-    rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{_QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))"
+    rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))"
+    rf"|\bopenssl\b{_HERE}\s-k\s+|\bipmitool\b{_HERE}\s-P\s+|\bsqlplus\s+(?:-\w+\s+){{0,4}}[\w$]{{1,64}}/|\boracle:\w{{1,9}}:[\w$]{{1,64}}/"
+    rf"|(?i:\bidentified\s+by\s+|\bset\s+password\b{_HERE}=\s*)|\bsentinel\s+auth-pass\s+\S+\s+|\bAUTH\s+(?:[\w.-]{{1,64}}\s+)(?=\S*\d)|\buser\s+[\w.-]{{1,64}}\s+o(?:n|ff)\s+(?:\S{{1,64}}\s+){{0,6}}?[>#](?=\S{{4}})"
+    rf"|\bgetConnection\([^()\n]{{1,400}},\s?(?=\"[^\"\n]*\"\))"
     rf"|\brabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+|\bhttps?\s+-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
-    rf"(?!\[redacted\])(?:{_QUOTED}|[^\s'\"]+)"
+    rf"(?!\[redacted\])(?:{QUOTED}|[^\s'\"]+)"
 )
 """What a command takes as a password without saying so."""
 _COMMANDS = (
     *("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmq", "--from-literal", "ldap", "zip", "7z", "smbclient", "net use", "twine"),
-    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token"),
+    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token", "openssl", "ipmitool", "sqlplus", "oracle:", "identified", "set password", "auth-pass", "user ", "getconnection"),
 )  # fmt: skip
 _NETRC = re.compile(
     r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+",
@@ -82,6 +93,25 @@ _NETRC = re.compile(
 _PGPASS = re.compile(
     r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d)[^\s:\"']{6,256}(?!\S)"
 )
+_HOOK = re.compile(
+    r"(?P<said>://[^\s\"'<>]{0,200}?(?:web)?(?:hooks?|integration)(?:b\d)?/)(?P<value>[\w@/.-]{16,})",
+    re.IGNORECASE,
+)
+"""A webhook's address: whoever has it may send."""
+_PARTS_OF_HOOK = re.compile(
+    r"[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
+)
+_VALUE_FIRST = re.compile(
+    r"(?P<said>(?<![\w-])value\\{0,8}[\"']?\s?[:=]\s?\\{0,8}[\"']?)(?P<value>[^\s\"',{}\[\]]{1,4096})(?=\\{0,8}[\"']?,?\s{1,64}\\{0,8}[\"']?name\\{0,8}[\"']?\s?[:=]\s?\\{0,8}[\"']?(?P<name>[\w.-]{1,253}))"
+)
+_INVALID_VALUE = re.compile(r"(?P<said>[Ii]nvalid value: \")(?P<value>[^\"\n]{8,4096})")
+"""What the API server quotes of a field that it refuses."""
+_STRAY = re.compile(r"(?<![\w/.+=$@-])[A-Za-z0-9]{10,64}(?![\w/.@+-])")
+"""A word in a line about credentials."""
+_CREDENTIALS_SAID = (
+    *("password", "passwd", "passphrase", "api key", "api_key", "api-key", "apikey", "credential", "secret", "authorized", "authenticat"),
+    *("access key", "access_key", "login"),
+)  # fmt: skip
 _SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
 _SECRET_DATA = re.compile(
     r"(?P<said>\b(?:string|encrypted|binary)?data\\{0,8}[\"']?\s*[:=]\s*(?:map\[string\][\w\[\]]+\s*)?)(?P<value>\{[^{}]*\}|(?:\n(?:[ \t]+|$)[^\n]*)+)",
@@ -106,14 +136,11 @@ _WORDS = (
     *("bearer", "basic", "negotiate", "ntlm", "digest", "://", "sess", "sid=", "sid'", "hmac", "otp", "nonce",
     "crumb", "psk", "sas"),
     *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
+    *("openssl", "ipmitool", "sqlplus", "oracle:", "identified", "user ", "getconnection", "hook", "/integration", "salt", "_code", "-code", "ansible_vault", "pin_", "pin-", "invalid value"),
     *("jwt", "otlp", "honeycomb", "dockerconfigjson", "private-lines", "stringdata", ":*:", ":5432:"),
 )  # fmt: skip
-_PLACEHOLDER = re.compile(
-    r"</?\|?[a-z_]{1,24}\|?>|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_]+\}?|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?[\]} ]*"
-)
-"""What stands where a value is expected and is none: special tokens, signals, a block's mark, the
-name of a Secret.
-"""
+_COUNTED = re.compile(r"\d{1,9}&")
+_VARIABLES = re.compile(r"\"?\$\{?\w+\}?:\$\{?\w+\}?\"?")
 _HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 
 _ALLOWED_ENV = re.compile(
@@ -148,8 +175,8 @@ _SHORTEST = {
 the secret one.
 """
 _MANY_VALUES = re.compile(r"api[-_]?k(?:eys?|e)?$", re.IGNORECASE)
-_ASSIGNMENT = re.compile(rf"(?<![\w$.{{-])(?P<name>[A-Za-z_]\w*)=(?P<value>{_QUOTED}|[^\s;&|]*)")
-_WORD = rf"(?:{_QUOTED}|[^\s'\"]+)"
+_ASSIGNMENT = re.compile(rf"(?<![\w$.{{-])(?P<name>[A-Za-z_]\w*)=(?P<value>{QUOTED}|[^\s;&|]*)")
+_WORD = rf"(?:{QUOTED}|[^\s'\"]+)"
 
 
 def clean(text: str) -> str:
@@ -205,13 +232,13 @@ def _cleaned(text: str) -> str:
     )  # every statistics line counts tokens; looking for words is what makes long logs affordable
     if not any(word in low for word in _WORDS):
         return text
-    if "private" in low:
+    if "private" in low or "ansible_vault" in low:
         text = _PEM.sub(REDACTED, text)
     if "secret" in low and "data" in low and _SECRET_OBJECT.search(text):
         text = _SECRET_DATA.sub(_without_data, text)
     if "@" in text:
         text = _URL.sub(lambda found: f"{found[1] or found[2]}{REDACTED}@", text)
-    text = _QUERY_KEY.sub(rf"\g<name>{REDACTED}", text)
+    text = _QUERY_KEY.sub(_without_query_key, text)
     if "curl" in low:
         text = _CURL_USER.sub(_without_user, text)
     if any(word in low for word in _COMMANDS) or ("http" in low and "-a" in low):
@@ -222,8 +249,21 @@ def _cleaned(text: str) -> str:
         text = _PGPASS.sub(rf"\g<said>{REDACTED}", text)
     if "@" in text:
         text = _HOSTED.sub(rf"\g<who>{REDACTED}", _PROXY.sub(rf"\g<name>{REDACTED}@", text))
+    if "hook" in low or "/integration" in low:
+        text = _HOOK.sub(_without_hook, text)
     text = _BEARER.sub(rf"\1\2{REDACTED}", text)
     text = _SPOKEN.sub(_without_spoken, without_named(text))
+    if "value" in low and "name" in low:
+        text = _VALUE_FIRST.sub(_without_value_first, text)
+    if "nvalid value" in text:
+        text = _INVALID_VALUE.sub(
+            lambda found: (
+                found["said"] + REDACTED if is_random(found["value"], shortest=8) else found[0]
+            ),
+            text,
+        )
+    if any(word in low for word in _CREDENTIALS_SAID):
+        text = _STRAY.sub(lambda found: REDACTED if is_mixed_up(found[0]) else found[0], text)
     return _WRAPPED.sub(r"\g<said>", text) if "\n" in text else text
 
 
@@ -321,15 +361,43 @@ def _without_spoken(match: re.Match[str]) -> str:
     )  # W&B's and Azure's are as a commit's hash is
     if (
         REDACTED in value
-        or _PLACEHOLDER.fullmatch(bare)
+        or _COUNTED.match(bare)
+        or PLACEHOLDER.fullmatch(bare)
         or not (hexadecimal or looks_like_a_key(bare, quoted=value[0] in "\"'`"))
     ):
         return match[0]
     return f"{match['said']}{REDACTED}"
 
 
+def _without_hook(match: re.Match[str]) -> str:
+    parts = re.split(r"[/@]", match["value"])
+    if any(_PARTS_OF_HOOK.fullmatch(part) or is_random(part) for part in parts):
+        return f"{match['said']}{REDACTED}"
+    return match[0]
+
+
+def _without_value_first(match: re.Match[str]) -> str:
+    """The value of a variable whose name stands behind it."""
+    if telling(match["name"]) is not Telling.SECRET or PLACEHOLDER.fullmatch(match["value"]):
+        return match[0]
+    return f"{match['said']}{REDACTED}"
+
+
+def _without_query_key(match: re.Match[str]) -> str:
+    """The parameter without its value, unless only its value could tell and does not: `sort_key=name`."""
+    if (
+        telling(match["key"]) is not Telling.SECRET
+        and not is_random(match["value"], shortest=8, hashes=True)
+        and not _PARTS_OF_HOOK.fullmatch(match["value"])
+    ):
+        return match[0]
+    return f"{match['name']}{REDACTED}"
+
+
 def _without_user(match: re.Match[str]) -> str:
     """curl's user and password, quotes kept; `-H` and the like go on to be looked at."""
+    if match["value"] and _VARIABLES.fullmatch(match["value"]):
+        return match[0]
     return f"{match['said'] or match['sent']}{REDACTED}"
 
 

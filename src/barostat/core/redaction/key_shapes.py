@@ -85,6 +85,63 @@ _PREFIXED = (
     (("Q~",), r"[\w.~-]{3}\dQ~[\w.~-]{31,}"),
     (("1//0",), r"1//0[\w-]{30,}"),
     ((".local.", ".public."), r"v[1-4]\.(?:local|public)\.[\w-]{20,}(?:\.[\w-]*)?"),
+    (
+        (
+            "e2b_",
+            "hcaik_",
+            "hcaic_",
+            "hcxik_",
+            "tfp_",
+            "esecret_",
+            "re_",
+            "ory_",
+            "inf_",
+            "zpka_",
+            "tr_dev_",
+            "m0-",
+            "polar_",
+            "gsap_",
+            "stlp_",
+            "aio_",
+        ),
+        r"(?:e2b|hca?x?i[kc]|tfp|esecret|re|ory_(?:[ars]t|pat|ac)|inf|zpka|tr_dev|m0|polar_[a-z]{2,4}|gsap|stlp|aio)[_-](?=[\w-]*\d)[A-Za-z0-9][\w-]{19,}",
+    ),
+    (("oy2",), r"oy2[a-z0-9]{43}"),
+    (("YC",), r"YC(?:AJE|AJ|P|N)[\w-]{20,38}"),
+    (("K10", "K1"), r"K10[0-9a-f]{64}::\w{1,40}:\w{8,}"),
+    (
+        (
+            "xaat-",
+            "xapt-",
+            "sdk-",
+            "mob-",
+            "api-",
+            "pat-na",
+            "pat-eu",
+            "amzn.mws",
+            "dnkey-",
+            "pubkey-",
+            "signkey-",
+        ),
+        r"(?:xa[ap]t|sdk|mob|api|pat-(?:na|eu)\d|amzn\.mws|pubkey|signkey-\w{2,8}|dnkey)[-.][0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12,}|dnkey-[\w=-]{20,}|signkey-\w{2,8}-[0-9a-f]{32,}|pubkey-[0-9a-f]{32}",
+    ),
+    (
+        ("dp.", "dt0s"),
+        r"dp\.(?:ct|sa|scim|audit|st\.[a-z0-9_-]{2,35})\.[A-Za-z0-9]{40,44}|dt0s\d\d\.[A-Z0-9]{8,24}\.[A-Z0-9]{40,}",
+    ),
+    (("bce-v3/",), r"bce-v3/ALTAK-[A-Za-z0-9]{21}/[0-9a-f]{40}"),
+    (
+        ("BBDC-", "CFPAT-", "PMAT-", "figr_", "SCW", "SSWS"),
+        r"(?:BBDC|CFPAT|PMAT)-[\w+/=-]{20,}|figr_[\w-]{20,}|SCW[A-Z0-9]{17}|SSWS [\w-]{30,}",
+    ),
+    (
+        ("AzCa", "AzSe", "AzFu", "ACDb", "APIM", "ABa", "ASt", "AIoT", "AZDO", "AMC"),
+        r"[A-Za-z0-9+/]{26,76}(?:AzCa|AzSe|AzFu|ACDb|APIM|\+ABa|\+ASt|AIoT|AZDO|\+AMC)[A-Za-z0-9+/]{4,10}={0,2}",
+    ),
+    (("IGQ", "EAAG", "EAAB", "EAAI"), r"(?:IGQ[A-Z0-9]|EAA[GBIJ])[\w-]{40,}"),
+    (("token-", "kubeconfig-"), r"(?:token|kubeconfig-u)-[a-z0-9]{5,12}:[a-z0-9]{54}"),
+    (("cloudinary://",), r"cloudinary://\d{8,20}:[\w-]{20,}"),
+    (("ghapp", "gha_", "v1.", "Iv1."), r"v1\.[0-9a-f]{40}"),
     ((":AA",), r"(?:bot)?\d{8,10}:AA[\w-]{30,}"),
     (("webhook.office.com/",), r"[\w.-]{0,100}webhook\.office\.com/[\w/@-]{8,}"),
     (("LS0tLS1CRUdJTi",), r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{8,}"),
@@ -211,7 +268,7 @@ _PREFIXED = (
 _STARTS = tuple(start for starts, _ in _PREFIXED for start in starts)
 _SHAPE = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(shape for _, shape in _PREFIXED) + ")")
 _HARMLESS = re.compile(
-    r"(?:sha(?:1|256|512):)?[0-9a-f]{32}|(?:sha(?:1|256|512):)?[0-9a-f]{40}|(?:sha(?:1|256|512):)?[0-9a-f]{64}"
+    r"SHA256:[A-Za-z0-9+/]{43}=?|(?:sha(?:1|256|512):)?[0-9a-f]{32}|(?:sha(?:1|256|512):)?[0-9a-f]{40}|(?:sha(?:1|256|512):)?[0-9a-f]{64}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z_]{1,40}[=:]\d{1,9}(?:[.,]\d{1,9})?|(?:chatcmpl|cmpl|resp|msg|req|embd|score|rerank|pool)-[\w-]+|(?:[a-z]+[._/-])*[a-z]+|v?\d+(?:[.:,]\d+)*\w{0,3}",
     re.IGNORECASE,
 )
@@ -270,8 +327,10 @@ def _without_runs(text: str, instead: str) -> str:
         whole = _WHOLE.match(text, end)
         around = _BEFORE.search(text, max(done, begin - 200), begin)
         start = around.start() if around else begin
-        if _HARMLESS.fullmatch(text[start : whole.end() if whole else end]) or text.startswith(
-            ("_Z", "Z"), start
+        if (
+            text.endswith("SHA256:", 0, start)
+            or _HARMLESS.fullmatch(text[start : whole.end() if whole else end])
+            or text.startswith(("_Z", "Z"), start)
         ):
             continue
         begin, end = _stretched(text, begin, end, done)
@@ -354,6 +413,11 @@ def _is_mixed(part: str, *, hashes: bool) -> bool:
     if _HASH.fullmatch(part):
         return hashes
     return not _is_camel(part) and _changes_ratio(part) >= 0.25
+
+
+def is_mixed_up(word: str) -> bool:
+    """True for one word of capitals, small letters and digits in turn that follows no language."""
+    return _classes(word) == 3 and _changes_ratio(word) >= _MOST_CHANGES and not _is_camel(word)
 
 
 def _drawn(key: str) -> bool:

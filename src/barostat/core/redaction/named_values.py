@@ -18,11 +18,11 @@ REDACTED = "[redacted]"
 
 _NAME = re.compile(r"[A-Za-z_][\w.$@-]*")
 _MAY_TELL = re.compile(
-    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb",
+    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb|salt|pin",
     re.IGNORECASE,
 )
 _EQUALS = (
-    r"(?:[=!]==?|:=|\|\|=?|\?\?=?|=>|->|::?=?|=|&#(?:61|58|x3[da]);|&(?:equals|colon);"
+    r"(?:[=!]==?|:=|\u2192|\|\|=?|\?\?=?|=>|->|::?=?|=|&#(?:61|58|x3[da]);|&(?:equals|colon);"
     r"|%(?:25)?3[da]|\\(?:u00|x)3[da])"
 )
 """Between a name and its value, also as code, HTML, URLs and JSON have it."""
@@ -30,16 +30,26 @@ _BETWEEN = re.compile(
     rf"(?:\[\d{{0,9}}\])?\\{{0,8}}[\"'`]?\s{{0,64}}[\]\)]?(?:(?:\[\d{{0,9}}\])?\s{{0,64}}:\s{{0,9}}[A-Za-z]\w{{0,40}}(?:\[[\w, |]{{0,60}}\])?\s{{0,9}}(?==\s)|,\s?\w{{1,20}}\s(?=:=))?\s{{0,64}}(?P<sign>{_EQUALS})(?P<gap>\s{{0,64}})",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"\\{0,8}[\"'`]\s?,\s{0,64}(?:default\s?=\s?)?(?=b?\\{0,8}[\"'`])")
-"""A name in quotes, a comma, a value in quotes: an argument list, a tuple, a call."""
+_LISTED = re.compile(
+    r"(?:\\{0,8}[\"'`]\s?(?:,|[\])]{1,2}\s?(?:or|\|\||\?\?)(?=\W))|(?<=\w),)\s{0,64}(?:default\s?=\s?)?(?=b?\\{0,8}[\"'`])"
+)
+"""A name in quotes, a comma, a value in quotes: an argument list, a tuple, a call and what stands
+after its `or`.
+"""
 _CALLED = re.compile(r"\((?=\s?[bfru]{0,2}\\{0,8}[\"'`]|\s?\w{1,20}\()")
-_TABLE = re.compile(r"\\{0,8}[\"'`]?(?:[ \t]*\|[ \t]*|\t[ \t]*| ?\.{3,} ?)(?=\S)")
+_TABLE = re.compile(
+    r"\\{0,8}[\"'`]?(?:[ \t]*\|[ \t]*|\t[ \t]*| ?\.{3,} ?|(?:\\[rnt]){1,4}|,)(?=\S)"
+)
 _ITEM = re.compile(
-    r"\\{0,8}[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\{0,8}[\"'`])?(?<![\w-])value(?:\\{0,8}[\"'`])?\s{0,64}[:=]\s{0,64}",
+    r"\"?\s?\{\s{0,64}(?:\w{1,40}\s{0,9}=\s{0,9}[\w\"]{1,80}\s{1,64}){0,4}default\s{0,9}=\s{0,9}|\\{0,8}[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\{0,8}[\"'`])?(?<![\w-])value(?:\\{0,8}[\"'`])?\s{0,64}[:=]\s{0,64}",
     re.IGNORECASE,
 )
-"""An entry of `env:` as YAML, JSON, XML and Go print it: the name, then the value beside it."""
-_ELEMENT = re.compile(r"[\"']?\s?>(?:<!\[CDATA\[)?(?P<value>[^<\n]{1,4096})(?=\]\]>|<)")
+"""An entry of `env:` as YAML, JSON, XML, Go and Terraform have it: the name, then the value beside
+it.
+"""
+_ELEMENT = re.compile(
+    r"(?:[\"']?\s?>|</(?:name|key)>\s{0,64}<(?:value|string)>)(?:<!\[CDATA\[)?(?P<value>[^<\n]{1,4096})(?=\]\]>|<)"
+)
 _BLANKS = re.compile(
     r"(?:[ \t]{1,64}|\\{0,8}[\"']?[ \t]{0,64}\\?\n\s{0,64}(?:-\s{1,9})?)(?![-|&;<>\n])(?=\S)"
 )
@@ -65,13 +75,13 @@ _HEADER = re.compile(
 )
 """A header's value goes to the end of the line, blanks and commas included."""
 _HARMLESS = frozenset(
-    {"none", "null", "nil", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset"}
+    {"none", "null", "nil", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset", "enabled", "disabled", "include", "omit", "default", "auto"}
 )  # fmt: skip
 """No secrets; `is` and `must` begin our own sentences about a field: `request.maxOutputToken: is no
 known key`.
 """
-_PLACEHOLDER = re.compile(
-    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|\[[A-Z]{2,12}\]|\[redacted\]|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
+PLACEHOLDER = re.compile(
+    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|<set to the key '[\w.-]{1,253}' (?:in|of) [a-z ]{1,20} '[\w.-]{1,253}'>|!(?:vault|reference|Ref|Sub|GetAtt)\b|(?:os\.)?(?:getenv|environ(?:\.get)?)[\[(][\"']\w{1,80}[\"'][\])](?!\s?(?:or\b|\|\|))|\[[A-Z]{2,12}\]|\[redacted\]|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
     r"|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?(?:, ?[\"']?key[\"']?: ?[\"']?[\w.-]{1,80}[\"']?)?[\]} ]*"
     r"|\(\w+: ?[A-Z]\w*(?:, ?\w+: ?[A-Z]\w*)*\)"
 )
@@ -92,7 +102,9 @@ _SENTENCE = re.compile(
     r"(?:expected|is|was|has|and|or|to|in|for|must|not|needs?|with|given|from|may|can|cannot|requires?|flag|the|a|an|no|if|of|on|by|are|at|as|but|be|only|when|option|argument|will|should|does)\b",
     re.IGNORECASE,
 )
-_PROSE = re.compile(r"[A-Za-z][a-z]*(?: |[,.;] )[A-Za-z]?[a-z]*(?:[ .,;]|$)|[A-Z]{2,5} [a-z]+ ")
+_PROSE = re.compile(
+    r"[A-Za-z][a-z]*(?: |[,.;] )[A-Za-z]?[a-z]*(?:[ .,;]|$)|[A-Z]{2,5} [a-z]+ |(?:def|func|fn) \w"
+)
 _LONGEST_HARMLESS = 300
 
 
@@ -142,7 +154,7 @@ def _values(
     if (item := _ITEM.match(text, end)) is not None:
         return _value(text, item.end(), level)
     if (listed := _LISTED.match(text, end)) is not None:
-        quoted = text[begin - 1 : begin] in ("'", '"', "`", "-", "/")
+        quoted = text[begin - 1 : begin] in ("'", '"', "`", "-", "/", ":")
         return _quoted(text, listed.end(), level, plain_words=flag or "-" in name) if quoted else []
     if (called := _CALLED.match(text, end)) is not None and telling(name) is Telling.SECRET:
         return _bracketed(text, called.start(), level, call=True)
@@ -168,7 +180,9 @@ def _assigned(
     start = between.end()
     if "\n" in between["gap"]:
         line = text[start : start + 400].split("\n", 1)[0]
-        if _NESTED.match(line) or (" " in line.strip(" -") and line.lstrip("- ")[:1] not in "\"'"):
+        if _NESTED.match(line):
+            return _random_fields(text, start, hashes=level is Telling.SECRET)
+        if " " in line.strip(" -") and line.lstrip("- ")[:1] not in "\"'":
             return []
     if _HEADER.search(name) and between["sign"] in (":", "=", "=>"):
         value = _to_end_of_header(text, begin, start)
@@ -178,11 +192,46 @@ def _assigned(
         start_of_word = scheme.end()
         found = _value(text, start_of_word, Telling.SECRET)
         return [(start, found[0][1], REDACTED)] if found else []
+    if "\n" in between["gap"] and text.startswith("- ", start):
+        return _items(text, start, level)
     if flag and between["sign"] == ":" and _SENTENCE.match(text, start):
         return []
     if between["sign"] == ":" and not _PHRASED.search(name) and _PROSE.match(text, start):
         return []
     return _value(text, start, level)
+
+
+_MOST_ITEMS = 64
+_ITEM_LINE = re.compile(r"[ \t]{0,64}-[ \t]{1,9}(?P<value>[^\n]+)(?:\n|$)")
+_FIELD_LINE = re.compile(
+    r"[ \t]{0,64}[\"']?[\w.-]{1,120}[\"']?[ \t]{0,9}:[ \t]{1,9}(?P<value>\S+)[ \t]*(?:\n|$)"
+)
+
+
+def _items(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
+    """Return the values of a list of YAML below a telling name."""
+    found: list[tuple[int, int, str]] = []
+    for _ in range(_MOST_ITEMS):
+        if (item := _ITEM_LINE.match(text, start)) is None:
+            break
+        found += _value(text, item.start("value"), level)
+        start = item.end()
+    return found
+
+
+def _random_fields(text: str, start: int, *, hashes: bool) -> list[tuple[int, int, str]]:
+    """Return the values of a mapping below a telling name that look like keys: `tokens:` and a
+    tenant a line.
+    """
+    found: list[tuple[int, int, str]] = []
+    for _ in range(_MOST_ITEMS):
+        if (field := _FIELD_LINE.match(text, start)) is None:
+            break
+        begin, end = field.span("value")
+        if is_random(text[begin:end].strip("\"',"), shortest=10, hashes=hashes):
+            found.append((begin, end, REDACTED))
+        start = field.end()
+    return found
 
 
 def _to_end_of_header(text: str, begin: int, start: int) -> list[tuple[int, int, str]] | None:
@@ -204,6 +253,10 @@ def _to_end_of_header(text: str, begin: int, start: int) -> list[tuple[int, int,
     value = text[start:end].strip()
     if not value or value == REDACTED or _may_stay(value, Telling.SECRET):
         return []
+    if (scheme := _SCHEME.match(value)) is not None and PLACEHOLDER.fullmatch(
+        value[scheme.end() :]
+    ):
+        return []
     if value.startswith(f"{REDACTED}") and len(value) < len(REDACTED) + 4:
         return []
     if _WORDS_ONLY.fullmatch(value) and _SENTENCE.search(value):
@@ -215,6 +268,8 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
     """Read the value that begins here: quoted, bracketed, constructed or bare."""
     if (before := _BEFORE_VALUE.match(text, start)) is not None:
         start = before.end()
+    if _stands_for_a_value(text, start):
+        return []
     if _OPEN_QUOTE.match(text, start):
         return _quoted(text, start, level, plain_words=True)
     if (constructor := _CONSTRUCTOR.match(text, start)) is not None and not text.startswith(
@@ -222,6 +277,10 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
     ):
         found = _bracketed(text, constructor.end() - 1, level)
         stop = found[0][1] if found else 0
+        if found and text[stop : stop + 1] == "(":  # a Go conversion: (*string)("...")
+            stop = (
+                _bracketed(text, stop, level, call=True)[0][1] if level is Telling.SECRET else stop
+            )
         if found and (stop >= len(text) or not (text[stop].isalnum())):
             if (other := _OR_ELSE.match(text, stop)) is not None:
                 otherwise = _quoted(text, other.end(), level, plain_words=True)
@@ -230,6 +289,15 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         if not found:
             return []
     return _bare(text, start, level)
+
+
+def _stands_for_a_value(text: str, start: int) -> bool:
+    """True for a placeholder, or the call that reads a variable, up to where a value may end."""
+    whole = PLACEHOLDER.match(text, start)
+    if whole is None or whole.end() == start:
+        return False
+    after = text[whole.end() : whole.end() + 1]
+    return not after or after.isspace() or after in "\"'`,;)]}"
 
 
 def _quoted(
@@ -285,7 +353,7 @@ def _bracketed(
             _may_stay(inner, level)
             or _may_stay(inner[1:-1], level)
             or re.fullmatch(
-                r"[\[({](?:[\s\d,.\-\"']|\\{0,8}[\"']\w+\\{0,8}[\"']: |True|False|None|null|true|false)*[\])}]",
+                r"[\[({](?:\d{1,6}(?!\d)|[\s,.\-\"']|\\{0,8}[\"']\w+\\{0,8}[\"']: |True|False|None|null|true|false)*[\])}]",
                 inner,
             )
         ):
@@ -343,14 +411,15 @@ def _bare(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
 def _end_of_bare(text: str, start: int) -> int:
     at = start
     limit = len(text)
-    if (whole := _PLACEHOLDER.match(text, start)) is not None:
-        after = text[whole.end() : whole.end() + 1]
-        if whole.end() > start and (not after or after.isspace() or after in "\"'`,;)]}"):
-            return whole.end()
+    if _stands_for_a_value(text, start):
+        return PLACEHOLDER.match(text, start).end()  # type: ignore[union-attr]
     while at < limit:
         at = _BARE.match(text, at).end()  # type: ignore[union-attr]
         if at >= limit or text[at].isspace():
             break
+        if text[at] == "]" and text.endswith(REDACTED, max(start, at - len(REDACTED) + 1), at + 1):
+            at += 1  # a part of the value went before
+            continue
         follows = text[at + 1 : at + 2]
         if not follows or not (follows.isalnum() or follows in "([$!@#%^&*_-"):
             break  # a quote or bracket that closes something around the value
@@ -376,11 +445,13 @@ def _flagged(text: str, start: int, name: str) -> list[tuple[int, int, str]]:
         or _FILE.fullmatch(word)
         or _may_stay(word, Telling.SECRET)
         or re.fullmatch(r"\[?[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD)\]?.*", word)
-        or word[:1] == "["
+        or (word[:1] == "[" and not word.startswith(REDACTED))
     ):
         return []
     if "key" in name.lower():
-        more = re.compile(r"(?:[ \t]+(?![-&|;<>\\\[(])[^\s'\"]*\d[^\s'\"]*)+").match(text, end)
+        more = re.compile(
+            r"(?:(?:[ \t]+|[ \t]*\\\n[ \t]*)(?![-&|;<>\\\[(])[^\s'\"]*\d[^\s'\"]*)+"
+        ).match(text, end)
         end = more.end() if more is not None else end
     return [(start, end, REDACTED)]
 
@@ -389,7 +460,8 @@ def _loose(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
     """Read the word behind a blank or in a table's next column: only what looks like a key goes."""
     if _OPEN_QUOTE.match(text, start):
         found = _quoted(text, start, level, plain_words=False)
-        return found if found and looks_like_a_key(text[found[0][0] : found[0][1]]) else []
+        value = text[found[0][0] : found[0][1]] if found else ""
+        return found if looks_like_a_key(value) or is_random(value, hashes=True) else []
     end = _end_of_bare(text, start)
     word = text[start:end].rstrip(".")
     if (
@@ -423,7 +495,7 @@ def _may_stay(value: str, level: Telling) -> bool:
         return False
     if (
         bare.lower() in _HARMLESS
-        or _PLACEHOLDER.fullmatch(bare)
+        or PLACEHOLDER.fullmatch(bare)
         or _AMOUNT.fullmatch(bare)
         or (REDACTED in bare and len(bare) < len(REDACTED) + 10)
     ):

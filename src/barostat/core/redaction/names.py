@@ -40,9 +40,12 @@ _KEY_OF = frozenset(
         "api", "access", "secret", "private", "signing", "encryption", "account", "subscription", "storage", "shared", "service", "deploy", "auth", "master", "license",
         "ssh", "hmac", "functions", "function", "app", "application", "admin", "root", "host", "x", "hf", "openai", "wandb", "ngc", "jwt", "aes", "rsa",
         "crypto", "cipher", "decryption", "session", "webhook", "bot", "rapidapi", "redis", "azure", "aws", "s3", "gcp", "google", "anthropic", "user", "stream", "integration",
-        "publishable", "restricted", "live", "test", "prod", "gateway", "vllm", "engine", "data", "clickhouse", "dd", "datadog", "sentry", "maps", "write", "read", "team",
+        "publishable", "restricted", "instrumentation", "unseal", "recovery", "connection", "xi", "sas", "live", "test", "prod", "gateway", "vllm", "engine", "data", "clickhouse", "dd", "datadog", "sentry", "maps", "write", "read", "team",
     }
 )  # fmt: skip
+_CODE_OF = frozenset(
+    {"backup", "recovery", "pin", "device", "verification", "auth", "invite", "reset"}
+)
 _TOKEN_OF_A_MODEL = frozenset(
     {
         "bos", "eos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end", "begin", "image", "video", "audio", "num", "max", "min", "per", "prompt", "output", "input", "first",
@@ -117,7 +120,11 @@ def _by_words(words: list[str], joined: str, name: str) -> Telling:
         return _key(words, name)
     if words[-1] == "session" and len(words) > 1 and words[-2] not in _SESSIONS_OF_OURS:
         return Telling.SECRET
-    return Telling.MAYBE if words[-1] in ("session", "sid", "code", "tokens") else Telling.NOTHING
+    if words[-1] in ("code", "codes") and len(words) > 1 and words[-2] in _CODE_OF:
+        return Telling.SECRET
+    if words[-1] in ("session", "sid", "code", "tokens", "salt"):
+        return Telling.MAYBE
+    return Telling.NOTHING
 
 
 def _token(words: list[str]) -> Telling:

@@ -10,10 +10,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from barostat.core.redaction.credentials import REDACTED, clean, secret_name
+from barostat.core.redaction.credentials import (
+    PEM_BEGINS,
+    PEM_ENDS,
+    QUOTED,
+    REDACTED,
+    clean,
+    secret_name,
+)
 from barostat.core.redaction.key_shapes import is_random
+from barostat.core.redaction.names import Telling, telling
 
-_QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _STARTS_RECORD = re.compile(
     r"^(?:(?:\x1b\[[0-9;]*m)*\([^)]{1,60}\)\s*){0,3}(?:\x1b\[[0-9;]*m)*"
     r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|TRACE)\b|\d{4}-\d\d-\d\d|\[?\d\d:\d\d|\{\"|Traceback \(|[\w.]+(?:Error|Exception)\b)"
@@ -24,21 +31,21 @@ _REQUEST = re.compile(
 )
 _REQUEST_NUMBERS = re.compile(r"\b(?:n|max_tokens|min_tokens|max_completion_tokens)=(?:\d+|None)\b")
 _CONTENT_WORD = (
-    r"prompts?|contents?|messages|texts?|text_?\d|inputs?|quer(?:y|ies)|documents?|passages?|outputs?|completions?|reasoning|thinking|thoughts?|arguments?|argument_diff|args_diff|tool_calls?|bod(?:y|ies)|tool_args|buffer"
+    r"prompts?|contents?|messages|texts?|text_?\d|inputs?|quer(?:y|ies)|documents?|passages?|outputs?|completions?|reasoning|thinking|thoughts?|arguments?|argument_diff|args_diff|tool_calls?(?:_portion)?|bod(?:y|ies)|tool_args|buffer"
     r"|suffix|instructions?|conversations?|transcripts?|transcriptions?|utterances?|questions?|answers?|observations?|stop_sequences?|tool_(?:response|result|output)s?|function_(?:call|args)|citations?|buffer(?:ed_text)?|detokenized|chunk_text"
 )
 _CONTENT_KEY = (
-    rf"(?:system|user|assistant|developer|tool|last|chat|human)_message|data_\d|(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?:\w+_)?token_ids"
+    rf"(?:system|user|assistant|developer|tool|last|chat|human)_message|data_\d|(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?!stop_)(?:\w+_)?token_ids"
     r"|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs|user|mm_inputs"
     r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload"
 )
 _CONTENT = re.compile(
     rf"(?<![\w.-])(?P<key>\\*[\"']?(?:{_CONTENT_KEY})\\*[\"']?)(?P<between>\s*[=:]\s*)"
-    rf"(?P<value>\\+[\"'].*$|[bfru]{{0,2}}(?:'{{3}}.*$|\"{{3}}.*$|{_QUOTED})|[\u201c\u00ab].*$|\[[\d\s,.-]*\]|\([\d\s,.-]*\)|(?:\w+\()?[\[{{(].*$|\w+Params\(.*$)",
+    rf"(?P<value>\\+[\"'].*$|[bfru]{{0,2}}(?:'{{3}}.*$|\"{{3}}.*$|{QUOTED})|[\u201c\u00ab].*$|\[[\d\s,.-]*\]|\([\d\s,.-]*\)|(?:\w+\()?[\[{{(].*$|\w+Params\(.*$)",
     re.IGNORECASE,
 )
 _SPOKEN_VALUE = re.compile(
-    rf"(?P<head>(?<![\w.-])\w{{0,40}}(?:text|prompt|message|quer|content|passage|reason|think|complet|argument|conversation|utteran|instruct)\w{{0,40}}\s*[=:]\s*)(?P<value>{_QUOTED})",
+    rf"(?P<head>(?<![\w.-])\w{{0,40}}(?:text|prompt|message|quer|content|passage|reason|think|complet|argument|conversation|utteran|instruct)\w{{0,40}}\s*[=:]\s*)(?P<value>{QUOTED})",
     re.IGNORECASE,
 )
 """A name that only contains such a word: of its quoted values those of several words go."""
@@ -58,13 +65,13 @@ _TEMPLATED = re.compile(
 """A prompt as the model sees it, behind the marks of a chat template."""
 _SAID = re.compile(
     rf"(?P<head>\bprompt |present in the request but ignored: |compile (?:regex|grammar) |JSON schema: "
-    rf"|tool calls?[\w ]{{0,30}}: )(?:{_QUOTED}|[\[{{].*$)",
+    rf"|tool calls?[\w ]{{0,30}}: )(?:{QUOTED}|[\[{{].*$)",
     re.IGNORECASE,
 )
 """What a request said, in a sentence of the engine's."""
 _SPOKEN = re.compile(
     r"(?P<head>\b(?:prompt|template|decod\w+|tokeniz\w+|pars(?:e|ing)|tool call|input|message|generated|output)\b[^\"'\n]{0,80}:\s*)"
-    rf"(?P<value>b?(?:{_QUOTED}))",
+    rf"(?P<value>b?(?:{QUOTED}))",
     re.IGNORECASE,
 )
 _CONTENT_FILE = re.compile(
@@ -80,7 +87,7 @@ _KNOWN_SAID = re.compile(
 _NOT_SAID = r"(?=\S)(?!None\b|True\b|False\b|null\b|\d+(?:\.\d+)?\b|is\b|are\b|was\b|not\b|with\b|for\b|found\b|failed\b|enabled\b|parser\b|limit\b|choice\b|in \d|\[redacted\])"
 _PHRASE = re.compile(
     r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
-    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
+    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|tokenized prompt|preprocessing prompt inputs?|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
     r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
     r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value )"
     + _NOT_SAID
@@ -91,9 +98,8 @@ _PHRASE = re.compile(
 _PEM_LINE = re.compile(r"-----BEGIN.*")
 _KEY_LINE = re.compile(r"(?:^|[\s\"])[A-Za-z0-9+/]{16,}={0,2}[\"\s]*$|-----END")
 """A line of a key behind the stamps of whoever passed it on."""
-_SECRET_WORD = r"[\w.-]{0,80}(?:api[_-]?keys?|secret(?:[_-]?access)?(?:[_-]?key)?s?|token|passw(?:or)?ds?|passphrase|credentials?|authorization|cookie|bearer)[\w.-]{0,20}"
 _OPENS_SECRET = re.compile(
-    rf"(?:(?<![\w.-]){_SECRET_WORD}[\"']?\s*[:=]\s*(?:[|>][+-]?|\{{)?\s*\\?|(?<![\w-])--{_SECRET_WORD}[\"']?,?\s*\\?|(?<=bearer)\s*\\?|\bname[\"']?:\s*[\"']?{_SECRET_WORD}[\"']?,?)\s*$",
+    r"(?:(?<![\w.-])(?P<name>[\w.-]{1,120})[\"']?\s*[:=]\s*(?:[|>][+-]?|\{)?\s*\\?|(?<![\w-])--(?P<flag>[\w.-]{1,120})[\"']?,?\s*\\?|(?<=bearer)\s*\\?|\bname[\"']?:\s*[\"']?(?P<variable>[\w.-]{1,120})[\"']?,?)\s*$",
     re.IGNORECASE,
 )
 """A line that ends where a secret begins: a YAML key, a block's mark, an argument's name, the name
@@ -208,12 +214,15 @@ class _LogReader:
 
     def _of_a_key(self, line: str) -> str | None:
         """Return what a line of a private key or of a wrapped token becomes; None for another."""
-        if "PRIVATE" in line and _OPENS_KEY.search(line):
-            self._in_key = not _CLOSES_KEY.search(line)
+        if "PRIVATE" in line and PEM_BEGINS.search(line):
+            self._in_key = not PEM_ENDS.search(line)
             return _PEM_LINE.sub(REDACTED, clean(line))
+        if line.startswith("$ANSIBLE_VAULT;"):
+            self._wrapped = True
+            return line
         if self._in_key:
             if not _STARTS_RECORD.match(line) or _KEY_LINE.search(line):
-                self._in_key = not _CLOSES_KEY.search(line)
+                self._in_key = not PEM_ENDS.search(line)
                 return REDACTED
             self._in_key = False
         if line.startswith("Private-Lines:") or line.lstrip().startswith("Private-Lines:"):
@@ -245,12 +254,12 @@ class _LogReader:
             nested
             and nested["key"].lower() not in ("value", "v", "key")
             and secret_name(nested["key"]) is False
-            and nested["rest"].strip()
+            and nested["rest"].strip() not in _BLOCK_MARKS
         ):
             self._awaited = 0
             return None
-        if nested and not nested["rest"].strip():
-            return None
+        if nested and nested["rest"].strip() in _BLOCK_MARKS:
+            return line
         if _LIST_ITEM.match(line):
             return REDACTED
         self._awaited = 0
@@ -292,7 +301,7 @@ class _LogReader:
             2
             if (end := line[-200:].rstrip())
             and any(word in end.lower() for word in _SECRET_HINTS)
-            and _OPENS_SECRET.search(end[-160:]) is not None
+            and _opens_secret(end[-160:])
             else 0
         )
 
@@ -313,11 +322,10 @@ _PHRASE_HINTS = (
     *("output", "input", "diff", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
     *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", "template", "completion"),
 )  # fmt: skip
-_OPENS_KEY = re.compile(r"BEGIN[ +](?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY")
-_CLOSES_KEY = re.compile(r"END[ +](?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY|Private-MAC:")
 _ENDS_IN_KEY = re.compile(r"[A-Za-z0-9+/_=-]{8,}\.?[\"',\\]*\s*$")
 _GOES_ON = re.compile(r"^[\s>|\"'+,-]*[A-Za-z0-9+/_=.-]{8,}[\"',\\]*\s*$")
 _BARE_KEY_LINE = re.compile(r"[\s>|\"'+,-]*[A-Za-z0-9+/_-]{40,}={0,2}[\"',\\]*\s*")
+_BLOCK_MARKS = ("", "|", ">", "|-", ">-", "|+", ">+")
 _COMMENT = re.compile(r"^\s*#")
 _NESTED_KEY = re.compile(
     r"^\s*(?:-\s+)?\\*[\"']?(?P<key>[A-Za-z_][\w.-]{0,120})\\*[\"']?\s*[:=](?:\s|$)(?P<rest>.*)$"
@@ -331,6 +339,14 @@ _SECRET_KIND = re.compile(r"\bkind[\"']?\s*:\s*[\"']?(?:Sealed)?Secret(?:List)?\
 _OPENS_DATA = re.compile(
     r"^(?P<indent>\s*)[\"']?(?:data|stringData|encryptedData|binaryData)[\"']?:\s*$"
 )
+
+
+def _opens_secret(end: str) -> bool:
+    """True if a line ends where the value of a telling name begins."""
+    if (found := _OPENS_SECRET.search(end)) is None:
+        return False
+    name = found["name"] or found["flag"] or found["variable"]
+    return name is None or telling(name) is Telling.SECRET
 
 
 def _log_line(line: str) -> tuple[str, bool]:
