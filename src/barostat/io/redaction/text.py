@@ -147,12 +147,11 @@ def log_lines(lines: Iterable[str]) -> Iterator[str]:
     log line does.
     """
     reader = _LogReader()
+    read = reader.line
     for line in lines:
-        if len(line) < _SHORTEST and reader.is_idle:
+        if reader.is_idle and len(line) < _SHORTEST:
             yield line
-            continue
-        kept = reader.line(line)
-        if kept is not None:
+        elif (kept := read(line)) is not None:
             yield kept
 
 
@@ -169,20 +168,45 @@ class _LogReader:
         self._in_secret = False
         self._block_indent = -1
 
-    @property
-    def is_idle(self) -> bool:
-        """True if nothing of the lines before decides on the next."""
-        return not (
-            self._quoting
-            or self._in_key
+        self._harmless_shapes: set[str] = set()
+        self.is_idle = True
+        """Nothing of the lines before decides on the next."""
+
+    def line(self, line: str) -> str | None:
+        """Return the cleaned line; None for a line that goes without a trace.
+
+        A shape of line that was left as it was is not searched again: most of a log is a few dozen
+        shapes with other numbers in them.
+        """
+        shape = None
+        if self.is_idle or (self._only_quotes() and _STARTS_RECORD.match(line)):
+            line = _without_caller(line)
+            shape = _shape(line)
+            if shape in self._harmless_shapes:
+                self._quoting, self.is_idle = False, True
+                return line
+        cleaned = self._cleaned(line)
+        self.is_idle = not (self._quoting or self._awaits())
+        if shape is not None and self.is_idle and cleaned == line:
+            if len(self._harmless_shapes) >= _MOST_SHAPES:
+                self._harmless_shapes.clear()
+            self._harmless_shapes.add(shape)
+        return cleaned
+
+    def _awaits(self) -> bool:
+        """True if a secret that began on the lines before may go on."""
+        return bool(
+            self._in_key
             or self._wrapped
             or self._awaited
             or self._in_secret
             or self._block_indent >= 0
         )
 
-    def line(self, line: str) -> str | None:
-        """Return the cleaned line; None for a line that goes without a trace."""
+    def _only_quotes(self) -> bool:
+        return self._quoting and not self._awaits()
+
+    def _cleaned(self, line: str) -> str | None:
         if (key := self._of_a_key(line)) is not None:
             return key
         if _STATISTICS.fullmatch(line):
@@ -308,6 +332,34 @@ class _LogReader:
 
 _SHORTEST = 3
 """Characters of the shortest line that can hold anything."""
+_MOST_SHAPES = 4096
+_LONGEST_SHAPE = 2048
+_SMALL_NUMBER = re.compile(r"\b\d{1,3}\b")
+_NUMBER = re.compile(r"\b\d{4,6}\b")
+"""Longer numbers may be keys; the redaction tells 3 digits from 4, and 6 from 7."""
+_REQUEST_ID = re.compile(
+    r"(?<=cmpl-)(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
+)
+
+
+def _shape(line: str) -> str | None:
+    """Return the line with its numbers and its request's id made equal; None where a number may be
+    a password.
+    """
+    if "@" in line or len(line) > _LONGEST_SHAPE:
+        return None
+    if "cmpl-" in line:
+        line = _REQUEST_ID.sub("", line)
+    return _NUMBER.sub("0000", _SMALL_NUMBER.sub("0", line))
+
+
+def _without_caller(line: str) -> str:
+    """Return a line of uvicorn's access log without the client's address and the query."""
+    if ' - "' in line:
+        return _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
+    return line
+
+
 _STATISTICS = re.compile(
     r"(?:\([\w =.-]{1,60}\) )?(?:INFO|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})? \[[\w./]{1,80}:\d{1,6}\] (?:Engine \d{1,4}: )?"
     r"Avg prompt throughput: (?:[\d.]{1,20}(?: tokens/s|%| reqs?)?(?:, )?(?:(?:[A-Z][A-Za-z]{0,12} ?){1,5}: )?){1,20}"
@@ -363,8 +415,7 @@ def _log_line(line: str) -> tuple[str, bool]:
             # A logger of somebody's own may print the prompt's further lines bare: nothing is
             # believed until the next record begins.
             return kept + ('"}' if line.startswith("{") and line.endswith("}") else ""), True
-    if ' - "' in line:
-        line = _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
+    line = _without_caller(line)
     if (".py:" in line or ".rs:" in line) and (content := _CONTENT_FILE.search(line)) is not None:
         said = content["said"]
         if said and not _KNOWN_SAID.match(said):
