@@ -11,12 +11,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from barostat.core.redaction.credentials import secret_name
 from barostat.platform.objects import Object
 from barostat.platform.pods import Container, engine_container
 
-_SECRET = re.compile(
-    r"api[-_]?key|passw(?:or)?d|secret|credential|(?:^|[-_])token$|(?:^|[-_])auth", re.IGNORECASE
-)
 _SHOWN_PREFIXES = ("VLLM_", "NCCL_", "CUDA_", "OMP_")
 _SHOWN_NAMES = {"HF_HUB_OFFLINE"}
 _SHORT = {
@@ -87,7 +85,7 @@ def shown(name: str, value: str) -> str:
     """The value as a person may see it: hidden where its name says that it is a secret, cut where
     it is long.
     """
-    if _SECRET.search(name):
+    if secret_name(name):
         return HIDDEN
     return value if len(value) <= SHOWN_CHARS else value[: SHOWN_CHARS - 3] + "..."
 
@@ -136,9 +134,9 @@ def _environment(old: Container, new: Container) -> list[str]:
         was, is_there = name in old.env_names, name in new.env_names
         if was == is_there and before == after:
             continue
-        may_show = (
-            name.startswith(_SHOWN_PREFIXES) or name in _SHOWN_NAMES
-        ) and not _SECRET.search(name)
+        may_show = (name.startswith(_SHOWN_PREFIXES) or name in _SHOWN_NAMES) and not secret_name(
+            name
+        )
         if may_show:
             lines.append(f"env {name} {_env_value(was, before)} -> {_env_value(is_there, after)}")
         else:

@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.core.redaction.credentials import secret_name
 from barostat.core.redaction.key_shapes import is_issued
 from barostat.io.manifests.embedded import with_embedded
 from barostat.io.manifests.hcl_tree import read_hcl
@@ -44,7 +45,6 @@ _COMPOSE = re.compile(r"^services[ \t]*:", re.MULTILINE)
 _VARIABLE = re.compile(
     r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:[\"']([^\"'$]*)[\"']|([^\s#\"'$]*))\s*(?:#.*)?$"
 )
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _LARGEST_ENV = 64 << 10
 _NOT_REGULAR = "not a regular file: pipe its text into `barostat check -`"
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
@@ -173,7 +173,7 @@ def _variables_beside(path: Path) -> dict[str, str]:
     matches = [
         match
         for row in rows
-        if (match := _VARIABLE.match(row)) is not None and _SECRET.search(match[1]) is None
+        if (match := _VARIABLE.match(row)) is not None and not secret_name(match[1])
     ]
     found = {match[1]: match[2] if match[2] is not None else match[3] for match in matches}
     return {name: value for name, value in found.items() if not is_issued(value)}

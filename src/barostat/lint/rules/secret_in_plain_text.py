@@ -22,12 +22,10 @@ import re
 from collections.abc import Iterator
 
 from barostat.core.redaction.key_shapes import is_issued
+from barostat.core.redaction.names import Telling, telling
 from barostat.lint.facts import Engine, FileForm, Scene
 from barostat.lint.rule import Found, Rule
 
-_NAMES = re.compile(
-    r"(?:TOKEN|API_?KEY|SECRET(?:_ACCESS)?_?KEY|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE
-)
 _NOT_ONE = re.compile(
     r"[<>{}$*]|your|example|change|placeholder|dummy|empty|none|null|xxx|token-abc|replace|todo|fake|test|sample|\.\.\.|redacted|insert|^/",
     re.I,
@@ -71,7 +69,7 @@ def _of(engine: Engine) -> Iterator[Found]:
             severity=None if _is_secret(key.text) else "warning",
         )
     for name, given in engine.env.items():
-        if (_NAMES.search(name) and _is_secret(given.text)) or (
+        if (telling(name) is Telling.SECRET and _is_secret(given.text)) or (
             is_issued(given.text) and _is_secret(given.text)
         ):
             yield Found(

@@ -8,6 +8,7 @@ import re
 from barostat.catalog.settings.table import SETTINGS
 from barostat.catalog.slow_settings import EXCHANGE, RESOLVED_ATTENTION, SOCKETS
 from barostat.core.config import ConfigScalar
+from barostat.core.redaction.credentials import secret_name
 
 Settings = dict[str, ConfigScalar]
 
@@ -56,9 +57,7 @@ _LOG_NAMES = {name: setting.name for setting in SETTINGS.values() for name in se
 _OF_SETTINGS = tuple(
     (re.compile(pattern), setting) for setting in SETTINGS.values() for pattern in setting.log
 )
-_SECRET = re.compile(
-    r"key|token(?!s|izer|_len)|secret|password|credential|header|ssl|cert|prompt|template"
-)
+_NOT_SHOWN = re.compile(r"key|header|ssl|cert|prompt|template")
 
 
 def start_line(text: str) -> int | None:
@@ -128,6 +127,11 @@ def settings_in(text: str) -> Settings:
     return found
 
 
+def _kept_back(name: str) -> bool:
+    """True for an argument whose value is a credential, or a text that says nothing of the load."""
+    return secret_name(name) or _NOT_SHOWN.search(name) is not None
+
+
 def _from_args(written: str | None, namespace: str | None) -> Settings:
     if written:
         try:
@@ -140,13 +144,13 @@ def _from_args(written: str | None, namespace: str | None) -> Settings:
                 for name, value in parsed.items()
                 if isinstance(name, str)
                 and isinstance(value, int | float | str)
-                and not _SECRET.search(name)
+                and not _kept_back(name)
                 and len(str(value)) <= 200
             }
     return {
         name: value
         for name, value in _scalars(written or namespace or "").items()
-        if not _SECRET.search(name)
+        if not _kept_back(name)
     }
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, local_stamp
+from barostat.engines.vllm.logs.content import without_content
 
 LONGEST = 32_768
 """Characters of a line that are looked at. The longest line that says something, the resolved
@@ -65,16 +66,6 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _PASSED_ON = re.compile(r"^- (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[\w+\] )?")
 _LEVEL = re.compile(r"^(?:\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?\b[:|\s-]*)")
 _ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
-
-_SECRETS = re.compile(
-    r"(?i)\bhf_[A-Za-z0-9]{8,}|\bsk-[\w-]{8,}|\bBearer\s+\S+|\beyJ[\w-]{10,}\.[\w.-]+|\bAKIA[A-Z0-9]{12,}"
-    r"|((?<!-)--[\w-]*(?:key|token|secret|password)(?:=|\s+))\S+"
-    r"|((?:api[_-]?key|\btoken|_token|(?<![\w-])[\w-]*secret|password|passwd|authorization)['\"]?\s*[=:]\s*\[?)(?:['\"][^'\"]*['\"]?|[\w.+/=-]{6,})"
-    r"|(://)[^/\s:@]+:[^/\s@]+@"
-)
-_PROMPT = re.compile(
-    r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|text|input)['\"]?\s*[:=]\s*)(['\"\[{].*)"
-)
 
 
 class Line(NamedTuple):
@@ -167,12 +158,9 @@ def engine_index(process: str) -> str:
 
 @lru_cache(maxsize=64)  # every setting of one long line quotes that line
 def quote(text: str) -> str:
-    """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
-    text = _PROMPT.sub(r"\1...", _PYDANTIC_ASIDE.sub("", text.strip()[: 8 * QUOTED]))
-    text = _SECRETS.sub(
-        lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""),
-        text,
-    )
+    """The line fit to be shown: no prompt, no token or key, at most 400 characters."""
+    text = _PYDANTIC_ASIDE.sub("", text.strip()[: 8 * QUOTED])
+    text, _ = without_content(text)
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 
 
