@@ -372,3 +372,65 @@ def test_an_echo_comes_with_the_first_token_and_alone_where_no_output_is_asked_f
     assert len(first) > len(prompt)
     assert len(rest) == 2
     assert "".join([first, *rest]) == whole(max_tokens=3)
+
+
+def test_responses_stream_the_same_text_that_they_answer_whole(engine: TwinEngine) -> None:
+    body = {"model": "tiny", "input": "Tell me", "max_output_tokens": 12, "ignore_eos": True}
+    whole = httpx.post(engine.url + "/v1/responses", json=body).json()
+    text = whole["output"][0]["content"][0]["text"]
+    assert whole["usage"]["output_tokens"] == 12
+    assert whole["status"] == "incomplete"
+    with httpx.stream("POST", engine.url + "/v1/responses", json={**body, "stream": True}) as got:
+        lines = list(got.iter_lines())
+    names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    assert names == [event["type"] for event in events]
+    assert names[0] == "response.created"
+    assert names[-1] == "response.completed"
+    deltas = [event["delta"] for event in events if event["type"].endswith("text.delta")]
+    assert "".join(deltas) == text
+    assert events[-1]["response"]["usage"]["output_tokens"] == 12
+    missing = httpx.get(engine.url + "/v1/responses/resp_1")
+    assert (missing.status_code, missing.json()["error"]["param"]) == (404, "response_id")
+    assert httpx.post(engine.url + "/v1/responses/resp_1/cancel").status_code == 404
+    assert ask(engine, "/v1/embeddings", input="x").status_code == 404
+
+
+def test_an_embedding_holds_kv_while_its_prompt_is_computed_and_generates_nothing() -> None:
+    slow = "base=0.005,prefill=0.002"
+    with twin("--runner", "pooling", "--max-num-batched-tokens", "256", latency=slow) as engine:
+        found: list[httpx.Response] = []
+        tokens = [5] * 2000
+        thread = threading.Thread(
+            target=lambda: found.append(ask(engine, "/v1/embeddings", input=[tokens, "two"]))
+        )
+        thread.start()
+        until(lambda: value(engine, "vllm:kv_cache_usage_perc") > 0.1)
+        thread.join(30)
+        whole = found[0].json()
+        assert [one["index"] for one in whole["data"]] == [0, 1]
+        assert len(whole["data"][0]["embedding"]) == len(whole["data"][1]["embedding"])
+        assert whole["usage"]["prompt_tokens"] == whole["usage"]["total_tokens"] == 2001
+        until(lambda: value(engine, "vllm:kv_cache_usage_perc") == 0)
+        assert value(engine, "vllm:prompt_tokens_total") == 2001
+        assert value(engine, "vllm:generation_tokens_total") == 0
+        assert value(engine, "vllm:request_success_total", finished_reason="stop") == 2
+        assert value(engine, "vllm:inter_token_latency_seconds_count") == 0
+        longest = ask(engine, "/v1/embeddings", input=[6] * 4096)
+        assert longest.json()["usage"]["prompt_tokens"] == 4096
+        pooled = ask(engine, "/pooling", input="two").json()
+        assert pooled["data"][0]["data"] == whole["data"][1]["embedding"]
+        for path in ("/v1/completions", "/v1/chat/completions", "/v1/responses"):
+            assert ask(engine, path, prompt="x").status_code == 404
+
+
+def test_a_client_that_leaves_gives_back_the_kv_of_its_embeddings() -> None:
+    slow = "base=0.005,prefill=0.002"
+    with twin("--runner", "pooling", "--max-num-batched-tokens", "256", latency=slow) as engine:
+        client = http.client.HTTPConnection("127.0.0.1", engine.port)
+        body = json.dumps({"input": [5] * 2000})
+        client.request("POST", "/v1/embeddings", body, {"Content-Type": "application/json"})
+        until(lambda: value(engine, "vllm:num_requests_running") == 1)
+        client.close()
+        until(lambda: value(engine, "vllm:num_requests_running") == 0)
+        assert value(engine, "vllm:request_success_total") == 0

@@ -85,6 +85,9 @@ REQUEST_HEAD_BYTES = Bound(
     "answered with 400, and the connection ends",
 )
 REQUEST_PROMPTS = Bound("a request to the twin", 4_096, "prompts", "answered with 400")
+VECTOR_VALUES = Bound(
+    "a request to the twin", 1 << 21, "numbers, of all embeddings together", "answered with 400"
+)
 REQUEST_SEQUENCES = Bound(
     "a request to the twin",
     16_384,
@@ -105,5 +108,5 @@ BOUNDS: tuple[Bound, ...] = (
     YAML_NODES, YAML_DEPTH, MANIFEST_NODES, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
     LISTED, LISTED_BYTES, ANSWER_VALUES, EVENT_BYTES,
     REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_CONTAINERS, REQUEST_HEAD_BYTES,
-    REQUEST_PROMPTS, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,
+    REQUEST_PROMPTS, VECTOR_VALUES, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,
 )  # fmt: skip

@@ -19,12 +19,14 @@ from barostat.core.bounds import SEQUENCES
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server import answers
+from barostat.twin_server import answers, responses
 from barostat.twin_server.answers import Head, Said
 from barostat.twin_server.asgi import Exchange, Gone, Held, Late, Receive, Scope, Send, TooMuch
 from barostat.twin_server.asked import Asked, Reader
-from barostat.twin_server.frontend import DEAD, Frontend, Running
+from barostat.twin_server.embeddings import AskedVectors, VectorReader, Vectors
+from barostat.twin_server.frontend import DEAD, Frontend, Prompt, Running, Wanted
 from barostat.twin_server.request_json import written
+from barostat.twin_server.responses import AskedResponse, Events, ResponseReader
 
 T = TypeVar("T")
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -37,7 +39,10 @@ the interpreter's lock is waited for.
 _STREAMS = 256
 _TEXT_CHARS = 1 << 20
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_RESPONSE = "/v1/responses/{response_id}"
+_CANCEL = "/v1/responses/{response_id}/cancel"
 _LAST = ((b"content-type", b"application/json"), (b"connection", b"close"))
+_BYTES = (b"content-type", b"application/octet-stream")
 _PAGE = (b"content-type", b"text/plain; version=1.0.0; charset=utf-8")
 
 
@@ -49,6 +54,8 @@ class App:
         self.serving = frontend.serving
         self.tokenizer = Tokenizer(self.serving.vocabulary)
         self.reader = Reader(self.serving, self.tokenizer)
+        self._response_reader = ResponseReader(self.reader)
+        self._vector_reader = VectorReader(self.reader)
         self.late_s = sum(
             fault.amount for fault in self.serving.faults if fault.name == "slow-network"
         )
@@ -66,11 +73,25 @@ class App:
             "/version": {"GET": self._version},
             "/metrics": {"GET": self._metrics},
             "/v1/models": {"GET": self._models},
-            "/v1/completions": {"POST": self._completions},
-            "/v1/chat/completions": {"POST": self._chat},
             "/tokenize": {"POST": self._tokenize},
             "/detokenize": {"POST": self._detokenize},
             "/kv_event_sources": {"GET": self._kv_event_sources},
+        }
+        self.routes |= self._pooling() if self.serving.pooling else self._generating()
+
+    def _generating(self) -> dict[str, dict[str, Handler]]:
+        return {
+            "/v1/completions": {"POST": self._completions},
+            "/v1/chat/completions": {"POST": self._chat},
+            "/v1/responses": {"POST": self._responses},
+            _RESPONSE: {"GET": self._stored_response},
+            _CANCEL: {"POST": self._stored_response},
+        }
+
+    def _pooling(self) -> dict[str, dict[str, Handler]]:
+        return {
+            "/v1/embeddings": {"POST": self._embeddings},
+            "/pooling": {"POST": self._pool},
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +118,7 @@ class App:
                 late.close()
 
     async def _route(self, exchange: Exchange) -> None:
-        methods = self.routes.get(exchange.path)
+        methods = self.routes.get(_route_of(exchange.path))
         if methods is None:
             await exchange.no_route()
         elif (handler := methods.get(exchange.method)) is None:
@@ -111,7 +132,8 @@ class App:
         return exchange.headers.get("authorization") == f"Bearer {self.serving.api_key}"
 
     def _count(self, exchange: Exchange) -> None:
-        handler = exchange.path if exchange.method in self.routes.get(exchange.path, ()) else "none"
+        route = _route_of(exchange.path)
+        handler = route if exchange.method in self.routes.get(route, ()) else "none"
         duration_s = time.monotonic() - exchange.began_s
         http = self.frontend.telemetry.http
         http.answered(
@@ -229,8 +251,8 @@ class App:
         await self._generate(exchange, await self._read(exchange, self.reader.chat))
 
     async def _read(
-        self, exchange: Exchange, read: Callable[[bytes | bytearray], Asked | Refusal]
-    ) -> Asked | Refusal:
+        self, exchange: Exchange, read: Callable[[bytes | bytearray], T | Refusal]
+    ) -> T | Refusal:
         """What is asked for. One thread tokenizes, one request after another, as in vLLM."""
         raw = await exchange.body()
         exchange.arrived_s = time.monotonic()
@@ -248,15 +270,7 @@ class App:
     async def _generate(self, exchange: Exchange, asked: Asked | Refusal) -> None:
         """The answer to a request for tokens. A client that goes away aborts it."""
         if isinstance(asked, Refusal):
-            if asked.status == 404:
-                told = (
-                    f"message={asked.message!r}, type={asked.kind!r}, param={asked.param!r}, "
-                    f"code={asked.status}"
-                )
-                self.frontend.telemetry.log(
-                    "ERROR", "serving.py:274", f"Error with model error=ErrorInfo({told})"
-                )
-            return await exchange.refuse(asked)
+            return await self._refuse(exchange, asked)
         if self.frontend.dead.is_set():
             return await self._dead(exchange)
         prefix = "chatcmpl" if asked.chat else "cmpl"
@@ -269,23 +283,11 @@ class App:
         sequences: list[Running] = []
         self._load += 1
         try:
-            for place, (prompt, wanted) in enumerate(zip(asked.prompts, asked.wanted, strict=True)):
-                if self.frontend.in_flight + wanted.n > SEQUENCES.most:
-                    return await exchange.refuse(
-                        Refusal(
-                            503,
-                            f"at most {SEQUENCES.most:,} samples at once here",
-                            "Service Unavailable",
-                        )
-                    )
-                if limit := self.frontend.check_admission(wanted.n):
-                    return await exchange.refuse(errors.queue_full(limit))
-                request_id = f"{head.answer_id}-{uuid.uuid4().hex[:8]}-{place}"
-                await self.frontend.submit(
-                    request_id, prompt, wanted, exchange.arrived_s, sequences
-                )
-                if place:
-                    await asyncio.sleep(0)
+            refusal = await self._submit(
+                exchange, head.answer_id, asked.prompts, asked.wanted, sequences
+            )
+            if refusal is not None:
+                return await exchange.refuse(refusal)
             if asked.stream:
                 await exchange.begin_events()
                 await exchange.unless_gone(self._stream(exchange, asked, head, sequences))
@@ -296,9 +298,152 @@ class App:
             self.frontend.abort(sequences)
         return None
 
+    async def _submit(
+        self,
+        exchange: Exchange,
+        answer_id: str,
+        prompts: tuple[Prompt, ...],
+        wanted: tuple[Wanted, ...],
+        under_way: list[Running],
+    ) -> Refusal | None:
+        """Put every prompt under way, and among `under_way`; return why one cannot be."""
+        for place, (prompt, one) in enumerate(zip(prompts, wanted, strict=True)):
+            if self.frontend.in_flight + one.n > SEQUENCES.most:
+                return Refusal(
+                    503, f"at most {SEQUENCES.most:,} samples at once here", "Service Unavailable"
+                )
+            if limit := self.frontend.check_admission(one.n):
+                return errors.queue_full(limit)
+            request_id = f"{answer_id}-{uuid.uuid4().hex[:8]}-{place}"
+            await self.frontend.submit(request_id, prompt, one, exchange.arrived_s, under_way)
+            if place:
+                await asyncio.sleep(0)
+        return None
+
+    async def _refuse(self, exchange: Exchange, refusal: Refusal) -> None:
+        """Refuse a request; an unknown model is an error in the log."""
+        if refusal.kind == "NotFoundError":
+            told = (
+                f"message={refusal.message!r}, type={refusal.kind!r}, param={refusal.param!r}, "
+                f"code={refusal.status}"
+            )
+            self.frontend.telemetry.log(
+                "ERROR", "serving.py:274", f"Error with model error=ErrorInfo({told})"
+            )
+        await exchange.refuse(refusal)
+
     async def _dead(self, exchange: Exchange) -> None:
         await exchange.refuse(errors.engine_dead())
         self.frontend.told_of_death.set()
+
+    async def _embeddings(self, exchange: Exchange) -> None:
+        await self._embed(exchange, await self._read(exchange, self._vector_reader.embeddings))
+
+    async def _pool(self, exchange: Exchange) -> None:
+        await self._embed(exchange, await self._read(exchange, self._vector_reader.pooling))
+
+    async def _embed(self, exchange: Exchange, asked: AskedVectors | Refusal) -> None:
+        """Answer a request for vectors once all its prompts are computed."""
+        if isinstance(asked, Refusal):
+            return await self._refuse(exchange, asked)
+        if self.frontend.dead.is_set():
+            return await self._dead(exchange)
+        prefix = "embd" if asked.api == "embeddings" else "pool"
+        answer_id = (
+            exchange.headers.get("x-request-id") or asked.request_id or uuid.uuid4().hex[:16]
+        )
+        answer = Vectors(
+            asked,
+            f"{prefix}-{answer_id}",
+            int(time.time()),
+            self.serving.seed,
+            self.serving.embedding_size,
+        )
+        sequences: list[Running] = []
+        self._load += 1
+        try:
+            refusal = await self._submit(
+                exchange, answer.answer_id, asked.prompts, asked.wanted, sequences
+            )
+            if refusal is not None:
+                return await exchange.refuse(refusal)
+            await exchange.unless_gone(self._vectors(exchange, answer, sequences))
+        finally:
+            self._load -= 1
+            self.frontend.abort(sequences)
+        return None
+
+    async def _vectors(self, exchange: Exchange, answer: Vectors, sequences: list[Running]) -> None:
+        for one in sequences:
+            _, reason = await one.arrived()
+            if reason == DEAD:
+                return await self._dead(exchange)
+        body = await self._aside(answer.body)
+        if answer.is_json:
+            return await exchange.answer(200, body)
+        metadata = answer.metadata()
+        named = () if metadata is None else ((b"metadata", metadata),)
+        return await exchange.answer(200, body, (*named, _BYTES))
+
+    async def _stored_response(self, exchange: Exchange) -> None:
+        """Answer for a stored response: there is none, as by default in vLLM."""
+        await exchange.refuse(responses.not_found(exchange.path.split("/")[3]))
+
+    async def _responses(self, exchange: Exchange) -> None:
+        asked = await self._read(exchange, self._response_reader.read)
+        if isinstance(asked, Refusal):
+            return await self._refuse(exchange, asked)
+        if self.frontend.dead.is_set():
+            return await self._dead(exchange)
+        sequences: list[Running] = []
+        self._load += 1
+        try:
+            refusal = await self._submit(
+                exchange, asked.answer_id, asked.asked.prompts, asked.asked.wanted, sequences
+            )
+            if refusal is not None:
+                return await exchange.refuse(refusal)
+            if asked.asked.stream:
+                await exchange.begin_events()
+                await exchange.unless_gone(self._stream_response(exchange, asked, sequences[0]))
+            else:
+                await exchange.unless_gone(self._whole_response(exchange, asked, sequences[0]))
+        finally:
+            self._load -= 1
+            self.frontend.abort(sequences)
+        return None
+
+    async def _whole_response(self, exchange: Exchange, asked: AskedResponse, one: Running) -> None:
+        tokens: list[int] = []
+        reason: str | None = None
+        while reason is None:
+            new, reason = await one.arrived()
+            tokens += new
+        if reason == DEAD:
+            return await self._dead(exchange)
+        item = responses.message(responses.new_item_id(), self.tokenizer.decode(tokens))
+        status = responses.status_of(reason)
+        return await exchange.answer_json(
+            200, responses.response(asked, status, [item], _response_usage(one))
+        )
+
+    async def _stream_response(
+        self, exchange: Exchange, asked: AskedResponse, one: Running
+    ) -> None:
+        events = Events(asked)
+        for event in events.begin():
+            await exchange.event(_text(event), event["type"])
+        reason: str | None = None
+        while reason is None:
+            new, reason = await one.arrived()
+            for event in events.piece(self.tokenizer.decode(new)):
+                await exchange.event(_text(event), event["type"])
+        if reason == DEAD:
+            self.frontend.told_of_death.set()
+        else:
+            for event in events.end(reason, _response_usage(one)):
+                await exchange.event(_text(event), event["type"])
+        await exchange.end_events()
 
     async def _whole(
         self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
@@ -409,6 +554,18 @@ class App:
             await exchange.event(_text(answers.piece(asked, head, said, used)))
             if reason is not None:
                 return False
+
+
+def _route_of(path: str) -> str:
+    """Return the route of a path: the path, but for one with the id of a response in it."""
+    head, _, rest = path.removeprefix("/v1/responses/").partition("/")
+    if head == path or not head or rest not in ("", "cancel") or path.endswith("/"):
+        return path
+    return _CANCEL if rest else _RESPONSE
+
+
+def _response_usage(one: Running) -> dict[str, Any]:
+    return responses.usage(one.prompt_tokens, one.cached_tokens, one.tokens)
 
 
 def _text(event: dict[str, object]) -> str:

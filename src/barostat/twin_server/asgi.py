@@ -191,11 +191,11 @@ class Exchange:
         kind = (b"content-type", b"text/event-stream; charset=utf-8")
         await self._send({"type": "http.response.start", "status": 200, "headers": [kind, _VARY]})
 
-    async def event(self, text: str) -> None:
-        """One event is sent."""
-        await self._send(
-            {"type": "http.response.body", "body": f"data: {text}\n\n".encode(), "more_body": True}
-        )
+    async def event(self, text: str, name: str = "") -> None:
+        """One event is sent. `name`: its type, where the stream has several."""
+        head = f"event: {name}\n" if name else ""
+        body = f"{head}data: {text}\n\n".encode()
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def end_events(self) -> None:
         """The stream is over."""

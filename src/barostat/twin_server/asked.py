@@ -37,6 +37,9 @@ _YES, _NO = (
     frozenset(("0", "off", "f", "false", "n", "no")),
 )
 _STREAM_OPTIONS = ("include_usage", "continuous_usage_stats")
+_NUMBERS = (
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "min_tokens", "n", "priority",
+)  # fmt: skip
 _RANGES = (
     ("temperature", 0.0, float("inf"), "must be non-negative"),
     ("top_p", 1e-12, 1.0, "must be in (0, 1]"),
@@ -115,7 +118,7 @@ class Reader:
             return errors.bad_request(
                 "Either prompt or prompt_embeds must be provided and non-empty.", "prompt"
             )
-        prompts = self._prompts(prompt)
+        prompts = self.prompts(prompt)
         return prompts if isinstance(prompts, Refusal) else self._asked(body, prompts, chat=False)
 
     def chat(self, raw: bytes | bytearray) -> Asked | Refusal:
@@ -128,8 +131,32 @@ class Reader:
         text = self.chat_text(body)
         if isinstance(text, Refusal):
             return text
-        prompts = self._prompts(text)
+        prompts = self.prompts(text)
         return prompts if isinstance(prompts, Refusal) else self._asked(body, prompts, chat=True)
+
+    def response(self, body: dict[str, Any], messages: list[dict[str, Any]]) -> Asked | Refusal:
+        """Return what a body sent to /v1/responses asks for. `messages`: its input as a chat."""
+        length = self.serving.settings.max_model_len
+        cut = body.get("truncation") == "auto"
+        text = self.chat_text({"messages": messages})
+        prompts = text if isinstance(text, Refusal) else self.prompts(text, cut=cut)
+        if isinstance(prompts, Refusal):
+            return prompts
+        if cut:
+            prompts = tuple(prompt[: length - 1] for prompt in prompts)
+        numbers = self._numbers(body | dict.fromkeys(("max_tokens", "max_completion_tokens", "n")))
+        if isinstance(numbers, Refusal):
+            return numbers
+        limit = numbers["max_output_tokens"]
+        if limit is not None and limit > length:
+            return errors.limit_above_context("max_output_tokens", limit, length)
+        if len(prompts[0]) == length:
+            return errors.no_room_for_output(length)
+        given = {
+            **body, "max_tokens": None, "max_completion_tokens": limit, "n": None, "min_tokens": None, "stream_options": None,
+            "echo": False, "return_token_ids": False,
+        }  # fmt: skip
+        return self._asked(given, prompts, chat=True)
 
     def chat_text(self, body: dict[str, Any]) -> str | Refusal:
         """The messages as one text: role and content of each, and the mark after which the
@@ -168,27 +195,32 @@ class Reader:
         most = max(length * _LONGEST_PIECE, at_least)
         return errors.text_too_long(length, len(text), most) if len(text) > most else None
 
-    def _prompts(self, prompt: object) -> tuple[list[int], ...] | Refusal:
+    def prompts(
+        self, prompt: object, name: str = "prompt", *, cut: bool = False
+    ) -> tuple[list[int], ...] | Refusal:
+        """Return the token ids of each prompt. `name`: the field that it came in; `cut`: whether
+        it is cut to a length afterwards, so that a long text is no error.
+        """
         if isinstance(prompt, str):
-            if (refusal := self.too_long(prompt)) is not None:
+            if not cut and (refusal := self.too_long(prompt)) is not None:
                 return refusal
             tokens = self.tokenize(prompt)
             # A text is cut one token beyond what is allowed: more is not looked at.
-            return (tokens[: self.serving.settings.max_model_len + 1],)
+            return (tokens if cut else tokens[: self.serving.settings.max_model_len + 1],)
         if isinstance(prompt, list):
             if all(type(token) is int for token in prompt):
                 return self._ids(prompt)
             if len(prompt) > REQUEST_PROMPTS.most:
                 return errors.bad_request(
                     f"at most {REQUEST_PROMPTS.most} prompts in one request, got {len(prompt)}.",
-                    "prompt",
+                    name,
                 )
             found: list[list[int]] = []
             for one in prompt:
                 plain = isinstance(one, str) or (
                     isinstance(one, list) and all(type(token) is int for token in one)
                 )
-                several = self._prompts(one) if plain and one else None
+                several = self.prompts(one, name, cut=cut) if plain and one else None
                 if several is None or (not isinstance(several, Refusal) and len(several) != 1):
                     break
                 if isinstance(several, Refusal):
@@ -197,7 +229,7 @@ class Reader:
             else:
                 return tuple(found)
         return errors.invalid_field(
-            "string_type", "body.prompt", "Input should be a valid string", prompt
+            "string_type", f"body.{name}", "Input should be a valid string", prompt
         )
 
     def _ids(self, tokens: list[int]) -> tuple[list[int], ...] | Refusal:
@@ -288,7 +320,7 @@ class Reader:
 
     def _numbers(self, body: dict[str, Any]) -> dict[str, int | None] | Refusal:
         found: dict[str, int | None] = {}
-        for name in ("max_tokens", "max_completion_tokens", "min_tokens", "n", "priority"):
+        for name in _NUMBERS:
             value = body.get(name)
             if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
                 value = int(value)

@@ -23,12 +23,14 @@ import signal
 import socket
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from barostat.engines.vllm.logs.writer import CORE, line, out_of_memory, traceback
 from barostat.twin.pace import Pace
 from barostat.twin.scheduler.live import LiveEngine, LiveRequest, Tick
+from barostat.twin.settings import Settings
 from barostat.twin.workload.words import Answer
 from barostat.twin_server.faults import Throttle
 from barostat.twin_server.serving import Serving
@@ -96,6 +98,17 @@ def start(serving: Serving) -> tuple[int, socket.socket]:
     os._exit(0)
 
 
+def _stepped(serving: Serving) -> Settings:
+    """Return the scheduler's settings. A request for a vector ends in the twin with a token that
+    vLLM does not sample, so there is room for one.
+
+    Source: vLLM 0.32.0, Scheduler.num_sampled_tokens_per_step, 0 for pooling models.
+    """
+    settings = serving.settings
+    room = 1 if serving.pooling else 0
+    return replace(settings, max_model_len=settings.max_model_len + room)
+
+
 def name_process(title: bytes) -> None:
     """The process list shows that title for this process: the memory of its arguments is written
     over, as title setters do.
@@ -114,7 +127,7 @@ class _Core:
     def __init__(self, serving: Serving, connection: socket.socket) -> None:
         self._serving = serving
         self._pace = _Slowed(serving.pace)
-        self._engine = LiveEngine(serving.settings, self._pace)
+        self._engine = LiveEngine(_stepped(serving), self._pace)
         self._connection = connection
         self._buffer = b""
         self._prompts: dict[str, list[int]] = {}

@@ -32,7 +32,7 @@ DEAD = "engine-dead"
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer
-    never ends by itself.
+    never ends by itself; `pooled`: a vector is wanted and no token, so it ends with its prompt.
     """
 
     max_tokens: int
@@ -40,6 +40,7 @@ class Wanted:
     ignore_eos: bool = False
     n: int = 1
     priority: int = 0
+    pooled: bool = False
 
 
 class Prompt:
@@ -215,7 +216,7 @@ class Frontend:
         for choice in choices:
             drawn = (
                 None
-                if wanted.ignore_eos
+                if wanted.ignore_eos or wanted.pooled
                 else serving.lengths.drawn(serving.seed, group.digest, choice)
             )
             length = (
@@ -262,7 +263,7 @@ class Frontend:
 
     def _forget(self, request_id: str) -> Running | None:
         one = self._requests.pop(request_id, None)
-        if one is not None and not one.tokens:
+        if one is not None and not one.first_ns:
             self._prefill_tokens -= one.prompt_tokens
         if not self._requests:
             self._idle.set()
@@ -321,7 +322,8 @@ class Frontend:
         now_s: float,
         batch: IterationStats,
     ) -> None:
-        batch.generation_tokens += 1
+        pooled = one.group.wanted.pooled
+        batch.generation_tokens += not pooled
         batch.preemptions += preemptions
         one.preemptions += preemptions
         if first is not None:
@@ -334,9 +336,10 @@ class Frontend:
         else:
             batch.itl_s.append((at_ns - one.last_ns) / 1e9)
         one.last_ns = at_ns
-        one.tokens += 1
+        one.tokens += not pooled
         if finished:
-            one.finish_reason = "length" if one.tokens >= one.group.wanted.max_tokens else "stop"
+            full = not pooled and one.tokens >= one.group.wanted.max_tokens
+            one.finish_reason = "length" if full else "stop"
             self._forget(one.request_id)
             batch.finished.append(self._finished(one, now_s))
         one.wake()
@@ -354,7 +357,7 @@ class Frontend:
             prompt_tokens=one.prompt_tokens,
             cached_tokens=one.cached_tokens,
             generation_tokens=one.tokens,
-            max_tokens=one.group.wanted.max_tokens,
+            max_tokens=None if group.wanted.pooled else group.wanted.max_tokens,
             preemptions=one.preemptions,
             n=group.wanted.n if not group.left else None,
             longest_tokens=group.longest_tokens,

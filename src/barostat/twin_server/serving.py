@@ -46,6 +46,10 @@ class Serving:
     access_log: bool = True
     ssl_keyfile: str = ""
     ssl_certfile: str = ""
+    pooling: bool = False
+    """Whether it embeds (`--runner pooling`) instead of generating."""
+    embedding_size: int = 1024
+    """Numbers of a vector: the model's hidden size."""
     refused: str = ""
     """Why this engine would not start, as it says it; empty where it starts."""
 

@@ -152,6 +152,17 @@ def limit_above_context(name: str, given: int, max_model_len: int) -> Refusal:
     return bad_request(text, name, given)
 
 
+def no_room_for_output(max_model_len: int) -> Refusal:
+    """400: a prompt to /v1/responses that fills the model's context."""
+    return Refusal(
+        400,
+        f"The engine prompt length {max_model_len} exceeds the max_model_len {max_model_len}. "
+        "Please reduce prompt.",
+        "invalid_request_error",
+        "input",
+    )
+
+
 def model_not_found(version: EngineVersion, name: str, served: tuple[str, ...]) -> Refusal:
     """404: nothing of that name is served."""
     hint = f" Valid aliases: {', '.join(served)}." if version.at_least("0.32.0") else ""

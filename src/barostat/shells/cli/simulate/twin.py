@@ -14,6 +14,7 @@ examples:
   barostat twin --model-config Qwen/Qwen3-8B --gpu H100 --port 8000
   barostat twin --gpu H100 -- vllm serve Qwen/Qwen3-8B --max-model-len 8192 --max-num-seqs 64
   barostat twin --kv-blocks 400 --max-model-len 4096 --latency base=0.02,decode=0.0005 --fault oom@30s
+  barostat twin --gpu H100 -- vllm serve Qwen/Qwen3-8B --runner pooling   # embeddings
 
 faults: oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3@20s, slow-network=200ms, throttle-cpu=0.2 (times from when it listens)
 Answers are words without meaning, the same for the same prompt and seed. Tokens are cut by a simple rule, about four characters each.
@@ -46,6 +47,11 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="NAME",
         help="what requests call the model",
+    )
+    served.add_argument(
+        "--runner",
+        choices=("generate", "pooling"),
+        help="serve text (generate) or embeddings (pooling); default: by the model's name",
     )
     served.add_argument(
         "--output-tokens",

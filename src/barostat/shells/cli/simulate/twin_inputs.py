@@ -49,6 +49,7 @@ from barostat.twin_server.serving import Serving
 
 _NAME = "twin"
 _VOCABULARY = 32_000
+_EMBEDDING_SIZE = 1024  # numbers of a vector, where no model says
 _TOKEN_BYTES = 128 * 1024  # of the cache, where no model says: what a model of 8B parameters takes
 _FOR_PLAN = ("model_config", "gpu", "engine_version", "cpu_kvcache_space_gib")
 _UNKNOWN_IS_FINE = (
@@ -136,12 +137,13 @@ def _serving(
     names = tuple(arguments.served_model_name) or (
         tuple(served_text.split()) if served_text else (model,)
     )
+    pooling = _is_pooling(arguments, given, model, notes)
     cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None
     start = _start_facts(
         arguments, given, version, model, names[0], settings, made, "CPU" if cpu else "GPU"
     )
     return Serving(
-        settings=settings,
+        settings=_settings_of(settings, arguments, given, pooling=pooling),
         pace=pace,
         version=version,
         model=model,
@@ -169,8 +171,51 @@ def _serving(
             arguments.disable_uvicorn_access_log
             or given.text("disable_uvicorn_access_log") == "true"
         ),
+        pooling=pooling,
+        embedding_size=made.request.model.hidden_size if made is not None else _EMBEDDING_SIZE,
         refused=_not_started(settings, start, made),
     ), notes
+
+
+def _is_pooling(
+    arguments: argparse.Namespace, given: CommandLine, model: str, notes: list[str]
+) -> bool:
+    """Return whether the engine embeds. Where nothing says so, the model's name does, as vLLM
+    looks at files of the model that are not read here.
+
+    Errors: InputError for another task than embedding.
+    """
+    for name in ("convert", "task"):
+        if (task := given.text(name)) in ("classify", "reward", "score"):
+            raise InputError(
+                "is not served by the twin; it generates, or embeds with --runner pooling",
+                f"--{name} {task}",
+            )
+    runner = arguments.runner or given.text("runner") or "auto"
+    if runner != "auto":
+        return runner == "pooling"
+    if given.text("convert") == "embed" or given.text("task") in ("embed", "embedding"):
+        return True
+    if given.text("task") == "generate" or "embed" not in Path(model).name.lower():
+        return False
+    notes.append(
+        f"{model} embeds, by its name: it serves /v1/embeddings and generates nothing "
+        "(--runner generate serves text)"
+    )
+    return True
+
+
+def _settings_of(
+    settings: Settings, arguments: argparse.Namespace, given: CommandLine, *, pooling: bool
+) -> Settings:
+    """Return the settings of that runner: a pooling one schedules synchronously unless told.
+
+    Source: vLLM 0.32.0, VllmConfig.__post_init__.
+    """
+    asynchronous = given.text("async_scheduling") or getattr(arguments, "async_scheduling", None)
+    if not pooling or asynchronous is not None:
+        return settings
+    return replace(settings, async_scheduling=False)
 
 
 def _check(arguments: argparse.Namespace) -> None:

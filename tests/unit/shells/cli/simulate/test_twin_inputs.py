@@ -356,3 +356,42 @@ def test_a_version_that_nobody_read_is_told(model: str) -> None:
 def test_a_port_that_is_none_is_said(port: str) -> None:
     with pytest.raises(InputError, match="--port"):
         made("--kv-blocks", "400", *PACE, "--port", port)
+
+
+@pytest.mark.parametrize(
+    ("own", "flags", "pooling"),
+    [
+        ([], [], False),
+        ([], ["--runner", "pooling"], True),
+        ([], ["--convert", "embed"], True),
+        (["--runner", "pooling"], [], True),
+        (["--runner", "generate"], ["--runner", "pooling"], False),
+        (["--engine-version", "0.12.0"], ["--task", "embed"], True),
+    ],
+)
+def test_what_makes_it_a_pooling_engine(
+    model: str, own: list[str], flags: list[str], pooling: bool
+) -> None:
+    found = serving("--gpu", "H100", *PACE, *own, "--", "vllm", "serve", model, *flags)
+    assert (found.pooling, found.embedding_size) == (pooling, 128)
+    if found.version.at_least("0.32.0"):  # older ones schedule synchronously in any case
+        assert found.settings.async_scheduling is not pooling
+
+
+def test_a_models_name_says_that_it_embeds(tmp_path: Path) -> None:
+    folder = tmp_path / "Tiny-Embedding"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    arguments = ["twin", *CPU, "--", "vllm", "serve", str(folder)]
+    found = serving_of(parser().parse_args(arguments))
+    assert not isinstance(found, Unstartable)
+    assert found[0].pooling
+    assert any("--runner generate" in note for note in found[1])
+    told = serving(*CPU, "--", "vllm", "serve", str(folder), "--async-scheduling")
+    assert told.settings.async_scheduling
+    assert not serving(*CPU, "--runner", "generate", "--", "vllm", "serve", str(folder)).pooling
+
+
+def test_another_task_than_embedding_is_refused(model: str) -> None:
+    with pytest.raises(InputError, match="is not served by the twin"):
+        serving(*CPU, "--", "vllm", "serve", model, "--convert", "classify")
