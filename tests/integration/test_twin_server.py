@@ -379,6 +379,16 @@ def test_responses_stream_the_same_text_that_they_answer_whole(engine: TwinEngin
     whole = httpx.post(engine.url + "/v1/responses", json=body).json()
     text = whole["output"][0]["content"][0]["text"]
     assert whole["usage"]["output_tokens"] == 12
+    prompt = " word" * 300
+    first, again = (
+        httpx.post(engine.url + "/v1/responses", json={**body, "input": prompt}).json()["usage"]
+        for _ in range(2)
+    )
+    written, cached = (
+        [one["input_tokens_details"][name] for one in (first, again)]
+        for name in ("cache_write_tokens", "cached_tokens")
+    )
+    assert (written, cached) == ([256, 0], [0, 256])
     assert whole["status"] == "incomplete"
     with httpx.stream("POST", engine.url + "/v1/responses", json={**body, "stream": True}) as got:
         lines = list(got.iter_lines())

@@ -424,7 +424,7 @@ class App:
         item = responses.message(responses.new_item_id(), self.tokenizer.decode(tokens))
         status = responses.status_of(reason)
         return await exchange.answer_json(
-            200, responses.response(asked, status, [item], _response_usage(one))
+            200, responses.response(asked, status, [item], self._response_usage(one))
         )
 
     async def _stream_response(
@@ -441,9 +441,16 @@ class App:
         if reason == DEAD:
             self.frontend.told_of_death.set()
         else:
-            for event in events.end(reason, _response_usage(one)):
+            for event in events.end(reason, self._response_usage(one)):
                 await exchange.event(_text(event), event["type"])
         await exchange.end_events()
+
+    def _response_usage(self, one: Running) -> dict[str, Any]:
+        settings = self.serving.settings
+        size = settings.hash_tokens
+        full = one.prompt_tokens // size * size if settings.prefix_caching else 0
+        written = max(0, full - one.cached_tokens)
+        return responses.usage(one.prompt_tokens, one.cached_tokens, written, one.tokens)
 
     async def _whole(
         self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
@@ -562,10 +569,6 @@ def _route_of(path: str) -> str:
     if head == path or not head or rest not in ("", "cancel") or path.endswith("/"):
         return path
     return _CANCEL if rest else _RESPONSE
-
-
-def _response_usage(one: Running) -> dict[str, Any]:
-    return responses.usage(one.prompt_tokens, one.cached_tokens, one.tokens)
 
 
 def _text(event: dict[str, object]) -> str:

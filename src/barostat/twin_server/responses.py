@@ -195,13 +195,15 @@ def status_of(reason: str) -> str:
     return "incomplete" if reason == "length" else "completed"
 
 
-def usage(prompt_tokens: int, cached_tokens: int, output_tokens: int) -> dict[str, Any]:
-    """Return the count of tokens."""
+def usage(
+    prompt_tokens: int, cached_tokens: int, written_tokens: int, output_tokens: int
+) -> dict[str, Any]:
+    """Return the count of tokens. `written_tokens`: prompt tokens that went into the prefix cache."""
     return {
         "input_tokens": prompt_tokens,
         "input_tokens_details": {
             "cached_tokens": cached_tokens,
-            "cache_write_tokens": 0,
+            "cache_write_tokens": written_tokens,
             "input_tokens_per_turn": [],
             "cached_tokens_per_turn": [],
         },

@@ -113,7 +113,7 @@ def test_the_answer_repeats_what_was_asked_and_the_defaults_of_the_rest() -> Non
         tools=[{"type": "function", "name": "add"}],
         max_output_tokens=4,
     )
-    whole = responses.response(found, "completed", [], responses.usage(3, 0, 4))
+    whole = responses.response(found, "completed", [], responses.usage(3, 0, 0, 4))
     assert whole["id"] == "resp_mine"
     assert (whole["user"], whole["metadata"], whole["temperature"]) == ("me", {"a": "b"}, 0.2)
     assert (whole["top_p"], whole["tool_choice"], whole["truncation"]) == (1.0, "auto", "disabled")
@@ -127,7 +127,7 @@ def test_events_are_numbered_from_0_and_the_message_opens_with_its_first_text() 
     assert [one["type"] for one in begun] == ["response.created", "response.in_progress"]
     assert list(made.piece("")) == []
     pieces = [*made.piece(" ba"), *made.piece(" be")]
-    ended = list(made.end("length", responses.usage(3, 0, 2)))
+    ended = list(made.end("length", responses.usage(3, 0, 0, 2)))
     assert [one["type"].removeprefix("response.") for one in [*pieces, *ended]] == [
         "output_item.added", "content_part.added", "output_text.delta", "output_text.delta", "output_text.done",
         "content_part.done", "output_item.done", "completed",
@@ -142,5 +142,5 @@ def test_events_are_numbered_from_0_and_the_message_opens_with_its_first_text() 
 def test_an_answer_without_text_has_no_message() -> None:
     made = Events(asked(input="x"))
     list(made.begin())
-    (last,) = made.end("stop", responses.usage(3, 0, 0))
+    (last,) = made.end("stop", responses.usage(3, 0, 0, 0))
     assert (last["response"]["status"], last["response"]["output"]) == ("completed", [])
