@@ -40,12 +40,13 @@ longer steps have another reason.
 @dataclass(frozen=True, slots=True)
 class SlowSetting:
     """`told`: what it does to a step. `instead`: how to start the engine. `most`: how many times as
-    long steps may take for it.
+    long steps may take for it. `name`: the argument or variable that sets it.
     """
 
     told: str
     instead: str
     most: float = math.inf
+    name: str = ""
 
 
 def slow_settings(config: EngineConfig, cards: float | None) -> tuple[SlowSetting, ...]:
@@ -78,7 +79,9 @@ def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
             f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
         )
         yield SlowSetting(
-            told, f"with {inside}: layers divided inside a node, stages between nodes"
+            told,
+            f"with {inside}: layers divided inside a node, stages between nodes",
+            name="tensor_parallel_size",
         )
     elif ranks > 1 and over is not None and (over.value != SOCKETS or _alone(config)):
         inside = (
@@ -93,7 +96,10 @@ def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
     elif ranks > 1 and _is_set(peers):
         instead = "without NCCL_P2P_DISABLE, on cards that reach each other without hanging"
         yield SlowSetting(
-            "NCCL_P2P_DISABLE: ranks exchange through the host's memory", instead, _PCIE_FACTOR
+            "NCCL_P2P_DISABLE: ranks exchange through the host's memory",
+            instead,
+            _PCIE_FACTOR,
+            "NCCL_P2P_DISABLE",
         )
 
 
@@ -108,18 +114,22 @@ def _alone(config: EngineConfig) -> bool:
 def _others(config: EngineConfig) -> Iterator[SlowSetting]:
     for name in filter(lambda name: _is_set(config.get(name)), _EVERY_KERNEL):
         yield SlowSetting(
-            f"{name}: the host waits for every kernel", f"without {name}: it is for debugging"
+            f"{name}: the host waits for every kernel",
+            f"without {name}: it is for debugging",
+            name=name,
         )
     if _is_set(config.get("VLLM_TRACE_FUNCTION")):
         yield SlowSetting(
             "VLLM_TRACE_FUNCTION: every call is written to a file",
             "without VLLM_TRACE_FUNCTION: it is for debugging",
+            name="VLLM_TRACE_FUNCTION",
         )
     if (offloaded := config.number("cpu_offload_gb")) is not None and offloaded > 0:
         told = f"{offloaded:g} GiB of weights come from the host's memory in every step"
         yield SlowSetting(
             told,
             "with weights that fit the cards: fewer bits or more cards, without --cpu-offload-gb",
+            name="cpu_offload_gb",
         )
     attention, runs_on = (
         config.get("attention_backend") or config.get("VLLM_ATTENTION_BACKEND"),
@@ -136,12 +146,16 @@ def _others(config: EngineConfig) -> Iterator[SlowSetting]:
             f"attention runs on {attention.value}, not on kernels for this card",
             instead,
             _KERNELS_FACTOR,
+            "attention_backend",
         )
     eager = config.get("enforce_eager")
     if eager is not None and eager.value is True:
         told = "eager mode: every kernel is started by the host (--enforce-eager)"
         yield SlowSetting(
-            told, "without --enforce-eager: kernels are started as graphs", _KERNELS_FACTOR
+            told,
+            "without --enforce-eager: kernels are started as graphs",
+            _KERNELS_FACTOR,
+            "enforce_eager",
         )
     form = config.get("quantization")
     if form is not None and str(form.value).lower() in _SLOW_FORMATS:
@@ -150,6 +164,7 @@ def _others(config: EngineConfig) -> Iterator[SlowSetting]:
             told,
             "with the same bits as AWQ, GPTQ or FP8, which have kernels of their own",
             _KERNELS_FACTOR,
+            "quantization",
         )
 
 

@@ -227,6 +227,8 @@ class Engine:
     says of the card. `stretch`: which part of a script starts it; those of another part may be
     stopped before, or never be started (another function). `profiles`: of compose, one of which
     starts it; none: always. `published`: ports of the container that the host publishes.
+    `built`: compose builds the image here and gives it that name. `stored_model`: from where KServe
+    fetches the model, which it puts at /mnt/models.
     """
 
     name: str
@@ -260,6 +262,8 @@ class Engine:
     stretch: int = 0
     profiles: frozenset[str] = frozenset()
     published: tuple[Given, ...] = ()
+    built: bool = False
+    stored_model: Given | None = None
 
     def number(self, name: str) -> float | None:
         """The argument as a number, or None."""
@@ -351,7 +355,8 @@ class Query:
 class Scaler:
     """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of
     others; `target`: (kind, name).
-    `shares`: resources of which the target is a share of what the pods request.
+    `shares`: resources of which the target is a share of what the pods request. `least`, `most`:
+    replicas.
     """
 
     kind: str
@@ -366,6 +371,7 @@ class Scaler:
     queries: tuple[Query, ...] = ()
     other_triggers: int = 0
     shares: frozenset[str] = frozenset()
+    most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

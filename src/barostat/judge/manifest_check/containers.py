@@ -14,9 +14,11 @@ from dataclasses import replace
 from barostat.catalog.instance_types import card_of_instance
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.config_maps import ConfigMaps, Held, all_meant, meant
-from barostat.judge.manifest_check.container_probes import pre_stop, probes
+from barostat.judge.manifest_check.container_host import host_of
+from barostat.judge.manifest_check.container_probes import pre_stop
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
+from barostat.judge.manifest_check.serving_runtimes import merged, runtime_container
 from barostat.judge.manifest_check.words import (
     LONGEST_COMMAND,
     Command,
@@ -27,27 +29,13 @@ from barostat.judge.manifest_check.words import (
     may_serve,
     read_elements,
     read_text,
+    starts_itself,
     starts_server,
 )
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
-from barostat.lint.facts import Argument, Engine, Given, Host, Mount
-from barostat.platform.objects import quantity
-from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
+from barostat.lint.facts import Argument, Engine, Given
 
-CACHE_PATHS = (
-    "/root/.cache",
-    "/.cache",
-    "/models",
-    "/model",
-    "/data",
-    "/mnt",
-    "/huggingface",
-    "/hf",
-    "/cache",
-    "/workspace",
-    "/home",
-)
 _OTHER_WORK = re.compile(
     r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)|\bray\s+start\b|sleep\s+(?:inf|\d)"
 )
@@ -64,11 +52,6 @@ _BESIDE = re.compile(
 )
 """What a shell text starts beside the engine, and that may listen on a port of its own."""
 _MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
-_PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
-"""Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
-_RDMA = re.compile(
-    r"^(?:NCCL_IB_|NCCL_NET|UCX_|NVSHMEM_|FI_)|rdma|infiniband|roce|/efa|gpudirect|tcpx"
-)
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
 """Variables that its controller sets, before all others, in every container."""
 
@@ -111,10 +94,10 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
             and may_serve([node.text for node in args])
             and not _OTHER_WORK.search(joined)
         )
-        if (
-            not (bare or (kserve and args))
-            or len(joined) > LONGEST_COMMAND
-            or not any(node.text.lstrip().startswith("-") for node in args)
+        given = any(node.text.lstrip().startswith("-") for node in args)
+        of_default = not nodes and _starts_default(found, container)
+        if len(joined) > LONGEST_COMMAND or not (
+            of_default or ((bare or (kserve and args)) and given)
         ):
             return None
     line = read_elements(
@@ -141,9 +124,10 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         unset = tuple((place, name) for place, name in unset if name not in _OF_LEADER_WORKER_SET)
     env |= assigned_in(document, nodes, line)
     merged, whole = _with_config(line, found, container, config_maps)
-    last = args[-1] if args else command[-1]
+    last = args[-1] if args else command[-1] if command else None
     listed = (
-        last.style not in ("|", ">")
+        last is not None
+        and last.style not in ("|", ">")
         and not line.shell
         and document.text[: last.start].rstrip(" ").endswith("-")
     )
@@ -182,7 +166,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         dropped=dropped(document, nodes),
         unset=unset,
         not_text=_not_text(document, container, nodes),
-        host=_host(document, found, container),
+        host=host_of(document, found, container),
         pod=replace(  # without an image: a patch
             found.pod,
             pre_stop_s=pre_stop(container),
@@ -190,14 +174,22 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
             gated_by=gates[0] if gates else "",
             alone=not others and not (line.shell and _BESIDE.search(joined)),
         ),
-        list_end=document.place(last) if listed else None,
-        list_indent=" " * (last.column - 3) if listed else "",
+        list_end=document.place(last) if listed and last is not None else None,
+        list_indent=" " * (last.column - 3) if listed and last is not None else "",
         is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
         card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
         multi_node=found.pod.nodes > 1
         or ("ray" in joined.split() and not _is_alone(found, line, env, complete))
         or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
     )
+
+
+def _starts_default(found: PodSpec, container: Node) -> bool:
+    """True for a whole workload whose container has vLLM's own image and neither command nor
+    arguments: vLLM then serves its default model. A patch has no selector.
+    """
+    whole = found.model is not None or found.root.get("spec", "selector") is not None
+    return whole and container.get("envFrom") is None and starts_itself(container.word("image"))
 
 
 def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_complete: bool) -> bool:
@@ -239,7 +231,7 @@ def _with_kserves_command(
             env_secret=secret,
             version=image_facts(image).version,
             own_image=False,
-            host=_host(document, found, container),
+            host=host_of(document, found, container),
             pod=found.pod,
             card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
             multi_node=found.pod.nodes > 1,
@@ -303,9 +295,22 @@ def _kserve_model(found: PodSpec, model: Node, config_maps: ConfigMaps) -> Engin
     form = model.word("modelFormat", "name").lower()
     runtime = model.word("runtime").lower()
     args = _words(model, "args")
+    document = found.document
+    container = runtime_container(document, model.word("runtime"), found.pod.namespace)
+    engine = (
+        _engine(found, merged(container, model), config_maps) if container is not None else None
+    )
+    if engine is not None:
+        return replace(
+            engine,
+            name=f"InferenceService {found.pod.name}",
+            place=document.place(model.get("modelFormat") or model),
+            env_complete=False,
+            pod=replace(found.pod, raw=False),
+            stored_model=_stored(document, model),
+        )
     if form not in ("huggingface", "vllm") and "vllm" not in runtime:
         return None
-    document = found.document
     env, secret, _ = _env(found, model, config_maps)
     line = (
         read_elements(
@@ -328,11 +333,18 @@ def _kserve_model(found: PodSpec, model: Node, config_maps: ConfigMaps) -> Engin
         complete=False,
         stuck=line.stuck,
         not_text=_not_text(document, model, args),
-        host=replace(_host(document, found, model), shm_bytes=None, probes={}, has_cache=True),
+        host=replace(host_of(document, found, model), shm_bytes=None, probes={}, has_cache=True),
         pod=replace(found.pod, raw=False),
         card_hint=f"{card_hint(found.spec)} {_slice(model)}".strip(),
         multi_node=found.pod.nodes > 1,
+        stored_model=_stored(document, model),
     )
+
+
+def _stored(document: Document, model: Node) -> Given | None:
+    """Return where the service's model is fetched from: a URI, or a path in its storage."""
+    node = model.get("storageUri") or model.get("storage", "path")
+    return written(document, node) if node is not None and node.kind == "scalar" else None
 
 
 def card_hint(spec: Node) -> str:
@@ -488,157 +500,3 @@ def _with_config(
         if held is not None:
             return {**config_entries(held.document, held.node), **arguments}, line.complete
     return arguments, False
-
-
-def _host(document: Document, found: PodSpec, container: Node) -> Host:
-    limits, requests = container.get("resources", "limits"), container.get("resources", "requests")
-    memory, cpu = limits and limits.get("memory"), limits and limits.get("cpu")
-    disk = limits and limits.get("ephemeral-storage")
-    cards = _cards(limits)
-    asked = _cards(requests)
-    shm, shm_place = _shm(document, found, container)
-    place = (
-        asked[0] if cards is None and asked is not None else cards[0] if cards is not None else None
-    )
-    return Host(
-        shm_bytes=shm,
-        shm_place=shm_place,
-        memory=written(document, memory),
-        memory_bytes=quantity(memory.text) if memory else None,
-        cpu=written(document, cpu),
-        cpu_cores=quantity(cpu.text) if cpu else None,
-        gpus=cards[1]
-        if cards is not None
-        else None
-        if _asks_for_other_device(found, container)
-        else 0.0,
-        gpu_place=document.place(place) if place is not None else None,
-        gpu_requested_only=cards is None and asked is not None,
-        requested=frozenset(
-            name
-            for node in (limits, requests)
-            if node is not None and node.kind == "map"
-            for name in node.entries
-        ),
-        probes=probes(document, container),
-        privileged=_privileged(document, container),
-        has_cache=any(
-            mount.word("mountPath").startswith(CACHE_PATHS)
-            for mount in container.maps_at("volumeMounts")
-        ),
-        other_device=_has_other_device(found, container),
-        rdma=_uses_rdma(found, container),
-        mounts=_mounts(document, found, container),
-        user=written(document, _security(found, container, "runAsUser")),
-        read_only_root=written(document, root)
-        if (root := container.get("securityContext", "readOnlyRootFilesystem")) is not None
-        and root.text.lower() == "true"
-        else None,
-        ephemeral=written(document, disk),
-        ephemeral_bytes=quantity(disk.text) if disk else None,
-    )
-
-
-def _security(found: PodSpec, container: Node, key: str) -> Node | None:
-    own = container.get("securityContext", key)
-    return own if own is not None else found.spec.get("securityContext", key)
-
-
-def _mounts(document: Document, found: PodSpec, container: Node) -> dict[str, Mount]:
-    """Return the container's volumes by their path."""
-    volumes = {item.word("name"): item for item in found.spec.maps_at("volumes")}
-    mounts = {}
-    for item in container.maps_at("volumeMounts"):
-        volume = volumes.get(item.word("name"))
-        path = item.word("mountPath").rstrip("/")
-        keys = [key for key in volume.entries if key != "name"] if volume is not None else []
-        source = {"persistentVolumeClaim": "claim"}.get(keys[0], keys[0]) if keys else ""
-        limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
-        mounts[path] = Mount(
-            path,
-            document.place(item.get("mountPath") or item),
-            source,
-            volume.word("persistentVolumeClaim", "claimName") if volume is not None else "",
-            quantity(limit.text) if limit is not None else None,
-            item.is_true("readOnly"),
-        )
-    return mounts
-
-
-def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
-    """True for a resource claim, a device of another kind or a part of a card: how many cards that
-    is cannot be told.
-    """
-    if _PART_OF_A_CARD & found.annotations.keys():
-        return True
-    return container.get("resources", "claims") is not None or _has_other_device(found, container)
-
-
-def _has_other_device(found: PodSpec, container: Node) -> bool:
-    """Return True for an accelerator that is no GPU: by a resource, the node's label or the image."""
-    asked = [container.get("resources", key) for key in ("limits", "requests")]
-    labels = found.spec.get("nodeSelector")
-    return (
-        any(is_other_device(name) for node in asked if node is not None for name in node.entries)
-        or any("tpu" in key for key in (labels.entries if labels is not None else ()))
-        or image_facts(container.word("image")).other_device
-    )
-
-
-def _uses_rdma(found: PodSpec, container: Node) -> bool:
-    """Return True where the container reaches a network card directly: by a variable of NCCL, UCX
-    or NVSHMEM, its device, or a resource of it.
-    """
-    asked = [container.get("resources", key) for key in ("limits", "requests")]
-    names = [name for node in asked if node is not None for name in node.entries]
-    names += [item.word("name") for item in container.maps_at("env")]
-    names += [item.word("mountPath") for item in container.maps_at("volumeMounts")]
-    names += found.annotations.keys()
-    return any(_RDMA.search(name) for name in names)
-
-
-def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
-    """The key and the sum of cards asked for; None where none is, without a sum where a number
-    cannot be read (`${CARDS}`).
-    """
-    found = (
-        [(key, value) for key, value in resources.entries.items() if is_gpu_resource(key)]
-        if resources is not None
-        else []
-    )
-    if not found or resources is None:
-        return None
-    amounts = [quantity(value.text) for _, value in found]
-    return resources.keys[found[0][0]], sum(
-        amount or 0.0 for amount in amounts
-    ) if None not in amounts else None
-
-
-def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | None, Place | None]:
-    if found.spec.is_true("hostIPC"):
-        return None, None
-    for mount in container.maps_at("volumeMounts"):
-        if mount.word("mountPath").rstrip("/") != "/dev/shm":
-            continue
-        volume = next(
-            (
-                item
-                for item in found.spec.maps_at("volumes")
-                if item.word("name") == mount.word("name")
-            ),
-            None,
-        )
-        limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
-        if limit is None:
-            return None, document.place(mount)
-        return quantity(limit.text), document.place(limit)
-    return DEFAULT_SHM_BYTES, None
-
-
-def _privileged(document: Document, container: Node) -> Given | None:
-    node = container.get("securityContext", "privileged")
-    return (
-        Given(node.text, document.place(node))
-        if node is not None and node.text.lower() == "true"
-        else None
-    )

@@ -69,6 +69,7 @@ def engine_of(
         stuck=line.stuck,
         cut=line.cut,
         is_cpu="VLLM_CPU_KVCACHE_SPACE" in told,
+        multi_node=_spans_nodes(line),
     )
     if facts is None:
         return engine
@@ -77,4 +78,12 @@ def engine_of(
         version=facts.version,
         floating=facts.floating and facts.server,
         is_cpu=engine.is_cpu or facts.is_cpu,
+    )
+
+
+def _spans_nodes(line: Command) -> bool:
+    """True where the arguments are those of an engine over several nodes. With Ray it may be one."""
+    backend = line.arguments.get("distributed_executor_backend")
+    return any(name in line.arguments for name in ("nnodes", "node_rank", "headless")) or (
+        backend is not None and backend.text == "ray"
     )

@@ -86,7 +86,7 @@ def _hpa(document: Document, root: Node) -> Scaler:
         "HorizontalPodAutoscaler", root.word("metadata", "name"), root.word("metadata", "namespace"),
         (spec.word("scaleTargetRef", "kind"), spec.word("scaleTargetRef", "name")), document.place(root.get("metadata", "name") or root),
         spec.number("minReplicas"), document.place(least) if least is not None else None, tuple(resources), tuple(metrics),
-        shares=frozenset(shares),
+        shares=frozenset(shares), most=spec.number("maxReplicas"),
     )  # fmt: skip
 
 
@@ -112,6 +112,7 @@ def _scaled_object(document: Document, root: Node) -> Scaler:
         (spec.word("scaleTargetRef", "kind") or "Deployment", spec.word("scaleTargetRef", "name")),
         document.place(root.get("metadata", "name") or root), spec.number("minReplicaCount") if least is not None else 0.0,
         document.place(least) if least is not None else None, tuple(resources), (), tuple(queries), others,
+        most=spec.number("maxReplicaCount"),
     )  # fmt: skip
 
 

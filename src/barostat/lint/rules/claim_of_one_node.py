@@ -34,8 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Claim, Scene
+from barostat.lint.facts import Claim, Engine, Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._watched import engines_of
 
 _ONE_NODE, _ONE_POD = "ReadWriteOnce", "ReadWriteOncePod"
 
@@ -53,15 +54,28 @@ def judge(scene: Scene) -> Iterator[Found]:
             claim = _claim(scene, pod.namespace, mount.name)
             if claim is None or not claim.modes or claim.modes - {_ONE_NODE, _ONE_POD}:
                 continue
-            if (pod.replicas or 1) > 1:
+            scaled = _most(scene, engine)
+            declared = pod.replicas or 1
+            if max(declared, scaled) > 1:
                 alone = _ONE_POD in claim.modes
+                count = f"{declared}" if declared >= scaled else f"up to {scaled}"
                 yield Found(
                     mount.place,
-                    f"{pod.replicas} replicas share the claim {claim.name}, which is "
+                    f"{count} replicas share the claim {claim.name}, which is "
                     f"{_ONE_POD if alone else _ONE_NODE}: those on other nodes never start",
                     "ReadWriteMany, or one replica",
                     severity="error" if alone else None,
                 )
+
+
+def _most(scene: Scene, engine: Engine) -> int:
+    """Return the most replicas that an autoscaler of the engine's workload makes, 0 without one."""
+    counts = [
+        int(scaler.most)
+        for scaler in scene.scalers
+        if scaler.most is not None and engine in engines_of(scene, scaler)
+    ]
+    return max(counts, default=0)
 
 
 def _claim(scene: Scene, namespace: str, name: str) -> Claim | None:

@@ -32,7 +32,9 @@ REFUSED_SINCE = "0.32.0"
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every engine that has the setting and a KV connector or several cards."""
+    """Every engine that has the setting and a KV connector or several cards. Over several nodes
+    there is no custom all-reduce.
+    """
     for engine in scene.engines:
         given = next((engine.env[name] for name in _NAMES if name in engine.env), None)
         if given is None or "expandable_segments:True" not in given.text.replace(" ", ""):
@@ -52,8 +54,10 @@ def judge(scene: Scene) -> Iterator[Found]:
                 "leave expandable_segments out",
                 severity="error" if refused else None,
             )
-        elif (engine.number("tensor_parallel_size") or 1) > 1 and not engine.is_on(
-            "disable_custom_all_reduce"
+        elif (
+            (engine.number("tensor_parallel_size") or 1) > 1
+            and not engine.is_on("disable_custom_all_reduce")
+            and not engine.multi_node
         ):
             yield Found(
                 given.place,

@@ -28,9 +28,9 @@ from barostat.lint.rules._images import vllms_own
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every engine whose image moves."""
+    """Every engine whose image moves. An image that compose builds is pulled from nowhere."""
     for engine in scene.engines:
-        if engine.floating and engine.image is not None:
+        if engine.floating and engine.image is not None and not engine.built:
             tag = engine.image.text.rpartition(":")[2]
             named = (
                 f"the tag {tag} moves"

@@ -85,6 +85,7 @@ def _engine(document: Document, services: Node, name: str, service: Node) -> Ite
         dropped=dropped(document, words),
         host=_host(document, service),
         published=tuple(_published(document, service)),
+        built=service.get("build") is not None,
         profiles=frozenset(item.text for item in service.list_at("profiles")),
     )
 

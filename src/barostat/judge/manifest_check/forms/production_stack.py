@@ -60,7 +60,9 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
     line = read_elements(document, extra, {}, all_env=False) if extra else Command()
     repository, tag = item.get("repository"), item.get("tag")
     reference = (
-        f"{repository.text}:{tag.text}" if repository is not None and tag is not None else ""
+        f"{repository.text}:{tag.text}"
+        if repository is not None and tag is not None and tag.text
+        else ""
     )
     cards, memory, shm = item.get("requestGPU"), item.get("limitMemory"), item.get("shmSize")
     engine = engine_of(

@@ -33,7 +33,9 @@ def _engines(source: Source) -> Iterator[Engine]:
     line = read_elements(document, scalars(root.list_at("image", "command")), {}, all_env=False)
     repository, tag = root.get("image", "repository"), root.get("image", "tag")
     reference = (
-        f"{repository.text}:{tag.text}" if repository is not None and tag is not None else ""
+        f"{repository.text}:{tag.text}"
+        if repository is not None and tag is not None and tag.text
+        else ""
     )
     engine = engine_of(
         line,
