@@ -394,7 +394,8 @@ def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_t
     assert told(head.replace("v0.17.0", "v0.18.0") + args) == [("unknown-flag", 10)]
     assert told(head.replace("v0.17.0", "v0.16.0") + args) == []
     assert told(head + args.replace('"0.9"', '"90"')) == [("bad-flag-value", 12)]
-    assert told(head + args.replace("    - --model=a/b\n", "")) == []
+    without = args.replace("    - --model=a/b\n", "")
+    assert told(head + without) == [("no-model-named", 6)]
 
 
 def test_since_reads_names_and_lines_beyond_ascii(capsys: pytest.CaptureFixture[str]) -> None:
