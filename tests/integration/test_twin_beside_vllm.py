@@ -230,6 +230,53 @@ def _kinds(stream: str) -> list[str]:
     return list(dict.fromkeys(seen))
 
 
+def embedding_bodies() -> list[tuple[str, str, Any]]:
+    """Requests of every kind to an engine that embeds."""
+    path, messages = "/v1/embeddings", [{"role": "user", "content": LONG}]
+    more: list[dict[str, Any]] = [
+        {"input": LONG}, {"input": LONG, "encoding_format": "base64"}, {"input": [LONG, LONG]}, {"input": FEW},
+        {"input": [FEW, FEW[:16]]}, {"messages": messages}, {"model": "other", "input": LONG}, {"input": ""}, {"input": []},
+        {"input": "word " * 20_000}, {"input": [5] * 4097}, {"input": [99_999]}, {"input": LONG, "dimensions": 8},
+        {"input": "word " * 900, "truncate_prompt_tokens": 16}, {"input": LONG, "truncate_prompt_tokens": 9999},
+        {"input": LONG, "normalize": True}, {"input": LONG, "user": "me", "request_id": "mine"},
+    ]  # fmt: skip
+    found: list[tuple[str, str, Any]] = [("POST", path, {"model": "tiny", **one}) for one in more]
+    pooling = [
+        {"input": LONG},
+        {"input": LONG, "task": "embed"},
+        {"input": LONG, "task": "token_embed"},
+    ]
+    return [
+        *found, *(("POST", "/pooling", {"model": "tiny", **one}) for one in pooling), ("POST", path, b"{nonsense"), ("POST", path, b""),
+        ("GET", path, None), ("POST", "/classify", {"model": "tiny", "input": LONG}),
+        *(("POST", f"/v1/{name}", {"model": "tiny"}) for name in ("completions", "chat/completions", "responses")),
+    ]  # fmt: skip
+
+
+def test_embeddings_are_answered_alike(engine_factory: Callable[..., Engine]) -> None:
+    pooling = ("--runner", "pooling", "--convert", "embed")
+    real = engine_factory(*FLAGS, *pooling)
+    with TwinEngine(*FLAGS, *pooling) as twin:
+        twin.wait_ready(within_s=30)
+        for method, path, body in embedding_bodies():
+            theirs, ours = (
+                re.sub(r'"(embedding|data)":(\[[-\d.e,]+\]|"[^"]*")', r'"\1":_', str(found))
+                for found in (
+                    answered(real.url, method, path, body),
+                    answered(twin.url, method, path, body),
+                )
+            )
+            assert ours == theirs, (method, path, body)
+        counted = "vllm:(generation_tokens_total|request_params_max_tokens_count|inter_token)"
+        for engine in (real, twin):
+            page = httpx.get(engine.url + "/metrics").text
+            sums = [
+                line for line in page.splitlines() if re.match(f"{counted}.*(total|count)", line)
+            ]
+            assert sums
+            assert all(line.endswith(" 0.0") for line in sums)
+
+
 def test_openais_client_speaks_to_it(real_vllm: bool, twin: TwinEngine) -> None:
     assert real_vllm
     command = [str(ENVIRONMENT / "bin" / "python"), "-c", OPENAI_CLIENT, twin.url]

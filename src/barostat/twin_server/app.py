@@ -348,7 +348,7 @@ class App:
             return await self._refuse(exchange, asked)
         if self.frontend.dead.is_set():
             return await self._dead(exchange)
-        prefix = "embd" if asked.api == "embeddings" else "pool"
+        prefix = "embd" if asked.api == "embeddings" else "pooling"
         answer_id = (
             exchange.headers.get("x-request-id") or asked.request_id or uuid.uuid4().hex[:16]
         )

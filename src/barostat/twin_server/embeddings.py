@@ -36,7 +36,7 @@ _SIDES = ("left", "right")
 @dataclass(frozen=True, slots=True)
 class AskedVectors:
     """An embedding request that can be served. `encoding`: one of vLLM's encoding_format;
-    `big_endian`: byte order of what is not JSON numbers.
+    `endianness`: byte order of what is not JSON numbers (native, big, little).
     """
 
     api: Api
@@ -46,7 +46,12 @@ class AskedVectors:
     request_id: str
     encoding: str
     dtype: str
-    big_endian: bool
+    endianness: str
+
+    @property
+    def big_endian(self) -> bool:
+        """True if the most significant byte of a number comes first."""
+        return (sys.byteorder if self.endianness == "native" else self.endianness) == "big"
 
     @property
     def prompt_tokens(self) -> int:
@@ -105,8 +110,7 @@ class VectorReader:
             request_id=str(body.get("request_id") or ""),
             encoding=body.get("encoding_format") or "float",
             dtype=body.get("embed_dtype") or "float32",
-            big_endian=(body.get("endianness") or "native") == "big"
-            or (body.get("endianness") in (None, "native") and sys.byteorder == "big"),
+            endianness=body.get("endianness") or "native",
         )
 
     def _refused_model(self, body: dict[str, Any]) -> Refusal | None:
@@ -123,7 +127,9 @@ class VectorReader:
         task = body.get("task")
         if api == "pooling" and task not in (None, "embed"):
             return errors.bad_request(
-                f"Unsupported task: {errors.told(repr(task))} Supported tasks: ('embed',)"
+                "Try switching the model's pooling_task via --pooler-config.task "
+                f"{errors.told(str(task))}.",
+                "task",
             )
         return None
 
@@ -136,10 +142,8 @@ class VectorReader:
                 "int_parsing", "body.dimensions", "Input should be a valid integer", size
             )
         return errors.bad_request(
-            f"Model {self._serving.model!r} does not support matryoshka embeddings; dimensions "
-            f"must be unset (received dimensions={size}).",
-            "dimensions",
-            size,
+            f"Model {self._serving.name!r} does not support Matryoshka embeddings; dimensions "
+            f"must be unset (received dimensions={size})."
         )
 
     def _prompts(self, body: dict[str, Any]) -> tuple[list[int], ...] | Refusal:
@@ -156,10 +160,8 @@ class VectorReader:
             )
         if cut is not None and cut > length:
             return errors.bad_request(
-                f"truncate_prompt_tokens={cut} cannot be greater than max_model_len = {length}. "
-                "Please request a smaller truncation size.",
-                "truncate_prompt_tokens",
-                cut,
+                "truncate_prompt_tokens value is greater than max_model_len. Please request a "
+                "smaller truncation size."
             )
         texts = self._inputs(body)
         if isinstance(texts, Refusal):
@@ -301,7 +303,7 @@ class Vectors:
             {
                 "index": index,
                 "embed_dtype": asked.dtype,
-                "endianness": "big" if asked.big_endian else "little",
+                "endianness": asked.endianness,
                 "start": index * each,
                 "end": (index + 1) * each,
                 "shape": [self.size],

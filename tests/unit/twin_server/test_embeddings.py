@@ -88,7 +88,7 @@ def test_a_cut_keeps_the_side_that_is_asked_for() -> None:
         ({"input": [5] * 101}, 400, "maximum context length is 100 tokens"),
         ({"input": "word " * 2000}, 400, "maximum context length is 100 tokens"),
         ({"input": "x", "model": "no"}, 404, "The model `no` does not exist."),
-        ({"input": "x", "dimensions": 4}, 400, "does not support matryoshka embeddings"),
+        ({"input": "x", "dimensions": 4}, 400, "does not support Matryoshka embeddings"),
         ({"input": "x", "dimensions": "a"}, 400, "valid integer"),
         ({"input": "x", "encoding_format": "x"}, 400, "'float', 'base64', 'bytes' or 'bytes_only'"),
         ({"input": "x", "embed_dtype": "fp8_e4m3"}, 400, "'float16' or 'bfloat16'"),
@@ -106,7 +106,10 @@ def test_what_cannot_be_embedded_is_refused(body: dict[str, Any], status: int, w
 
 def test_pooling_takes_the_embed_task_alone() -> None:
     assert asked(path="pooling", input="x", task="embed").api == "pooling"
-    assert "Unsupported task" in refused(path="pooling", input="x", task="classify").message
+    assert (
+        "--pooler-config.task classify"
+        in refused(path="pooling", input="x", task="classify").message
+    )
 
 
 def test_more_numbers_than_an_answer_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
