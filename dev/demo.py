@@ -184,6 +184,7 @@ def _second_act(without: Numbers) -> SecondAct:
     say(f"  without: {without.told()}")
     say(f"  with:    {act.behind.told()}")
     say(f"  {act.preempted_words()} in all; {act.refused_words()}")
+    say(f"  {act.ttft_words()}")
     if wrong := wrong_in(act):
         raise Failed(wrong)
     return act

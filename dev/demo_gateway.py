@@ -60,6 +60,18 @@ class SecondAct:
             self.preempted, f"{self.preempted} preemptions"
         )
 
+    def ttft_words(self) -> str:
+        """What the two TTFTs are, and why they differ."""
+        accepted_s, all_s = self.behind.accepted_ttft_p99_s, self.behind.ttft_p99_s
+        if accepted_s is None or all_s is None:
+            return "nothing was answered"
+        return (
+            f"TTFT p99 {accepted_s:.2f} s from acceptance (SLO {SLO_TTFT_S:g} s: a request waits "
+            f"for room for at most 0.8 of it, then gets a no); {all_s:.2f} s from a request's "
+            "first try, because the burst asks for more than the engine computes, and whoever is "
+            "rejected tries again"
+        )
+
     def refused_words(self) -> str:
         """How many were refused, with what, and what they were told."""
         if not self.refusals:
@@ -89,6 +101,9 @@ def wrong_in(act: SecondAct) -> str | None:
         return (
             f"a refusal that is not clear: {next(one for one in act.refusals if not one.is_clear)}"
         )
+    accepted_s = act.behind.accepted_ttft_p99_s
+    if accepted_s is None or accepted_s > SLO_TTFT_S:
+        return f"TTFT p99 of accepted requests is {accepted_s} s, above the SLO of {SLO_TTFT_S:g} s"
     if act.behind.good_per_s < 2 * act.without.good_per_s:
         return (
             f"{act.behind.good_per_s:.1f} good answers/s behind the gateway, "

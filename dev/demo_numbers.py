@@ -16,7 +16,9 @@ _AHEAD_S = 1e-9
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """Of one stretch. None: nothing was seen. `good_per_s`: answers that ended in it and kept the
-    service level; `offered_per_s`: asked.
+    service level; `offered_per_s`: asked. `ttft_p99_s` counts from a request's first try, so that
+    rejected tries and the pauses between them are in it; `accepted_ttft_p99_s` from the try that
+    was answered.
     """
 
     offered_per_s: float
@@ -28,6 +30,7 @@ class Numbers:
     waiting: float | None
     ttft_p99_s: float | None
     itl_p99_s: float | None
+    accepted_ttft_p99_s: float | None
 
     def told(self) -> str:
         """In one line."""
@@ -43,6 +46,11 @@ class Numbers:
             )
         if self.preemptions_per_s is not None:
             parts.append(f"{self.preemptions_per_s:.1f} preemptions/s")
+        if self.accepted_ttft_p99_s is not None and self.ttft_p99_s is not None:
+            parts.append(
+                f"TTFT p99 {self.accepted_ttft_p99_s:.2f} s when accepted, "
+                f"{self.ttft_p99_s:.2f} s from the first try"
+            )
         if self.itl_p99_s is not None:
             parts.append(f"ITL p99 {self.itl_p99_s * 1000:.0f} ms")
         return ", ".join(parts)
@@ -73,6 +81,14 @@ def numbers(
         waiting=_mean(sample.waiting for sample in seen),
         ttft_p99_s=quantile(
             (one.first_s - one.sent_s for one in begun if one.first_s is not None), 0.99
+        ),
+        accepted_ttft_p99_s=quantile(
+            (
+                one.first_s - one.accepted_s
+                for one in begun
+                if one.first_s is not None and one.accepted_s is not None
+            ),
+            0.99,
         ),
         itl_p99_s=quantile(gaps, 0.99),
     )

@@ -97,9 +97,7 @@ def _behind(story: Story) -> str:
         f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. "
         "It takes in what the KV pool will hold: "
         f"{act.preempted_words()}, and {escape(act.refused_words())}. "
-        "TTFT p99 is of all answers from the burst on and counts the wait in the gateway's queue: it "
-        "may lie above the SLO while the burst drains. The gateway keeps the engine at its best "
-        "goodput; it does not make room for a burst that is larger than the pool."
+        f"{escape(act.ttft_words())}."
     )
     table = _compared(
         ("from the burst on", "without", "behind the gateway"), act.without, act.behind
@@ -182,7 +180,8 @@ def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> s
         row("KV usage", before.kv_usage_ratio, after.kv_usage_ratio, percent),
         row("running", before.running, after.running, plain),
         row("waiting", before.waiting, after.waiting, plain),
-        row("TTFT p99", before.ttft_p99_s, after.ttft_p99_s, duration),
+        row("TTFT p99, accepted requests", before.accepted_ttft_p99_s, after.accepted_ttft_p99_s, duration),
+        row("TTFT p99, from the first try", before.ttft_p99_s, after.ttft_p99_s, duration),
         row("ITL p99", before.itl_p99_s, after.itl_p99_s, duration),
     ])  # fmt: skip
 

@@ -45,8 +45,8 @@ class Shape:
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one request. `stalls`: (instant, seconds since the one before) of every piece
-    but the first. `tries`: 1 is at once.
+    """What became of one request. `sent_s`: its first try; `accepted_s`: the try that was answered.
+    `stalls`: (instant, seconds since the one before) of every piece but the first.
     """
 
     sent_s: float
@@ -55,6 +55,7 @@ class Answer:
     first_s: float | None = None
     done_s: float | None = None
     stalls: list[tuple[float, float]] = field(default_factory=list)
+    accepted_s: float | None = None
 
     def is_good(self, ttft_s: float, itl_s: float) -> bool:
         """The first token in time, counted from the first try, and the others at the pace that was
@@ -180,6 +181,7 @@ class Traffic:
         does not count: it comes again.
         """
         loop = asyncio.get_running_loop()
+        begun_s = self.now_s()
         first_s, last_s, tail, head = None, 0.0, b"", b""
         with socket.socket() as connection:
             connection.setblocking(False)
@@ -198,7 +200,7 @@ class Traffic:
                 last_s = now_s
         if b'"finish_reason":"length"' not in tail.replace(b": ", b":"):
             return self._refused(head.decode(errors="replace"))
-        answer.first_s, answer.done_s = first_s, last_s
+        answer.accepted_s, answer.first_s, answer.done_s = begun_s, first_s, last_s
         return None
 
     def _refused(self, head: str) -> float:

@@ -200,8 +200,8 @@ def demo() -> str:
     before, after = _examined("kv-preemption-thrash"), _examined("healthy-busy")
     samples = [_sample(at) for at in range(46)]
     answers = [_answer(index / 5.0) for index in range(220)]
-    ill = Numbers(15.0, 11.2, 0.3, 21.0, 0.99, 14.2, 31.0, 9.4, 0.21)
-    well = Numbers(15.0, 15.1, 14.9, 0.0, 0.41, 9.7, 0.0, 0.08, 0.012)
+    ill = Numbers(15.0, 11.2, 0.3, 21.0, 0.99, 14.2, 31.0, 9.4, 0.21, 9.4)
+    well = Numbers(15.0, 15.1, 14.9, 0.0, 0.41, 9.7, 0.0, 0.08, 0.012, 0.08)
     looks = [
         DemoLook(
             found.report.replicas[0], found.shown[found.report.replicas[0].name], numbers, at_s

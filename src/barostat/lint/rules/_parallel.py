@@ -27,3 +27,23 @@ def sizes_for(engine: Engine, cards: int) -> str:
         return f"--tensor-parallel-size {tensor}"
     data = int(engine.number("data_parallel_size") or 1) * times
     return f"--data-parallel-size {data}"
+
+
+def spreads_experts(engine: Engine) -> bool:
+    """Return whether experts are spread over data-parallel engines, which therefore exchange data;
+    those of a dense model, or of one that is not in the catalogue, are taken to be independent.
+    """
+    if engine.is_on("enable_expert_parallel"):
+        return True
+    if (engine.number("data_parallel_size") or 1) < 2 or engine.model is None:
+        return False
+    found = find_model(engine.model.text)
+    return found is not None and read_architecture(found.config, found.source).fields.has_experts
+
+
+def workers_in_container(engine: Engine) -> int:
+    """Return how many workers in one container exchange data."""
+    workers = engine.cards if spreads_experts(engine) else engine.ranks
+    gpus = int((engine.host.gpus if engine.host is not None else None) or 0)
+    several = engine.multi_node or (engine.pod is not None and engine.pod.nodes > 1)
+    return min(workers, gpus) if gpus and (several or spreads_experts(engine)) else workers

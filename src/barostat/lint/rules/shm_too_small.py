@@ -1,6 +1,7 @@
 """Too little shared memory for several cards, or for the CPU backend.
 
-Meaning: the workers of one engine talk through /dev/shm. A container has 64 MiB there unless the
+Meaning: the workers of one engine talk through /dev/shm, and so do those of data-parallel engines
+that share experts. A container has 64 MiB there unless the
 pod mounts a memory volume (`emptyDir: {medium: Memory}`), or compose says `ipc: host` or
 `shm_size`. The CPU backend has a worker process, and so such a queue, even with one rank since
 0.20.0; of an image that does not say its version only who asks for everything is told.
@@ -34,6 +35,7 @@ from collections.abc import Iterator
 
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._parallel import workers_in_container
 
 _MIB = 2**20
 NEEDED_CPU_BYTES = 160 * _MIB
@@ -59,8 +61,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             and not (host.gpus or 0)
             and not (engine.version is not None and engine.version.before(CPU_WORKER_SINCE))
         )
-        spread = engine.pod is not None and engine.pod.nodes > 1 and host.gpus
-        workers = min(engine.ranks, int(host.gpus or 0)) if spread else engine.ranks
+        workers = workers_in_container(engine)
         needed = NEEDED_CARDS_BYTES if workers > 1 else NEEDED_CPU_BYTES if cpu else 0
         if host.shm_bytes >= needed:
             continue
