@@ -87,7 +87,7 @@ class Exchange(Asking):
         elif head.method != b"OPTIONS":
             self.credentials = gateway.engine_credentials
         if route in READ and head.method == b"POST":
-            shape = shape_of(route, self.body, gateway.allowed_parameters)
+            shape = shape_of(route, self.body, gateway.allowed_parameters, head.lines)
             if isinstance(shape, Malformed):
                 self._malformed(shape)
                 return

@@ -14,10 +14,12 @@ from typing import Any
 _ROUTES = (
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/models", "/v1/rerank", "/v1/score",
     "/inference/v1/generate", "/generate", "/tokenize", "/pooling", "/invocations", "/v1/chat/completions/batch",
+    "/v1/audio/transcriptions", "/v1/audio/translations",
 )  # fmt: skip
 _OUR_ROUTES = {
     "chat": "/v1/chat/completions",
     "batch": "/v1/chat/completions/batch",
+    "audio": "/v1/audio/transcriptions",
     **{route.rpartition("/")[2]: route for route in _ROUTES[1:8]},
 }
 """As the access log of `barostat gateway` calls them."""

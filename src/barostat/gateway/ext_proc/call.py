@@ -120,7 +120,8 @@ class Call(Asking):
         passage = gateway.listing.find(head.method, head.target)
         if not is_target(head.target):
             return self._refuse(400, "bad-request", "The request target is not a path.")
-        if passage is None or passage.target != head.target:  # Envoy forwards its own spelling
+        # Envoy forwards its own spelling, and may show a form's Content-Type several times.
+        if passage is None or passage.target != head.target or passage.route == "audio":
             return self._refuse(404, "path-not-listed", unlisted(head.method, head.target))
         self.route = passage.route
         if (own := gateway.own_page(head.method, head.target)) is not None:

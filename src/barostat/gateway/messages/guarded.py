@@ -6,6 +6,7 @@ GUARDED_PARAMETERS = (
     "background",
     "chat_template",
     "data",
+    "file",
     "kv_transfer_params",
     "padding",
     "previous_input_messages",
@@ -16,5 +17,5 @@ GUARDED_PARAMETERS = (
 """Parameters with which a request is longer, or runs longer, than the gateway can see. Each is
 refused unless --allow-parameter names it. `prompt`: a stored one, of a response. `data`: what a
 plug-in of the engine's makes an input of, where it pools. `padding`: makes a pooled input as long
-as the context.
+as the context. `file`: audio other than WAV, whose bytes do not say how long it plays.
 """

@@ -1,4 +1,4 @@
-"""One parameter of a JSON body is set to a number; every other byte of it survives.
+"""One parameter of a JSON body (or of a form) is set to a number; every other byte of it survives.
 
 The body is one that orjson has read as an object: the walk here only has to find its way, not to
 judge.
@@ -10,6 +10,7 @@ import re
 
 import orjson
 
+from barostat.gateway.messages.form import with_field
 from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
 from barostat.gateway.messages.shape import whole
 from barostat.gateway.messages.structure import TEXT
@@ -30,6 +31,8 @@ def capped(route: Route, body: bytes, cap: int) -> bytes:
     """The body with its output limit at `cap` at most: a larger or null one is replaced where it
     stands, an absent one put first.
     """
+    if route == "audio":
+        return with_field(body, WRITTEN_WHERE_ABSENT[route], b"%d" % cap)
     names = OUTPUT_PARAMETERS[route]
     found = [
         (name, start, end, orjson.loads(body[start:end]))

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Route = Literal[
-    "chat",
-    "batch",
-    "completions",
-    "responses",
-    "messages",
-    "embeddings",
-    "score",
-    "models",
-    "other",
-]
+    "chat", "batch", "completions", "responses", "messages", "audio", "embeddings", "score", "models", "other"
+]  # fmt: skip
 ROUTES: tuple[Route, ...] = get_args(Route)
 _POSTED = frozenset({b"POST", b"OPTIONS"})
 _GOT = frozenset({b"GET", b"HEAD", b"OPTIONS"})
@@ -25,6 +17,8 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/responses": ("responses", _POSTED),
     b"/v1/messages": ("messages", _POSTED),
     b"/v1/messages/count_tokens": ("other", _POSTED),
+    b"/v1/audio/transcriptions": ("audio", _POSTED),
+    b"/v1/audio/translations": ("audio", _POSTED),
     b"/v1/embeddings": ("embeddings", _POSTED),
     b"/classify": ("embeddings", _POSTED),
     b"/pooling": ("embeddings", _POSTED),
@@ -42,7 +36,9 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
 takes the body of an embedding: `input` or `messages`, and no output limit. `count_tokens` computes
 and holds nothing: its body passes unread.
 """
-GENERATING: frozenset[Route] = frozenset({"chat", "batch", "completions", "responses", "messages"})
+GENERATING: frozenset[Route] = frozenset(
+    {"chat", "batch", "completions", "responses", "messages", "audio"}
+)
 POOLING: frozenset[Route] = frozenset({"embeddings", "score"})
 READ: frozenset[Route] = GENERATING | POOLING
 OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {
@@ -51,6 +47,7 @@ OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {
     "completions": ("max_tokens",),
     "responses": ("max_output_tokens",),
     "messages": ("max_tokens",),
+    "audio": ("max_completion_tokens",),
 }
 """By route, the parameters that state the output limit. Which of several counts depends on the
 engine's version, so each of them is held to the limit.
@@ -61,6 +58,7 @@ WRITTEN_WHERE_ABSENT: dict[Route, str] = {
     "completions": "max_tokens",
     "responses": "max_output_tokens",
     "messages": "max_tokens",
+    "audio": "max_completion_tokens",
 }
 """The parameter that is written where none is stated: of chat's two the one that every engine
 knows.

@@ -1,23 +1,26 @@
 """What a request body asks for: sizes and names, never its text.
 
 Shapes: OpenAI chat completions (also in batches), completions, responses and embeddings, scores and
-rankings, Anthropic messages.
-Source: vLLM 0.6 to 0.32, the request classes of entrypoints/openai, anthropic and pooling.
+rankings, Anthropic messages, forms with audio.
+Source: vLLM 0.6 to 0.32, the request classes of entrypoints/openai, anthropic, pooling and
+speech_to_text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from barostat.gateway.messages.form import read_form, states_boundary
 from barostat.gateway.messages.guarded import GUARDED_PARAMETERS
 from barostat.gateway.messages.routes import GENERATING, OUTPUT_PARAMETERS, POOLING, Route
 from barostat.gateway.messages.score_pairs import MOST_PAIRS, score_pairs
 from barostat.gateway.messages.structure import too_much_of
+from barostat.gateway.messages.wav import wav_seconds
 
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's and vLLM's, where a completion does not name the limit
 _MOST = 1 << 20
@@ -53,6 +56,14 @@ _TEXT_ITEMS = frozenset(
 _NUMBERS = frozenset({int, float, bool})
 _MEDIA_ARGUMENTS = frozenset({"mm_processor_kwargs", "media_io_kwargs"})
 _INDENT = 4
+_CLIP_S = 29.0
+"""Engines cut audio into clips of 30 s that overlap by one."""
+_CLIP_TOKENS = 1500
+"""The most that common models make of a clip (Whisper's encoder), of a shorter one too."""
+_CLIP_PROMPT_TOKENS = 96
+_COMPRESSED_BYTES_PER_S = 16_000
+_TOKENS_PER_BYTE = 3
+"""Of a text that a normaliser may lengthen, at most."""
 
 
 @dataclass
@@ -116,12 +127,17 @@ def is_plain(body: bytes) -> bool:
     return body.isascii() and (b"\\" not in body or b"\\u" not in body)
 
 
-def shape_of(route: Route, body: bytes, allowed: Set[str] = frozenset()) -> Shape | Malformed:
-    """Read what this body asks for. `allowed`: of the guarded parameters.
+def shape_of(
+    route: Route, body: bytes, allowed: Set[str] = frozenset(), head_lines: Sequence[bytes] = ()
+) -> Shape | Malformed:
+    """Read what this body asks for. `allowed`: of the guarded parameters. `head_lines`: the fields
+    of the request's head, in which a form's boundary stands.
 
     A wrong type that the engine will complain about is left to it, unless it could change what the
     request holds.
     """
+    if route == "audio":
+        return _audio(body, allowed, head_lines)
     if most := too_much_of(body):
         return Malformed(f"The request body has more than {most}.")
     try:
@@ -195,6 +211,8 @@ def _is_used(name: str, value: Any, route: Route) -> bool:
     """True if this parameter, with this value, makes a difference on this route."""
     if value is None or value is False or (value == "" and name == "chat_template"):
         return False
+    if name == "file":
+        return False  # where it is one, `_audio` decides
     if name == "prompt":
         return route == "responses"
     if name == "data":
@@ -276,7 +294,7 @@ def _copies(shape: Shape, document: dict[str, Any]) -> Shape | Malformed:
             if value is None or not 1 <= value <= _MOST:
                 return Malformed(f"{name} must be a positive whole number.", name)
             copies = max(copies, value)
-    if shape.route in ("chat", "batch", "completions"):
+    if shape.route in ("chat", "batch", "completions", "audio"):
         shape.sequences = shape.prompts * copies
     return shape
 
@@ -458,3 +476,37 @@ def _pairs(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     shape.text_bytes, shape.longest = read.total_bytes, read.longest_bytes
     shape.unbounded = shape.unbounded or not read.are_texts
     return None
+
+
+# -- audio
+
+
+def _audio(body: bytes, allowed: Set[str], head_lines: Sequence[bytes]) -> Shape | Malformed:
+    """A form with an audio file: its clips are answered one by one, each with all the texts."""
+    form = read_form(body)
+    if isinstance(form, str):
+        return Malformed(f"The form cannot be read: {form}.")
+    if not states_boundary(head_lines, form.boundary):
+        return Malformed("Content-Type must be multipart/form-data with the body's own boundary.")
+    fields: dict[str, Any] = {**form.fields}
+    shape = Shape("audio", 0, stream=form.fields.get("stream", "") not in ("", "false", "False"))
+    shape.model = form.fields.get("model", "")
+    start, end = form.file
+    seconds = wav_seconds(body, start, end)
+    if seconds is None:
+        if "file" not in allowed:
+            return _not_allowed("file")
+        shape.unbounded = shape.unknown = True
+        seconds = (end - start) / _COMPRESSED_BYTES_PER_S
+    wrong = _output(shape, fields)
+    if wrong is not None:
+        return wrong
+    if shape.output_limit is None:
+        shape.output_limit = _MOST  # until the engine's context is full
+    clips = int(seconds / _CLIP_S) + 1
+    texts = sum(len(text.encode()) for text in form.fields.values())
+    each = _CLIP_TOKENS + _CLIP_PROMPT_TOKENS + _TOKENS_PER_BYTE * texts
+    shape.prompt_ids = shape.text_bytes = clips * each
+    read = _copies(shape, fields)
+    shape.sequences *= clips
+    return read

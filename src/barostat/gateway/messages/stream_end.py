@@ -29,6 +29,8 @@ def final_events(
     opening = _events(first)
     if not opening:
         return b""
+    if route == "audio":
+        return _openai("chat", opening[0], 1)
     if route == "chat" or route == "completions":
         return _openai(route, opening[0], sequences)
     if route == "messages":

@@ -91,6 +91,8 @@ class TokenCounts:
 
         Only once such estimates were held against counts of these engines.
         """
+        if shape.route == "audio":  # its bytes are no text
+            return False
         if shape.unbounded or shape.prompts > 1 or not self.sizes.trusts_density(below(1 << 16)):
             return False
         fixed = PREAMBLE_TOKENS + self.sizes.added_tokens + PICTURE_TOKENS * shape.pictures

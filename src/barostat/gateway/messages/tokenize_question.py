@@ -5,7 +5,7 @@ chat          /tokenize with all that the template sees: documents and reasoning
 batch         /tokenize, once for each conversation
 completions   /tokenize, once for each prompt of text; one of ids is as long as it is
 responses     /tokenize with the chat that the engine makes of the items; None where a part of it is stored in the engine
-score         None: engines count no pairs
+score, audio  None: engines count neither pairs nor sounds
 messages      /v1/messages/count_tokens with what of the body counts; where an engine has no such path, /tokenize with simple messages
 
 Source: vLLM 0.32.0, ChatCompletionRequest.build_chat_params, responses/utils.py,
@@ -61,6 +61,8 @@ class TokenizeQuestions(NamedTuple):
 
 def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
     """What the engine is asked for this request; None where it has no form for it."""
+    if shape.route == "score" or shape.route == "audio":
+        return None
     document = orjson.loads(body)
     cut = document.get(_CUT)
     most = (
@@ -72,8 +74,6 @@ def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
         return TokenizeQuestions([_of_messages(document)], None)
     if shape.route == "chat":
         return TokenizeQuestions([TokenizeQuestion(b"/tokenize", _of_chat(document))], most)
-    if shape.route == "score":
-        return None
     if shape.route == "batch":
         chats = ({**document, "messages": one} for one in document["messages"])
         asked = [TokenizeQuestion(b"/tokenize", _of_chat(chat)) for chat in chats]
