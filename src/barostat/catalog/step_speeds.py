@@ -55,6 +55,22 @@ public run: Qwen3-8B in bf16 on one MI300X, 32 clients, 1,024 tokens in and out,
 9.42 ms a token.
 """
 
+HALF_RATE_CARDS: tuple[str, ...] = ("A10G", "L20", "RTX 30", "RTX 40", "RTX 50")
+"""By what a card's name starts with: tensor cores that add up in 32 bits do so at half their rate,
+and the data sheet's figure for that is the one in the catalogue.
+"""
+HALF_RATE_RATIO = 0.93
+"""Share of that figure that 16-bit products reach: nothing else in the core is short of it. Source:
+measured by others on an RTX 4060 (0.957 of the tensor path, triton-lang/triton#10851), an RTX 4090
+(165 of 165.2 TFLOPS, tinygrad/tinygrad#13623) and an L20 (105 to 115 of 119.5 TFLOPS).
+"""
+TILE_ROWS = 128
+"""Rows of a kernel's tile on cards of compute capability 8 and 12: more tokens than that are
+multiplied in whole tiles. Source: ai-dynamo/aiconfigurator@095f58a5, tables of GEMM on L40S and RTX
+PRO 6000 (513 rows take 22 and 19 % longer a row than 512, 769 rows 11 and 10 % longer than 768).
+Hopper loses half as much; what its points were fitted to has that in it.
+"""
+
 MEASURED_CARDS: frozenset[str] = frozenset(("H100-SXM5-80GB", "H200-SXM-141GB", "B200-SXM"))
 """Cards that the points were measured on."""
 SIMILAR_CARDS: frozenset[str] = frozenset(("H100-NVL-94GB", "H100-PCIe-80GB", "H200-NVL-141GB", "GH200-96GB", "GH200-144GB-HBM3e",

@@ -36,6 +36,7 @@ class CardSpeeds:
     flops_4bit: float
     link_bytes_per_s: float
     fast_link: bool = True
+    tile_rows: int = 1
 
     def flops(self, rate: Rate) -> float:
         """Of products in this arithmetic."""
@@ -180,12 +181,20 @@ class StepTimeModel:
 
     def _weights_s(self, tokens: float, sampled: float) -> float:
         bandwidth = self.card.bandwidth_bytes_per_s * self.speeds.bandwidth_ratio
+        tokens, sampled = self._in_tiles(tokens), self._in_tiles(sampled)
         reading_s = sum(product.read_bytes for product in self.work.products) / bandwidth
         computing_s = sum(self._computing_s(product, tokens) for product in self.work.products)
         head = self.work.head
         return _later(reading_s, computing_s) + _later(
             head.read_bytes / bandwidth, self._computing_s(head, sampled)
         )
+
+    def _in_tiles(self, tokens: float) -> float:
+        """Rows that products compute for so many tokens: whole tiles, once there is more than one.
+        Below that kernels have smaller ones, and wait for the weights.
+        """
+        rows = self.card.tile_rows
+        return float(math.ceil(tokens / rows) * rows) if tokens > rows > 1 else tokens
 
     def _computing_s(self, product: Product, tokens: float) -> float:
         return (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.support.built_models import steps
 
-from barostat.kv.step_time.model import StepLoad
+from barostat.kv.step_time.model import StepLoad, StepTimeModel
 
 DECODE = StepLoad(decodes=8, cached_tokens=8000)
 
@@ -67,3 +67,15 @@ def test_parts_without_attention_are_the_rest() -> None:
 
 def test_what_is_not_in_the_step_costs_nothing() -> None:
     assert steps("Qwen/Qwen3-8B").parts(StepLoad(decodes=4, cached_tokens=400)).experts_s == 0
+
+
+def test_products_of_more_than_a_tile_take_whole_tiles_on_cards_that_have_them() -> None:
+    smooth = steps("Qwen/Qwen3-8B")
+    tiled = replace(smooth, card=replace(smooth.card, tile_rows=128))
+
+    def weights_s(model: StepTimeModel, tokens: float) -> float:
+        return model.parts(StepLoad(prompt_tokens=tokens, prompts=1)).weights_s
+
+    assert weights_s(tiled, 513) == weights_s(tiled, 640) == pytest.approx(weights_s(smooth, 640))
+    assert weights_s(tiled, 512) == weights_s(smooth, 512) < weights_s(smooth, 513)
+    assert weights_s(tiled, 100) == weights_s(smooth, 100)
