@@ -10,12 +10,12 @@ from barostat.catalog.looks import FLEET_FOR_S, FOR_S
 if TYPE_CHECKING:
     from barostat.io.kubernetes.recording.target import Wanted
 
-FOR_HELP = f"how long to look (default {FOR_S:g}s, {FLEET_FOR_S:g}s with -A)"
+FOR_HELP = f"observe for this long, e.g. 30s or 2m (default {FOR_S:g}s; {FLEET_FOR_S:g}s with -A)"
 
 
 def add_targets(
     parser: argparse.ArgumentParser,
-    what: str = "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster",
+    what: str = "a URL (http://host:8000), or deploy/NAME, sts/NAME, lws/NAME or pod/NAME in a cluster",
 ) -> None:
     """Add the targets of a verb. `what`: they may be, for its help."""
     parser.add_argument("target", nargs="*", action=_Targets, metavar="TARGET", help=what)
@@ -38,56 +38,61 @@ class _Targets(argparse.Action):
         setattr(namespace, self.dest, each_target(values))
 
 
-def add_local_engine_flags(parser: argparse.ArgumentParser) -> None:
+def add_local_engine_flags(parser: argparse._ActionsContainer) -> None:
     """Add the flags for an engine on this machine: its log, its process, a probe request."""
     parser.add_argument(
         "--log",
         metavar="FILE",
-        help="log of a local engine, also of one that never came up; - or a pipe: what comes in",
+        help="read the log of a local engine, also of one that failed to start; - reads stdin",
     )
     parser.add_argument(
         "--pid",
         type=int,
         metavar="N",
-        help="process of a local engine: reads CPU per process, memory and limits",
+        help="read CPU, memory and limits of a local engine's processes, by the process ID",
     )
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="may send one request of one token, to tell a hung engine from an idle one",
+        help="send one request for one token if needed to tell a hung engine from an idle one",
     )
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) -> None:
     """Add them. `of_one`: those that a target by name needs, and no others."""
-    group = parser.add_argument_group("a cluster (read only; as kubectl has them)")
+    group = parser.add_argument_group("cluster (read-only)")
     group.add_argument(
         "-n",
         "--namespace",
         metavar="NS",
-        help="namespace of the target (default: that of the context)",
+        help="namespace of the target (default: the namespace of the context)",
     )
     if not of_one:
         group.add_argument(
             "-l",
             "--selector",
             metavar="LABELS",
-            help="the vLLM pods with these labels, such as app=vllm",
+            help="select vLLM pods by label, e.g. app=vllm",
         )
         group.add_argument(
-            "-A", "--all-namespaces", action="store_true", help="every vLLM pod of the cluster"
+            "-A",
+            "--all-namespaces",
+            action="store_true",
+            help="select every vLLM pod in the cluster",
         )
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument(
+        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
+    )
     group.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)",
+        help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the pod's service account)",
     )
     if not of_one:
         group.add_argument(
             "--exec-gpu-tools",
             action="store_true",
-            help="may run nvidia-smi or amd-smi in the pods (default: a DCGM exporter's word only)",
+            help="run nvidia-smi or amd-smi inside the pods (default: read the DCGM exporter only)",
         )
 
 

@@ -102,7 +102,7 @@ def brief(duration_s: float) -> str:
 
 def add_interval(parser: argparse._ActionsContainer) -> None:
     """Add `--interval`: how long between two looks at an engine."""
-    told = f"time between scrapes (default {INTERVAL_S:g}s)"
+    told = f"time between two scrapes, at least 100ms (default {INTERVAL_S:g}s)"
     parser.add_argument(
         "--interval",
         dest="interval_s",

@@ -21,12 +21,15 @@ _MOST_SHOWN = 40
 _METAVAR = {"int": "N", "length": "N", "float": "X", "text": "NAME", "json": "JSON", "list": "N"}
 
 
+_DEFAULTS = "Defaults are those of the vLLM version."
+
+
 def add_engine_settings(parser: argparse.ArgumentParser) -> None:
     """Add an option for each setting, by vLLM's own names and by our short ones. The destination is
     vLLM's long name with underscores.
     """
-    scheduler = parser.add_argument_group("engine settings that steer the scheduler")
-    memory = parser.add_argument_group("engine settings that size its memory")
+    scheduler = parser.add_argument_group("vLLM arguments: scheduling", _DEFAULTS)
+    memory = parser.add_argument_group("vLLM arguments: memory and parallelism", _DEFAULTS)
     for setting in OFFERED:
         _add(scheduler if setting.twin else memory, setting)
 

@@ -17,14 +17,14 @@ from barostat.core.errors import InputError, OutsideError
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add them to the parser and to every one within it."""
-    group = parser.add_argument_group("everywhere")
+    group = parser.add_argument_group("common options")
     for names, told in (
         (
             ("-v", "--verbose"),
-            "say on stderr what is asked of whom, and where barostat itself fails, in which line",
+            "log outgoing requests to stderr; show a traceback on internal errors",
         ),
-        (("--quiet",), "nothing on stderr but errors and questions"),
-        (("--no-color",), "plain text (also the NO_COLOR variable)"),
+        (("--quiet",), "print only errors and questions to stderr"),
+        (("--no-color",), "print without colors (also: set NO_COLOR)"),
     ):
         group.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=told)
     for action in parser._actions:

@@ -11,18 +11,13 @@ from barostat.shells.cli.capacity.plan_arguments import START_FORMATS, add_argum
 
 EPILOG = """\
 examples:
-  barostat plan --model Qwen/Qwen3-8B --gpu H100                       a model and a card from the built-in catalogue
-  barostat plan --model-config ./config.json --gpu L40S --tp 2         any model's config.json
+  barostat plan Qwen/Qwen3-8B --gpu H100                            # does it fit, and how many requests
   barostat plan --gpu H100 -- vllm serve Qwen/Qwen3-8B --max-model-len 32768
-  barostat plan --model Qwen/Qwen3-8B --available-kv-gib 57.5          the pool as the engine's log states it
-  barostat plan --model Qwen/Qwen3-8B --gpu H100 --trace azure_conv.csv.gz -o limits > limits.yaml
-  barostat plan --model Qwen/Qwen3-8B --compare H100 --compare "A100 --tp 2" --compare "L40S --kv-cache-dtype fp8"
-  barostat plan Qwen/Qwen3-8B --for '10/s input=2000 output=300' --slo ttft=2s,itl=50ms --gpu H100,MI300X,L40S --price H100=2.5,L40S=0.9
-  barostat plan --from http://localhost:8000 --model Qwen/Qwen3-8B     what a running engine really has
-  barostat plan --from deploy/vllm -n inference --model Qwen/Qwen3-8B  the same for one in a cluster
+  barostat plan --from deploy/vllm -n inference -o limits > limits.yaml
+  barostat plan Qwen/Qwen3-8B --for '10/s input=2000 output=300' --slo ttft=2s,itl=50ms --gpu H100,L40S --price H100=2.5,L40S=0.9
 
-exit codes: 0 fits, 1 does not start (too large, or an argument that this vLLM refuses), 2 wrong configuration,
-3 unknown architecture, 4 the engine could not be asked
+exit codes: 0 fits; 1 does not start (too large, or vLLM refuses an argument); 2 usage or configuration error; 3 unknown architecture;
+4 the engine could not be reached
 """
 
 
@@ -34,10 +29,12 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "plan",
-        help="how much fits on a GPU, and which limits follow",
+        usage="%(prog)s [MODEL | -- vllm serve ...] [OPTIONS]",
+        help="compute what fits on a GPU, and the limits that follow",
         description=(
-            "From a model, a card and vLLM's flags: KV memory, blocks, tokens, requests, "
-            "whether it starts, what limits follow."
+            "Compute from a model, a card and vLLM's arguments: KV memory, blocks, tokens, "
+            "concurrent requests, whether the engine starts, and the limits that follow. With "
+            "--for, compute which cards, and how many, carry a load."
         ),
         epilog=EPILOG,
     )
@@ -46,7 +43,7 @@ def add_parser(verbs: Any) -> None:
         "command",
         nargs="*",
         metavar="MODEL | -- vllm serve ...",
-        help="a model, or vLLM's own command line",
+        help="a model name, or vLLM's own command line",
     )
     parser.set_defaults(run=run)
 

@@ -18,59 +18,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--model",
         metavar="NAME",
-        help="a model of the built-in catalogue (list: all of them), a folder, or a config.json",
+        help="model name from the catalogue, folder or config.json; `list` prints the catalogue",
     )
-    what.add_argument("--model-config", metavar="FILE", help="the model's config.json")
+    what.add_argument("--model-config", metavar="FILE", help="config.json of the model")
     what.add_argument(
         "--draft-model-config",
         metavar="FILE",
-        help="config.json of the drafter that --speculative-config names",
+        help="config.json of the draft model in --speculative-config",
     )
     what.add_argument(
         "--gpu",
         metavar="NAME",
         help=(
-            "card by any of its names, and how many: H100, 4xA100 (list: all of them); cpu for "
-            "vLLM's CPU backend"
+            "card and count, e.g. H100 or 4xA100; `list` prints all cards; `cpu` is vLLM's CPU "
+            "backend"
         ),
     )
     what.add_argument(
         "--gpu-memory-gib",
         type=float,
         metavar="N",
-        help="total memory of one card as the engine sees it",
+        help="total memory of one card, in GiB (default: the card's)",
     )
     what.add_argument(
         "--available-kv-gib",
         type=float,
         metavar="N",
-        help="KV memory per GPU, as a log states it ('Available KV cache memory')",
+        help="KV cache memory per GPU, in GiB: `Available KV cache memory` in the engine's log",
     )
     what.add_argument(
         "--cpu-kvcache-space-gib",
         type=float,
         metavar="N",
-        help="VLLM_CPU_KVCACHE_SPACE of the CPU backend",
+        help="KV cache of the CPU backend, in GiB (VLLM_CPU_KVCACHE_SPACE)",
     )
     what.add_argument(
         "--weights-gib",
         type=float,
         metavar="N",
-        help="weights per GPU, as a log states it ('Model loading took')",
+        help="weights per GPU, in GiB: `Model loading took` in the engine's log",
     )
-    what.add_argument("--engine-version", metavar="X.Y.Z", help="vLLM's version (default 0.32.0)")
+    what.add_argument(
+        "--engine-version", metavar="X.Y.Z", help="vLLM version to plan for (default 0.32.0)"
+    )
     what.add_argument(
         "--from",
         dest="source",
         metavar="URL|deploy/NAME|BUNDLE",
-        help="a running engine or a recorded bundle: measured beats computed",
+        help="use the measurements of a running engine or a bundle",
+    )
+    what.add_argument("-n", "--namespace", metavar="NS", help="namespace of the --from workload")
+    what.add_argument(
+        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
     )
     what.add_argument(
-        "-n", "--namespace", metavar="NS", help="namespace of the workload that --from names"
-    )
-    what.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    what.add_argument(
-        "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
+        "--kubeconfig", metavar="FILE", help="kubeconfig file (default: as kubectl finds it)"
     )
     add_engine_settings(parser)
     traffic = parser.add_argument_group("traffic")
@@ -78,54 +80,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trace",
         metavar="FILE",
         help=(
-            "requests: Azure, Mooncake, BurstGPT, ServeGen CSV or JSONL, or rows of ours (may "
-            "be .gz)"
+            "request trace: Azure, Mooncake, BurstGPT or ServeGen as CSV or JSONL, or barostat's "
+            "own rows; .gz is fine"
         ),
     )
     for name in ("input-p50", "input-p99", "output-p50", "output-p99"):
-        traffic.add_argument(f"--{name}", type=float, metavar="TOKENS")
+        side, share = name.split("-p")
+        traffic.add_argument(
+            f"--{name}",
+            type=float,
+            metavar="TOKENS",
+            help=f"{side} length that {share} of 100 requests do not exceed, in tokens",
+        )
     traffic.add_argument(
         "--headroom",
         type=float,
         default=0.10,
         metavar="RATIO",
-        help="share of the pool kept free (default 0.10)",
+        help="share of the KV pool to keep free, 0 to 1 (default 0.10)",
     )
-    need = parser.add_argument_group("which cards, and how many (with --for)")
+    need = parser.add_argument_group("cards for a load")
     need.add_argument(
         "--for",
         dest="need",
         metavar="'LOAD SHAPE'",
         help=(
-            "'10/s input=2000 output=300', '200 users input=2000 output=300 think=20'; cv=, spread="
+            "load to carry: '10/s input=2000 output=300' or '200 users input=2000 output=300 "
+            "think=20' (tokens, seconds); cv= and spread= vary arrivals and lengths"
         ),
     )
     need.add_argument(
         "--slo",
         metavar="ttft=T,itl=T",
         help=(
-            "what 99 of 100 requests keep: time to the first token, mean time between tokens; "
-            "also with -o limits"
+            "p99 of time to first token and of mean time between tokens, e.g. ttft=2s,itl=50ms; "
+            "with --for or -o limits"
         ),
     )
     need.add_argument(
         "--price",
         action="append",
         metavar="CARD=N,...",
-        help="what an hour of one card costs: then ranked by cost; also with --compare",
+        help="price of one card for one hour, e.g. H100=2.5; ranks by cost; with --for or --compare",
     )
     shown = parser.add_argument_group("output")
     shown.add_argument(
         "--compare",
         action="append",
         metavar="'GPU [FLAGS]'",
-        help="cards side by side, in one table: H100,4xL40S; or one with flags; may be repeated",
+        help="compare cards in one table: H100,4xL40S, or one card with vLLM flags; repeatable",
     )
     shown.add_argument(
         "-o",
         "--output",
         choices=FORMATS,
         default="table",
-        help="form (default table); args, serve, helm, kustomize and compose start the planned engine",
+        help="format (default table); args, serve, helm, kustomize and compose start the planned engine",
     )
-    shown.add_argument("--exit-zero", action="store_true", help="exit 0 also when it does not fit")
+    shown.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 when it does not fit"
+    )

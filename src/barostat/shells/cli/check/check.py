@@ -11,18 +11,15 @@ from typing import Any
 FORMATS = ("table", "json", "sarif", "github", "junit", "md")
 EPILOG = """\
 examples:
-  barostat check deploy/                              every manifest, chart and overlay below a folder
-  barostat check vllm.yaml limits.yaml --gpu L40S     whether it would start on that card, and holds to its limits
-  helm template . | barostat check -                  rendered output from stdin
-  barostat check . --since origin/main -o github      only what a change brings, as annotations
-  barostat check . --fix                              mend what is certain; the diff is shown; --unsafe for what is likely
-  barostat check vllm.yaml --live deploy/vllm -n inference   what is declared against what the running engine resolved
-  barostat check limits.yaml --admission-policy       a ValidatingAdmissionPolicy that refuses engines beyond these limits
-  barostat explain pool-too-small                     the page of a rule
+  barostat check deploy/ --gpu L40S                   # every manifest, chart and overlay below a folder
+  helm template . | barostat check -                  # rendered output
+  barostat check . --since origin/main -o github      # only what a change brings, as annotations
+  barostat check vllm.yaml --live deploy/vllm         # the manifest against the running engine
 
-what is right in its place is allowed there:  # barostat: ignore[rule] reason
+Suppress a finding in its place with a comment:  # barostat: ignore[rule] reason
+The page of a rule:  barostat explain pool-too-small
 
-exit codes: 0 nothing found, 1 findings, 2 something, or everything, was not checked
+exit codes: 0 no findings; 1 findings; 2 something, or everything, was not checked
 """
 
 
@@ -30,84 +27,92 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "check",
+        usage="%(prog)s [FILE | DIR | - ...] [OPTIONS]",
         help="check manifests, charts and command lines before they are merged",
         description=(
-            "Reads manifests (Kubernetes, KServe, Ray, compose, systemd, shell, values of "
-            "charts) and says what would break."
+            "Find what would not start or breaks under load in manifests: Kubernetes, Helm charts "
+            "and values, Kustomize, KServe, Ray, compose, systemd, shell scripts and others."
         ),
         epilog=EPILOG,
     )
     parser.add_argument(
-        "paths", nargs="*", metavar="FILE|DIR|-", help="files, folders, or - for stdin"
+        "paths",
+        nargs="*",
+        metavar="FILE | DIR | -",
+        help="files or folders to check; - reads stdin",
     )
-    parser.add_argument(
-        "--live",
-        metavar="TARGET",
-        help=(
-            "what is declared against what runs: http://host:8000, deploy/NAME, or a bundle "
-            "(read only)"
-        ),
-    )
-    parser.add_argument(
-        "-n", "--namespace", metavar="NS", help="namespace of the workload that --live names"
-    )
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
-    )
-    parser.add_argument(
-        "-o", "--output", choices=FORMATS, default="table", help="form (default table)"
-    )
-    parser.add_argument(
+    what = parser.add_argument_group("what to check")
+    what.add_argument(
         "--persona",
         choices=("ordinary", "pedant"),
         default="ordinary",
-        help="ordinary: what breaks or hurts; pedant: also what a careful team asks for",
+        help="ordinary: what breaks or hurts; pedant: also good practice (default ordinary)",
     )
-    parser.add_argument(
-        "--gpu",
-        metavar="NAME",
-        help=(
-            "the pool's card, where the manifests do not say it (L4, H100, 'NVIDIA A100-SXM4-80GB')"
-        ),
-    )
-    parser.add_argument(
-        "--engine-version", metavar="X.Y.Z", help="vLLM's version, where the image does not say it"
-    )
-    parser.add_argument(
+    what.add_argument(
         "--since",
         metavar="REF",
-        help="only what a change since this revision brings: in its lines, or not found before",
+        help="report only findings that are new since this git revision",
     )
-    parser.add_argument("--no-render", action="store_true", help="run neither helm nor kustomize")
-    parser.add_argument(
+    what.add_argument(
+        "--gpu",
+        metavar="NAME",
+        help="card to assume where manifests name none, e.g. L4, H100 (`plan --gpu list`)",
+    )
+    what.add_argument(
+        "--engine-version",
+        metavar="X.Y.Z",
+        help="vLLM version to assume where the image names none",
+    )
+    what.add_argument(
+        "--no-render", action="store_true", help="do not render Helm charts and kustomizations"
+    )
+    what.add_argument(
         "--remote",
         action="store_true",
-        help="fetch the bases of kustomizations that lie in other repositories",
+        help="fetch remote bases of kustomizations (default: report them as not checked)",
     )
-    parser.add_argument(
-        "--lenient",
-        action="store_true",
-        help="exit 0 where nothing was checked, and skip named files that are not about vLLM "
-        "(for commit hooks)",
+    live = parser.add_argument_group("against a running engine (read-only)")
+    live.add_argument(
+        "--live",
+        metavar="TARGET",
+        help="compare with what runs: http://host:8000, deploy/NAME or a bundle",
     )
-    fixing = parser.add_argument_group("mending")
+    live.add_argument("-n", "--namespace", metavar="NS", help="namespace of the --live workload")
+    live.add_argument(
+        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
+    )
+    live.add_argument(
+        "--kubeconfig", metavar="FILE", help="kubeconfig file (default: as kubectl finds it)"
+    )
+    fixing = parser.add_argument_group("fixes")
     fixing.add_argument(
         "--fix",
         action="store_true",
-        help="mend what is certain; shows the diff, keeps comments and formatting",
+        help="apply fixes that are certain, and show the diff; comments and formatting stay",
     )
-    fixing.add_argument("--unsafe", action="store_true", help="with --fix: also what is likely")
     fixing.add_argument(
-        "--dry-run", action="store_true", help="with --fix: show the diff, write nothing"
+        "--unsafe", action="store_true", help="with --fix, also apply fixes that are only likely"
     )
-    parser.add_argument(
+    fixing.add_argument(
+        "--dry-run", action="store_true", help="with --fix, show the diff and write nothing"
+    )
+    shown = parser.add_argument_group("output")
+    shown.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="format (default table)"
+    )
+    shown.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 when there are findings"
+    )
+    shown.add_argument(
+        "--lenient",
+        action="store_true",
+        help="exit 0 instead of 2 where nothing was checked, and skip files that are not about "
+        "vLLM (for commit hooks)",
+    )
+    shown.add_argument(
         "--admission-policy",
         action="store_true",
-        help="print a ValidatingAdmissionPolicy made from the limits file",
-    )
-    parser.add_argument(
-        "--exit-zero", action="store_true", help="exit 0 also when something was found"
+        help="print a ValidatingAdmissionPolicy made from a limits file instead of checking",
     )
     parser.set_defaults(run=run)
 

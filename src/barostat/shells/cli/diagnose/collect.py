@@ -19,14 +19,12 @@ from barostat.shells.cli.durations import add_interval, parse_duration
 EPILOG = """\
 examples:
   barostat collect http://localhost:8000 --out incident.tar.gz
-  barostat collect http://a:8000 http://b:8000 --for 2m --interval 10s --out incident/
-  barostat collect http://localhost:8000 --log vllm.log --pid 4711 --out incident.tar.gz
-  barostat collect deploy/vllm -n inference --out incident.tar.gz     with logs, events, nodes and rollouts
-  barostat diagnose --bundle incident.tar.gz
+  barostat collect deploy/vllm -n inference --out incident.tar.gz   # with logs, events, nodes and rollouts
+  barostat diagnose incident.tar.gz                                 # judge it later, anywhere
 
-Left out or blackened: prompts and answers, tokens, passwords and API keys, variables that are not known to be harmless, callers.
+Removed or redacted: prompts and answers, tokens, passwords, API keys, callers, and environment variables not known to be harmless.
 
-exit codes: 0 written, 2 usage or something is there already, 4 unreachable or not vLLM
+exit codes: 0 written; 2 usage error, or the output exists; 4 unreachable or not vLLM
 """
 
 
@@ -34,25 +32,28 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "collect",
-        help="record a bundle, redacted, to be diagnosed elsewhere or later",
+        usage="%(prog)s [TARGET ...] --out PATH [OPTIONS]",
+        help="record a redacted bundle to diagnose elsewhere or later",
         description=(
-            "Look at running vLLM engines for a while and write what they show as a bundle, "
-            "without secrets and prompts."
+            "Observe running engines and write metrics, logs and cluster objects to a bundle, "
+            "without prompts and secrets. Changes nothing on the engines."
         ),
         epilog=EPILOG,
     )
     add_targets(parser)
-    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
-    add_interval(parser)
-    add_local_engine_flags(parser)
-    add_cluster_flags(parser)
-    parser.add_argument(
+    out = parser.add_argument_group("output")
+    out.add_argument(
         "--out",
         required=True,
         metavar="PATH",
-        help="where to write it: NAME.tar.gz, or a directory",
+        help="write the bundle to this NAME.tar.gz or directory (required)",
     )
-    parser.add_argument("--force", action="store_true", help="replace what is there")
+    out.add_argument("--force", action="store_true", help="overwrite an existing bundle")
+    look = parser.add_argument_group("how long to observe")
+    look.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
+    add_interval(look)
+    add_local_engine_flags(parser.add_argument_group("engine on this machine"))
+    add_cluster_flags(parser)
     parser.set_defaults(run=run)
 
 

@@ -32,22 +32,12 @@ FORMATS = ("table", "wide", "json", "yaml", "md", "html")
 
 EPILOG = """\
 examples:
-  barostat diagnose http://localhost:8000
-  barostat diagnose http://a:8000 http://b:8000 --for 1m
-  barostat diagnose http://localhost:8000 --log vllm.log --pid 4711     also reads the log and the processes of a local engine
-  barostat diagnose                                                    what is at hand: a vLLM on port 8000, else the namespace's
-  barostat diagnose --log vllm.log                                     an engine that never came up
-  kubectl logs --previous deploy/vllm | barostat diagnose --log -      why it restarted
-  barostat diagnose http://localhost:8000 --watch -o json              one report a line, every --interval
-  barostat diagnose deploy/vllm -n inference                           every replica, through the API server of the cluster
-  barostat diagnose -l app=vllm -n inference ; barostat diagnose -A    by label; every vLLM pod of the cluster
-  barostat diagnose --bundle incident.tar.gz -o md                     a recorded bundle; --bundle and --log may be left out
-  barostat diagnose --prometheus http://prometheus:9090 --at 02:10     last night, as Prometheus remembers it
-  barostat diagnose http://localhost:8000 -o html > report.html        one page with drawings, to attach to a ticket
+  barostat diagnose http://localhost:8000                    # a running engine; without a target: port 8000, else the current namespace
+  barostat diagnose deploy/vllm -n inference                 # every replica of a Deployment
+  kubectl logs --previous deploy/vllm | barostat diagnose --log -   # why it restarted
+  barostat diagnose incident.tar.gz -o html > report.html    # a recorded bundle, as a page for a ticket
 
-where traffic and pace are known, the next steps are tried on a twin of the engine: their order and values, each with its forecast
-(--no-trials without; --watch does so by itself)
-exit codes: 0 healthy, 1 a cause was named or harm is forecast, 2 usage or bad file, 3 cannot tell, 4 unreachable or not vLLM
+exit codes: 0 healthy; 1 a cause was named, or harm is forecast; 2 usage error or unreadable file; 3 unknown; 4 unreachable or not vLLM
 """
 
 
@@ -55,60 +45,57 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "diagnose",
-        help="name what is wrong, with the evidence for it and against the others",
+        usage="%(prog)s [TARGET ...] [OPTIONS]",
+        help="name what is wrong with an engine, with the evidence",
         description=(
-            "Look at running vLLM engines, at an address or in a cluster, or at a recorded "
-            "bundle, and name what is wrong."
+            "Name the cause of an engine's trouble, with the evidence for it and against other "
+            "causes, and rank the next steps. Reads a running engine, a cluster, files or a "
+            "bundle; changes nothing."
         ),
         epilog=EPILOG,
     )
     add_targets(
         parser,
-        "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle, or files of one "
-        "engine: its log, metrics, nvidia-smi, kubectl describe",
+        "a URL (http://host:8000); deploy/NAME, sts/NAME, lws/NAME or pod/NAME; a bundle; or files "
+        "of one engine: its log, metrics, nvidia-smi output, kubectl describe output",
     )
-    parser.add_argument(
-        "--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz"
-    )
-    parser.add_argument(
+    read = parser.add_argument_group("what to read")
+    read.add_argument("--bundle", metavar="PATH", help="read a bundle: a directory or a .tar.gz")
+    add_local_engine_flags(read)
+    read.add_argument(
         "--describe",
         metavar="FILE",
-        help="what `kubectl describe pod` or `kubectl get pod -o yaml` printed, also beside --log",
+        help="read the output of `kubectl describe pod` or `kubectl get pod -o yaml`",
     )
-    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
-    add_interval(parser)
-    parser.add_argument(
+    look = parser.add_argument_group("how long to observe")
+    look.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
+    add_interval(look)
+    look.add_argument(
         "--watch",
         action="store_true",
-        help=(
-            "go on until interrupted: a report after every interval, over the last --for (a "
-            "table: a line, all of it when it changes)"
-        ),
+        help="report after every interval until interrupted, each time over the last --for",
     )
-    add_local_engine_flags(parser)
-    parser.add_argument(
-        "--no-trials",
-        action="store_true",
-        help="leave the next steps in their usual order: no trials of them on the twin",
-    )
-    add_cluster_flags(parser)
-    add_prometheus_flags(parser, selector=False)
-    parser.add_argument(
-        "--at",
-        metavar="TIME",
-        help="with --prometheus: the instant to judge at, such as 02:10 or 90m ago (default now)",
-    )
-    parser.add_argument(
+    shown = parser.add_argument_group("output")
+    shown.add_argument(
         "-o",
         "--output",
         choices=FORMATS,
         default="table",
-        help="form of the report (default table)",
+        help="format of the report (default table)",
     )
-    parser.add_argument(
-        "--exit-zero",
+    shown.add_argument(
+        "--no-trials",
         action="store_true",
-        help="exit 0 also when a cause was named (other codes stay)",
+        help="skip trying the next steps on a twin of the engine; --watch implies it",
+    )
+    shown.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 when a cause was named"
+    )
+    add_cluster_flags(parser)
+    add_prometheus_flags(parser, selector=False).add_argument(
+        "--at",
+        metavar="TIME",
+        help="time to judge with --prometheus, e.g. 02:10 or '90m ago' (default now)",
     )
     parser.set_defaults(run=run)
 

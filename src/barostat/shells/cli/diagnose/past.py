@@ -23,31 +23,33 @@ scrapes than a live look's half a minute.
 """
 
 
-def add_prometheus_flags(parser: argparse.ArgumentParser, *, selector: bool = True) -> None:
-    """Add them. `selector`: not where the verb has a flag of that name already."""
+def add_prometheus_flags(
+    parser: argparse.ArgumentParser, *, selector: bool = True
+) -> argparse._ArgumentGroup:
+    """Add them and return their group. `selector`: not where the verb has such a flag already."""
     group = parser.add_argument_group(
-        "Prometheus' memory (also Thanos, Mimir, VictoriaMetrics; read only)"
+        "history from Prometheus, Thanos, Mimir or VictoriaMetrics (read-only)"
     )
     group.add_argument(
-        "--prometheus", metavar="URL", help="address of its HTTP API, with a prefix if it has one"
+        "--prometheus", metavar="URL", help="base URL of the HTTP API, including any path prefix"
     )
     group.add_argument(
         "--prometheus-auth",
         type=Path,
         metavar="FILE",
-        help="one line: user:password, or a bearer token",
+        help="file with one line: user:password, or a bearer token",
     )
     group.add_argument(
         "--prometheus-ca",
         type=Path,
         metavar="FILE",
-        help="authorities that its certificate is checked against",
+        help="CA certificates (PEM) to verify the server with",
     )
     group.add_argument(
         "--prometheus-tenant",
         default="",
         metavar="ID",
-        help="tenant of Mimir (X-Scope-OrgID) or Thanos",
+        help="tenant to query: Mimir's X-Scope-OrgID or the Thanos tenant",
     )
     if selector:
         group.add_argument(
@@ -56,6 +58,7 @@ def add_prometheus_flags(parser: argparse.ArgumentParser, *, selector: bool = Tr
             metavar="MATCHERS",
             help='which series: namespace="x",pod=~"vllm-.*"',
         )
+    return group
 
 
 def server_of(arguments: argparse.Namespace) -> Access:

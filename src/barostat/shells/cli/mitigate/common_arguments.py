@@ -24,33 +24,35 @@ Result = TypeVar("Result")
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """The flags that name a cluster."""
-    group = parser.add_argument_group("the cluster (as kubectl has them)")
+    group = parser.add_argument_group("cluster")
     group.add_argument(
         "-n",
         "--namespace",
         metavar="NS",
-        help="namespace of the target (default: that of the context)",
+        help="namespace of the target (default: the namespace of the context)",
     )
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument(
+        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
+    )
     group.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)",
+        help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the pod's service account)",
     )
 
 
 def add_gateway(parser: argparse.ArgumentParser) -> None:
     """How a gateway before the target is reached."""
-    group = parser.add_argument_group("the gateway before it")
+    group = parser.add_argument_group("gateway in front of the target")
     group.add_argument(
         "--gateway",
         metavar="URL",
-        help="its admin page, http://host:8081 (default: the pods that say so are found)",
+        help="admin URL, e.g. http://host:8081 (default: found by the gateway pods' annotations)",
     )
     group.add_argument(
         "--gateway-token-file",
         metavar="FILE",
-        help="its --admin-token-file: with it limits are held there at once",
+        help="the gateway's --admin-token-file; needed to set limits there",
     )
 
 
@@ -66,7 +68,7 @@ def gateway_access(arguments: argparse.Namespace) -> GatewayAccess:
     return GatewayAccess(admin_url(url) if url else "", secret_in(Path(token)) if token else "")
 
 
-def add_look(parser: argparse.ArgumentParser) -> None:
+def add_look(parser: argparse._ActionsContainer) -> None:
     """How long to look before judging."""
     parser.add_argument(
         "--for",
@@ -75,7 +77,7 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         type=parse_duration,
         default=FOR_S,
         metavar="TIME",
-        help=f"how long to look before judging (default {FOR_S:g}s)",
+        help=f"observe for this long before judging (default {FOR_S:g}s)",
     )
     add_interval(parser)
 
@@ -87,7 +89,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=("text", "json"),
         default="text",
-        help="form of the result (default text)",
+        help="format of the result (default text)",
     )
 
 

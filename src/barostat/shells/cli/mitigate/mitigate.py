@@ -31,19 +31,15 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  barostat mitigate deploy/vllm -n inference --dry-run        the plan, the checks, what would be written; nothing is
-  barostat mitigate deploy/vllm -n inference                  the same, then asks
-  barostat mitigate deploy/vllm -n inference --yes            carries that plan out
-  barostat mitigate deploy/vllm -n inference --lever max-num-seqs=48
-  barostat mitigate deploy/vllm -n inference --autonomy act --limits limits.yaml    without a person, within spec.remedy
-  barostat mitigate deploy/vllm -n inference --gateway-token-file token             live, at the gateway before it
+  barostat mitigate deploy/vllm -n inference --dry-run               # show the plan and the checks; write nothing
+  barostat mitigate deploy/vllm -n inference                         # show them, then ask
+  barostat mitigate deploy/vllm -n inference --lever max-num-seqs=48 # make this change instead of the proposed one
 
-Where a gateway stands before it (its pods say so, or --gateway) and its token is given, a limit is held there first: at once, proved, and
-taken back when the load has gone or this program has. Else one replica is replaced by a spare with the change, drained and kept warm until
-the spare has proved the change under load; then the others follow, one at a time. Worse, inconclusive, late or refused: the same steps
-backwards. Ctrl-C stops it; `barostat incident resume` goes on.
+With a gateway in front of the target and its token, mitigate first sets a limit there, without a restart. Otherwise it replaces one replica
+by a spare with the change, keeps the old replica warm until the spare has proved the change under load, then changes the others one at a
+time. If the result is worse or inconclusive, it rolls back. Ctrl-C stops it; `barostat incident resume` continues.
 
-exit codes: 0 verified (or nothing to do), 1 taken back, 2 usage, 3 inconclusive or cannot tell, 4 the outside failed, 5 refused
+exit codes: 0 verified, or nothing to do; 1 rolled back; 2 usage error; 3 inconclusive; 4 an external system failed; 5 refused
 """
 
 
@@ -55,90 +51,94 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "mitigate",
-        help=(
-            "end the pressure on a workload: one change, proved on one replica first, or taken back"
-        ),
+        usage="%(prog)s TARGET [OPTIONS]",
+        help="make one change to relieve a workload, prove it, then roll it out or roll it back",
         description=(
-            "Diagnose a Deployment, plan one change, check, carry it out one replica at a "
-            "time, verify, or take it back."
+            "Diagnose a workload, plan one change, check that it is safe, carry it out one replica "
+            "at a time, verify it under load, and roll it back if it does not help."
         ),
         epilog=EPILOG,
     )
     parser.add_argument(
         "target", metavar="TARGET", help="deploy/NAME, sts/NAME, lws/NAME or another KIND/NAME"
     )
-    parser.add_argument(
+    change = parser.add_argument_group("which change")
+    change.add_argument(
         "--lever",
         action=OnceAction,
         default="",
         metavar="X[=V]",
-        help="this change instead: a flag with its value, or a lever of the diagnosis",
+        help="make this change: a vLLM flag with its value, or a lever of the diagnosis "
+        "(default: the best of the next steps)",
     )
-    parser.add_argument(
+    change.add_argument(
         "--limits",
         metavar="FILE",
-        help="limits to keep to (default: those that the cluster holds for the target)",
+        help="limits file to keep to (default: the target's ServingLimits in the cluster)",
     )
-    parser.add_argument(
+    change.add_argument(
+        "--fast",
+        action="store_true",
+        help=(
+            f"observe for {FAST_FOR_S:g} s, then set a limit at the gateway and nothing else; it "
+            "is reverted unless the next observation shows that it helps"
+        ),
+    )
+    consent = parser.add_argument_group("consent")
+    consent.add_argument(
         "--dry-run",
         action="store_true",
-        help="show the plan, the checks and what the server would make of it; write nothing",
+        help="show the plan, the checks and the server-side diff; write nothing",
     )
-    parser.add_argument(
+    consent.add_argument("--yes", action="store_true", help="carry the plan out without asking")
+    consent.add_argument(
+        "--autonomy",
+        choices=("observe", "recommend", "act"),
+        help="observe: plan only; recommend: ask first; act: do not ask (default: as the limits "
+        "say, else recommend)",
+    )
+    how = parser.add_argument_group("how to carry it out")
+    how.add_argument(
         "--write-source",
         action=OnceAction,
         default="",
         metavar="DIR",
         help=(
-            "make the change in this checkout instead of the cluster: Helm values, a Kustomize "
-            "patch or plain YAML; prints the diff, commits nothing (--dry-run: only the diff)"
+            "edit Helm values, a Kustomize patch or YAML in this checkout instead of the cluster; "
+            "prints the diff, commits nothing"
         ),
     )
-    parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
-    add_output(parser)
-    parser.add_argument(
-        "--autonomy",
-        choices=("observe", "recommend", "act"),
-        help="default: that of the limits, else recommend",
-    )
-    parser.add_argument(
+    how.add_argument(
         "--pause-owner",
         action="store_true",
         help=(
-            "suspend Argo CD, Flux, KEDA or an HPA for the incident; one that would revert the "
-            "change stays so until `incident resume`"
+            "suspend Argo CD, Flux, KEDA or an HPA meanwhile; one that would revert the change "
+            "stays suspended until `incident resume`"
         ),
     )
-    parser.add_argument(
+    how.add_argument(
         "--in-place",
         action="store_true",
-        help="without a spare: one replica at a time goes before its successor comes",
+        help="use no spare: stop a replica before its successor starts",
     )
-    parser.add_argument(
-        "--fast",
-        action="store_true",
-        help=(
-            f"after one look of {FAST_FOR_S:g} s, set a limit at the gateway and nothing else; it "
-            "is taken back unless the next look shows that it helps"
-        ),
-    )
-    parser.add_argument(
-        "--sustained",
-        dest="sustained_s",
-        type=parse_duration,
-        default=120.0,
-        metavar="TIME",
-        help="how long it must hold to count (default 2m)",
-    )
-    parser.add_argument(
+    how.add_argument(
         "--drain",
         dest="drain_s",
         type=parse_duration,
         default=300.0,
         metavar="TIME",
-        help="longest wait for a replica's requests (default 5m)",
+        help="longest wait for a replica's requests to finish (default 5m)",
     )
-    add_look(parser)
+    how.add_argument(
+        "--sustained",
+        dest="sustained_s",
+        type=parse_duration,
+        default=120.0,
+        metavar="TIME",
+        help="how long an improvement must hold to count (default 2m)",
+    )
+    add_look(how)
+    add_output(parser)
     add_gateway(parser)
     add_cluster(parser)
     parser.set_defaults(run=run)
