@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Flag, auto
 
 from barostat.core.signal import Fresh, Missing, Stale
 from barostat.core.verdict import Unknown, Verdict
 from barostat.core.window import Window
+
+
+class Harm(Flag):
+    """What a symptom means to the people who use the engine, where it is Present.
+
+    `DEATH`: nobody is served. `PLAIN`: harm that is told even where no cause can be named.
+    `UNHEALTHY`: an engine that shows it is not well, however busy it is. `OF_THE_ENGINE`: errors at
+    the edge have their reason in the engine.
+    """
+
+    NONE = 0
+    DEATH = auto()
+    PLAIN = auto()
+    UNHEALTHY = auto()
+    OF_THE_ENGINE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +33,7 @@ class Symptom:
     `needs`: every one of these signals must be fresh, or the harness answers Unknown without
     calling the rule. `needs_any`: at least one of these must be fresh (empty: no such demand). The
     rule reads them with `window.fresh`. `title`: the pattern in a few words, for a terminal.
+    `harm`: what it means to those who use the engine.
     """
 
     name: str
@@ -24,6 +41,7 @@ class Symptom:
     judge: Callable[[Window], Verdict]
     needs: tuple[str, ...] = ()
     needs_any: tuple[str, ...] = ()
+    harm: Harm = Harm.NONE
 
 
 def judge(symptom: Symptom, window: Window) -> Verdict:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barostat.core.signal import Signal
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.visible import cut
 from barostat.core.window import Window
@@ -82,3 +83,33 @@ def counted(
             min(confidence, EARLIER_LIFE_CONFIDENCE),
         )
     return Present(because, tuple(signal.evidence(window.at) for signal in hits), confidence)
+
+
+def symptom_of_counts(
+    name: str,
+    title: str,
+    signals: tuple[str, ...],
+    *,
+    seen: str,
+    none: str,
+    confidence: float = 1.0,
+    once: bool = False,
+    harm: Harm = Harm.NONE,
+) -> Symptom:
+    """A symptom that repeats what is counted: present where one of the signals counted something.
+
+    `seen`, `none`, `confidence`, `once`: as for `counted`. `harm`: as for a Symptom.
+    """
+
+    def judge(window: Window) -> Verdict:
+        return counted(window, signals, seen=seen, none=none, confidence=confidence, once=once)
+
+    several = len(signals) > 1
+    return Symptom(
+        name,
+        title,
+        judge,
+        needs=() if several else signals,
+        needs_any=signals if several else (),
+        harm=harm,
+    )

@@ -21,30 +21,21 @@ pool alone never makes any of them on V1.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = (
-    "log_gpu_oom_serving",
-    "log_gpu_oom_graph_capture",
-    "log_gpu_oom_startup",
-    "log_no_cache_blocks",
-    "log_model_too_long",
-    "log_states_exceeded",
-    "log_gpu_oom",
-    "previous_log_gpu_oom",
-)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if any line tells of memory that could not be had."""
-    return counted(
-        window, LINES, seen="memory could not be allocated", none="no line about failed allocations"
-    )
-
-
-SYMPTOM = Symptom(
-    name="allocation-failures", title="memory could not be allocated", judge=judge, needs_any=LINES
+SYMPTOM = symptom_of_counts(
+    "allocation-failures",
+    "memory could not be allocated",
+    (
+        "log_gpu_oom_serving",
+        "log_gpu_oom_graph_capture",
+        "log_gpu_oom_startup",
+        "log_no_cache_blocks",
+        "log_model_too_long",
+        "log_states_exceeded",
+        "log_gpu_oom",
+        "previous_log_gpu_oom",
+    ),
+    seen="memory could not be allocated",
+    none="no line about failed allocations",
 )

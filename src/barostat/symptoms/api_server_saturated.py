@@ -22,7 +22,7 @@ Source: `process_cpu_seconds_total` of the API server, or the process list; vLLM
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import recent_mean
@@ -78,4 +78,5 @@ SYMPTOM = Symptom(
     title="the API server's process is at its limit",
     judge=judge,
     needs=("api_server_cpu_cores",),
+    harm=Harm.OF_THE_ENGINE,
 )

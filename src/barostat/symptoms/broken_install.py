@@ -23,25 +23,13 @@ Source: CUDA runtime errors 35, 209, 222, 803, 804; the dynamic loader; Python's
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_broken_install",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log says that driver, libraries or packages do not fit."""
-    return counted(
-        window,
-        LINES,
-        seen="the image cannot run here",
-        none="driver, libraries and packages fit",
-        confidence=0.95,
-    )
-
-
-SYMPTOM = Symptom(
-    name="broken-install", title="the image does not fit its node", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "broken-install",
+    "the image does not fit its node",
+    ("log_broken_install",),
+    seen="the image cannot run here",
+    none="driver, libraries and packages fit",
+    confidence=0.95,
 )

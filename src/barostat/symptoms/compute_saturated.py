@@ -21,7 +21,7 @@ reason "SW power cap" is normal under load.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
@@ -87,4 +87,5 @@ SYMPTOM = Symptom(
     title="GPU compute is the limit",
     judge=judge,
     needs=("gpu_utilization_ratio",),
+    harm=Harm.OF_THE_ENGINE,
 )

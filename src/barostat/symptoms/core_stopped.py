@@ -17,24 +17,14 @@ Source: /proc/<pid>/stat, SIGSTOP.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("engine_core_stopped",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the core process is in state T."""
-    return counted(
-        window,
-        LINES,
-        seen="the engine core process is stopped (state T)",
-        none="the engine core process is not stopped",
-    )
-
-
-SYMPTOM = Symptom(
-    name="core-stopped", title="the core process is stopped", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "core-stopped",
+    "the core process is stopped",
+    ("engine_core_stopped",),
+    seen="the engine core process is stopped (state T)",
+    none="the engine core process is not stopped",
+    harm=Harm.UNHEALTHY,
 )

@@ -16,19 +16,14 @@ Source: Pod status.containerStatuses[].state.waiting.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("pod_crash_looping",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the container waits in CrashLoopBackOff."""
-    return counted(
-        window, LINES, seen="the container crash-loops", none="the container does not crash-loop"
-    )
-
-
-SYMPTOM = Symptom(name="crash-looping", title="the container crash-loops", judge=judge, needs=LINES)
+SYMPTOM = symptom_of_counts(
+    "crash-looping",
+    "the container crash-loops",
+    ("pod_crash_looping",),
+    seen="the container crash-loops",
+    none="the container does not crash-loop",
+    harm=Harm.DEATH,
+)

@@ -22,7 +22,7 @@ line's `Deferred:`; Scheduler.schedule.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
@@ -63,4 +63,5 @@ SYMPTOM = Symptom(
     title="requests are passed over (LoRA, grammar, transfer)",
     judge=judge,
     needs=("deferred_waiting_requests",),
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

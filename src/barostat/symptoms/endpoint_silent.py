@@ -18,7 +18,7 @@ Source: HTTP GET /metrics; vLLM opens its port only after the engine is initiali
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import quote
@@ -52,5 +52,9 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="endpoint-silent", title="/metrics does not answer", judge=judge, needs=("scrape_ok",)
+    name="endpoint-silent",
+    title="/metrics does not answer",
+    judge=judge,
+    needs=("scrape_ok",),
+    harm=Harm.DEATH,
 )

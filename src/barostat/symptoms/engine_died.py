@@ -17,19 +17,15 @@ Source: vLLM 0.8 to 0.33, EngineCoreProc, MPClient, AsyncLLM.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_engine_dead", "previous_log_engine_dead")
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log says that the engine core ended or failed to start."""
-    return counted(
-        window, LINES, seen="the engine core ended", none="the engine core did not end", once=True
-    )
-
-
-SYMPTOM = Symptom(name="engine-died", title="the engine core ended", judge=judge, needs_any=LINES)
+SYMPTOM = symptom_of_counts(
+    "engine-died",
+    "the engine core ended",
+    ("log_engine_dead", "previous_log_engine_dead"),
+    seen="the engine core ended",
+    none="the engine core did not end",
+    once=True,
+    harm=Harm.DEATH,
+)

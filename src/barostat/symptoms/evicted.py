@@ -18,17 +18,12 @@ Source: kubelet node-pressure eviction.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("pod_evicted",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the pod was evicted."""
-    return counted(window, LINES, seen="the pod was evicted", none="no eviction")
-
-
-SYMPTOM = Symptom(name="evicted", title="the pod was evicted", judge=judge, needs=LINES)
+SYMPTOM = symptom_of_counts(
+    "evicted",
+    "the pod was evicted",
+    ("pod_evicted",),
+    seen="the pod was evicted",
+    none="no eviction",
+)

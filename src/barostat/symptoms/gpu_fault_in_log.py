@@ -19,19 +19,12 @@ Source: CUDA runtime errors 214, 802; HIP equivalents; NVIDIA fabric manager.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_gpu_fault", "previous_log_gpu_fault")
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log tells of a failed card."""
-    return counted(window, LINES, seen="the GPU failed", none="no line about a failed GPU")
-
-
-SYMPTOM = Symptom(
-    name="gpu-fault-in-log", title="the engine reports a broken GPU", judge=judge, needs_any=LINES
+SYMPTOM = symptom_of_counts(
+    "gpu-fault-in-log",
+    "the engine reports a broken GPU",
+    ("log_gpu_fault", "previous_log_gpu_fault"),
+    seen="the GPU failed",
+    none="no line about a failed GPU",
 )

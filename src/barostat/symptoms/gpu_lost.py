@@ -17,17 +17,12 @@ Source: NVML "GPU is lost", Xid 79, 119, 154; amd-smi; driver lines of the GSP h
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("gpu_lost", "kernel_gpu_error")
-
-
-def judge(window: Window) -> Verdict:
-    """Present if a card is lost or its firmware hangs."""
-    return counted(window, LINES, seen="a GPU does not answer", none="all GPUs answer")
-
-
-SYMPTOM = Symptom(name="gpu-lost", title="a GPU does not answer", judge=judge, needs_any=LINES)
+SYMPTOM = symptom_of_counts(
+    "gpu-lost",
+    "a GPU does not answer",
+    ("gpu_lost", "kernel_gpu_error"),
+    seen="a GPU does not answer",
+    none="all GPUs answer",
+)

@@ -18,25 +18,13 @@ Source: PyTorch OutOfMemoryError; kubectl logs --previous.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_gpu_oom", "previous_log_gpu_oom")
-
-
-def judge(window: Window) -> Verdict:
-    """Present if an out-of-memory line is there without its phase."""
-    return counted(
-        window,
-        LINES,
-        seen="GPU out of memory",
-        none="no out-of-memory line without its moment",
-        confidence=0.85,
-    )
-
-
-SYMPTOM = Symptom(
-    name="gpu-oom-anytime", title="GPU out of memory, moment unknown", judge=judge, needs_any=LINES
+SYMPTOM = symptom_of_counts(
+    "gpu-oom-anytime",
+    "GPU out of memory, moment unknown",
+    ("log_gpu_oom", "previous_log_gpu_oom"),
+    seen="GPU out of memory",
+    none="no out-of-memory line without its moment",
+    confidence=0.85,
 )

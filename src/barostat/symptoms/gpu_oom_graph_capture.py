@@ -23,27 +23,12 @@ from 0.20).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_gpu_oom_graph_capture",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if memory ran out while graphs were captured or the sampler warmed up."""
-    return counted(
-        window,
-        LINES,
-        seen="GPU out of memory while capturing graphs or warming up",
-        none="no such failure while capturing",
-    )
-
-
-SYMPTOM = Symptom(
-    name="gpu-oom-graph-capture",
-    title="GPU out of memory while capturing graphs",
-    judge=judge,
-    needs=LINES,
+SYMPTOM = symptom_of_counts(
+    "gpu-oom-graph-capture",
+    "GPU out of memory while capturing graphs",
+    ("log_gpu_oom_graph_capture",),
+    seen="GPU out of memory while capturing graphs or warming up",
+    none="no such failure while capturing",
 )

@@ -21,21 +21,12 @@ of multimodal growth, vLLM 0.11 to 0.23.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_gpu_oom_serving",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if memory ran out after the engine was ready."""
-    return counted(
-        window, LINES, seen="GPU out of memory while serving", none="no such failure while serving"
-    )
-
-
-SYMPTOM = Symptom(
-    name="gpu-oom-serving", title="GPU out of memory while serving", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "gpu-oom-serving",
+    "GPU out of memory while serving",
+    ("log_gpu_oom_serving",),
+    seen="GPU out of memory while serving",
+    none="no such failure while serving",
 )

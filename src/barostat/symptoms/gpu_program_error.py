@@ -20,19 +20,15 @@ same.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_gpu_program_error",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log tells of a failed kernel."""
-    return counted(
-        window, LINES, seen="a GPU kernel failed", none="no failed kernel", confidence=0.9
-    )
-
-
-SYMPTOM = Symptom(name="gpu-program-error", title="a GPU kernel failed", judge=judge, needs=LINES)
+SYMPTOM = symptom_of_counts(
+    "gpu-program-error",
+    "a GPU kernel failed",
+    ("log_gpu_program_error",),
+    seen="a GPU kernel failed",
+    none="no failed kernel",
+    confidence=0.9,
+    harm=Harm.DEATH,
+)

@@ -15,7 +15,7 @@ Source: vLLM GET /health (AsyncLLM.check_health), 0.8 to 0.33.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 
@@ -31,5 +31,9 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="health-failing", title="/health does not answer 200", judge=judge, needs=("health_ok",)
+    name="health-failing",
+    title="/health does not answer 200",
+    judge=judge,
+    needs=("health_ok",),
+    harm=Harm.DEATH | Harm.UNHEALTHY,
 )

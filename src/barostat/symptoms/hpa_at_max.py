@@ -16,22 +16,12 @@ Source: HPA condition ScalingLimited, reason TooManyReplicas.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-
-def judge(window: Window) -> Verdict:
-    """Present if the autoscaler wants more than its maximum."""
-    return counted(
-        window,
-        ("hpa_at_max",),
-        seen="the autoscaler is at its maximum",
-        none="the autoscaler has room",
-    )
-
-
-SYMPTOM = Symptom(
-    name="hpa-at-max", title="the autoscaler is at its maximum", judge=judge, needs=("hpa_at_max",)
+SYMPTOM = symptom_of_counts(
+    "hpa-at-max",
+    "the autoscaler is at its maximum",
+    ("hpa_at_max",),
+    seen="the autoscaler is at its maximum",
+    none="the autoscaler has room",
 )

@@ -16,27 +16,12 @@ Source: Pod status.containerStatuses[].state.waiting.reason.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("pod_image_error",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the kubelet cannot pull the image or create the container."""
-    return counted(
-        window,
-        LINES,
-        seen="the container cannot be set up",
-        none="image and container are in order",
-    )
-
-
-SYMPTOM = Symptom(
-    name="image-or-container-error",
-    title="the image or container cannot be set up",
-    judge=judge,
-    needs=LINES,
+SYMPTOM = symptom_of_counts(
+    "image-or-container-error",
+    "the image or container cannot be set up",
+    ("pod_image_error",),
+    seen="the container cannot be set up",
+    none="image and container are in order",
 )

@@ -27,7 +27,7 @@ leaps below the ceiling.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import (
@@ -184,4 +184,5 @@ SYMPTOM = Symptom(
     judge=judge,
     needs=("kv_usage_ratio", "running_requests"),
     needs_any=QUEUE,
+    harm=Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

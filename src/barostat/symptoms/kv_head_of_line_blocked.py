@@ -25,7 +25,7 @@ KVCacheManager.allocate_slots (0.32).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
@@ -127,4 +127,5 @@ SYMPTOM = Symptom(
     judge=judge,
     needs=("kv_usage_ratio", "running_requests"),
     needs_any=QUEUE,
+    harm=Harm.UNHEALTHY,
 )

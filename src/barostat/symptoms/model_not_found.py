@@ -18,21 +18,12 @@ Source: huggingface_hub and transformers errors as vLLM passes them on.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_model_not_found",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the model or tokenizer could not be had."""
-    return counted(
-        window, LINES, seen="the model or its tokenizer cannot be had", none="the model was found"
-    )
-
-
-SYMPTOM = Symptom(
-    name="model-not-found", title="the model cannot be loaded", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "model-not-found",
+    "the model cannot be loaded",
+    ("log_model_not_found",),
+    seen="the model or its tokenizer cannot be had",
+    none="the model was found",
 )

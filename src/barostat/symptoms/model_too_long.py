@@ -22,24 +22,12 @@ stored in KV cache"; V1 "To serve at least one request with the model's max seq 
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_model_too_long",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the start-up refused max_model_len for want of KV memory."""
-    return counted(
-        window,
-        LINES,
-        seen="one request of max_model_len does not fit the KV pool",
-        none="the pool holds a request of full length",
-    )
-
-
-SYMPTOM = Symptom(
-    name="model-too-long", title="max_model_len does not fit the pool", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "model-too-long",
+    "max_model_len does not fit the pool",
+    ("log_model_too_long",),
+    seen="one request of max_model_len does not fit the KV pool",
+    none="the pool holds a request of full length",
 )

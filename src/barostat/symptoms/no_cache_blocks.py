@@ -20,21 +20,12 @@ Source: vLLM 0.6 to 0.33, check_enough_kv_cache_memory; Worker.determine_availab
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_no_cache_blocks",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the start-up found no memory for the pool."""
-    return counted(
-        window, LINES, seen="no memory is left for the KV pool", none="the pool got memory"
-    )
-
-
-SYMPTOM = Symptom(
-    name="no-cache-blocks", title="no memory left for the KV pool", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "no-cache-blocks",
+    "no memory left for the KV pool",
+    ("log_no_cache_blocks",),
+    seen="no memory is left for the KV pool",
+    none="the pool got memory",
 )

@@ -16,19 +16,12 @@ Source: Node status.conditions.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("node_not_ready",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if a node condition is bad."""
-    return counted(window, LINES, seen="the node is not well", none="the node is Ready")
-
-
-SYMPTOM = Symptom(
-    name="node-not-ready", title="the node is not Ready or under pressure", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "node-not-ready",
+    "the node is not Ready or under pressure",
+    ("node_not_ready",),
+    seen="the node is not well",
+    none="the node is Ready",
 )

@@ -17,25 +17,13 @@ Source: Node status.capacity and status.allocatable; device plugin health checks
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("node_gpu_unhealthy",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if GPUs are not allocatable or a GPU condition is bad."""
-    return counted(
-        window,
-        LINES,
-        seen="the node has GPUs that it cannot hand out",
-        none="all GPUs of the node can be handed out",
-        confidence=0.9,
-    )
-
-
-SYMPTOM = Symptom(
-    name="node-unhealthy", title="the node's GPUs are not all usable", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "node-unhealthy",
+    "the node's GPUs are not all usable",
+    ("node_gpu_unhealthy",),
+    seen="the node has GPUs that it cannot hand out",
+    none="all GPUs of the node can be handed out",
+    confidence=0.9,
 )

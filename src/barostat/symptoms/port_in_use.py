@@ -16,17 +16,12 @@ Source: the socket's EADDRINUSE as uvicorn and vLLM print it.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_port_in_use",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the server could not bind its port."""
-    return counted(window, LINES, seen="the port is taken", none="the port was free")
-
-
-SYMPTOM = Symptom(name="port-in-use", title="the port is taken", judge=judge, needs=LINES)
+SYMPTOM = symptom_of_counts(
+    "port-in-use",
+    "the port is taken",
+    ("log_port_in_use",),
+    seen="the port is taken",
+    none="the port was free",
+)

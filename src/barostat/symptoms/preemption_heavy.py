@@ -27,7 +27,7 @@ to 256, 66 at 40, none at 32; watermark 0.05: 20.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -172,4 +172,5 @@ SYMPTOM = Symptom(
     title="preemptions are frequent enough to hurt",
     judge=judge,
     needs_any=SOURCES,
+    harm=Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

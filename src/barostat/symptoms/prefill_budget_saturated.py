@@ -29,7 +29,7 @@ maintainers, 6,000-token prompts at 32 % KV usage.
 from __future__ import annotations
 
 from barostat.catalog.settings.defaults import SMALL_CARD_STEP_TOKENS
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
@@ -191,4 +191,5 @@ SYMPTOM = Symptom(
     judge=judge,
     needs=("kv_usage_ratio", "running_requests"),
     needs_any=QUEUE,
+    harm=Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -17,7 +17,7 @@ Source: POST /v1/completions with max_tokens 1.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import quote
@@ -48,4 +48,5 @@ SYMPTOM = Symptom(
     title="a one-token request is not answered",
     judge=judge,
     needs=("probe_token_ok",),
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

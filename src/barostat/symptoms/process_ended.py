@@ -16,7 +16,7 @@ Source: wait(2) status as Python's subprocess gives it.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 
@@ -40,4 +40,5 @@ SYMPTOM = Symptom(
     title="the engine's process has ended",
     judge=judge,
     needs=("process_exit_code",),
+    harm=Harm.DEATH,
 )

@@ -19,24 +19,14 @@ Source: vLLM 0.29 on, AsyncLLM admission; `vllm:admission_rejections_total{reaso
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("rejections_in_window", "log_requests_rejected")
-
-
-def judge(window: Window) -> Verdict:
-    """Present if requests were rejected at the engine's queue limits."""
-    return counted(
-        window,
-        LINES,
-        seen="the engine turned requests away: its queue limit is reached",
-        none="no request was turned away",
-    )
-
-
-SYMPTOM = Symptom(
-    name="queue-rejections", title="the engine turns requests away", judge=judge, needs_any=LINES
+SYMPTOM = symptom_of_counts(
+    "queue-rejections",
+    "the engine turns requests away",
+    ("rejections_in_window", "log_requests_rejected"),
+    seen="the engine turned requests away: its queue limit is reached",
+    none="no request was turned away",
+    harm=Harm.PLAIN | Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -23,7 +23,7 @@ Source: `vllm:num_requests_waiting` (preempted ones included), `vllm:num_request
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
@@ -59,5 +59,9 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="requests-waiting", title="requests wait in the queue", judge=judge, needs_any=QUEUE
+    name="requests-waiting",
+    title="requests wait in the queue",
+    judge=judge,
+    needs_any=QUEUE,
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

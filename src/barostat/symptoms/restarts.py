@@ -18,7 +18,7 @@ Source: Pod status.containerStatuses[].restartCount, lastState.terminated.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 
@@ -42,5 +42,9 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="restarts", title="the container was restarted", judge=judge, needs=("pod_restarts",)
+    name="restarts",
+    title="the container was restarted",
+    judge=judge,
+    needs=("pod_restarts",),
+    harm=Harm.PLAIN,
 )

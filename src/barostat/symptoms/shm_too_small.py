@@ -19,19 +19,12 @@ Source: Kubernetes emptyDir; NCCL shm transport; vLLM deployment guide for Kuber
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_shm_too_small",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if a process failed for want of shared memory."""
-    return counted(
-        window, LINES, seen="/dev/shm is too small", none="no complaint about shared memory"
-    )
-
-
-SYMPTOM = Symptom(name="shm-too-small", title="/dev/shm is too small", judge=judge, needs=LINES)
+SYMPTOM = symptom_of_counts(
+    "shm-too-small",
+    "/dev/shm is too small",
+    ("log_shm_too_small",),
+    seen="/dev/shm is too small",
+    none="no complaint about shared memory",
+)

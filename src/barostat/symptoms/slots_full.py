@@ -21,7 +21,7 @@ defaults in EngineArgs.get_batch_defaults.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
@@ -133,4 +133,5 @@ SYMPTOM = Symptom(
     judge=judge,
     needs=("running_requests",),
     needs_any=QUEUE,
+    harm=Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -20,7 +20,7 @@ Source: vLLM issue 8847 (0.8 tokens a second on an idle engine).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 
@@ -77,5 +77,9 @@ def prompt_not_counted(window: Window) -> bool:
 
 
 SYMPTOM = Symptom(
-    "slow-decode", "decoding crawls", judge, needs=("running_requests", "generation_tokens_per_s")
+    "slow-decode",
+    "decoding crawls",
+    judge,
+    needs=("running_requests", "generation_tokens_per_s"),
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

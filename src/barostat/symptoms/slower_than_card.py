@@ -33,7 +33,7 @@ from dataclasses import replace
 
 from barostat.catalog.slow_settings import slow_settings_of
 from barostat.core.signal import Signal
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
@@ -168,4 +168,5 @@ SYMPTOM = Symptom(
         "running_requests",
         "generation_tokens_per_s",
     ),
+    harm=Harm.PLAIN | Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -20,7 +20,7 @@ Source: start-up lines of vLLM 0.6 to 0.33; SIGKILL cannot be caught.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import quote
@@ -65,4 +65,5 @@ SYMPTOM = Symptom(
     title="the log stops in the midst of a start",
     judge=judge,
     needs=("log_start_unfinished",),
+    harm=Harm.PLAIN,
 )

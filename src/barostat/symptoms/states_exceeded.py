@@ -17,24 +17,12 @@ Source: vLLM hybrid models, "max_num_seqs (A) exceeds available Mamba cache bloc
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_states_exceeded",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the engine refused max_num_seqs for want of state blocks."""
-    return counted(
-        window,
-        LINES,
-        seen="max_num_seqs is larger than the number of state blocks",
-        none="no complaint about state blocks",
-    )
-
-
-SYMPTOM = Symptom(
-    name="states-exceeded", title="more sequences than state blocks", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "states-exceeded",
+    "more sequences than state blocks",
+    ("log_states_exceeded",),
+    seen="max_num_seqs is larger than the number of state blocks",
+    none="no complaint about state blocks",
 )

@@ -20,25 +20,13 @@ Source: Linux errno 13, 28, 30, 122; vLLM issue 10185, llm-d issue 1430 (OpenShi
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_storage_refused",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log says that a directory is full, read-only or not permitted."""
-    return counted(
-        window,
-        LINES,
-        seen="a directory refuses the engine",
-        none="no directory refused the engine",
-        confidence=0.9,
-    )
-
-
-SYMPTOM = Symptom(
-    name="storage-refused", title="a directory is full or not permitted", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "storage-refused",
+    "a directory is full or not permitted",
+    ("log_storage_refused",),
+    seen="a directory refuses the engine",
+    none="no directory refused the engine",
+    confidence=0.9,
 )

@@ -27,7 +27,7 @@ wait only).
 from __future__ import annotations
 
 from barostat.core.signal import Signal
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.units import figure
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -132,4 +132,10 @@ def judge(window: Window) -> Verdict:
     return Absent("the tail is in proportion to the median", evidence)
 
 
-SYMPTOM = Symptom(name="tail-latency-up", title="tail latency up", judge=judge, needs_any=NEEDS_ANY)
+SYMPTOM = Symptom(
+    name="tail-latency-up",
+    title="tail latency up",
+    judge=judge,
+    needs_any=NEEDS_ANY,
+    harm=Harm.PLAIN,
+)

@@ -21,7 +21,7 @@ prompt throughput leaves cached tokens out from 0.16 on).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -81,4 +81,5 @@ SYMPTOM = Symptom(
     judge=judge,
     needs=("generation_tokens_per_s",),
     needs_any=DEMAND,
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

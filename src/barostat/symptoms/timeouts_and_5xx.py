@@ -17,7 +17,7 @@ Source: `http_requests_total{status}`; gateway access logs; vLLM counts no clien
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._server_errors import HARM_RATIO, own_error_ratio
@@ -46,5 +46,9 @@ def judge(window: Window) -> Verdict:
 
 
 SYMPTOM = Symptom(
-    name="timeouts-and-5xx", title="clients get errors or give up", judge=judge, needs_any=NEEDS_ANY
+    name="timeouts-and-5xx",
+    title="clients get errors or give up",
+    judge=judge,
+    needs_any=NEEDS_ANY,
+    harm=Harm.PLAIN | Harm.UNHEALTHY,
 )

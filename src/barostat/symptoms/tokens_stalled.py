@@ -22,7 +22,7 @@ value while no step is made (vLLM 0.8 to 0.33; vLLM issues 22545 and 29928).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
+from barostat.core.symptom import Harm, Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 
@@ -69,4 +69,5 @@ SYMPTOM = Symptom(
     title="requests run and no token comes",
     judge=judge,
     needs=("tokens_stalled_s",),
+    harm=Harm.PLAIN | Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -17,25 +17,13 @@ Source: vLLM 0.18 on, EngineCore shutdown modes; Kubernetes pod termination.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("previous_log_shutdown",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if the log before the restart ends in a requested shutdown."""
-    return counted(
-        window,
-        LINES,
-        seen="the last life ended on request (SIGTERM)",
-        none="the last life did not end on request",
-        confidence=0.9,
-    )
-
-
-SYMPTOM = Symptom(
-    name="told-to-stop", title="the engine was told to stop", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "told-to-stop",
+    "the engine was told to stop",
+    ("previous_log_shutdown",),
+    seen="the last life ended on request (SIGTERM)",
+    none="the last life did not end on request",
+    confidence=0.9,
 )

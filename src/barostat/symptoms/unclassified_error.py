@@ -16,25 +16,15 @@ Source: Python tracebacks in the engine's log.
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.core.symptom import Harm
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_unclassified_error",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if an unexplained last exception is in the log."""
-    return counted(
-        window,
-        LINES,
-        seen="ended with an error that is not in the list",
-        none="no unexplained error",
-        confidence=0.9,
-    )
-
-
-SYMPTOM = Symptom(
-    name="unclassified-error", title="ended with an unknown error", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "unclassified-error",
+    "ended with an unknown error",
+    ("log_unclassified_error",),
+    seen="ended with an error that is not in the list",
+    none="no unexplained error",
+    confidence=0.9,
+    harm=Harm.DEATH,
 )

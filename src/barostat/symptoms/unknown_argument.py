@@ -19,21 +19,12 @@ max-num-partial-prefills are gone).
 
 from __future__ import annotations
 
-from barostat.core.symptom import Symptom
-from barostat.core.verdict import Verdict
-from barostat.core.window import Window
-from barostat.symptoms._lines import counted
+from barostat.symptoms._lines import symptom_of_counts
 
-LINES = ("log_unknown_argument",)
-
-
-def judge(window: Window) -> Verdict:
-    """Present if argparse refused an argument."""
-    return counted(
-        window, LINES, seen="the command line was refused", none="the command line was accepted"
-    )
-
-
-SYMPTOM = Symptom(
-    name="unknown-argument", title="the command line was refused", judge=judge, needs=LINES
+SYMPTOM = symptom_of_counts(
+    "unknown-argument",
+    "the command line was refused",
+    ("log_unknown_argument",),
+    seen="the command line was refused",
+    none="the command line was accepted",
 )

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from barostat.core.diagnosis import CauseName, Severity
+from barostat.core.symptom import Harm
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
+from barostat.symptoms import symptoms
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,21 @@ class Case:
     def present(self, *names: str) -> tuple[str, ...]:
         """Those of the names that are Present: falsy when none is."""
         return tuple(name for name in names if isinstance(self.verdict(name), Present))
+
+    def harmed(self, harm: Harm) -> tuple[str, ...]:
+        """The names of all symptoms of this harm that are Present: first those that give a reason in
+        the engine, then the surest.
+        """
+        of_harm = [
+            symptom for symptom in symptoms() if harm in symptom.harm and self.present(symptom.name)
+        ]
+        of_harm.sort(
+            key=lambda symptom: (
+                Harm.OF_THE_ENGINE not in symptom.harm,
+                -self.confidence(symptom.name),
+            )
+        )
+        return tuple(symptom.name for symptom in of_harm)
 
     def absent(self, *names: str) -> bool:
         """True if every one of the names is Absent: measured, and not there."""

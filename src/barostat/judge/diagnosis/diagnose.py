@@ -17,7 +17,7 @@ from barostat.core.diagnosis import (
     SymptomFinding,
 )
 from barostat.core.shown import ShownReport, shown_report
-from barostat.core.symptom import judge_all
+from barostat.core.symptom import Harm, judge_all
 from barostat.core.verdict import Unknown, Verdict
 from barostat.core.window import Window
 from barostat.judge.diagnosis.at_the_gateway import is_seen, live_steps
@@ -38,29 +38,6 @@ SURE_ENOUGH = 0.45
 """A claim below this names a suspicion, not a cause."""
 
 
-DEATHS = (
-    "engine-died",
-    "unclassified-error",
-    "gpu-program-error",
-    "process-ended",
-    "health-failing",
-    "crash-looping",
-    "endpoint-silent",
-)
-HARMS = (
-    "start-cut-short",
-    "timeouts-and-5xx",
-    "requests-waiting",
-    "deferred-waiting",
-    "slow-decode",
-    "slower-than-card",
-    "probe-unanswered",
-    "tokens-stalled",
-    "tail-latency-up",
-    "throughput-falling",
-    "queue-rejections",
-    "restarts",
-)
 ENDED = ("crash-looping", "restarts", "process-ended", "engine-died", "start-cut-short")
 FIRST_LOAD_RANK = 30
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
@@ -245,10 +222,11 @@ def choose(
             _sentence(claim.summary),
             claim.variant,
         ), claim.rests_on
-    seen = case.present(*DEATHS, *HARMS)
+    dead = case.harmed(Harm.DEATH)
+    seen = (*dead, *case.harmed(Harm.PLAIN))
     if seen:
         seen = (*case.present("engine-asleep"), *seen)
-    severity: Severity = "critical" if case.present(*DEATHS) else "warning" if seen else "info"
+    severity: Severity = "critical" if dead else "warning" if seen else "info"
     if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]
         return Diagnosis(

@@ -15,6 +15,7 @@ from barostat.core.version import EngineVersion, parse_version
 from barostat.core.window import Window
 from barostat.engines.vllm.command_line import config as vllm_config
 from barostat.engines.vllm.logs.digest import LogDigest
+from barostat.engines.vllm.logs.rules import NO_FAILURE
 from barostat.engines.vllm.metrics import signals as metrics
 from barostat.gpus import card_signals
 from barostat.gpus import read as read_gpu
@@ -25,9 +26,6 @@ from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import Object, name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version, pod_place
 from barostat.platform.workload import workload_reference
-
-_NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
-"""Kinds of log lines that end no start."""
 
 
 def windows(
@@ -140,7 +138,7 @@ def _not_outlived(made: Mapping[str, list[Signal]], at: float) -> dict[str, list
 
 
 def _failed(log: LogDigest) -> bool:
-    return any(event.kind not in _NO_FAILURE for event in log.events)
+    return any(event.kind not in NO_FAILURE for event in log.events)
 
 
 def _version(

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from barostat.core.config import ConfigScalar, ConfigValue
 from barostat.engines.vllm.logs.lines import LogEvent, LoggedStep, StatsLine
 from barostat.engines.vllm.logs.rule import Phase, in_service, phase_of
-from barostat.engines.vllm.logs.rules import RULES
+from barostat.engines.vllm.logs.rules import NO_FAILURE, RULES
 from barostat.engines.vllm.logs.text import QUOTED, quote
 
 STATS_KEPT = 4_000
@@ -34,9 +34,6 @@ _SURVIVABLE = (
     "shm_too_small",
     "host_oom",
     "unclassified_error",
-)
-_NEVER_OUTWEIGHED = frozenset(
-    {"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"}
 )
 # What explains a broken collective better than the collective itself, and a dead engine in any
 # case.
@@ -269,7 +266,7 @@ class Life:
                 )
         if kind == "ready":
             self.ready += 1
-            self._outweigh(kind for kind in list(self._happened) if kind not in _NEVER_OUTWEIGHED)
+            self._outweigh(kind for kind in list(self._happened) if kind not in NO_FAILURE)
 
     def note_stats(self, line: StatsLine) -> None:
         """A statistics line was read. The second one that shows generation after a failure proves
@@ -323,7 +320,7 @@ class Life:
     @property
     def failed(self) -> bool:
         """True if anything but a notice has happened."""
-        return any(kind not in _NEVER_OUTWEIGHED for kind in self._happened)
+        return any(kind not in NO_FAILURE for kind in self._happened)
 
     def has(self, kind: str) -> bool:
         """True if a line of this kind was read and nothing has outweighed it."""
@@ -423,7 +420,7 @@ class Life:
     def _say_no_cause(self) -> frozenset[str]:
         # Kinds of lines that leave open why an engine ended.
         return (
-            _NEVER_OUTWEIGHED
+            NO_FAILURE
             | {"engine_dead", "unclassified_error"}
             | ({"rpc_timeout"} if self._waits_for_work() else set())
         )

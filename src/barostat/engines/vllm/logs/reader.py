@@ -9,9 +9,9 @@ from barostat.engines.vllm.logs.clock import LogClock
 from barostat.engines.vllm.logs.lines import LifeEvents
 from barostat.engines.vllm.logs.lives import Life
 from barostat.engines.vllm.logs.rule import EXCEPTION, HARMLESS_EXCEPTIONS, Rule
-from barostat.engines.vllm.logs.rules import ENGINE_DEAD, RULES
-from barostat.engines.vllm.logs.settings import settings_in, start_line
-from barostat.engines.vllm.logs.stats import logged_step, stats_line
+from barostat.engines.vllm.logs.rules import ENGINE_DEAD, RULES, SAYS_NOTHING
+from barostat.engines.vllm.logs.settings import OF_SETTINGS, settings_in, start_line
+from barostat.engines.vllm.logs.stats import OF_STATS, logged_step, stats_line
 from barostat.engines.vllm.logs.text import LONGEST, Line, pasted_together, quote, unwrap
 
 _LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
@@ -39,8 +39,26 @@ _STARTING = (
 
 _LEVELS = ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", '"level', '"severity')
 """Written in every line that vLLM and its server log; the last two by JSON formatters."""
-SAYS_NOTHING = frozenset({"ready", "fd_limit"})
-"""Kinds of lines that end no start."""
+_OF_A_FAILURE = ("rror", "xception", "Traceback", 'File "', "    raise ", "Failed:", "exit", "\0")
+"""Words of errors without a rule, of tracebacks, and what a log that is no text holds."""
+
+
+def _shortest(words: Iterable[str]) -> tuple[str, ...]:
+    """The words without those that hold another one of them."""
+    given = set(words)
+    return tuple(sorted(word for word in given if not any(o in word for o in given if o != word)))
+
+
+_HINTS = _shortest(
+    (
+        *(hint for rule in RULES for hint in rule.hints),
+        *OF_SETTINGS,
+        *OF_STATS,
+        *_STARTING,
+        *_OF_A_FAILURE,
+    )
+)
+"""A line that holds none of these says nothing: each reader and each rule names its own."""
 
 
 class Reader:
@@ -281,131 +299,11 @@ class Reader:
 
 
 def may_say_something(raw: str) -> bool:
-    """False for the lines that fill a log: access lines and idle chatter. A chain of substring
-    tests beats any pattern here.
+    """False for the lines that fill a log: access lines and idle chatter. Substring tests beat any
+    pattern here.
     """
     if (" HTTP/1." in raw and "INFO" in raw) or (
         " request " in raw[:160] and ("] Added request " in raw or "] Received request " in raw)
     ):
         return False
-    return (
-        "hroughput: " in raw
-        or "Running: " in raw
-        or "oading" in raw
-        or "rror" in raw
-        or "emory" in raw
-        or "cache" in raw
-        or "xception" in raw
-        or 'File "' in raw
-        or "imed out" in raw
-        or "imeout" in raw
-        or "Iteration(" in raw
-        or "illed" in raw
-        or "died" in raw
-        or "nitializing" in raw
-        or "args: " in raw
-        or "version" in raw
-        or "CCL" in raw
-        or "ccl" in raw
-        or "CUDA" in raw
-        or "HIP" in raw
-        or "SIG" in raw
-        or "hut" in raw
-        or "startup complete" in raw
-        or "Uvicorn" in raw
-        or " took " in raw
-        or "blocks" in raw
-        or "block " in raw
-        or "max_" in raw
-        or "max " in raw
-        or "concurrency" in raw
-        or "utilization" in raw
-        or "engine" in raw
-        or "Engine" in raw
-        or "ulimit" in raw
-        or "open files" in raw
-        or "shm" in raw
-        or "hared" in raw
-        or "argument" in raw
-        or "in use" in raw
-        or "preempted" in raw
-        or "queue full" in raw
-        or "cannot accept" in raw
-        or "backlog" in raw
-        or "GPU" in raw
-        or "ollective" in raw
-        or "exit" in raw
-        or "divisible" in raw
-        or "not supported" in raw
-        or "not exist" in raw
-        or "derived" in raw
-        or "apturing" in raw
-        or "egmentation" in raw
-        or "egfault" in raw
-        or "Assertion failed" in raw
-        or "core dumped" in raw
-        or "HSA_" in raw
-        or "Finished server" in raw
-        or "Interrupt" in raw
-        or "invalid" in raw
-        or "No such" in raw
-        or "Fatal" in raw
-        or "fatal" in raw
-        or "not a valid" in raw
-        or "assert" in raw
-        or "    raise " in raw
-        or "capture" in raw
-        or "warm" in raw
-        or "load_" in raw
-        or "ECC" in raw
-        or "Traceback" in raw
-        or "OOM" in raw
-        or "ALLOC_FAILED" in raw
-        or "Tried to allocate" in raw
-        or "ackground loop" in raw
-        or "n't load" in raw
-        or "annot " in raw
-        or "bad_alloc" in raw
-        or "does not appear" in raw
-        or "eceived signal" in raw
-        or "endezvous" in raw
-        or "erminate called" in raw
-        or "exceeds" in raw
-        or "exec format" in raw
-        or 'exec: "' in raw
-        or "Failed:" in raw
-        or "oom_kill" in raw
-        or "No space left" in raw
-        or "quota exceeded" in raw
-        or "Read-only file" in raw
-        or "oom-kill" in raw
-        or "abric" in raw
-        or "gated" in raw
-        or "illegal" in raw
-        or "misaligned" in raw
-        or "not found" in raw
-        or "Permission denied" in raw
-        or "FullMesh" in raw
-        or "NET/IB" in raw
-        or "Slowdown" in raw
-        or "access fault" in raw
-        or "not yet initialized" in raw
-        or " backend" in raw
-        or "llreduce" in raw
-        or "TRACE_FUNCTION" in raw
-        or "device handle" in raw
-        or "SEGV" in raw
-        or "Not enough" in raw
-        or "not enough" in raw
-        or "EADDRINUSE" in raw
-        or "retrieving" in raw
-        or "peer access" in raw
-        or "P2PStatus" in raw
-        or "uid not found" in raw
-        or "placement group" in raw
-        or "inspected" in raw
-        or "custom_all_reduce" in raw
-        or "No compiled" in raw
-        or "special_tokens_extended" in raw
-        or "\0" in raw
-    )
+    return any(map(raw.__contains__, _HINTS))

@@ -14,6 +14,7 @@ from typing import Literal
 
 Level = Literal["any", "warning", "error"]
 Phase = Literal["graph_capture", "startup", "serving", ""]
+Says = Literal["failure", "no failure", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Rule:
     `level`: the least level that counts; a bare line counts as an error. `unless`: what makes such
     a line harmless. `starting`: a failure that can only happen before the engine is ready. `weak`:
     often only the consequence of another failure, or a warning; it counts where nothing stronger
-    explains the life's end.
+    explains the life's end. `says`: whether the line tells of a failure, of something that is none
+    but may explain how a start or a life ended, or nothing about that.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Rule:
     starting: bool
     weak: bool
     unless: re.Pattern[str] | None
+    says: Says = "failure"
 
 
 def rule(
@@ -44,6 +47,7 @@ def rule(
     starting: bool = False,
     weak: bool = False,
     unless: tuple[str, ...] = (),
+    says: Says = "failure",
 ) -> Rule:
     """A rule out of its wordings, any of which will do."""
     return Rule(
@@ -54,6 +58,7 @@ def rule(
         starting,
         weak,
         re.compile("|".join(unless)) if unless else None,
+        says,
     )
 
 

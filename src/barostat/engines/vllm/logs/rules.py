@@ -18,6 +18,7 @@ _LIFE: tuple[Rule, ...] = (
             "Uvicorn running on",
         ),
         "any",
+        says="nothing",
     ),
     rule(
         "shutdown",
@@ -46,6 +47,7 @@ _LIFE: tuple[Rule, ...] = (
             "[Pp]lease ignore",
             "This may be (?:due|because)",
         ),
+        says="no failure",
     ),
     rule(
         "shutdown",
@@ -61,6 +63,7 @@ _LIFE: tuple[Rule, ...] = (
         ),
         "any",
         weak=True,
+        says="no failure",
     ),
 )
 
@@ -256,6 +259,7 @@ _NOTICES: tuple[Rule, ...] = (
             "prefill token backlog limit",
         ),
         "any",
+        says="no failure",
     ),
     rule(
         "swap_exhausted",
@@ -272,6 +276,7 @@ _NOTICES: tuple[Rule, ...] = (
             ),
         ),
         "any",
+        says="no failure",
     ),
 )
 
@@ -324,3 +329,8 @@ ENGINE_DEAD: Rule = rule(
 )
 
 RULES: tuple[Rule, ...] = (*_LIFE, *MEMORY_RULES, *_DEVICE, *START_RULES, ENGINE_DEAD, *_NOTICES)
+
+NO_FAILURE = frozenset(rule.kind for rule in RULES if rule.says != "failure")
+"""Kinds of lines that tell of no failure."""
+SAYS_NOTHING = frozenset(rule.kind for rule in RULES if rule.says == "nothing")
+"""Kinds of lines that do not tell why a start ended."""

@@ -93,6 +93,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             r"(?<!`OSError: \[Errno 24\] )Too many open files",
         ),
         "any",
+        says="nothing",
     ),
     rule(
         "shm_too_small",

@@ -59,6 +59,12 @@ _OF_SETTINGS = tuple(
 )
 _NOT_SHOWN = re.compile(r"key|header|ssl|cert|prompt|template")
 
+OF_SETTINGS = (
+    "nitializing", "args: ", "version", "cache", "concurrency", " backend", "llreduce", "CCL INFO", "profiled with", "TRACE_FUNCTION",
+    " took ", "block", "Free memory", "utilization", "max_", "max ", "apturing", "CUDA graph",
+)  # fmt: skip
+"""A start-up line that tells a setting holds one of these."""
+
 
 def start_line(text: str) -> int | None:
     """Which of a new server's first lines this is: 0 the version banner, 1 the arguments, 2 the

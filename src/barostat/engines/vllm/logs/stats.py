@@ -28,6 +28,9 @@ _ITERATION = re.compile(
     r"(?: \(dummy\))?(?:, [A-Za-z]+(?: \+ host)? KV cache usage: (?P<usage>[\d.]+)%)?"
 )
 
+OF_STATS = ("hroughput: ", "Running: ", "Iteration(")
+"""A line that tells statistics or a step holds one of these."""
+
 
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
     """The statistics line in the text, or None. `engine` is used where the line itself names none.

@@ -17,28 +17,9 @@ Source: vLLM 0.32.0 BlockPool.get_usage; inference-sim issue 963.
 
 from __future__ import annotations
 
+from barostat.core.symptom import Harm
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms._server_errors import own_error_ratio
-
-HARM = (
-    "preemption-heavy",
-    "kv-capacity-waiting",
-    "kv-head-of-line-blocked",
-    "slots-full",
-    "requests-waiting",
-    "deferred-waiting",
-    "slow-decode",
-    "slower-than-card",
-    "prefill-budget-saturated",
-    "throughput-falling",
-    "tokens-stalled",
-    "core-stopped",
-    "health-failing",
-    "probe-unanswered",
-    "timeouts-and-5xx",
-    "queue-rejections",
-)
-
 
 FULL_RATIO, TOO_FEW_READINGS = 0.95, 3
 
@@ -65,7 +46,7 @@ def judge(case: Case) -> Judgement:
     if case.present("engine-busy"):
         if harm := [
             name
-            for name in case.present(*HARM)
+            for name in case.harmed(Harm.UNHEALTHY)
             if not (name == "timeouts-and-5xx" and _of_another(case))
         ]:
             return Cleared(case.because(harm[0]))

@@ -21,21 +21,10 @@ inside the server.
 
 from __future__ import annotations
 
+from barostat.core.symptom import Harm
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms._server_errors import made_at_the_gateway
 from barostat.symptoms.latency_outside_engine import UPSTREAM_SHARE_RATIO
-
-ENGINE_IS_THE_REASON = (
-    "preemption-heavy",
-    "kv-capacity-waiting",
-    "slots-full",
-    "prefill-budget-saturated",
-    "compute-saturated",
-    "slower-than-card",
-    "tokens-stalled",
-    "api-server-saturated",
-    "queue-rejections",
-)
 
 
 def judge(case: Case) -> Judgement:
@@ -47,7 +36,7 @@ def judge(case: Case) -> Judgement:
     )
     if failing and not outside:
         return Cleared(f"the errors are the engine's own: {case.because(*failing)}")
-    if outside and (reasons := case.present(*ENGINE_IS_THE_REASON)):
+    if outside and (reasons := case.harmed(Harm.OF_THE_ENGINE)):
         return Cleared(
             f"errors at the edge have a reason in the engine: {case.because(reasons[0])}"
         )

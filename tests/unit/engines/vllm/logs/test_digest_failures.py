@@ -430,54 +430,9 @@ def test_a_harmless_line_is_no_failure(line: str) -> None:
     assert not digest([line], source="x").events
 
 
-# Hints that stand in a line only beside a word that lets it through: a number beside "exit" or
-# "Errno", an API's name beside its error.
-NEVER_ALONE = {
-    "(-7)",
-    "-9",
-    "9/KILL",
-    "135",
-    "137",
-    "802",
-    "98)",
-    "98]",
-    "cuda",
-    "hip",
-    "bus",
-    "Worker",
-    "worker",
-    "Auto-fit",
-    "auto-fit",
-    "ActorDied",
-    "CUBLAS",
-}
-NEVER_ALONE |= {
-    "NOT_READY",
-    "NV_ERR_NO_MEMORY",
-    "OUT_OF",
-    "ardware",
-    "clients joined",
-    "held weights on device",
-    "must be",
-    "ot found",
-    "recognize",
-}
-NEVER_ALONE |= {
-    "driver",
-    "Driver",
-    "no kernel image",
-    "unsupported toolchain",
-    "compiler",
-    "nvcc",
-    "non supported HW",
-    "nvidia-container-cli",
-}
-NEVER_ALONE |= {"retriev", "validation", "an't load", "annot", "onnectFullMesh"}
-
-
 def test_the_cheap_test_lets_every_hint_through() -> None:
-    stopped = {hint for rule in RULES for hint in rule.hints if not may_say_something(hint)}
-    assert stopped <= NEVER_ALONE
+    assert all(may_say_something(hint) for rule in RULES for hint in rule.hints)
+    assert not may_say_something("INFO 01-01 00:00:00 [x.py:1] nothing that a reader knows")
 
 
 # --- the phase of a GPU OOM
