@@ -105,7 +105,8 @@ async def measured(count: int, for_s: float) -> None:
     while time.monotonic() - began < for_s:
         turn = time.monotonic()
         await engines.look(INTERVAL_S * 0.8)
-        for key in engines.due((), engines.clock.now()):
+        for key in engines.due((), (), engines.clock.now()):
+            engines.schedule.judged(key, engines.clock.now())
             at = time.process_time()
             recording = engines.recording(key)
             if recording is not None:

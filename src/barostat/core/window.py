@@ -47,11 +47,10 @@ class Window:
         """The signal if it is fresh, else None: for what sharpens a judgement but is not needed for
         it.
         """
-        match self.read(name):
-            case Fresh(signal, _):
-                return signal
-            case _:
-                return None
+        found = self.signals.get(name)
+        if found is None or not -CLOCK_SKEW_S <= self.at - found.at <= found.stale_after_s:
+            return None
+        return found
 
     def __getitem__(self, name: str) -> Signal:
         """The signal, for a rule that declared it in `needs` (the harness has checked it).

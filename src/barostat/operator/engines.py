@@ -2,16 +2,14 @@
 judged.
 
 A verdict costs a hundred times what a scrape does. So each page is first held against the one
-before it; a workload is judged when something changed for the worse, and otherwise once in
-ROTATE_S.
+before it (`glance.py`); `schedule.py` says whose verdict is due.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,8 +31,10 @@ from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.io.kubernetes.recording.target import Selection, Wanted, might_serve
 from barostat.judge.evidence.endpoint import Endpoint, endpoints, serves
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.operator.glance import Glance, Usual, worse
 from barostat.operator.pages import wanted_part
 from barostat.operator.predictions import MemoryTrend, Points, pool_fills_in_s
+from barostat.operator.schedule import RISING_S, Schedule
 from barostat.operator.step import Key
 from barostat.platform.objects import instant, mapping, name_of, objects, quantity, text
 from barostat.platform.pods import engine_container, image_version, looks_like_vllm
@@ -45,97 +45,16 @@ from barostat.remedy.annotations import LABELS, SPARE
 WINDOW_S = 60.0
 """What is kept of each engine: as much as `diagnose` looks at, and a rate's left end."""
 RELIST_S = 600.0
-ROTATE_S = 120.0
-RISING_S = 30.0
-"""A workload whose pool fills is judged this often."""
 STARTING_S = 900.0
 """An engine that has not answered yet may be loading its model for this long."""
 PROBE_AGAIN_S = 600.0
 DEEP_S = 12.0
 """For the logs and surroundings of a workload that is harmed. Detection waits for it."""
-AT_ONCE = 32
-"""Scrapes under way at a time."""
-NEARLY_FULL = 0.9
 USAGE_KEPT = 60
 """Ten minutes at the usual interval."""
 MEMORY_KEPT = 288
 MEMORY_EVERY_S = 300.0
 _DIRECT_PORT_S = 3.0
-_SERIES = re.compile(
-    rb"^(?:ray_)?vllm[:_](num_requests_running|num_requests_waiting|kv_cache_usage_perc|gpu_cache_usage_perc"
-    rb"|num_preemptions_total|generation_tokens_total|inter_token_latency_seconds_sum"
-    rb"|inter_token_latency_seconds_count|time_to_first_token_seconds_sum"
-    rb"|time_to_first_token_seconds_count)(?:\{[^\n]*?\})? ([0-9.eE+-]+)",
-    re.MULTILINE,
-)
-SLOWER_BY = 1.5
-"""A mean latency that rose by this factor over its usual value is looked into."""
-
-
-@dataclass(slots=True)
-class Glance:
-    """Sums of a few series of one page, to tell whether a verdict is due."""
-
-    values: dict[str, float] = field(default_factory=dict)
-    engines: int = 0
-    """Data-parallel engines of the page: usage is a sum over them."""
-
-    @classmethod
-    def of(cls, page: bytes) -> Glance:
-        """The sums over all engines of the page."""
-        found: dict[str, float] = {}
-        engines = 0
-        for name, value in _SERIES.findall(page):
-            try:
-                key = name.decode()
-                found[key] = found.get(key, 0.0) + float(value)
-                engines += key == "num_requests_running"
-            except ValueError:
-                continue
-        return cls(found, engines)
-
-    @property
-    def usage(self) -> float:
-        """Usage of the KV pools, summed over the engines."""
-        return max(self.get("kv_cache_usage_perc"), self.get("gpu_cache_usage_perc"))
-
-    def get(self, name: str) -> float:
-        """The value, 0 for one that is not there."""
-        return self.values.get(name, 0.0)
-
-
-@dataclass(slots=True)
-class Usual:
-    """The usual mean latency of an engine, followed slowly."""
-
-    means: dict[str, float] = field(default_factory=dict)
-
-    def rose(self, name: str, before: Glance, after: Glance) -> bool:
-        """True where the mean since the page before is far above the usual one."""
-        count = after.get(f"{name}_count") - before.get(f"{name}_count")
-        total = after.get(f"{name}_sum") - before.get(f"{name}_sum")
-        if count <= 0 or total < 0:
-            return False
-        mean = total / count
-        usual = self.means.get(name, mean)
-        self.means[name] = usual + 0.05 * (mean - usual)
-        return mean > SLOWER_BY * usual
-
-
-def worse(before: Glance, after: Glance, usual: Usual) -> bool:
-    """True where something between two pages may be harm: a queue, a preemption, a full pool, no
-    progress, a restart, or slower answers.
-    """
-    rose = [
-        usual.rose(name, before, after)
-        for name in ("inter_token_latency_seconds", "time_to_first_token_seconds")
-    ]
-    made = after.get("generation_tokens_total") - before.get("generation_tokens_total")
-    stalled = after.get("num_requests_running") > 0 and made == 0
-    usage = after.usage
-    preempted = after.get("num_preemptions_total") != before.get("num_preemptions_total")
-    waiting = after.get("num_requests_waiting") > 0
-    return waiting or preempted or stalled or made < 0 or usage >= NEARLY_FULL or any(rose)
 
 
 @dataclass(slots=True)
@@ -143,7 +62,6 @@ class LeanRoute:
     """A route that keeps of each metrics page only what a diagnosis reads, and the last glance."""
 
     inner: EngineRoute
-    seats: asyncio.Semaphore
     glance: Glance | None = None
     before: Glance | None = None
 
@@ -165,10 +83,7 @@ class LeanRoute:
         self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
     ) -> Answer | Failure:
         """The answer; a metrics page without what is not read."""
-        async with (
-            self.seats
-        ):  # its time begins when it is sent: a thousand at once would all be late
-            found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
+        found = await self.inner.ask(path, within_s=within_s, post=post, max_bytes=max_bytes)
         if path != "/metrics" or not isinstance(found, Answer) or found.status != 200:
             return found
         lean = wanted_part(found.body)
@@ -308,11 +223,10 @@ class Engines:
     trouble: str = ""
     scrapes: int = 0
     failed_scrapes: int = 0
-    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    schedule: Schedule = field(default_factory=Schedule)
     _unlike: dict[str, float] = field(default_factory=dict)
     _maybe: dict[str, Object] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
-    _judged_at: dict[Key, float] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
     _memory_at: float = float("-inf")
 
@@ -398,7 +312,7 @@ class Engines:
         if self.direct and not text(pod, "status", "podIP"):
             return  # the watch says when it has an address
         trimmed = _trimmed(pod)
-        route = LeanRoute(self._route(trimmed), self._seats)
+        route = LeanRoute(self._route(trimmed))
         known = image_version(pod) is not None
         scraper = Scraper(route, self.clock, thrifty=True, version_known=known)
         self.engines[uid] = Engine(trimmed, _key(trimmed), route, scraper)
@@ -447,24 +361,26 @@ class Engines:
         self.scrapes += len(running)
         await self._read_memory(now)
 
-    def due(self, asked: Iterable[Key], now: float) -> list[Key]:
-        """The workloads that a verdict is due for: those that were asked for, those of which an
-        engine looks worse, and the one in turn.
+    def due(self, asked: Collection[Key], harmed: Collection[Key], now: float) -> list[Key]:
+        """The workloads that a verdict is due for, the most urgent first. `asked`: an alert fires
+        for them. `harmed`: they have an open incident. Call once after each look; what is not
+        judged stays due.
         """
-        found = set(asked) & self.workloads()
+        present = self.workloads()
+        self.schedule.keep_only(present)
+        for key in present.intersection(asked):
+            self.schedule.ask(key, now)
+        for key in present.intersection(harmed):
+            self.schedule.worsened(key, now)
         for engine in self.engines.values():
-            rising = pool_fills_in_s(tuple(engine.usage)) is not None
-            if (
-                engine.due()
-                or (rising and now - self._judged_at.get(engine.key, float("-inf")) > RISING_S)
-            ) or (
-                engine.readable(now)
-                and now - self._judged_at.get(engine.key, float("-inf")) > ROTATE_S
+            if engine.due() or (
+                self.schedule.age_s(engine.key, now) > RISING_S
+                and pool_fills_in_s(tuple(engine.usage)) is not None
             ):
-                found.add(engine.key)
-        for key in found:
-            self._judged_at[key] = now
-        return sorted(found)
+                self.schedule.worsened(engine.key, now)
+        return self.schedule.due(
+            {engine.key for engine in self.engines.values() if engine.readable(now)}, now
+        )
 
     def workloads(self) -> set[Key]:
         """Every workload that has an engine."""

@@ -12,7 +12,7 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,6 +61,9 @@ from barostat.platform.workloads import kind_named
 POLICY_EVERY_S = 60.0
 DEEP_EVERY_S = 60.0
 AT_ONCE = 16
+VERDICTS_AT_ONCE = 4
+JUDGING_SHARE = 0.6
+"""Of an interval: verdicts are begun for this long in each round, then engines are scraped again."""
 
 
 @dataclass(slots=True)
@@ -105,6 +108,7 @@ class Operator:
     _deep_at: dict[Key, float] = field(default_factory=dict)
     _following: bool = False
     _switch_at: float = float("-inf")
+    _examining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def turn(self) -> None:
         """One round."""
@@ -180,7 +184,8 @@ class Operator:
     async def _judge(self, now: float) -> dict[Key, TargetSeen]:
         """The workloads with what is known of each: newly judged where that is due."""
         open_ones = [key for key, one in self.state.targets.items() if one.incident is not None]
-        due = set(self.engines.due([*self.alerts, *open_ones], now))
+        due = self.engines.due(self.alerts, open_ones, now)
+        fresh = await self._fresh_verdicts(due, now)
         present = self.engines.workloads()
         looks: dict[Key, TargetSeen] = {}
         for key in sorted(present):
@@ -188,10 +193,9 @@ class Operator:
             if around is None:
                 continue
             policy = self._policy(around)
-            if key in due and not policy.disabled:
-                self.verdicts[key] = await self._verdict(key, around, policy, now)
-                looks[key] = self.verdicts[key]
-                self._limits_status(around, self.verdicts[key], now)
+            if key in fresh:
+                looks[key] = self.verdicts[key] = fresh[key]
+                self._limits_status(around, fresh[key], now)
             else:
                 looks[key] = TargetSeen(around.target, policy, judged=False)
         for key in self._watched() - present:
@@ -201,8 +205,31 @@ class Operator:
                 )
         for gone in set(self.verdicts) - present:
             del self.verdicts[gone]
-        self.alerts = {key: name for key, name in self.alerts.items() if key not in looks}
+        self.alerts = {key: name for key, name in self.alerts.items() if key not in fresh}
         return looks
+
+    async def _fresh_verdicts(self, due: Iterable[Key], now: float) -> dict[Key, TargetSeen]:
+        """Verdicts in this order, for as long as a round may take: what is left stays due. Several
+        at a time, because most of one that harm is found in is waiting for logs and events.
+        """
+        waiting = iter(due)
+        made: dict[Key, TargetSeen] = {}
+        until = time.monotonic() + JUDGING_SHARE * self.settings.interval_s
+
+        async def work() -> None:
+            for key in waiting:
+                around = self.around.get(key)
+                if around is None:
+                    continue
+                self.engines.schedule.judged(key, now)
+                policy = self._policy(around)
+                if not policy.disabled:
+                    made[key] = await self._verdict(key, around, policy, now)
+                if time.monotonic() > until:
+                    return
+
+        await asyncio.gather(*(work() for _ in range(VERDICTS_AT_ONCE)))
+        return made
 
     async def _verdict(
         self, key: Key, around: Surrounding, policy: Policy, now: float
@@ -244,9 +271,12 @@ class Operator:
         )
 
     async def _examined(self, recording: object) -> Examination:
-        """Judged in a thread of its own, so that renewals of the lease are not held up."""
-        began = time.monotonic()
-        found = await asyncio.to_thread(examine, recording)  # type: ignore[arg-type]
+        """Judged in a thread of its own, so that renewals of the lease are not held up; one at a
+        time, as more would only take the processor from each other.
+        """
+        async with self._examining:
+            began = time.monotonic()
+            found = await asyncio.to_thread(examine, recording)  # type: ignore[arg-type]
         self.judged += 1
         self.judged_s += time.monotonic() - began
         return found

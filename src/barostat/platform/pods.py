@@ -7,7 +7,7 @@ a vLLM container looks like.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,6 +148,15 @@ def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
             return item
     ours = [item for item in found if looks_like_vllm(item)]
     return ours[0] if len(ours) == 1 else None
+
+
+def pod_finder(documents: Mapping[str, Any]) -> Callable[[str], Object | None]:
+    """`find_pod` for many names: a pod that is named in full is found without a search."""
+    by_full_name: dict[str, Object] = {}
+    for item in items(documents.get("pods")):
+        namespace = text(item, "metadata", "namespace")
+        by_full_name.setdefault(f"{namespace}/{name_of(item)}", item)
+    return lambda name: by_full_name.get(name) or find_pod(documents, name)
 
 
 def pod_place(name: str) -> tuple[str, str]:

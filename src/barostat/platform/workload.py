@@ -28,6 +28,8 @@ from barostat.platform.workloads import WorkloadKind, kind_named, kinds
 
 _MOST_OWNERS = 6
 """An owner reference that leads back to itself ends the search."""
+_OF_DEPLOYMENT = re.compile(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}")
+_OF_STATEFUL_SET = re.compile(r"([a-z0-9.-]+)-\d{1,3}")
 _ALONE = ("ReplicaSet", "Pod")
 """Kinds that ask for no pods by themselves."""
 
@@ -93,9 +95,9 @@ def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> Obje
 
 def workload_by_pod_name(name: str, namespace: str) -> ObjectReference | None:
     """The workload whose controller gives its pods such names."""
-    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
+    if match := _OF_DEPLOYMENT.fullmatch(name):
         return ObjectReference("deployment", match[1], namespace)
-    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", name):
+    if match := _OF_STATEFUL_SET.fullmatch(name):
         return ObjectReference("statefulset", match[1], namespace)
     return None
 

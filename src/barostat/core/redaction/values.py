@@ -19,32 +19,37 @@ def without_secrets(value: _T) -> _T:
     return every_text(value, clean)
 
 
-def every_text(value: _T, change: Callable[[str], str]) -> _T:
+def every_text(
+    value: _T, change: Callable[[str], str], already: frozenset[type] = frozenset()
+) -> _T:
     """The value with every text in it changed, keys of mappings too; the very same object where
-    nothing had to be.
+    nothing had to be. `already`: types whose texts have been changed before.
     """
-    found: Any = _changed(value, change)
+    found: Any = _changed(value, change, _WITHOUT_TEXT | already)
     return found  # type: ignore[no-any-return]
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _changed(value: Any, change: Callable[[str], str], as_they_are: frozenset[type]) -> Any:
     kind = type(value)
-    if kind in _WITHOUT_TEXT:
+    if kind in as_they_are:
         return value
     if isinstance(value, str):
         return new if (new := change(value)) != value else value
     if isinstance(value, tuple | list):
-        made = [_changed(item, change) for item in value]
+        made = [_changed(item, change, as_they_are) for item in value]
         return value if all(map(is_, made, value)) else kind(made)
     if (names := _fields(kind)) is not None:
         changed = {
             name: new
             for name in names
-            if (new := _changed(old := getattr(value, name), change)) is not old
+            if (new := _changed(old := getattr(value, name), change, as_they_are)) is not old
         }
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
-        pairs = {_changed(key, change): _changed(item, change) for key, item in value.items()}
+        pairs = {
+            _changed(key, change, as_they_are): _changed(item, change, as_they_are)
+            for key, item in value.items()
+        }
         return (
             value
             if all(key in pairs and pairs[key] is item for key, item in value.items())

@@ -8,13 +8,28 @@ from dataclasses import dataclass, field
 
 from barostat.io.engine_http.scraper import PROBE_S, Scraper
 
+AT_ONCE = 32
+"""Each look has a time limit that begins when it is sent. If a thousand were sent together, they
+would wait for each other and all would be late.
+"""
+PER_S = 100.0
+"""Looks that are expected to end in a second: an API server passes on as many with ease."""
+
+
+def whole_round_s(engines: int, look_s: float) -> float:
+    """How long to wait for one look at each of so many engines. `look_s`: the limit of one look."""
+    return look_s + engines / PER_S
+
 
 @dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
 class Looks:
-    """What is under way: at most one look for each name, and the tokens that are asked for once."""
+    """What is under way: at most one look for each name, AT_ONCE looks together, and the tokens
+    that are asked for once.
+    """
 
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tokens: list[asyncio.Task[None]] = field(default_factory=list)
+    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def take(self, scrapers: Iterable[tuple[str, Scraper]], within_s: float) -> None:
         """Each is looked at, unless its last look still goes on; what takes longer than `within_s`
@@ -22,12 +37,16 @@ class Looks:
         """
         for name, scraper in scrapers:
             if name not in self._busy or self._busy[name].done():
-                self._busy[name] = asyncio.create_task(scraper.look())
+                self._busy[name] = asyncio.create_task(self._look(scraper))
         if self._busy:
             await asyncio.wait(self._busy.values(), timeout=within_s)
         for task in self._busy.values():
             if task.done():
                 task.result()
+
+    async def _look(self, scraper: Scraper) -> None:
+        async with self._seats:
+            await scraper.look()
 
     def send_tokens(self, scrapers: Iterable[Scraper]) -> None:
         """Each that has answered is asked for a token, in the background."""

@@ -12,6 +12,7 @@ from barostat.core.bounds import PAGE_BYTES
 from barostat.core.redaction.credentials import clean
 from barostat.core.version import parse_version
 from barostat.engines.vllm.metrics import signals as metrics
+from barostat.engines.vllm.metrics.exposition import is_plainly_vllm
 from barostat.io.clock import Clock
 from barostat.io.engine_http.http import Answer, Failure
 from barostat.io.engine_http.route import EngineRoute
@@ -173,6 +174,8 @@ class Scraper:
             return f"{base}: /metrics answers HTTP {page.status} ({_said(page)})"
         if page.status != 200:
             what = f"answers HTTP {page.status}"
+        elif is_plainly_vllm(scrape.text):
+            return ""
         else:
             kind = scrape.exposition.looks_like
             if kind == "vllm" or (page.cut and kind.startswith("prometheus")):

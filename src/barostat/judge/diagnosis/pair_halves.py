@@ -12,7 +12,7 @@ from barostat.core.window import Window
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.evidence.recording import Recording
 from barostat.platform.pair_half import Half, half_of
-from barostat.platform.pods import find_pod
+from barostat.platform.pods import pod_finder
 
 _ROLES: Mapping[str, Half] = {"kv_producer": "prefill", "kv_consumer": "decode"}
 _ROLE = re.compile(r'"kv_role"\s*:\s*"(\w+)"')
@@ -23,8 +23,9 @@ def halves(recording: Recording, windows: Mapping[str, Window]) -> dict[str, Hal
     --kv-transfer-config; without replicas that do both.
     """
     found: dict[str, Half] = {}
+    pod_named = pod_finder(recording.kubernetes)
     for name, window in windows.items():
-        half = half_of(find_pod(recording.kubernetes, name) if recording.kubernetes else None)
+        half = half_of(pod_named(name) if recording.kubernetes else None)
         if half or (half := _by_transfer(window)):
             found[name] = half
     return found

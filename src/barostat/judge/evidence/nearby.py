@@ -21,7 +21,7 @@ Nearby = Callable[[ReplicaRecording], Recording]
 
 def nearby(recording: Recording) -> Nearby:
     """Return the recording for each replica, with the objects of its pod's namespace, the pods of
-    its workload, and events about none of the others. Whole where the pod is not found by its full
+    its workload, its node, and events about none of the others. Whole where the pod is not found by its full
     name.
     """
     if len(recording.replicas) <= FEW:
@@ -40,6 +40,7 @@ def nearby(recording: Recording) -> Nearby:
         for pod in group
     }
     about_pods, about_nodes, others = _events(documents)
+    nodes = {name_of(node): node for node in items(documents.get("nodes"))}
 
     def of(replica: ReplicaRecording) -> Recording:
         pod = pods.get(replica.name)
@@ -48,6 +49,8 @@ def nearby(recording: Recording) -> Nearby:
         namespace, node = text(pod, "metadata", "namespace"), text(pod, "spec", "nodeName")
         around = dict(namespaces[namespace])
         around["pods"] = siblings.get(id(pod), [pod])
+        if node in nodes:
+            around["nodes"] = [nodes[node]]
         if others is not None:
             around["events"] = [
                 *about_pods[name_of(pod)],

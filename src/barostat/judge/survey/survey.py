@@ -17,7 +17,7 @@ from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.survey.rollout import NOT_READ, Rollout, Room, rollout
 from barostat.lint.rule import Finding
 from barostat.platform.objects import items, mapping, name_of, text
-from barostat.platform.pods import engine_container, find_pod
+from barostat.platform.pods import engine_container, pod_finder
 from barostat.platform.workload import workload_of
 from barostat.platform.workloads import kind_named
 
@@ -96,9 +96,10 @@ def survey(
     """
     nodes = {name_of(node): node for node in (*items(kubernetes.get("nodes")), *_nodes(room))}
     rollouts: dict[ObjectReference, Rollout] = {}
+    pod_named = pod_finder(kubernetes)
     engines = []
     for report in examination.report.replicas:
-        pod = find_pod(kubernetes, report.name)
+        pod = pod_named(report.name)
         owner = workload_of(kubernetes, pod) if pod is not None else None
         reference = None
         if owner is not None:

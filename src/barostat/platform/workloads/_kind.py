@@ -228,8 +228,10 @@ class WorkloadKind:
 
     def name_for(self, pod: Object) -> str:
         """The name of the object of this kind that the pod belongs to by its labels, or empty."""
+        if not self.name_label:
+            return ""
         labels = mapping(pod, "metadata", "labels")
-        if not self.name_label or not self.other_labels.items() <= labels.items():
+        if not self.other_labels.items() <= labels.items():
             return ""
         return text(labels, self.name_label)
 

@@ -110,6 +110,20 @@ def read(text: str) -> Exposition:
     )
 
 
+_PLAIN = re.compile(
+    r'^vllm:num_requests_running\{(?:[a-z_]+="[^"\\\n]*",)*model_name="[^"\\\n]*"'
+    r'(?:,[a-z_]+="[^"\\\n]*")*\} [0-9]+(?:\.[0-9]+)?\n',
+    re.MULTILINE,
+)
+
+
+def is_plainly_vllm(text: str) -> bool:
+    """True for a page that `read` calls vLLM's, told by one line of it; False where that takes
+    reading. A watcher of a thousand engines reads few of the pages that it scrapes.
+    """
+    return text.startswith("# ") and _PLAIN.search(text) is not None
+
+
 _NOT_VLLM = (
     "Prometheus metrics, but none of vLLM's: another server, or a vLLM started with "
     "--disable-log-stats"

@@ -50,7 +50,7 @@ wait there (and cost the client work).
 """
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
-KEPT_ADDRESSES = 256
+KEPT_ADDRESSES = 4096
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 Object = dict[str, Any]

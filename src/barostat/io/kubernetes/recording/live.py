@@ -22,7 +22,7 @@ from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.bundles.bundle_writer import Logs, Recorded
 from barostat.io.clock import Clock, SteadyClock
-from barostat.io.engine_http.looks import Looks
+from barostat.io.engine_http.looks import Looks, whole_round_s
 from barostat.io.engine_http.scraper import SCRAPE_S, THRIFTY_S, Scraper
 from barostat.io.input_files.lines import NotText, lines
 from barostat.io.kubernetes.client.cluster import Cluster, Object
@@ -220,7 +220,11 @@ class PodRecorder:
         end = start + self.options.for_s
         first = True
         while True:
-            whole_s = THRIFTY_S + 0.5 if len(self.scrapers) >= MANY else SCRAPE_S
+            whole_s = (
+                whole_round_s(len(self.scrapers), THRIFTY_S + 0.5)
+                if len(self.scrapers) >= MANY
+                else SCRAPE_S
+            )
             await self.look(
                 whole_s
                 if first or turn >= end

@@ -84,6 +84,9 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
     Errors: InputError for a target that is not there; OutsideError where the API server cannot be
     reached.
     """
+    from functools import cache
+
+    from barostat.core.diagnosis import ReplicaReport
     from barostat.core.errors import InputError
     from barostat.core.redaction.credentials import clean
     from barostat.core.redaction.values import every_text
@@ -119,7 +122,9 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
     findings, unchecked = _findings(recording.kubernetes)
     not_read += [*recording.missing, *unchecked]
     made = survey(examine(recording), recording.kubernetes, findings, room, prices, not_read)
-    return every_text(made, lambda text: one_line(clean(text)))
+    return every_text(
+        made, cache(lambda text: one_line(clean(text))), already=frozenset({ReplicaReport})
+    )
 
 
 def _findings(

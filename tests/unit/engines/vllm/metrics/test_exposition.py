@@ -221,3 +221,23 @@ def test_a_page_of_too_many_series_is_read_so_far(monkeypatch: pytest.MonkeyPatc
     found = read("".join(f"vllm:a{i} 1\n" for i in range(20)))
     assert len(list(found.samples)) == 10
     assert found.problems == ("more than 10 series: the page was read up to line 10 of 20",)
+
+
+@pytest.mark.parametrize("path", ERAS, ids=lambda path: path.stem)
+def test_a_page_of_every_era_is_plainly_vllms(path: Path) -> None:
+    assert exposition.is_plainly_vllm(path.read_text())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<html>vllm:num_requests_running</html>",
+        '# TYPE a gauge\nvllm:num_requests_running{server="a"} 1.0\n',
+        '# TYPE a gauge\nvllm:num_requests_running{server="model_name=\\"m\\""} 1.0\n',
+        '# TYPE a gauge\nvllm:num_requests_running{model_name="m"} 1.',
+        '{"vllm:num_requests_running": 1}',
+    ],
+)
+def test_what_is_called_plainly_vllms_is_read_as_vllms(text: str) -> None:
+    assert not exposition.is_plainly_vllm(text) or read(text).is_vllm
