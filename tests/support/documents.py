@@ -15,10 +15,12 @@ from typing import Any
 from tests.support import load_tests
 from tests.support.measured_incident import LOOKS, STATE
 from tests.support.measured_past import NIGHT, grown, month, night
+from tests.support.observed_week import a_review
 
 from barostat.judge.history.review import Kept, review
 from barostat.shells.cli.main import main
 from barostat.shells.reports.incident.post_mortem import as_json, list_json
+from barostat.shells.reports.incident.review import review_json
 from barostat.shells.reports.load.text import load_json
 from barostat.shells.reports.load.validation import certificate_text, validation_json
 from barostat.shells.reports.review.capacity import Fleet, capacity_json
@@ -168,6 +170,10 @@ def documents() -> dict[str, tuple[Make, ...]]:
         "incident-list": (
             lambda _: json.loads(list_json([STATE], ["x: is no JSON"])),
             lambda _: json.loads(list_json([], [])),
+        ),
+        "incident-review": (
+            lambda _: review_json(a_review()),
+            lambda _: review_json(replace(a_review(), incidents=(), problems=())),
         ),
         "survey": (
             _printed(

@@ -84,9 +84,24 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinFigures:
+    """What the twin forecasts of the worst engine. Numbers as text, as in Figures."""
+
+    preempted_per_second: str = ""
+    output_tokens_per_second: str = ""
+    ttft_p99_seconds: str = ""
+    itl_p99_seconds: str = ""
+    refused_ratio: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentPlan:
     """The change that ends the incident. `record`: the ConfigMap record of the remedy, once one
     began.
+
+    `effect`: what the change does on the twin of the engine with the traffic of the incident: helps,
+    trade-off, unsure, nothing or harms; `unchanged` and `changed` are the figures without and with
+    it. `not_tried`: why the twin was not asked.
     """
 
     lever: str
@@ -95,6 +110,27 @@ class IncidentPlan:
     strategy: str = ""
     refused_because: str = ""
     record: str = ""
+    effect: str = ""
+    unchanged: TwinFigures | None = None
+    changed: TwinFigures | None = None
+    not_tried: str = ""
+
+    @property
+    def is_tried(self) -> bool:
+        """True where the twin was asked, or cannot be."""
+        return bool(self.effect or self.not_tried)
+
+    def with_trial_of(self, other: IncidentPlan | None) -> IncidentPlan:
+        """The same plan with the trial of another plan of the same change."""
+        if other is None or (other.lever, other.change) != (self.lever, self.change):
+            return self
+        return replace(
+            self,
+            effect=other.effect,
+            unchanged=other.unchanged,
+            changed=other.changed,
+            not_tried=other.not_tried,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import SERVICE_ACCOUNT, Access
 from barostat.io.kubernetes.client.resources import NAMESPACES, resource_of
 from barostat.judge.diagnosis.diagnose import Examination, examine
+from barostat.judge.evidence.recording import Recording
 from barostat.operator.engines import Engines
 from barostat.operator.healing import Healing
 from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339
@@ -41,6 +42,7 @@ from barostat.operator.step import (
     Answer,
     Emit,
     Forget,
+    Harm,
     Heal,
     Keep,
     Key,
@@ -53,12 +55,15 @@ from barostat.operator.step import (
     TargetSeen,
     key_of,
     step,
+    wants_trial,
 )
-from barostat.operator.verdict import figures_of, harm_of, judged, verdict_of
+from barostat.operator.verdict import figures_of, harm_of, judged, tried, verdict_of
 from barostat.platform.objects import Object, count, mapping, text
 from barostat.platform.workloads import kind_named
 
 POLICY_EVERY_S = 60.0
+TRIALS_IN_ROUND = 1
+"""Plans tried on the twin. A trial takes two seconds of a core, and harm is recorded without it."""
 DEEP_EVERY_S = 60.0
 AT_ONCE = 16
 VERDICTS_AT_ONCE = 4
@@ -108,6 +113,7 @@ class Operator:
     _deep_at: dict[Key, float] = field(default_factory=dict)
     _following: bool = False
     _switch_at: float = float("-inf")
+    _trials_in_round: int = 0
     _examining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def turn(self) -> None:
@@ -214,6 +220,7 @@ class Operator:
         """
         waiting = iter(due)
         made: dict[Key, TargetSeen] = {}
+        self._trials_in_round = 0
         until = time.monotonic() + JUDGING_SHARE * self.settings.interval_s
 
         async def work() -> None:
@@ -246,8 +253,12 @@ class Operator:
             if deeper is not None and deeper.replicas:
                 examined = await self._examined(deeper)
                 harm = harm_of(examined) or harm
+                recording = deeper
         limits = around.limits
         slo = limits.spec.slo if limits is not None else ServiceLevel()
+        known = self.state.targets.get(key)
+        if harm is not None and known is not None and wants_trial(known.incident):
+            harm = await self._with_trial(examined, recording, slo) or harm
         coming: tuple[Prediction, ...] = ()
         if harm is None:
             coming = predictions(
@@ -270,16 +281,27 @@ class Operator:
             verdict_of(examined),
         )
 
-    async def _examined(self, recording: object) -> Examination:
+    async def _examined(self, recording: Recording) -> Examination:
         """Judged in a thread of its own, so that renewals of the lease are not held up; one at a
         time, as more would only take the processor from each other.
         """
         async with self._examining:
             began = time.monotonic()
-            found = await asyncio.to_thread(examine, recording)  # type: ignore[arg-type]
+            found = await asyncio.to_thread(examine, recording)
         self.judged += 1
         self.judged_s += time.monotonic() - began
         return found
+
+    async def _with_trial(
+        self, examined: Examination, recording: Recording, slo: ServiceLevel
+    ) -> Harm | None:
+        """The same harm with its plan tried on the twin, for one workload in each round."""
+        if self._trials_in_round >= TRIALS_IN_ROUND:
+            return None
+        self._trials_in_round += 1
+        async with self._examining:
+            after = await asyncio.to_thread(tried, examined, recording, slo)
+        return harm_of(after, was_tried=True)
 
     def _policy(self, around: Surrounding) -> Policy:
         remedy = around.limits.spec.remedy if around.limits is not None else None

@@ -420,11 +420,13 @@ def _updated(incident: PressureIncident, harm: Harm, now: float) -> PressureInci
     """
     changed = harm.cause != incident.status.cause
     more = tuple(name for name in harm.replicas if name not in incident.status.replicas)
-    if not changed and not more:
+    tried = harm.plan is not None and harm.plan.is_tried and wants_trial(incident)
+    if not changed and not more and not tried:
         return incident
     status = replace(
         incident.status,
         replicas=(*incident.status.replicas, *more)[:100],
+        plan=harm.plan if tried else incident.status.plan,
     )
     if changed:
         plan = incident.status.plan
@@ -437,6 +439,15 @@ def _updated(incident: PressureIncident, harm: Harm, now: float) -> PressureInci
         )
     made = replace(incident, status=status)
     return made.with_condition("Harmful", "True", "HarmDetected", harm.summary, now)
+
+
+def wants_trial(incident: PressureIncident | None) -> bool:
+    """True where the plan of an open incident has not been tried on the twin. One that is carried
+    out is measured instead.
+    """
+    if incident is None or incident.ended or incident.status.plan is None:
+        return False
+    return not incident.status.plan.is_tried and not incident.status.plan.record
 
 
 def _closed(
@@ -618,7 +629,8 @@ def _after_remedy(
         return after
     made = incident
     if ended.plan is not None:
-        made = replace(made, status=replace(made.status, plan=ended.plan))
+        plan = ended.plan.with_trial_of(made.status.plan)
+        made = replace(made, status=replace(made.status, plan=plan))
     if ended.outcome == "proposed":
         refused = ended.plan is not None and ended.plan.refused_because
         reason = "WouldBeRefused" if refused else "Proposed"

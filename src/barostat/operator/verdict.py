@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from barostat.core.diagnosis import Diagnosis, ReplicaReport
+from barostat.core.diagnosis import Diagnosis, Expected, ReplicaReport
+from barostat.core.limits import ServiceLevel
 from barostat.core.verdict import Present
 from barostat.core.window import Window
 from barostat.judge.advice.change_text import as_written
+from barostat.judge.advice.tried_steps import NOT_MODELLED, with_trials
 from barostat.judge.diagnosis.diagnose import Examination
 from barostat.judge.diagnosis.fleet import badness
-from barostat.operator.incident import MOST_ROWS, EvidenceRow, Figures, IncidentPlan, rfc3339
+from barostat.judge.evidence.recording import Recording
+from barostat.operator.incident import (
+    MOST_ROWS,
+    EvidenceRow,
+    Figures,
+    IncidentPlan,
+    TwinFigures,
+    rfc3339,
+)
 from barostat.operator.step import Harm
+from barostat.twin.summary import Slo
 
 _HARMFUL = ("warning", "critical")
 _SUMS = {
@@ -27,8 +39,9 @@ _HIGHEST = {
 }
 
 
-def harm_of(examined: Examination) -> Harm | None:
+def harm_of(examined: Examination, *, was_tried: bool = False) -> Harm | None:
     """The harm that the examination shows; None where nobody is harmed, or it cannot be told.
+    `was_tried`: the examination is one of `tried`.
 
     A healthy engine whose pool will be full is not harmed yet: that is a prediction.
     """
@@ -45,7 +58,7 @@ def harm_of(examined: Examination) -> Harm | None:
         diagnosis.variant,
         alike,
         _evidence(worst),
-        _first_step(worst),
+        _first_step(worst, was_tried=was_tried),
     )
 
 
@@ -78,11 +91,41 @@ def _evidence(report: ReplicaReport) -> tuple[EvidenceRow, ...]:
     return tuple(found.values())[:MOST_ROWS]
 
 
-def _first_step(report: ReplicaReport) -> IncidentPlan | None:
+def _first_step(report: ReplicaReport, *, was_tried: bool) -> IncidentPlan | None:
     if not report.next:
         return None
     first = report.next[0]
-    return IncidentPlan(first.lever, str(as_written(first.change)), str(first.because))
+    plan = IncidentPlan(first.lever, str(as_written(first.change)), str(first.because))
+    if not was_tried:
+        return plan
+    trials = report.trials
+    if trials is None or trials.today is None or first.forecast is None:
+        why = first.untried or (trials.why_not if trials is not None else "")
+        return replace(plan, not_tried=str(why or NOT_MODELLED))
+    return replace(
+        plan,
+        effect=first.forecast.effect,
+        unchanged=_twin_figures(trials.today),
+        changed=_twin_figures(first.forecast.expected),
+    )
+
+
+def _twin_figures(expected: Expected) -> TwinFigures:
+    def shown(value: float | None) -> str:
+        return "" if value is None else f"{value:.4g}"
+
+    return TwinFigures(
+        shown(expected.preempted_per_s),
+        shown(expected.output_tokens_per_s),
+        shown(expected.ttft_p99_s),
+        shown(expected.itl_p99_s),
+        shown(expected.refused_ratio),
+    )
+
+
+def tried(examined: Examination, recording: Recording, slo: ServiceLevel) -> Examination:
+    """The examination with its next steps tried on the twin: up to two seconds of one core."""
+    return with_trials(examined, recording, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
 
 
 def figures_of(windows: Iterable[Window], at: float) -> Figures:

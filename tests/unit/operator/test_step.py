@@ -33,6 +33,7 @@ from barostat.operator.step import (
     StopHealing,
     TargetSeen,
     step,
+    wants_trial,
 )
 
 KEY = Key("inference", "Deployment", "vllm")
@@ -378,3 +379,17 @@ def test_a_defect_in_the_laws_would_be_seen() -> None:
     forgot = replace(world.state.targets[KEY], busy=False, asked_at=float("-inf"))
     world.state = replace(world.state, targets={KEY: forgot})
     assert kinds(world.sees(look(autonomy="act")), Heal)
+
+
+def test_a_plan_that_was_tried_later_is_kept_and_asks_for_no_second_trial() -> None:
+    world = World()
+    world.sees(look())
+    assert wants_trial(world.incident)
+    assert THRASH.plan is not None
+    tried = replace(THRASH, plan=replace(THRASH.plan, effect="helps"))
+    world.sees(look(tried))
+    assert world.incident.status.plan == tried.plan
+    assert not wants_trial(world.incident)
+    assert not kinds(world.sees(look()), Keep)
+    world.is_calm()
+    assert not wants_trial(world.incident)

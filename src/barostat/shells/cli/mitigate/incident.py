@@ -5,8 +5,10 @@ unfinished, resumed or taken back.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.durations import LONGEST_PAST_S, parse_duration
 from barostat.shells.cli.mitigate.common_arguments import (
     OK,
     OUTSIDE,
@@ -24,15 +26,17 @@ from barostat.shells.cli.mitigate.common_arguments import (
 if TYPE_CHECKING:
     from barostat.io.mitigation.campaign import Campaign
 
+WEEK_S = 7 * 86_400.0
 EPILOG = """\
 examples:
   barostat incident list -n inference
   barostat incident list -A                                of every namespace
   barostat incident show vllm-3f9a1c -n inference -o html > postmortem.html
+  barostat incident review -A --for 7d                     what the operator saw and would have done
   barostat incident resume vllm-3f9a1c -n inference        from any machine, also after kill -9
   barostat incident abort vllm-3f9a1c -n inference         takes back what was begun
 
-exit codes: as of `barostat mitigate`; list and show: 0
+exit codes: as of `barostat mitigate`; list and show: 0; review: 0 no incident, 1 incidents, 3 not everything could be read
 """
 
 
@@ -40,14 +44,16 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "incident",
-        help="list, show, resume or abort what `mitigate` began",
+        help="list, show, review, resume or abort incidents",
         description=(
-            "Incidents are kept in the cluster, a ConfigMap each, so that any machine can go "
-            "on with one."
+            "Remedies are kept in the cluster, a ConfigMap each, so that any machine can go "
+            "on with one. `review` reads the operator's PressureIncidents."
         ),
         epilog=EPILOG,
     )
-    kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
+    kinds = parser.add_subparsers(
+        dest="kind", metavar="list|show|review|resume|abort", required=True
+    )
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
     listed.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
     listed.add_argument(
@@ -62,6 +68,23 @@ def add_parser(verbs: Any) -> None:
         "-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)"
     )
     add_cluster(shown)
+    reviewed = kinds.add_parser(
+        "review",
+        help="what the operator saw, what it would have done, and what the twin says of that",
+    )
+    reviewed.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    reviewed.add_argument(
+        "--for",
+        dest="review_s",
+        type=partial(parse_duration, longest_s=LONGEST_PAST_S),
+        default=WEEK_S,
+        metavar="TIME",
+        help="how far back (default 7d)",
+    )
+    reviewed.add_argument(
+        "-o", "--output", choices=("text", "md", "json"), default="text", help="form (default text)"
+    )
+    add_cluster(reviewed)
     for kind, text in (
         (
             "resume",
@@ -90,6 +113,19 @@ def run(arguments: argparse.Namespace) -> int:
         case "show":
             return within(
                 arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output)
+            )
+        case "review":
+            from barostat.shells.cli.mitigate.incident_review import show_review
+
+            return within(
+                arguments,
+                "",
+                lambda campaign: show_review(
+                    campaign,
+                    arguments.review_s,
+                    arguments.output,
+                    everywhere=arguments.all_namespaces,
+                ),
             )
         case _:
             abort = "a person ended it" if arguments.kind == "abort" else ""
