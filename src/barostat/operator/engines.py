@@ -209,7 +209,8 @@ class Engines:
     """All engines that can be seen. `namespace`: None for the whole cluster. `direct`: engines are
     asked by their pods' addresses, else through the API server.
 
-    `listed`: the pods were read at least once, and not too long ago.
+    `mine`: whether a workload is in the shard that is watched. `listed`: the pods were read at least
+    once, and not too long ago.
     """
 
     cluster: Cluster
@@ -219,6 +220,7 @@ class Engines:
     selector: str
     tell: Callable[[str], None]
     engines: dict[str, Engine] = field(default_factory=dict)
+    mine: Callable[[Key], bool] = lambda _: True
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
     scrapes: int = 0
@@ -289,7 +291,7 @@ class Engines:
         over = text(pod, "status", "phase") in ("Succeeded", "Failed")
         spare = SPARE in mapping(pod, "metadata", "labels")
         taken_out = LABELS in mapping(pod, "metadata", "annotations")
-        if leaving or over or spare or taken_out or not serves(pod):
+        if leaving or over or spare or taken_out or not serves(pod) or not self.mine(_key(pod)):
             await self._lost(uid)
         elif uid in self.engines:
             known = self.engines[uid]

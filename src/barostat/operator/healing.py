@@ -61,6 +61,11 @@ class Healing:
         default_factory=dict
     )
 
+    @property
+    def is_busy(self) -> bool:
+        """True while a plan or a remedy is being worked on."""
+        return bool(self._running)
+
     def begin(
         self, key: Key, *, carry_out: bool, may_restart: bool = True, cause: str = ""
     ) -> None:

@@ -12,7 +12,7 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,11 +33,12 @@ from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339
 from barostat.operator.incident_objects import IncidentObjects, limits_place
 from barostat.operator.lease import Lease
 from barostat.operator.listening import FiringAlert, Listening
-from barostat.operator.metrics import Metrics, page
+from barostat.operator.metrics import Metrics, page, together
 from barostat.operator.notifications import Notifications
 from barostat.operator.policy import OFF, SWITCH, Policy, policy_of
 from barostat.operator.predictions import predictions
 from barostat.operator.settings import OperatorSettings
+from barostat.operator.shards import balance, lease_name, shard_of
 from barostat.operator.step import (
     Answer,
     Emit,
@@ -127,6 +128,7 @@ class Operator:
             kept = await self.objects.read()
             if kept is None:
                 return
+            kept = tuple(one for one in kept if self.engines.mine(key_of(one)))
             self.objects.adopt(kept)
         if not self._following:
             await self.engines.start()
@@ -449,29 +451,29 @@ class Operator:
 
     # --- for its own page
 
-    def page(self) -> str:
-        """Its own metrics."""
-        targets = self.state.targets.values()
-        causes = Counter(one.incident.spec.cause for one in targets if one.incident is not None)
-        return page(
-            Metrics(
-                leading=float(self.lease.leads),
-                engines=len(self.engines.engines),
-                workloads=len(self.engines.workloads()),
-                remedies_running=sum(one.healing for one in targets),
-                turn_seconds=self.turn_s,
-                turns_total=self.turns,
-                scrapes_total=self.engines.scrapes,
-                scrapes_failed_total=self.engines.failed_scrapes,
-                verdicts_total=self.judged,
-                verdict_seconds_total=self.judged_s,
-                writes_total=self.objects.writes,
-                writes_failed_total=self.objects.failures,
-                notifications_sent_total=self.notifications.sent,
-                notifications_lost_total=self.notifications.lost,
-            ),
-            causes,
+    def metrics(self) -> Metrics:
+        """Its own metrics now."""
+        return Metrics(
+            leading=float(self.lease.leads),
+            engines=len(self.engines.engines),
+            workloads=len(self.engines.workloads()),
+            remedies_running=sum(one.healing for one in self.state.targets.values()),
+            turn_seconds=self.turn_s,
+            turns_total=self.turns,
+            scrapes_total=self.engines.scrapes,
+            scrapes_failed_total=self.engines.failed_scrapes,
+            verdicts_total=self.judged,
+            verdict_seconds_total=self.judged_s,
+            writes_total=self.objects.writes,
+            writes_failed_total=self.objects.failures,
+            notifications_sent_total=self.notifications.sent,
+            notifications_lost_total=self.notifications.lost,
         )
+
+    def open_causes(self) -> Counter[str]:
+        """Causes of the incidents that are open."""
+        targets = self.state.targets.values()
+        return Counter(one.incident.spec.cause for one in targets if one.incident is not None)
 
     def ready(self) -> str:
         """Why it is not ready; empty if it is. One that waits for the lease is ready to take it."""
@@ -490,14 +492,29 @@ def _as_limits(item: Object, source: str) -> ServingLimits:
 
 
 def made(
-    settings: OperatorSettings, access: Access, clock: Clock, tell: Callable[[str], None]
+    settings: OperatorSettings,
+    access: Access,
+    clock: Clock,
+    tell: Callable[[str], None],
+    shard: int = 0,
+    first: Lease | None = None,
 ) -> Operator:
-    """An operator with all its parts."""
+    """The operator of one shard with all its parts. `first`: the lease of the first shard."""
     cluster = Cluster(access)
-    lease = Lease(Cluster(access), settings.home, settings.lease, settings.identity, tell)
+    lease = Lease(
+        Cluster(access),
+        settings.home,
+        lease_name(settings.lease, shard),
+        settings.identity,
+        tell,
+        settings.shards,
+        first,
+    )
     inside = access.token_file == SERVICE_ACCOUNT / "token"
     direct = settings.via == "pods" or (settings.via == "auto" and inside)
     engines = Engines(cluster, settings.namespace, clock, direct, settings.selector, tell)
+    if settings.shards > 1:
+        engines.mine = lambda key: shard_of(key, settings.shards) == shard
 
     def leads() -> bool:
         return lease.leads
@@ -519,47 +536,97 @@ def made(
         Healing(cluster, clock, settings.gateway, leads, limits, tell),
         Notifications(settings.webhooks, clock, tell),
     )
+    lease.may_give = lambda: not operator.healing.is_busy
     return operator
 
 
-async def run(operator: Operator) -> int:
+def made_all(
+    settings: OperatorSettings, access: Access, clock: Clock, tell: Callable[[str], None]
+) -> tuple[Operator, ...]:
+    """An operator for each shard, in one process."""
+    found = [made(settings, access, clock, tell)]
+    for shard in range(1, settings.shards):
+        found.append(made(settings, access, clock, tell, shard, found[0].lease))
+    for own in found:
+        others = [one.lease for one in found if one is not own]
+        own.lease.held_beside = lambda others=others: sum(one.leads for one in others)  # type: ignore[misc]
+    return tuple(found)
+
+
+async def live(operator: Operator, stop: asyncio.Event) -> None:
+    """Its rounds, until told to stop."""
+    interval_s = operator.settings.interval_s
+    while not stop.is_set():
+        began = time.monotonic()
+        await operator.turn()
+        pause_s = interval_s if operator.state.leads else min(2.0, interval_s)
+        with suppress(TimeoutError):
+            left_s = max(0.05, pause_s - (time.monotonic() - began))
+            await asyncio.wait_for(stop.wait(), left_s)
+
+
+async def ended(operator: Operator) -> None:
+    """Everything of it has stopped; another operator may take its lease."""
+    await operator.healing.close()
+    await operator.engines.stop()
+    with suppress(Exception):  # it runs out by itself
+        await operator.lease.release()
+    await operator.lease.cluster.close()
+    await operator.cluster.close()
+
+
+async def run(operators: Sequence[Operator]) -> int:
     """Run until SIGINT or SIGTERM; 0 then. Errors: OSError where the port is taken."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(name, stop.set)
-    settings = operator.settings
+
+    def fired(alerts: list[FiringAlert]) -> None:
+        for one in operators:
+            one.fired(alerts)
+
+    def own_page() -> str:
+        causes = sum((one.open_causes() for one in operators), Counter[str]())
+        return page(together(one.metrics() for one in operators), causes)
+
+    settings = operators[0].settings
     door = Listening(
-        settings.host, settings.port, operator.page, operator.ready, operator.fired,
+        settings.host,
+        settings.port,
+        own_page,
+        lambda: "; ".join(why for one in operators if (why := one.ready())),
+        fired,
         settings.alertmanager_token,
-    )  # fmt: skip
+    )
     await door.start()
+    leases = [one.lease for one in operators]
     background = [
-        asyncio.create_task(operator.lease.keep()),
-        asyncio.create_task(operator.notifications.run()),
+        asyncio.create_task(work)
+        for work in (
+            *(lease.keep() for lease in leases),
+            *(one.notifications.run() for one in operators),
+            *([balance(leases)] if len(leases) > 1 else []),
+        )
     ]
+    stopped = asyncio.create_task(stop.wait())
+    lives = [asyncio.create_task(live(one, stop)) for one in operators]
     try:
-        while not stop.is_set():
-            began = time.monotonic()
-            await operator.turn()
-            led = operator.state.leads
-            pause_s = settings.interval_s if led else min(2.0, settings.interval_s)
-            with suppress(TimeoutError):
-                left_s = max(0.05, pause_s - (time.monotonic() - began))
-                await asyncio.wait_for(stop.wait(), left_s)
-            for task in background:
-                if task.done():
-                    task.result()
+        await asyncio.wait([stopped, *background, *lives], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*background, *lives):
+            if task.done():
+                task.result()
+        await asyncio.gather(*lives)
     finally:
-        await operator.healing.close()
+        stopped.cancel()
+        for task in lives:
+            task.cancel()
+        await asyncio.gather(*lives, return_exceptions=True)
+        await asyncio.gather(*(one.healing.close() for one in operators))
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
         await door.stop()
-        await operator.engines.stop()
-        with suppress(Exception):  # it runs out by itself
-            await operator.lease.release()
-        await operator.lease.cluster.close()
-        await operator.cluster.close()
+        await asyncio.gather(*(ended(one) for one in operators))
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 _PREFIX = "barostat_operator_"
@@ -22,7 +22,7 @@ def _counter(meaning: str) -> float:
 class Metrics:
     """One reading of all of them. The name of each field is the metric's."""
 
-    leading: float = _gauge("1 while this operator holds the lease.")
+    leading: float = _gauge("Leases that this operator holds: 1 or 0, or the number of its shards.")
     engines: float = _gauge("Engines that are watched.")
     workloads: float = _gauge("Workloads that are watched.")
     remedies_running: float = _gauge("Remedies under way.")
@@ -36,6 +36,13 @@ class Metrics:
     writes_failed_total: float = _counter("Writes that failed.")
     notifications_sent_total: float = _counter("Messages delivered.")
     notifications_lost_total: float = _counter("Messages given up.")
+
+
+def together(each: Iterable[Metrics]) -> Metrics:
+    """Those of all shards of one process: sums, and the longest round."""
+    found = list(each)
+    sums = {one.name: sum(getattr(part, one.name) for part in found) for one in fields(Metrics)}
+    return Metrics(**{**sums, "turn_seconds": max(one.turn_seconds for one in found)})
 
 
 def page(metrics: Metrics, open_by_cause: Mapping[str, int]) -> str:

@@ -16,7 +16,8 @@ Via = Literal["auto", "pods", "api-server"]
 class OperatorSettings:
     """`namespace`: None for every namespace. `home`: the namespace of the operator's own lease and
     of the switch for all. `via`: how engines are asked; `auto`: by their addresses inside a
-    cluster, else through the API server.
+    cluster, else through the API server. `shards`: in how many parts the workloads are shared among
+    operators.
     """
 
     namespace: str | None
@@ -27,6 +28,7 @@ class OperatorSettings:
     selector: str = ""
     via: Via = "auto"
     lease: str = "barostat-operator"
+    shards: int = 1
     host: str = "127.0.0.1"
     port: int = 8082
     alertmanager_token: str = field(default="", repr=False)

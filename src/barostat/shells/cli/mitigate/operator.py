@@ -27,9 +27,11 @@ Annotations on a workload, or on its namespace:
   barostat.dev/operator: disabled                  leave it alone; on the operator's own namespace: heal nothing anywhere
   barostat.dev/quiet-hours: "0 2 * * * 4h"         remedies that restart replicas begin only then (UTC)
 
-One operator acts at a time (a Lease); others wait. SIGTERM finishes the write under way; the next operator goes on with its remedies.
+One operator acts at a time (a Lease); others wait. With --shards N several share the workloads, and one acts on each.
+SIGTERM finishes the write under way; the next operator goes on with its remedies.
 """
 MOST_INTERVAL_S = 15.0
+MOST_SHARDS = 64
 
 
 def add_parser(verbs: Any) -> None:
@@ -98,6 +100,14 @@ def add_parser(verbs: Any) -> None:
         metavar="TIME",
         help="between two scrapes (default 10s)",
     )
+    parser.add_argument(
+        "--shards",
+        type=int,
+        default=1,
+        metavar="N",
+        help="share the workloads in N parts among the operators, a lease for each (default 1); the "
+        "same for all of them",
+    )
     listening = parser.add_argument_group("listening")
     listening.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1"
@@ -150,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments, access.namespace)
 
     async def go() -> int:
-        return await loop.run(loop.made(settings, access, SteadyClock(), _say))
+        return await loop.run(loop.made_all(settings, access, SteadyClock(), _say))
 
     where = settings.namespace or "all namespaces"
     _say(f"watching {where}, autonomy {settings.defaults.autonomy}, as {settings.identity}")
@@ -182,6 +192,8 @@ def _settings(arguments: argparse.Namespace, own: str) -> OperatorSettings:
             f"must be 1 s to {MOST_INTERVAL_S:g} s: harm is to be seen within 30 s",
             f"--interval {arguments.interval_s:g}s",
         )
+    if not 1 <= arguments.shards <= MOST_SHARDS:
+        raise InputError(f"must be 1 to {MOST_SHARDS}", f"--shards {arguments.shards}")
     token_file = arguments.alertmanager_token_file
     namespace = None if arguments.all_namespaces else arguments.namespace or own
     quiet = quiet_hours(arguments.quiet_hours) if arguments.quiet_hours else None
@@ -198,6 +210,7 @@ def _settings(arguments: argparse.Namespace, own: str) -> OperatorSettings:
         alertmanager_token=secret_in(Path(token_file)) if token_file else "",
         webhooks=_webhooks(arguments),
         gateway=gateway_access(arguments),
+        shards=arguments.shards,
     )
 
 
