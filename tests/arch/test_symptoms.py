@@ -16,7 +16,7 @@ from barostat import symptoms as package
 from barostat.catalog.signals import SIGNALS
 from barostat.core.rules import module_names
 from barostat.core.symptom import Symptom
-from barostat.shells.reports.rule_pages import summary
+from barostat.shells.reports.rule_pages import pages, summary
 from barostat.symptoms import symptoms
 
 SOURCE = Path(barostat.__file__).parent
@@ -91,3 +91,8 @@ def test_most_signals_are_read_and_the_others_are_listed() -> None:
     if unread:
         warnings.warn(f"signals that no rule reads yet: {', '.join(unread)}", stacklevel=1)
     assert len(unread) < len(SIGNALS) / 2, unread
+
+
+def test_no_two_rules_have_the_same_page() -> None:
+    texts = [page.text for page in pages().values()]
+    assert len(texts) == len(set(texts))

@@ -38,7 +38,7 @@ def pages() -> Mapping[str, Page]:
     """
     found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
     found += [
-        Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge))
+        Page(symptom.name, "symptom", symptom.title, _page(_symptom_module(symptom.name)))
         for symptom in symptoms()
     ]
     found += [
@@ -70,6 +70,13 @@ def summary(page: str) -> str:
     return " ".join(re.split(r"\n\n|\n(?=[A-Z][a-z]+(?: [a-z]+)?: )", page, maxsplit=1)[0].split())
 
 
+def _symptom_module(name: str) -> str:
+    return f"barostat.symptoms.{name.replace('-', '_')}"
+
+
 def _docstring(rule: object) -> str:
-    module = sys.modules[getattr(rule, "__module__", "")]
-    return inspect.cleandoc(module.__doc__ or "")
+    return _page(getattr(rule, "__module__", ""))
+
+
+def _page(module: str) -> str:
+    return inspect.cleandoc(sys.modules[module].__doc__ or "")
