@@ -1,7 +1,7 @@
 """How much the gate's forecast is worth: goodput and preempted share beside four other gates, on
 published traces at four loads.
 
-    python bench/admission.py [TRACES] [--quick] [--only NAME,...]     TRACES: a folder with the four traces named below
+    python bench/admission.py [TRACES] [--quick] [--only NAME,...] [--keep]     TRACES: a folder with the four traces named below
 
 Four replicas on the twin. Each trace is sliced to the first requests that fill the stated time, and
 its time stretched, so that they come at 0.8, 1, 1.5 and 3 times capacity: what the oracle answers
@@ -35,16 +35,19 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barostat.admit.rules import ClassRule, Rules
-from barostat.judge.experiments.admission import GatedSummary, best_of, run_gated, summed_up
-from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic
-from barostat.judge.experiments.gates import GateName
-from barostat.twin.linear_pace import LinearPace
-from barostat.twin.request import Row
-from barostat.twin.settings import Settings
-from barostat.twin.summary import Slo
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.kept import Figure, Kept, keep  # noqa: E402
+
+from barostat.admit.rules import ClassRule, Rules  # noqa: E402
+from barostat.judge.experiments.admission import GatedSummary, best_of, run_gated, summed_up  # noqa: E402
+from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic  # noqa: E402
+from barostat.judge.experiments.gates import GateName  # noqa: E402
+from barostat.twin.linear_pace import LinearPace  # noqa: E402
+from barostat.twin.request import Row  # noqa: E402
+from barostat.twin.settings import Settings  # noqa: E402
+from barostat.twin.summary import Slo  # noqa: E402
+
 LOADS = (0.8, 1.0, 1.5, 3.0)
 REPLICAS = 4
 PACE = LinearPace(0.012, 1e-5, 5e-5, 2e-8)
@@ -242,6 +245,7 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", help="traces whose file names begin so, comma-separated"
     )
+    parser.add_argument("--keep", action="store_true", help="write bench/results/admission.json")
     chosen = parser.parse_args()
     wanted = tuple(filter(None, chosen.only.split(","))) or ("",)
     begun = time.process_time()
@@ -286,7 +290,27 @@ def main() -> int:
         print(f"below the promise: {line}")
     print(f"{time.process_time() - begun:.0f} s of one core")
     print(json.dumps(ratios))
+    if chosen.keep:
+        keep("admission", _kept(ratios, broken, quick=chosen.quick))
     return 1 if broken else 0
+
+
+def _kept(ratios: dict[str, dict[str, float]], broken: list[str], *, quick: bool) -> Kept:
+    figures = [
+        Figure(f"{name}: {what}", f"{value:.3g}", 1)
+        for name, found in ratios.items()
+        for what, value in found.items()
+    ]
+    promised = Figure("promises kept", f"{len(ratios) - len(broken)} of {len(ratios)}", len(ratios))
+    return Kept(
+        f"python bench/admission.py TRACES {'--quick ' if quick else ''}--keep",
+        "published traces (Azure, Mooncake, BurstGPT) on four replicas of the twin",
+        [promised, *figures],
+        [
+            "Replicas are the twin's: what the gateway itself costs is measured by bench/gateway.py.",
+            "No card is in it.",
+        ],
+    )
 
 
 if __name__ == "__main__":

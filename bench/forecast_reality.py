@@ -1,7 +1,7 @@
 """A forecast against reality: the twin calibrated on the real vLLM, then asked for a workload that
 the engine has not seen yet.
 
-    python bench/forecast_reality.py [--runs 5] [--seed 1] [--shape small] [--out FILE]
+    python bench/forecast_reality.py [--runs 5] [--seed 1] [--shape small] [--out FILE] [--keep]
 
 One engine on this machine's processors. First the calibration (bench/forecast_calibration.py). Then
 two workloads: one under pressure (more comes than can be served, and outputs outgrow the pool), and
@@ -47,6 +47,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.forecast_calibration import calibrate, gauge, settings_of, warm_up
+from bench.kept import Figure, Kept, keep
 from dev.engine import Engine, is_installed
 from dev.engine_says import counter, fine_stamps, scrape
 from dev.replay import Answer, replay
@@ -341,9 +342,35 @@ def run(arguments: argparse.Namespace) -> int:
                 flush=True,
             )
             written.write_text(json.dumps(report, indent=1))
+    if arguments.keep:
+        keep("forecasts", _kept(report, arguments.runs))
     return (
         0 if all(row["holds"] for found in report["comparisons"].values() for row in found) else 1
     )
+
+
+def _kept(report: dict[str, Any], runs: int) -> Kept:
+    figures = [
+        Figure(
+            f"{workload}, {row['quantity']}",
+            f"forecast {row['forecast']:.4g}, measured {row['mean']:.4g} (allowed {row['allowed']:.2g} off)",
+            runs,
+            "CPU",
+        )
+        for workload, found in report["comparisons"].items()
+        for row in found
+    ]
+    rows = [row for found in report["comparisons"].values() for row in found]
+    held = Figure(
+        "within what is allowed", f"{sum(row['holds'] for row in rows)} of {len(rows)}", len(rows), "CPU"
+    )  # fmt: skip
+    return Kept(
+        "python bench/forecast_reality.py --keep",
+        "two workloads on the real vLLM 0.32.0 on this machine's processors, calibrated on a third",
+        [held, *figures],
+        ["No card is in it; `make gpu` measures the same where there is one.",
+         "A machine that does something else besides gives other runs."],
+    )  # fmt: skip
 
 
 def main() -> int:
@@ -361,6 +388,7 @@ def main() -> int:
         help="let the system place the engine's processes",
     )
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--keep", action="store_true", help="write bench/results/forecasts.json")
     arguments = parser.parse_args()
     if not is_installed():
         print("forecast_reality: vLLM is not installed here; run `make vllm`", file=sys.stderr)

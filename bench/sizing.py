@@ -28,6 +28,7 @@ from barostat.kv.profiled.fitted import FITTED, MemoryModel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from bench import sizing_peers  # noqa: E402
+from bench.kept import Figure, Kept, by_card, keep  # noqa: E402
 from bench.sizing_rows import request_of  # noqa: E402
 from bench.sizing_shares import off, peer_table, shares  # noqa: E402
 from bench.sizing_terms import missing_rows, term_table  # noqa: E402
@@ -343,6 +344,7 @@ def main() -> int:
     asked.add_argument(
         "--peers-python", type=Path, help="the interpreter of an environment that has them"
     )
+    asked.add_argument("--keep", action="store_true", help="write bench/results/start-ups.json")
     given = asked.parse_args()
     beside = {"beside": str(given.cases.parent)}
     rows = [
@@ -369,7 +371,33 @@ def main() -> int:
     print(text)
     if given.report:
         given.report.write_text(text + "\n")
+    if given.keep:
+        keep("start-ups", _kept(counted))
     return 0
+
+
+def _kept(answers: list[Answer]) -> Kept:
+    rows = []
+    for found in answers:
+        card = None if found.whole is None else found.whole.request.card
+        if eligible_for_two(found) and card is not None:
+            rows.append((card.vendor, card.name, abs(error_bytes(found)[1])))
+    tokens = [
+        abs(one["tokens"])
+        for one in part_one(answers)
+        if one["plain"] and one["tokens"] is not None
+    ]
+    exact = sum(error < 0.001 for error in tokens)
+    return Kept(
+        "python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl --keep",
+        "start-up logs of vLLM that people published (model, card, flags, version, what was logged)",
+        [
+            Figure("KV tokens given the logged memory, full attention", f"{exact} of {len(tokens)} within 0.1 %", len(tokens)),
+            *by_card(rows, "KV memory from model, card, flags and version: error"),
+        ],
+        ["Rows without a card, a utilisation or their memory are not counted in the second part.",
+         "The constants were fitted to rows like these; docs/decisions/memory-model.md has those with each family of cards left out."],
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The twin beside what strangers measured on their cards: which settings preempt, how much they
 give, and preemptions counted by the number of clients.
 
-    python bench/strangers.py [--experiments tuner-a10g.jsonl] [--config CONFIG.json]
+    python bench/strangers.py [--experiments tuner-a10g.jsonl] [--config CONFIG.json] [--keep]
 
 Experiments: a tuner's on an A10G (flags, then means of a window), each through `barostat simulate`
 with as many clients as ran and waited. Clients: the table of a study of vLLM 0.29.0 on half of an
@@ -29,6 +29,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from bench.kept import Figure, Kept, keep  # noqa: E402
 
 from barostat.shells.cli.main import main as barostat  # noqa: E402
 
@@ -185,6 +187,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The twin beside what strangers measured.")
     parser.add_argument("--experiments", type=Path, default=CASES / "tuner-a10g.jsonl")
     parser.add_argument("--config", type=Path, default=CASES / "configs" / MODEL)
+    parser.add_argument("--keep", action="store_true", help="write bench/results/strangers.json")
     chosen = parser.parse_args()
     broken: list[str] = []
     cases = [json.loads(line) for line in chosen.experiments.read_text().splitlines()]
@@ -237,7 +240,42 @@ def main() -> int:
     found = {"preemptsOrNot": [len(right), len(compared)], "notRun": len(skipped), "throughputRatio": round(ratio, 3),
              "rankCorrelation": round(rank, 3), "clients": table}  # fmt: skip
     print(json.dumps(found))
+    if chosen.keep:
+        keep("strangers", _kept(compared, right, ratio, rank, table))
     return 1 if broken else 0
+
+
+def _kept(
+    compared: Sequence[Compared],
+    right: Sequence[Compared],
+    ratio: float,
+    rank: float,
+    table: dict[int, list[float]],
+) -> Kept:
+    half = "half of an RTX PRO 4500"
+    figures = [
+        Figure("preempts or not, from flags alone", f"{len(right)} of {len(compared)} right", len(compared), "NVIDIA", "A10G"),
+        Figure("output tokens/s, twin over measured", f"{ratio:.2f} in the median", len(compared), "NVIDIA", "A10G"),
+        Figure("output tokens/s, rank correlation", f"{rank:.2f}", len(compared), "NVIDIA", "A10G"),
+        *(
+            Figure(
+                f"preemptions in 265 s at {clients} clients", f"counted {COUNTED[clients][2]:,}, twin {ours[2]:,.0f}", 1,
+                "NVIDIA", half,
+            )
+            for clients, ours in table.items()
+        ),
+    ]  # fmt: skip
+    return Kept(
+        "python bench/strangers.py --keep",
+        "graz-dev/vllm-benchmark@468bffc (84 experiments of a tuner, half of them on file) and "
+        "akamaslabs/vllm-benchmark@8846e6a8 (study 26, vLLM 0.29.0); facts only",
+        figures,
+        [
+            "In the table of clients the steps are a line through the study's own rates, so that it judges decisions, not step times.",
+            "At the knee (384 clients) a few per cent of the pool decide, and the pool is known to about 3 %.",
+            "No study of an AMD card that counts preemptions is known.",
+        ],
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The reference pages, made from the code itself (`make docs`); a test holds them to it.
 
 docs/reference/causes.md  symptoms.md  levers.md  rules.md  alerts.md  signals.md  bounds.md
-licences.md  command-line.md  workloads.md  barostat.1
+licences.md  command-line.md  workloads.md  proof.md  barostat.1
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev.licences import licences_page
 from dev.man_page import man_page
+from dev.proof_page import proof_page
 from dev.workloads_page import workloads_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -240,6 +241,7 @@ def command_line_page() -> str:
 
 PAGES = {
     "workloads.md": lambda: NOTE + workloads_page(),
+    "proof.md": lambda: NOTE + proof_page(),
     "causes.md": causes_page,
     "symptoms.md": symptoms_page,
     "levers.md": levers_page,
