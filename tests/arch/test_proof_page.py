@@ -33,7 +33,7 @@ def test_a_benchmark_that_kept_nothing_is_named_with_its_command(tmp_path: Path)
 
 
 def test_every_kept_file_is_on_the_page() -> None:
-    folder = Path(__file__).parents[3] / "bench" / "results"
+    folder = Path(__file__).parents[2] / "bench" / "results"
     assert {path.stem for path in folder.glob("*.json")} <= {name for name, *_ in SECTIONS}
 
 
