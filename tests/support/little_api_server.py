@@ -140,7 +140,10 @@ class LittleApiServer(httpx.AsyncBaseTransport):
 
     def _get(self, plural: str, name: str) -> Answered:
         found = self.kube.objects.get((plural, name))
-        return failure(404, f"{plural} {name} not found") if found is None else (200, found)
+        if found is None:
+            return failure(404, f"{plural} {name} not found")
+        kind = {"kind": self.kube.kind} if plural == self.kube.plural else {}  # lists have none
+        return 200, {**found, **kind}
 
     def _list(self, plural: str, selector: str) -> Answered:
         parts = [part for part in selector.split(",") if part]

@@ -168,13 +168,15 @@ class NextStep:
 class Trials:
     """What the order of the next steps is based on: the twin's figures of today and `basis` (how
     they were found), or `why_not`, with what would make trials possible. `assumptions`: what the
-    twin rests on and was not seen.
+    twin rests on and was not seen. `start_s`: how long the engine's last start took; None where
+    that was not seen.
     """
 
     today: Expected | None = None
     basis: Prose = NO_PROSE
     why_not: Prose = NO_PROSE
     assumptions: tuple[Prose, ...] = ()
+    start_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,36 @@ class ReplicaReport:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldLimit:
+    """A limit that an incident holds at a gateway, and for how long unless it is renewed."""
+
+    gateway: str
+    name: str
+    value: float
+    lease_s: float
+
+
+PodRole = Literal["spare", "detached"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRemedy:
+    """A remedy that is not over, at the time of a diagnosis.
+
+    `phase`, `change`: empty where its record cannot be read. `pods`: those that it made beside the
+    target or took out of rotation.
+    """
+
+    incident: str
+    target: str
+    phase: str = ""
+    change: str = ""
+    holder: str = ""
+    pods: tuple[tuple[str, PodRole], ...] = ()
+    limits: tuple[HeldLimit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The result of one diagnosis. `at`: unix seconds of the judgement."""
 
@@ -218,3 +250,5 @@ class Report:
     replicas: tuple[ReplicaReport, ...]
     fleet: Diagnosis
     problems: tuple[str, ...] = field(default_factory=tuple)
+    remedies: tuple[RunningRemedy, ...] = ()
+    """Remedies under way: what they hold and move is not the workload's own doing."""

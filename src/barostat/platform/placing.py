@@ -144,8 +144,12 @@ def _lacks(wanted: Mapping[str, float], node: Object, used: Mapping[str, float])
     return ""
 
 
-def quota_left(template: Object, quotas: Iterable[Object]) -> int:
-    """How many more pods of the template the namespace's quotas allow."""
+def quota_left(template: Object, quotas: Iterable[Object], also_counted: Sequence[str] = ()) -> int:
+    """How many more pods of the template the namespace's quotas allow.
+
+    `also_counted`: names under which a quota counts what is made with each of them, such as
+    `count/deployments.apps`.
+    """
     wanted = requests(template)
     limits = {
         name: sum(
@@ -158,9 +162,10 @@ def quota_left(template: Object, quotas: Iterable[Object]) -> int:
     for quota in quotas:
         if not all(_in_scope(template, scope) for scope in _scopes(quota)):
             continue
-        for name, bound in mapping(quota, "status", "hard").items():
+        hard = mapping(quota, "status", "hard") or mapping(quota, "spec", "hard")
+        for name, bound in hard.items():
             kind, _, resource = name.partition(".")
-            if name in ("pods", "count/pods"):
+            if name in ("pods", "count/pods", *also_counted):
                 amount = 1.0
             elif kind == "requests":
                 amount = wanted.get(resource, 0.0)

@@ -13,7 +13,9 @@ from typing import Any
 
 from barostat.platform.objects import (
     Object,
+    condition,
     count,
+    instant,
     items,
     mapping,
     name_of,
@@ -27,6 +29,8 @@ from barostat.platform.objects import (
 DEFAULT_SHM_BYTES = 64.0 * 2**20
 """What a container runtime gives /dev/shm where the pod says nothing."""
 
+_LONGEST_START_S = 7200.0
+"""A pod that got Ready later than that did so again after trouble."""
 _COMMAND = re.compile(
     r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py"
 )
@@ -157,6 +161,23 @@ def pod_finder(documents: Mapping[str, Any]) -> Callable[[str], Object | None]:
         namespace = text(item, "metadata", "namespace")
         by_full_name.setdefault(f"{namespace}/{name_of(item)}", item)
     return lambda name: by_full_name.get(name) or find_pod(documents, name)
+
+
+def last_start_s(documents: Mapping[str, Any], name: str) -> float | None:
+    """Seconds from the start of the pod's engine container until the pod was Ready; None where it
+    is not, or a later probe made it Ready again.
+    """
+    pod = find_pod(documents, name)
+    container = engine_container(pod) if pod is not None else None
+    if pod is None or container is None:
+        return None
+    ready = condition(pod, "Ready")
+    at = instant(ready, "lastTransitionTime") if ready.get("status") == "True" else None
+    for status in objects(pod, "status", "containerStatuses"):
+        began = instant(status, "state", "running", "startedAt")
+        if text(status, "name") == container.name and began is not None and at is not None:
+            return at - began if 0 < at - began <= _LONGEST_START_S else None
+    return None
 
 
 def pod_place(name: str) -> tuple[str, str]:

@@ -35,6 +35,8 @@ INCIDENT, SPARE, TARGET, RECORD = (
 )
 FRONTS = "barostat.dev/fronts"
 COST, LEAST = "controller.kubernetes.io/pod-deletion-cost", "-2147483648"
+EVENT_REASON = "Barostat"
+"""The reasons of our Events begin with it; the phase follows."""
 MANAGED = {"app.kubernetes.io/managed-by": "barostat"}
 
 

@@ -176,8 +176,8 @@ def _serving_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
     needed = plan.units_needed
-    if not plan.gpus_needed:
-        return Present("no spare GPU is needed", ())
+    if not needed:
+        return Present("no spare replica is needed", ())
     if needed == 1:
         yes, no = "a spare replica can be placed", "no node takes a spare replica"
     else:
@@ -186,7 +186,7 @@ def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
-    needed = plan.units_needed if plan.gpus_needed else 0
+    needed = plan.units_needed
     left = facts.quota_left or 0
     return _verdict(
         left >= needed,
@@ -335,7 +335,7 @@ CHECKS: tuple[Check, ...] = (
     Check("floor", "do enough replicas serve meanwhile?", ("serving",), _floor_holds),
     Check(
         "spare-schedulable",
-        "are there GPUs for the spare?",
+        "does a node have room for the spare?",
         ("spare_schedulable",),
         _spare_schedulable,
     ),

@@ -20,6 +20,8 @@ from barostat.remedy.step import Phase
 
 API_VERSION = "barostat.dev/v1alpha1"
 KIND = "PressureIncident"
+KEY = "incident.json"
+"""Where the ConfigMap of an incident keeps it."""
 
 _ACTS: dict[str, type] = {act.__name__: act for act in get_args(Act)}
 _PROGRESS = (
@@ -55,6 +57,11 @@ _TOP = (
     "undo",
     "timeline",
 )
+
+
+def record_name(incident: str) -> str:
+    """Return the name of that incident's ConfigMap."""
+    return f"incident-{incident}"
 
 
 def to_json(state: State) -> str:

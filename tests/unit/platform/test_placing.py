@@ -191,3 +191,13 @@ def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
     )
     assert (kept(selector=expressed("Exists")), kept(selector=expressed("DoesNotExist"))) == (3, 0)
     assert kept(selector={**expressed("Exists"), "matchLabels": {"app": "x"}}) == 0
+
+
+def test_a_quota_may_count_what_a_spare_is_made_of() -> None:
+    quota = {
+        "status": {"hard": {"count/deployments.apps": "2"}, "used": {"count/deployments.apps": "2"}}
+    }
+    assert quota_left(TEMPLATE, [quota]) > 0
+    assert quota_left(TEMPLATE, [quota], ("count/deployments.apps",)) == 0
+    not_counted_yet = {"spec": {"hard": {"pods": "0"}}}
+    assert quota_left(TEMPLATE, [not_counted_yet]) == 0

@@ -15,6 +15,7 @@ from barostat.platform.pods import (
     image_version,
     is_gpu_resource,
     is_other_device,
+    last_start_s,
     pods,
 )
 
@@ -565,3 +566,22 @@ def test_cards_that_are_no_gpus_by_name_are_devices_of_another_kind(name: str) -
 )
 def test_memory_networks_and_gpus_are_not(name: str) -> None:
     assert not is_other_device(name)
+
+
+@pytest.mark.parametrize(
+    ("ready", "at", "start_s"),
+    [
+        ("True", "2026-11-21T10:02:30Z", 90.0),
+        ("False", "2026-11-21T10:02:30Z", None),
+        ("True", "2026-11-21T18:02:30Z", None),
+    ],
+)
+def test_how_long_the_last_start_took(ready: str, at: str, start_s: float | None) -> None:
+    pod = copy.deepcopy(POD)
+    pod["status"] = {
+        "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": at}],
+        "containerStatuses": [
+            {"name": "server", "state": {"running": {"startedAt": "2026-11-21T10:01:00Z"}}}
+        ],
+    }
+    assert last_start_s({"pods": {"items": [pod]}}, pod["metadata"]["name"]) == start_s

@@ -162,3 +162,12 @@ def test_a_check_that_crashes_is_its_own_unknown() -> None:
     assert isinstance(first, Unknown)
     assert first.crashed
     assert not any(isinstance(verdict, Unknown | Absent) for _, verdict in verdicts[1:])
+
+
+def test_an_engine_without_gpus_needs_room_and_quota_as_well() -> None:
+    without = replace(PLAN, gpus=0)
+    assert without.units_needed == 1
+    (quota,) = refusals(replace(GOOD, quota_left=0), without)
+    assert quota.startswith("quota: the quota leaves room for 0 more")
+    (place,) = refusals(replace(GOOD, spare_schedulable=False, spare_because="full"), without)
+    assert place == "spare-schedulable: no node takes a spare replica: full"

@@ -145,6 +145,16 @@ class Campaign:
             finally:
                 await doors.close()
 
+    async def lacking_rights(self) -> tuple[str, ...]:
+        """The rights that carrying out any plan needs and that are missing; none where that could
+        not be asked, or where a person makes the change by hand.
+        """
+        if not self.kind.rolls:
+            return ()
+        return (
+            await reading.lacking_rights(self.cluster, self.pace, self.namespace, self.kind) or ()
+        )
+
     def doors(self) -> GatewayDoors:
         """The gateways before the target, to look at and to write to."""
         return GatewayDoors(

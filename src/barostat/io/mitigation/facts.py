@@ -179,12 +179,12 @@ async def _list(
 
 
 async def _rights(cluster: Cluster, pace: ActTiming, namespace: str, seen: TargetSnapshot) -> None:
-    seen.lacking = await _lacking(cluster, pace, namespace, seen.kind)
+    seen.lacking = await lacking_rights(cluster, pace, namespace, seen.kind)
     if seen.lacking is None:
         seen.unread["rights"] = "whether every right is there could not be asked"
 
 
-async def _lacking(
+async def lacking_rights(
     cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind
 ) -> tuple[str, ...] | None:
     """Those of the needed rights that are missing; None where that could not be asked."""
@@ -205,7 +205,7 @@ async def with_rights(
     """The error; where rights are missing, with all that are: who gives the one that it names meets
     the next.
     """
-    lacking = None if error.retryable else await _lacking(cluster, pace, namespace, kind)
+    lacking = None if error.retryable else await lacking_rights(cluster, pace, namespace, kind)
     if not lacking:
         return error
     return OutsideError(

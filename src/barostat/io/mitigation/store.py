@@ -16,21 +16,15 @@ from barostat.io.kubernetes.client.resources import CONFIG_MAPS, EVENTS
 from barostat.io.mitigation.act_context import TRIES, settled
 from barostat.io.mitigation.target_reader import ActTiming, may_come, no, patient
 from barostat.judge.mitigation.measurements import Look, carried, measured
+from barostat.judge.mitigation.running_remedies import phases
 from barostat.platform.objects import name_of, text
 from barostat.remedy.acts import Conflict, Done, Lost, Refused
-from barostat.remedy.annotations import INCIDENT, MANAGED, RECORD, TARGET
+from barostat.remedy.annotations import EVENT_REASON, INCIDENT, MANAGED, RECORD, TARGET
 from barostat.remedy.plan import Target
-from barostat.remedy.record import from_json, to_json
+from barostat.remedy.record import KEY, from_json, record_name, to_json
 from barostat.remedy.state import Emit, State, WriteRecord
 
-OF_US = "Barostat"
-"""What the reasons of our Events begin with."""
-KEY, LIMITS, SEEN = "incident.json", "limits.yaml", "seen.json"
-
-
-def record_name(incident: str) -> str:
-    """The ConfigMap of that incident."""
-    return f"incident-{incident}"
+LIMITS, SEEN = "limits.yaml", "seen.json"
 
 
 @dataclass(slots=True)
@@ -171,18 +165,14 @@ class Store:
         return sorted(of_it, key=lambda state: state.plan.made_at, reverse=True), odd
 
     async def phases(self, *, everywhere: bool = False) -> dict[str, str]:
-        """The phase of each incident by the latest Event about it: while one only watches, its record
-        stays as it was before. Empty where Events cannot be listed.
+        """The phase of each incident by the latest Event about it; empty where Events cannot be
+        listed.
         """
         namespace = None if everywhere else self.namespace
         found = await self.cluster.list(EVENTS, namespace, labels=INCIDENT)
         if isinstance(found, RequestFailed):
             return {}
-        ordered = sorted(found.items, key=_when)
-        return {
-            text(item, "metadata", "labels", INCIDENT): text(item, "reason").removeprefix(OF_US)
-            for item in ordered
-        }
+        return phases(found.items)
 
     async def emit(self, target: Target, incident: str, command: Emit) -> str:
         """A Kubernetes Event on home. Why there is none, or an empty text."""
@@ -202,7 +192,7 @@ class Store:
                 "name": target.name,
                 "uid": target.uid,
             },
-            "reason": f"{OF_US}{command.reason}"[:128],
+            "reason": f"{EVENT_REASON}{command.reason}"[:128],
             "message": f"{incident}: {command.message}"[:1000],
             "type": "Warning" if command.warning else "Normal",
             "source": {"component": "barostat"},
@@ -212,11 +202,6 @@ class Store:
         }
         written = await self.cluster.create(EVENTS, body, self.namespace, within_s=5.0)
         return written.why if isinstance(written, RequestFailed) else ""
-
-
-def _when(event: Object) -> tuple[str, int]:
-    version = text(event, "metadata", "resourceVersion")
-    return text(event, "lastTimestamp"), int(version) if version.isdigit() else 0
 
 
 def _fits(held: State, state: State, revision: int) -> bool:
@@ -238,4 +223,4 @@ def _measured(found: Object | RequestFailed, looks: Iterable[Look]) -> dict[str,
     return {SEEN: kept} if kept else {}
 
 
-__all__ = ["OutsideError", "Store", "record_name"]
+__all__ = ["OutsideError", "Store"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from barostat.catalog.settings.setting import option_of
 from barostat.core.config import written
-from barostat.core.diagnosis import Expected, NextStep, StepForecast
+from barostat.core.diagnosis import NextStep, StepForecast, Trials
 from barostat.core.object_reference import ObjectReference
 from barostat.core.proposed_change import (
     Advise,
@@ -34,6 +34,7 @@ _SET_NAMES = {
     "edge.kvTokenBudget": "edge-kv-budget",
 }
 _FEW_REFUSED = 0.0005
+_LITTLE_LOST = 0.01
 
 
 def as_written(change: ProposedChange) -> Prose:
@@ -72,9 +73,10 @@ def summary_of(forecast: StepForecast) -> Prose:
     return Prose("; ".join(parts) or NO_DIFFERENCE)
 
 
-def beside_today(step: NextStep, today: Expected) -> Prose:
+def beside_today(step: NextStep, trials: Trials) -> Prose:
     """The step's forecast beside today's figures, and its price, in one clause."""
-    if step.forecast is None:
+    today = trials.today
+    if step.forecast is None or today is None:
         return NO_PROSE
     then = step.forecast.expected
     figures = [
@@ -83,13 +85,22 @@ def beside_today(step: NextStep, today: Expected) -> Prose:
         f"{figure(today.output_tokens_per_s)} -> {figure(then.output_tokens_per_s)} tokens/s",
         f"{figure(today.preempted_per_s, 2)} -> {figure(then.preempted_per_s, 2)} preemptions/s",
     ]
-    return Prose(f"the twin forecasts {', '.join(figures)}; price: {price_of(step)}")
+    return Prose(f"the twin forecasts {', '.join(figures)}; price: {price_of(step, trials)}")
 
 
-def price_of(step: NextStep) -> Prose:
-    """What the step costs: a restart, more GPUs, rejected requests."""
+def price_of(step: NextStep, trials: Trials) -> Prose:
+    """What the step costs: a restart and how long it takes, more GPUs, fewer tokens per second,
+    rejected requests.
+    """
     forecast = step.forecast
-    parts = ["a restart"] if step.restarts else []
+    parts = []
+    if step.restarts:
+        start = f" ({seconds(trials.start_s)})" if trials.start_s is not None else ""
+        parts.append(f"a restart{start}")
+    if forecast is not None and trials.today is not None and trials.today.output_tokens_per_s > 0:
+        lost = 1 - forecast.expected.output_tokens_per_s / trials.today.output_tokens_per_s
+        if lost >= _LITTLE_LOST:
+            parts.append(f"{lost:.0%} of the tokens/s")
     if forecast is not None and forecast.capacity_ratio > 1:
         parts.append(f"{figure(forecast.capacity_ratio, 2)} times the GPUs")
     if forecast is not None and forecast.expected.refused_ratio >= _FEW_REFUSED:

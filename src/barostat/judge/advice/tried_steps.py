@@ -69,6 +69,7 @@ from barostat.judge.observed.engine import engine_scrapes
 from barostat.judge.observed.settings import Assumption
 from barostat.judge.observed.traffic import NotObserved, ObservedTraffic, observed_traffic
 from barostat.judge.observed.twin_settings import twin_settings
+from barostat.platform.pods import last_start_s
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -174,7 +175,11 @@ def with_ranked_steps(
     bench = bench_of(recording, replica, window, index)
     if isinstance(bench, Prose):
         return replace(report, trials=Trials(why_not=bench))
-    return tried(report, window, bench, slo)
+    found = tried(report, window, bench, slo)
+    if found.trials is None:
+        return found
+    start_s = last_start_s(recording.kubernetes, report.name)
+    return replace(found, trials=replace(found.trials, start_s=start_s))
 
 
 def bench_of(

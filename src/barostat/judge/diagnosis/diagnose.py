@@ -88,6 +88,7 @@ def examine(recording: Recording) -> Examination:
         replicas=with_scope(replicas),
         fleet=with_halves(fleet(replicas), replicas, halves(recording, by_name)),
         problems=recording.problems,
+        remedies=recording.remedies,
     )
     told = shown_report(report)
     shown = {

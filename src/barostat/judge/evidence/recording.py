@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from barostat.core.diagnosis import RunningRemedy
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.engines.vllm.metrics.exposition import Exposition, read
 from barostat.gpus.kernel_log import KernelDigest
@@ -107,7 +108,7 @@ class Recording:
     deployments, statefulsets, hpas. `missing`: what could not be asked for want of a right, a
     sentence each, with what it would have told. `gateway_pages`: metrics of Barostat's own gateways
     before them, each page with its gateway's name. `problems`: what was wrong with the recording
-    itself, a sentence each (half a file, an unknown name).
+    itself, a sentence each (half a file, an unknown name). `remedies`: those that are not over.
     """
 
     target: str
@@ -119,3 +120,4 @@ class Recording:
     gateway_pages: tuple[GatewayPage, ...] = ()
     problems: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    remedies: tuple[RunningRemedy, ...] = ()

@@ -35,6 +35,8 @@ _LESS_IS_WORSE = (
     "watermark",
 )
 _MORE_IS_WORSE = ("max_model_len", "max_num_seqs", "max_num_active_seqs")
+_SPARE_COUNTS = ("count/deployments.apps", "count/replicasets.apps")
+"""What a quota may count of a spare beside its pod: it is a Deployment of its own."""
 CHANGES_PER_HOUR = 2
 BURN_WINDOW_S = 7200.0
 
@@ -224,7 +226,9 @@ def _quota_left(seen: TargetSnapshot) -> int | None:
     if quotas is None:
         return None
     templates = seen.kind.unit_templates(seen.home)
-    return min(quota_left(template, quotas) for template in templates) // len(templates)
+    beside = _SPARE_COUNTS if seen.kind.rolls == "spares" else ()
+    left = min(quota_left(template, quotas, beside) for template in templates)
+    return left // len(templates)
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:

@@ -298,11 +298,11 @@ def _chosen(
     step: NextStep, change: ConfigChange, worst: ReplicaReport, passed: Sequence[str] = ()
 ) -> Chosen:
     """The step with its forecast beside today's figures, where it has one."""
-    today = worst.trials.today if worst.trials is not None else None
-    if step.forecast is None or today is None:
+    trials = worst.trials
+    if step.forecast is None or trials is None or trials.today is None:
         return Chosen(step.lever, change, str(step.because), tuple(passed))
-    because = f"{beside_today(step, today)}; {step.because}"
-    return Chosen(step.lever, change, because, tuple(passed), (today, step.forecast))
+    because = f"{beside_today(step, trials)}; {step.because}"
+    return Chosen(step.lever, change, because, tuple(passed), (trials.today, step.forecast))
 
 
 def _no_room(seen: TargetSnapshot, wish: Wish, remedy: RemedyLimits) -> str:

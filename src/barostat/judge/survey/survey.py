@@ -12,6 +12,7 @@ from barostat.core.diagnosis import NOTHING_WRONG, ReplicaReport
 from barostat.core.object_reference import ObjectReference
 from barostat.core.verdict import Present
 from barostat.core.window import Window
+from barostat.judge.advice.remedy_text import remedy_words
 from barostat.judge.diagnosis.diagnose import Examination
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.survey.rollout import NOT_READ, Rollout, Room, rollout
@@ -132,7 +133,11 @@ def survey(
                 price * gpus if price is not None else None,
             )
         )
-    told = [*examination.report.problems, *not_read]
+    told = [
+        *map(remedy_words, examination.report.remedies),
+        *examination.report.problems,
+        *not_read,
+    ]
     return Survey(
         examination.report.at,
         examination.report.target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.core.diagnosis import Expected, NextStep, StepForecast, Trials
 from barostat.core.object_reference import ObjectReference
 from barostat.core.proposed_change import (
     Advise,
@@ -23,7 +24,7 @@ from barostat.core.proposed_change import (
     UnsetFlag,
 )
 from barostat.core.prose import Prose
-from barostat.judge.advice.change_text import as_set_option, as_written
+from barostat.judge.advice.change_text import as_set_option, as_written, price_of
 
 CHAT = ObjectReference("deployment", "chat", "prod")
 
@@ -124,3 +125,37 @@ def test_a_change_is_written_as_a_configuration_or_command_has_it(
 ) -> None:
     assert str(as_written(change)) == written
     assert str(as_set_option(change)) == option
+
+
+def _expected(tokens_per_s: float, refused_ratio: float = 0.0) -> Expected:
+    return Expected(tokens_per_s, 1.0, 2.0, 0.1, 0.2, 0.0, refused_ratio)
+
+
+@pytest.mark.parametrize(
+    ("step", "price"),
+    [
+        (
+            NextStep(
+                "max-num-active-seqs",
+                SetFlag("max_num_active_seqs", 3),
+                Prose(""),
+                True,
+                StepForecast(_expected(208.0), "trade-off"),
+            ),
+            "a restart (84 s), 37% of the tokens/s",
+        ),
+        (
+            NextStep(
+                "kv-budget",
+                SetEdgeLimit("edge.kvTokenBudget", 4096),
+                Prose(""),
+                False,
+                StepForecast(_expected(331.0, 0.02), "helps"),
+            ),
+            "2.0% of the requests rejected",
+        ),
+        (NextStep("none", Advise(Prose("wait")), Prose(""), False), "none"),
+    ],
+)
+def test_the_price_names_restart_throughput_and_refusals(step: NextStep, price: str) -> None:
+    assert str(price_of(step, Trials(_expected(330.0), start_s=84.0))) == price

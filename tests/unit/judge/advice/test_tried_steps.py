@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.support.tried_bundles import TRIED, advised_once, recorded
 
-from barostat.core.diagnosis import ReplicaReport, StepForecast
+from barostat.core.diagnosis import ReplicaReport, StepForecast, Trials
 from barostat.core.proposed_change import SetFlag
 from barostat.core.prose import Prose
 from barostat.judge.advice.change_text import price_of
@@ -77,7 +77,7 @@ def test_more_replicas_that_preempt_as_often_per_token_are_no_worse_and_take_mor
     assert replica.forecast is not None
     assert (replica.forecast.effect, replica.forecast.capacity_ratio) == ("helps", 2.0)
     assert replica.forecast.preemptions == "leaves"
-    assert str(price_of(replica)) == "2 times the GPUs"
+    assert str(price_of(replica, Trials())) == "2 times the GPUs"
 
 
 def test_a_forecast_that_may_miss_the_slo_is_told_from_one_that_meets_it() -> None:

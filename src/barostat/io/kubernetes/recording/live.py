@@ -34,10 +34,12 @@ from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.io.kubernetes.recording.gateway_look import GatewayLook
 from barostat.io.kubernetes.recording.pod_logs import LOG_S, read_log
 from barostat.io.kubernetes.recording.pod_route import PodRoute
+from barostat.io.kubernetes.recording.running_remedies import held_at, running_remedies
 from barostat.io.kubernetes.recording.surroundings import Surroundings, missing, surroundings
 from barostat.io.kubernetes.recording.target import Selection, Wanted, select
 from barostat.judge.evidence.endpoint import endpoints
 from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecording
+from barostat.judge.mitigation.running_remedies import with_held_limits
 from barostat.platform.objects import count, name_of, objects, text
 from barostat.platform.pods import engine_container, image_version
 from barostat.platform.workloads import kind_typed
@@ -106,11 +108,12 @@ def record_pods(
         try:
             pages = runner.run(gateways.end()) if gateways is not None else ()
             recorded = runner.run(watcher.recording())
-            return (
-                recorded
-                if not pages
-                else Recorded(replace(recorded.recording, gateway_pages=pages), recorded.logs)
-            )
+            if gateways is None:
+                return recorded
+            recording = replace(recorded.recording, gateway_pages=pages)
+            held = runner.run(held_at(gateways.doors))
+            remedies = with_held_limits(recording.remedies, held, recording.target)
+            return Recorded(replace(recording, remedies=remedies), recorded.logs)
         finally:
             runner.run(watcher.close())
 
@@ -317,6 +320,9 @@ class PodRecorder:
             kubernetes=around.documents,
             problems=tuple(dict.fromkeys(problem for problem in problems if problem)),
             missing=missing(lacking),
+            remedies=await running_remedies(
+                self.cluster, around.documents, self.selection.workloads
+            ),
         )
         return Recorded(recording, Logs(current=logs.current, previous=logs.previous))
 

@@ -163,8 +163,11 @@ def _examined(recording: Recording, arguments: argparse.Namespace) -> Examinatio
 
         return examine(recording)
     from barostat.judge.advice.tried_steps import advised
+    from barostat.shells.cli.diagnose.cluster_limits import service_level_of
+    from barostat.twin.summary import Slo
 
-    return advised(recording)
+    slo = service_level_of(arguments)
+    return advised(recording, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
 
 
 def _is_first_look(recording: Recording) -> bool:

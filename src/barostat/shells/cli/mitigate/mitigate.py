@@ -169,10 +169,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fast:
         arguments.for_s, arguments.interval_s = FAST_FOR_S, FAST_INTERVAL_S
     arguments.requested = requested(arguments.lever) if arguments.lever else None
-    return within(arguments, arguments.target, lambda campaign: _mitigate(campaign, arguments))
+    return within(arguments, arguments.target, lambda campaign: carry_out_for(campaign, arguments))
 
 
-async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
+async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    """Look, plan, ask and carry out; the exit code. Errors: InputError, OutsideError."""
     from barostat.io.mitigation.campaign import new_id
     from barostat.judge.mitigation.planning import Wish
     from barostat.judge.mitigation.prepared import NothingPrepared
@@ -190,6 +191,13 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         print_result(
             "refused: the limits say autonomy observe, which carries nothing out; "
             "--autonomy recommend with --yes does"
+        )
+        return REFUSED
+    only_shown = arguments.dry_run or autonomy == "observe"
+    if not (only_shown or arguments.write_source) and (lacking := await campaign.lacking_rights()):
+        print_result(
+            f"refused before looking: rights are missing: {', '.join(lacking)}; --dry-run shows "
+            "the plan without them"
         )
         return REFUSED
     print_progress(f"looking at {campaign.typed} for {arguments.for_s:.0f} s")
@@ -211,7 +219,6 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         return {"healthy": OK, "cannot-tell": CANNOT_TELL, "refused": REFUSED}[found.standing]
     if arguments.write_source:
         return into_source(found, arguments)
-    only_shown = arguments.dry_run or autonomy == "observe"
     ask = None if autonomy == "act" or arguments.yes else asked
     if not (found.in_the_way or found.wrong) and (
         only_shown or (ask is not None and not found.against)

@@ -9,13 +9,14 @@ from barostat.core.diagnosis import (
     Expected,
     NextStep,
     ReplicaReport,
+    RunningRemedy,
     StepForecast,
     SymptomFinding,
     Trials,
 )
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Absent, Evidence, Present, Unknown
-from barostat.judge.advice.change_text import as_set_option, as_written, summary_of
+from barostat.judge.advice.change_text import as_set_option, as_written, price_of, summary_of
 from barostat.shells.reports.api_version import API_VERSION
 
 
@@ -28,7 +29,28 @@ def report_json(report: ShownReport) -> dict[str, Any]:
         "target": report.target,
         "fleet": {"diagnosis": _diagnosis(report.fleet)},
         "replicas": [_replica(replica) for replica in report.replicas],
+        "remedies": [_remedy(remedy) for remedy in report.remedies],
         "problems": list(report.problems),
+    }
+
+
+def _remedy(remedy: RunningRemedy) -> dict[str, Any]:
+    return {
+        "incident": remedy.incident,
+        "target": remedy.target,
+        "phase": remedy.phase or None,
+        "change": remedy.change or None,
+        "holder": remedy.holder or None,
+        "pods": [{"name": name, "role": role} for name, role in remedy.pods],
+        "limits": [
+            {
+                "gateway": held.gateway,
+                "name": held.name,
+                "value": held.value,
+                "leaseSeconds": held.lease_s,
+            }
+            for held in remedy.limits
+        ],
     }
 
 
@@ -51,9 +73,9 @@ def _replica(replica: ReplicaReport) -> dict[str, Any]:
         ],
         "symptoms": [_symptom(finding) for finding in replica.symptoms],
         "missing": list(replica.missing),
-        "next": [_step(step) for step in replica.next],
-        "trials": _trials(replica.trials),
-        "notAdvised": [_step(step) for step in replica.not_advised],
+        "next": [step_json(step, replica.trials) for step in replica.next],
+        "trials": trials_json(replica.trials),
+        "notAdvised": [step_json(step, replica.trials) for step in replica.not_advised],
         "problems": list(replica.problems),
     }
 
@@ -109,7 +131,8 @@ def _evidence(item: Evidence) -> dict[str, Any]:
     }
 
 
-def _trials(found: Trials | None) -> dict[str, Any] | None:
+def trials_json(found: Trials | None) -> dict[str, Any] | None:
+    """What the order of the next steps is based on."""
     if found is None:
         return None
     return {
@@ -117,10 +140,12 @@ def _trials(found: Trials | None) -> dict[str, Any] | None:
         "told": str(found.basis),
         "whyNot": str(found.why_not) or None,
         "assumptions": [str(one) for one in found.assumptions],
+        "startSeconds": None if found.start_s is None else round(found.start_s, 1),
     }
 
 
-def _step(step: NextStep) -> dict[str, Any]:
+def step_json(step: NextStep, trials: Trials | None) -> dict[str, Any]:
+    """One next step with its forecast and its price."""
     forecast = step.forecast
     return {
         "lever": step.lever,
@@ -131,6 +156,7 @@ def _step(step: NextStep) -> dict[str, Any]:
         "expected": None if forecast is None else _expected(forecast.expected),
         "effect": None if forecast is None else forecast.effect,
         "told": None if forecast is None else str(summary_of(forecast)),
+        "price": None if forecast is None or trials is None else str(price_of(step, trials)),
         "untried": str(step.untried) or None,
         "between": _between(forecast),
     }

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast
+from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast, Trials
 from barostat.core.units import figure
-from barostat.judge.advice.change_text import as_set_option, as_written, summary_of
+from barostat.judge.advice.change_text import as_set_option, as_written, price_of, summary_of
 from barostat.shells.reports.simulation.text import format_seconds
 
 HEADING = (
@@ -43,12 +43,12 @@ def expected_words(found: Expected) -> str:
     )
 
 
-def effect_words(step: NextStep) -> str:
-    """What the step's forecast is beside today, or why it was not tried; empty where no trials were
-    made.
+def effect_words(step: NextStep, trials: Trials | None) -> str:
+    """What the step's forecast is beside today and what the step costs, or why it was not tried;
+    empty where no trials were made.
     """
     forecast = step.forecast
-    if forecast is None:
+    if forecast is None or trials is None:
         return f"not tried: {step.untried}" if step.untried else ""
     match forecast.effect:
         case "nothing":
@@ -58,7 +58,7 @@ def effect_words(step: NextStep) -> str:
         case effect:
             worse = f"worse: {forecast.worse}" if forecast.worse else ""
             figures = "; ".join(filter(None, (str(forecast.better), worse)))
-            return f"{_EFFECTS[effect]}: {figures}"
+            return f"{_EFFECTS[effect]}: {figures}; price: {price_of(step, trials)}"
 
 
 def trials_words(replica: ReplicaReport) -> list[str]:
@@ -91,7 +91,7 @@ def rows(
     found.append((TODAY, *_cells(replica.trials.today), ""))
     for step in replica.next:
         if (forecast := step.forecast) is not None:
-            told = str(summary_of(forecast))
+            told = f"{summary_of(forecast)}; price: {price_of(step, replica.trials)}"
             found += [
                 (str(as_written(step.change)), *_cells(forecast.expected), told),
                 *((*row, "") for row in _ends(forecast)),

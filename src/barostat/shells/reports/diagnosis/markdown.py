@@ -6,6 +6,7 @@ from barostat.core.diagnosis import ReplicaReport
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Present
 from barostat.judge.advice.change_text import as_written
+from barostat.judge.advice.remedy_text import remedy_words
 from barostat.shells.reports.diagnosis.forecasts import PLAIN, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.safe_text import code, in_markdown
@@ -14,6 +15,10 @@ from barostat.shells.reports.sheet.safe_text import code, in_markdown
 def report_markdown(report: ShownReport) -> str:
     """The whole report as Markdown text."""
     lines = [f"# Barostat: {in_markdown(report.target)}", ""]
+    lines += [
+        f"> **Remedy under way**: {in_markdown(remedy_words(remedy))}\n"
+        for remedy in report.remedies
+    ]
     lines += [f"> {in_markdown(problem)}\n" for problem in report.problems]
     if len(report.replicas) > 1:
         lines += [f"**{WORDS[report.fleet.severity]}: {in_markdown(report.fleet.summary)}**", ""]

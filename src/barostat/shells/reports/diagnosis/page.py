@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, SymptomFinding
+from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, SymptomFinding, Trials
 from barostat.core.shown import ShownReport
 from barostat.core.signal import Signal
 from barostat.core.units import many
 from barostat.core.verdict import Present, Unknown
 from barostat.core.window import Window
 from barostat.judge.advice.change_text import as_written
+from barostat.judge.advice.remedy_text import remedy_words
 from barostat.shells.reports.diagnosis.forecasts import effect_words, rate_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
@@ -43,7 +44,13 @@ def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
         if report.at
         else []
     )
-    notes = "".join(f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems)
+    under_way = "".join(
+        f"<p><b>Remedy under way</b>: {escape(remedy_words(remedy))}</p>"
+        for remedy in report.remedies
+    )
+    notes = under_way + "".join(
+        f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems
+    )
     foot = footer("the same as data: barostat diagnose -o json")
     if len(report.replicas) == 1:
         (replica,) = report.replicas
@@ -89,7 +96,9 @@ def replica_html(
     carrying = [finding for finding in present if finding.name in replica.rests_on]
     told = (
         listing("Why", [_finding(finding) for finding in carrying]),
-        listing("What to do, in order", [_step(step) for step in replica.next], "ol"),
+        listing(
+            "What to do, in order", [_step(step, replica.trials) for step in replica.next], "ol"
+        ),
         listing(
             "What to leave",
             [
@@ -169,7 +178,7 @@ def _finding(finding: SymptomFinding) -> str:
     return f"<b>{escape(finding.name)}</b>: {escape(found.because)}{behind}"
 
 
-def _step(step: NextStep) -> str:
+def _step(step: NextStep, trials: Trials | None) -> str:
     cost = (
         "restarts the engine"
         if step.restarts
@@ -177,7 +186,11 @@ def _step(step: NextStep) -> str:
         if step.lever.startswith("edge-")
         else "live"
     )
-    below = f"<br/><span class='soft'>{escape(told)}</span>" if (told := effect_words(step)) else ""
+    below = (
+        f"<br/><span class='soft'>{escape(told)}</span>"
+        if (told := effect_words(step, trials))
+        else ""
+    )
     return (
         f"<code>{escape(str(as_written(step.change)))}</code> <span "
         f"class='tag'>{cost}</span><br/>{escape(str(step.because))}{below}"

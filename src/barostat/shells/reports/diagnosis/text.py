@@ -10,10 +10,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport
+from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, Trials
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Absent, Evidence, Present
 from barostat.judge.advice.change_text import as_written
+from barostat.judge.advice.remedy_text import remedy_words
 from barostat.shells.reports.diagnosis.forecasts import effect_words, numbered_rows, trials_words
 from barostat.shells.reports.diagnosis.in_full import by_reason, readings, reasons_once, value_words
 from barostat.shells.reports.diagnosis.not_measured import not_measured
@@ -37,6 +38,8 @@ def print_report(report: ShownReport, console: Console, *, wide: bool = False) -
     """Print the report. One replica: all of it. Several: a line each, then the worst in full
     (`wide`: every one that is not healthy).
     """
+    for remedy in report.remedies:
+        console.print(Text(f"remedy under way: {remedy_words(remedy)}", style="bold cyan"))
     for problem in report.problems:
         console.print(Text(f"note: {problem}", style="yellow"))
     if len(report.replicas) != 1:
@@ -50,7 +53,7 @@ def print_report(report: ShownReport, console: Console, *, wide: bool = False) -
     else:
         shown = list(report.replicas)
     for number, replica in enumerate(shown):
-        if number or len(report.replicas) != 1 or report.problems:
+        if number or len(report.replicas) != 1 or report.problems or report.remedies:
             console.print()
         console.print(_replica(replica, wide=wide))
     hidden = sum(1 for r in report.replicas if r.diagnosis.severity != "none") - len(shown)
@@ -160,7 +163,9 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
         "Perhaps", [_named(item.cause, item.because) for item in replica.not_ruled_out]
     )
     steps = replica.next if wide else replica.next[:SHORT_NEXT]
-    parts += _section("Next", [_step(number, step) for number, step in enumerate(steps, 1)])
+    parts += _section(
+        "Next", [_step(number, step, replica.trials) for number, step in enumerate(steps, 1)]
+    )
     parts += _tried(replica, len(steps))
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
     parts += _section("Leave", [_named(names, because) for names, because in by_reason(refused)])
@@ -234,7 +239,7 @@ def _not_so(
     return _section(label, [*(_named(name, because) for name, because in told), *rest])
 
 
-def _step(number: int, step: NextStep) -> Table:
+def _step(number: int, step: NextStep, trials: Trials | None) -> Table:
     """A next step behind its number: the change, why this one, what it is forecast to bring."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
@@ -248,7 +253,7 @@ def _step(number: int, step: NextStep) -> Table:
             f"\n{step.because}",
         ),
     )
-    if told := effect_words(step):
+    if told := effect_words(step, trials):
         grid.add_row(
             "",
             Text(
@@ -269,11 +274,12 @@ def _tried(replica: ReplicaReport, steps: int) -> list[RenderableType]:
     if not rows:
         return _section("Tried", [Text(line) for line in trials_words(replica)])
     return _section(
-        "Tried", [Trials(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])]
+        "Tried",
+        [TrialsTable(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])],
     )
 
 
-class Trials:
+class TrialsTable:
     """The rows as a table, two blanks between its columns; one where two would cut a heading."""
 
     def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:

@@ -11,6 +11,7 @@ from barostat.remedy.acts import Judged
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import judged
 from barostat.remedy.record import API_VERSION, plain
+from barostat.shells.reports.diagnosis.data import step_json, trials_json
 from barostat.shells.reports.incident.plan_text import patch_text
 from barostat.shells.reports.json_text import json_text
 
@@ -47,10 +48,20 @@ def preview_json(found: Prepared | NothingPrepared) -> str:
             *(f"{owner.kind} {owner.name}: {owner.because}" for owner in found.in_the_way),
         ],
         "passedOver": list(found.passed_over),
+        **_tried(found),
         "writes": list(found.writes),
         "limits": found.limits,
     }
     return _written(PREVIEW, body)
+
+
+def _tried(found: Prepared) -> dict[str, Any]:
+    """Today and each candidate on the twin, as `diagnose -o json` has them."""
+    if found.replica is None:
+        return {"candidates": [], "trials": None}
+    trials = found.replica.trials
+    steps = [step_json(step, trials) for step in found.replica.next]
+    return {"candidates": steps, "trials": trials_json(trials)}
 
 
 def verification_json(plan: RemedyPlan, outcomes: Mapping[str, Judged], outcome: str) -> str:

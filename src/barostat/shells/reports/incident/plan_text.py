@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.units import many
 from barostat.core.verdict import Absent, Present, Unknown
+from barostat.judge.advice.change_text import as_written, price_of
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts, judged
 from barostat.remedy.program import program
 from barostat.remedy.verify import unmeasured
+from barostat.shells.reports.diagnosis.forecasts import expected_words
 
 if TYPE_CHECKING:
     from barostat.judge.mitigation.target_snapshot import TargetSnapshot
@@ -67,6 +69,7 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
         ),
         f"  change    {plan.change}   ({plan.lever})",
         f"  because   {plan.because}",
+        *_candidate_lines(plan, replica),
         f"  how       {_STRATEGIES[plan.strategy]}",
         (
             f"            at least {plan.kept_in_rotation} in rotation; {plan.starts} engine "
@@ -77,6 +80,24 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
         f"  undo      {undo}",
     ]
     return "\n".join(lines)
+
+
+def _candidate_lines(plan: RemedyPlan, replica: ReplicaReport) -> list[str]:
+    """Today and each candidate on the twin, with its price, as `diagnose` ranks them; nothing
+    where none was tried.
+    """
+    trials = replica.trials
+    if trials is None or trials.today is None:
+        return []
+    lines = [f"  today     {expected_words(trials.today)} (twin)"]
+    for step in replica.next:
+        if step.forecast is not None:
+            mark = "chosen  " if step.lever == plan.lever else "        "
+            lines.append(
+                f"  {mark}  {as_written(step.change)}: {expected_words(step.forecast.expected)}; "
+                f"price: {price_of(step, trials)}"
+            )
+    return lines
 
 
 def _gateway_lines(plan: RemedyPlan) -> list[str]:

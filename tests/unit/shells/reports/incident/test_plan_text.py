@@ -37,3 +37,17 @@ def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.Mon
         "it was not before"
     )
     assert "falls by" not in proof
+
+
+def test_a_plan_shows_today_and_the_price_of_every_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
+    found = planned(scene())
+    lines = plan_text(found.plan, found.replica).splitlines()
+    (today,) = [line for line in lines if line.startswith("  today ")]
+    assert "tokens/s" in today
+    priced = [line for line in lines if "; price: " in line and not line.startswith("  because")]
+    tried = [step for step in found.replica.next if step.forecast is not None]
+    assert len(priced) == len(tried) > 1
+    assert [line.startswith("  chosen") for line in priced].count(True) == 1
