@@ -8,20 +8,22 @@ import asyncio
 from dataclasses import replace
 
 from barostat.core.window import Window
+from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.gateway_limits import held, pages
 from barostat.io.mitigation.measuring import Following
 from barostat.io.mitigation.pod_looks import watcher
 from barostat.io.mitigation.spares import pods_of_spare
-from barostat.io.mitigation.target_reader import Denied
+from barostat.io.mitigation.target_reader import Denied, annotation, is_going
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
-from barostat.judge.mitigation.rotation import shares_of
+from barostat.judge.mitigation.rotation import shares_of, starved
 from barostat.platform.gateway_page import GatewayPage
 from barostat.platform.objects import name_of, text
 from barostat.platform.workloads import CanaryKind, NumberedKind
 from barostat.remedy.acts import Judged, Lost
+from barostat.remedy.annotations import LABELS
 from barostat.remedy.state import Do
 from barostat.remedy.verify import is_over, verify
 
@@ -52,6 +54,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     eye = watcher(ground, names, Options(for_s=0.0))
     unchanged = await _unchanged(ground, names) if plan.proved_first and anew else ()
     control = watcher(ground, unchanged, Options(for_s=0.0))
+    aside = watcher(ground, await _detached(ground) if anew else (), Options(for_s=0.0))
     following = Following(ground, eye)
     former = dict(plan.baseline)
     began = ground.clock.now()
@@ -64,11 +67,15 @@ async def observe(ground: ActContext, do: Do) -> Judged:
         await eye.choose()
         if unchanged:
             await control.choose_again()
+        if aside.wanted.targets:
+            await aside.choose_again()
         turn = began
         while True:
             await _unless_lost(ground, do)
             await held(ground, do)
-            await asyncio.gather(eye.look(pace.interval_s), control.look(pace.interval_s))
+            await asyncio.gather(
+                *(looked.look(pace.interval_s) for looked in (eye, control, aside))
+            )
             following.take()
             now = ground.clock.now()
             said += await pages(ground, now)
@@ -76,8 +83,13 @@ async def observe(ground: ActContext, do: Do) -> Judged:
                 since = max(
                     since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s
                 )
-            for scraper in (*eye.scrapers.values(), *control.scrapers.values()):
-                scraper.forget_before(since)
+            for looked in (eye, control, aside):
+                for scraper in looked.scrapers.values():
+                    scraper.forget_before(since)
+            others = [*_windows(_seen(control, now)), *_windows(_seen(aside, now))]
+            late = anew and now >= since + pace.pooled_s
+            if late and (why := starved(_windows(_seen(eye, now)), others, since)):
+                return Judged("inconclusive", (why,))
             if now >= since + plan.expectation.sustained_s:
                 recording = replace(
                     (await eye.recording()).recording,
@@ -88,7 +100,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
                 judged = _together(
                     [verify(plan.expectation, former, one, since, beside) for one in changed]
                 )
-                if beside and (says := shares_of(changed, beside, since)):
+                if others and (says := shares_of(changed, others, since)):
                     judged = replace(judged, reasons=(*judged.reasons, says))
                 left_s = until - pace.interval_s - now
                 if left_s <= 0 or is_over(judged, left_s, fresh=anew):
@@ -106,6 +118,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
         following.end()
         await eye.rest()
         await control.rest()
+        await aside.rest()
 
 
 async def _unless_lost(ground: ActContext, do: Do) -> None:
@@ -141,6 +154,18 @@ async def _unchanged(ground: ActContext, changed: tuple[str, ...]) -> tuple[str,
         return ()
     names = [name_of(pod) for pod in pods if text(pod, "metadata", "uid") in ready]
     return tuple(sorted(set(names) - set(changed))[:MOST_UNCHANGED])
+
+
+async def _detached(ground: ActContext) -> tuple[str, ...]:
+    """The pods that this plan took out of rotation and that are still there: clients may keep their
+    connections to them.
+    """
+    try:
+        pods = await ground.listed(PODS, "")
+    except Denied:
+        return ()
+    marked = (pod for pod in pods if annotation(pod, LABELS) and not is_going(pod))
+    return tuple(sorted(map(name_of, marked)))[:MOST_UNCHANGED]
 
 
 def _seen(eye: PodRecorder, at: float) -> Recording:

@@ -94,13 +94,13 @@ async def requests_cut(ground: ActContext, pod: Object) -> str:
     found = await activity_of(ground, pod)
     if found is None:
         return "whether requests were cut is not known: its metrics did not answer"
-    if not found.under_way:
-        return ""
-    await asyncio.sleep(ground.pace.poll_s)
+    await asyncio.sleep(ground.pace.poll_s)  # none under way at one instant is no sign of none
     later = await activity_of(ground, pod) or found
-    most = max(found.under_way, later.under_way)
-    cut = f"at most {most:.0f} {'request was' if most == 1 else 'requests were'} cut"
     came = (later.came or 0.0) - (found.came or 0.0)
+    most = max(found.under_way, later.under_way, came)
+    if not most:
+        return ""
+    cut = f"at most {most:.0f} {'request was' if most == 1 else 'requests were'} cut"
     if came <= 0:
         return cut
     per_s = came / ground.pace.poll_s

@@ -71,21 +71,38 @@ def separable(kind: WorkloadKind, services: list[Object]) -> bool:
 STARVED = 0.5
 """Below this share of what each replica would get evenly, clients keep their connections to others."""
 POOLED = (
-    "clients keep their connections to other replicas (HTTP keep-alive): `barostat gateway` before "
-    "the workload sends each request to the replica with room"
+    "clients keep their connections to other replicas (HTTP keep-alive), and only the clients or a "
+    "gateway can move them: `barostat gateway` before the workload sends each request to the "
+    "replica with room"
 )
+
+
+def _rates(windows: Iterable[Window], since: float) -> dict[str, float]:
+    rates: dict[str, float] = {}
+    for window in windows:
+        found = window.fresh("arrivals_per_s")
+        part = found.since(since) if found is not None else None
+        if part is not None:
+            rates[window.replica] = rates.get(window.replica, 0.0) + part.mean
+    return rates
+
+
+def starved(changed: Sequence[Window], others: Sequence[Window], since: float) -> str:
+    """Why a replica with the change proves nothing: it got no request since then, and others did.
+    Empty where it got one, or where that was not measured.
+    """
+    own, rest = _rates(changed, since), _rates(others, since)
+    if not own or any(own.values()) or sum(rest.values()) <= 0:
+        return ""
+    got = ", ".join(f"{name} got {rate:.2g} requests/s" for name, rate in rest.items() if rate)
+    return f"{', '.join(own)} got no request, and {got}: {POOLED}"
 
 
 def shares_of(changed: Sequence[Window], unchanged: Sequence[Window], since: float) -> str:
     """The share of the requests that each replica gets, as a sentence, with what to do where one
     with the change is starved; empty where it was not measured.
     """
-    rates: dict[str, float] = {}
-    for window in (*changed, *unchanged):
-        found = window.fresh("arrivals_per_s")
-        part = found.since(since) if found is not None else None
-        if part is not None:
-            rates[window.replica] = rates.get(window.replica, 0.0) + part.mean
+    rates = _rates((*changed, *unchanged), since)
     total = sum(rates.values())
     if total <= 0 or len(rates) < len({window.replica for window in (*changed, *unchanged)}):
         return ""

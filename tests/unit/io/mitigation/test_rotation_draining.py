@@ -94,3 +94,9 @@ def test_a_long_answer_is_waited_for(long_s: float) -> None:
     )
     assert took >= long_s
     assert (answer.note, told) == ("", [])
+
+
+def test_no_request_at_an_instant_is_no_sign_that_pooled_clients_have_gone() -> None:
+    """Answers shorter than the time between two looks: none is ever seen under way."""
+    _, _, _, cut = drained(lambda at: page(0.0, 5.0 * at))
+    assert cut.startswith("at most 5 requests were cut; its clients still sent 5 requests/s")

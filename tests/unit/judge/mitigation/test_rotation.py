@@ -12,6 +12,9 @@ from barostat.judge.mitigation.rotation import (
     separable,
     shares_of,
 )
+from barostat.judge.mitigation.rotation import (
+    starved as alone,
+)
 from barostat.platform.workloads import kind_named
 from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 
@@ -75,3 +78,8 @@ def test_the_share_of_each_replica_is_told_and_a_starved_one_gets_advice() -> No
     assert starved.startswith("requests: spare 0%, vllm-1 100%; clients keep their connections")
     assert "barostat gateway" in starved
     assert shares_of([Window("spare", 120.0)], [getting("vllm-1", 4.0)], 0.0) == ""
+    none = alone([getting("spare", 0.0)], [getting("vllm-1", 4.0)], 0.0)
+    assert none.startswith("spare got no request, and vllm-1 got 4 requests/s: clients keep")
+    assert alone([getting("spare", 0.1)], [getting("vllm-1", 4.0)], 0.0) == ""
+    assert alone([getting("spare", 0.0)], [getting("vllm-1", 0.0)], 0.0) == ""
+    assert alone([Window("spare", 120.0)], [getting("vllm-1", 4.0)], 0.0) == ""
