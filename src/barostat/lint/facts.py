@@ -36,7 +36,8 @@ class Argument:
 
     `text`: as given, None where nothing tells it. `value`: read, None where the text is no value
     for it. `words`: the place of each word. `spelled`: as one would quote it. `origin`: where it is
-    given.
+    given. `default_of`: the variable whose default it is (`${PORT:-8000}`), which what the container
+    is given elsewhere may set; empty for none.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Argument:
     words: tuple[Place, ...] = ()
     origin: Literal["flag", "config-file", "values"] = "flag"
     joined: bool = False
+    default_of: str = ""
 
     @property
     def number(self) -> float | None:

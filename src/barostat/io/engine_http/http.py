@@ -19,6 +19,7 @@ from barostat.io.engine_http.address import Address
 
 MAX_BODY_BYTES = 32 << 20
 CONNECT_S = 3.0
+TLS_CONNECT_S = 10.0
 REDIRECTS = 3
 
 FailureKind = Literal[
@@ -70,6 +71,11 @@ class Failure:
     unsent: bool = False
 
 
+def connect_s(url: str) -> float:
+    """How long a connection may take: the TLS handshake of a busy server takes seconds by itself."""
+    return TLS_CONNECT_S if url.lower().startswith("https:") else CONNECT_S
+
+
 def client(where: Address, key: str = "") -> httpx.AsyncClient:
     """A client for one engine: asked directly, never through a proxy; certificates are checked
     against the system's. `key`: sent as a bearer token with every request.
@@ -78,7 +84,7 @@ def client(where: Address, key: str = "") -> httpx.AsyncClient:
         ssl.create_default_context() if where.base.startswith("https:") else False
     )
     limits = httpx.Limits(max_connections=8, max_keepalive_connections=4)
-    timeout = httpx.Timeout(None, connect=CONNECT_S)
+    timeout = httpx.Timeout(None, connect=connect_s(where.base))
     auth = httpx.BasicAuth(*where.user) if where.user else None
     return httpx.AsyncClient(
         verify=secure,
@@ -185,6 +191,19 @@ _UNFINISHED = (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError, ssl
 UNTRUSTED = "set SSL_CERT_FILE to its authority, or ask the engine behind it over http"
 
 
+def _no_connection(error: httpx.ConnectTimeout | httpx.PoolTimeout) -> str:
+    try:
+        url = str(error.request.url)
+    except RuntimeError:  # httpx has no request where its pool was full
+        url = ""
+    why = (
+        "a firewall, a network that is not reachable from here, or a TLS handshake that takes longer"
+        if url.startswith("https:")
+        else "a firewall, or a network that is not reachable from here"
+    )
+    return f"did not take the connection within {connect_s(url):g} s ({why}?)"
+
+
 def failure_of(error: httpx.HTTPError, untrusted: str = UNTRUSTED) -> Failure:
     """What a broken exchange means, as a sentence that goes on from the address. `untrusted`: what
     to do about its certificate.
@@ -216,8 +235,7 @@ def failure_of(error: httpx.HTTPError, untrusted: str = UNTRUSTED) -> Failure:
         case httpx.ConnectTimeout() | httpx.PoolTimeout():
             return Failure(
                 "time-out",
-                f"did not take the connection within {CONNECT_S:g} s (a firewall, or a "
-                "network that is not reachable from here?)",
+                _no_connection(error),
             )
         case httpx.ConnectError():
             detail = next(

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import httpx
 
 from barostat.core.errors import InputError
-from barostat.io.engine_http.http import CONNECT_S
+from barostat.io.engine_http.http import connect_s
 
 _API = re.compile(r"/(?:api(?:/v1(?:/\w*)?)?|graph|query|targets|alerts|classic/graph)/*$")
 _TENANT_HEADERS = ("X-Scope-OrgID", "THANOS-TENANT")
@@ -51,7 +51,7 @@ class Access:
         auth = httpx.BasicAuth(*self.user) if self.user else None
         limits = httpx.Limits(max_connections=8, max_keepalive_connections=8)
         headers = {"user-agent": "barostat", "accept": "application/json", **self.headers}
-        timeout = httpx.Timeout(None, connect=CONNECT_S)
+        timeout = httpx.Timeout(None, connect=connect_s(self.base))
         return httpx.AsyncClient(
             verify=secure,
             limits=limits,

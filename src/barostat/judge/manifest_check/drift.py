@@ -87,12 +87,23 @@ def _arguments(engine: Engine, name: str, config: EngineConfig) -> Iterator[Find
             or argument.name in _NAMES_ONLY
         ):
             continue
+        if _may_be_set(engine, argument.default_of):
+            continue
         if argument.name not in SETTINGS or argument.value == -1 or _same(argument, seen):
             continue
         yield _finding(
             argument.place,
             f"{argument.spelled} is declared, and {name} runs with {seen.value} ({seen.source})",
         )
+
+
+def _may_be_set(engine: Engine, variable: str) -> bool:
+    """True where what was not read (a Secret, an envFrom) may set the variable, so that its default
+    declares nothing.
+    """
+    if not variable or variable in engine.env:
+        return False
+    return variable in engine.env_secret or not engine.env_complete
 
 
 def _same(argument: Argument, seen: ConfigValue) -> bool:

@@ -230,6 +230,10 @@ def _command(
     )
 
 
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?-")
+"""A variable with a default, in a shell's text."""
+
+
 def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) -> Argument:
     name = setting.name
     first, last = words[0], words[-1]
@@ -238,7 +242,17 @@ def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) ->
         between = document.text[first.start : last.end]
         whole = document.at(first.start, last.end) if "\n" not in between else first
     value = read_value(name, setting.text) if setting.text is not None else None
-    return Argument(name, setting.text, value, setting.spelled, whole, words, joined=setting.joined)
+    default = _DEFAULT.search(" ".join(word.raw for word in setting.words))
+    return Argument(
+        name,
+        setting.text,
+        value,
+        setting.spelled,
+        whole,
+        words,
+        joined=setting.joined,
+        default_of=default[1] if default is not None else "",
+    )
 
 
 def _model(

@@ -27,7 +27,15 @@ from tests.support.small_servers import (
 )
 
 from barostat.io.engine_http.address import address
-from barostat.io.engine_http.http import Answer, Failure, ask, client
+from barostat.io.engine_http.http import (
+    CONNECT_S,
+    Answer,
+    Failure,
+    ask,
+    client,
+    connect_s,
+    failure_of,
+)
 
 
 def _ask(
@@ -320,3 +328,18 @@ def test_credentials_follow_only_the_exact_origin(
     found = asyncio.run(go())
     assert isinstance(found, Answer) is follows
     assert len(asked) == (2 if follows else 1)
+
+
+def test_a_slow_tls_handshake_is_no_firewall() -> None:
+    assert connect_s("http://a:8000") == CONNECT_S < connect_s("https://a:8000/metrics")
+    plain = httpx.ConnectTimeout("", request=httpx.Request("GET", "http://a:8000"))
+    secure = httpx.ConnectTimeout("", request=httpx.Request("GET", "https://a:8443"))
+    assert failure_of(plain).why == (
+        "did not take the connection within 3 s (a firewall, or a network that is not reachable "
+        "from here?)"
+    )
+    assert failure_of(secure).why == (
+        "did not take the connection within 10 s (a firewall, a network that is not reachable "
+        "from here, or a TLS handshake that takes longer?)"
+    )
+    assert failure_of(httpx.PoolTimeout("")).kind == "time-out"

@@ -22,7 +22,7 @@ import httpx
 
 from barostat.core.bounds import ANSWER_VALUES, LISTED, LISTED_BYTES
 from barostat.core.marks import JSON_MARKS, counted
-from barostat.io.engine_http.http import CONNECT_S, Failure
+from barostat.io.engine_http.http import Failure, connect_s
 from barostat.io.kubernetes.client import login
 from barostat.io.kubernetes.client.failures import (
     RequestFailed,
@@ -142,7 +142,8 @@ class Cluster:
                 login.tls(self.access, fresh) if self.access.server.startswith("https:") else False
             )
             self._session = httpx.AsyncClient(
-                base_url=self.access.server, verify=secure, limits=limits, timeout=httpx.Timeout(None, connect=CONNECT_S),
+                base_url=self.access.server, verify=secure, limits=limits,
+                timeout=httpx.Timeout(None, connect=connect_s(self.access.server)),
                 headers=login.headers(self.access, fresh), proxy=self.access.proxy, auth=self.access.basic, follow_redirects=False,
                 trust_env=False,
             )  # fmt: skip

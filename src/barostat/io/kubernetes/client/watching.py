@@ -15,7 +15,7 @@ from typing import Any, Literal
 import httpx
 
 from barostat.core.bounds import EVENT_BYTES
-from barostat.io.engine_http.http import CONNECT_S
+from barostat.io.engine_http.http import connect_s
 from barostat.io.kubernetes.client.cluster import FIRST_WAIT_S, LONGEST_WAIT_S, Cluster, Object
 from barostat.io.kubernetes.client.failures import (
     RequestFailed,
@@ -140,7 +140,9 @@ async def _stream(
         session = await cluster.session()
         # Time-outs of the reads and none around them: that would strike whoever holds an event,
         # between two of them.
-        silence = httpx.Timeout(None, connect=CONNECT_S, read=min(SILENT_S, max(0.1, left_s)))
+        silence = httpx.Timeout(
+            None, connect=connect_s(cluster.access.server), read=min(SILENT_S, max(0.1, left_s))
+        )
         request = session.stream("GET", resource.path(namespace), params=params, timeout=silence)
         async with request as response:
             if response.status_code >= 400:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import httpx
 
 from barostat.core.errors import InputError
-from barostat.io.engine_http.http import CONNECT_S, failure_of
+from barostat.io.engine_http.http import connect_s, failure_of
 from barostat.io.kubernetes.client.cluster import Cluster, Reply
 from barostat.io.kubernetes.client.failures import RequestFailed, of_answer, status_object
 from barostat.io.kubernetes.client.resources import PODS
@@ -207,7 +207,7 @@ class GatewayDoors:
     ) -> Said:
         if self._session is None:
             self._session = httpx.AsyncClient(
-                trust_env=False, timeout=httpx.Timeout(None, connect=CONNECT_S)
+                trust_env=False, timeout=httpx.Timeout(None, connect=connect_s(base))
             )
         try:
             async with asyncio.timeout(within_s):

@@ -570,3 +570,18 @@ def test_sarif_takes_a_file_name_that_is_not_utf_8(capsys: pytest.CaptureFixture
     Path(os.fsdecode(b"b\xff.yaml")).write_text(BAD)
     assert main(["check", ".", "-o", "sarif"]) == 1
     assert "b%FF.yaml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("source", "drifts"), [("envFrom", False), ("none", True)])
+def test_a_default_that_what_is_not_read_may_overrule_is_no_drift(
+    source: str, drifts: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = "envFrom: [{secretRef: {name: serving}}]" if source == "envFrom" else "env: []"
+    Path("pod.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: vllm}\nspec:\n  containers:\n"
+        f"    - name: vllm\n      image: vllm/vllm-openai:v0.32.0\n      {given}\n"
+        '      command: [sh, -c]\n      args: ["exec vllm serve /models/tiny --max-model-len '
+        '4096 --max-num-seqs ${SEQS:-32} --gpu-memory-utilization 0.92"]\n'
+    )
+    findings = _json(capsys, "pod.yaml", "--live", str(BUNDLE))["findings"]
+    assert ("drift" in {one["rule"] for one in findings}) is drifts
