@@ -11,6 +11,7 @@ from barostat.io.bundles import bundle
 from barostat.judge.advice.tried_steps import advised
 from barostat.judge.diagnosis.diagnose import Examination
 from barostat.judge.evidence.recording import Recording
+from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).resolve().parents[1] / "data" / "bundles"
 TRIED = (
@@ -35,10 +36,10 @@ def recorded(name: str) -> Recording:
         return bundle.read(Path(name))
 
 
-def advised_once(recording: Recording) -> Examination:
+def advised_once(recording: Recording, slo: Slo = Slo()) -> Examination:  # noqa: B008 (frozen)
     """As `advised` has it. Of two recordings with one target, which `recorded` never gives, it
     would tell the first.
     """
     if recording.target not in _TRIED:
-        _TRIED[recording.target] = advised(recording)
+        _TRIED[recording.target] = advised(recording, slo)
     return _TRIED[recording.target]
