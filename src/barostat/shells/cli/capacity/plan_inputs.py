@@ -66,15 +66,11 @@ def asked(arguments: argparse.Namespace) -> Asked:
     line = command_line.parse(arguments.command, {}) if arguments.command else None
     window, replica = _window(arguments) if arguments.source else (None, None)
     seen_card = replica.gpu if replica is not None else None
-    named = (
-        arguments.model_config
-        or arguments.model
-        or (line.model if line is not None else None)
-        or _model_of(window)
-    )
+    named = arguments.model_config or arguments.model or (line.model if line is not None else None)
+    running = _model_of(window) if named is None else None
     served = _served(replica) if replica is not None and named is None else None
-    if served is not None and find_model(served) is not None:
-        named = served
+    taken = _known_name(running, served) if named is None else None
+    named = named or taken or running
     if named is None:
         which = (
             f" {served!r}, as which it is served, is not in the catalogue:"
@@ -137,9 +133,14 @@ def asked(arguments: argparse.Namespace) -> Asked:
         drafter=drafter,
     )
     traffic, notes = _traffic(arguments, window)
-    if named == served:
+    if taken is not None and taken == served:
         notes.append(
             f"the model is taken to be {served}, as which it is served; --model says another"
+        )
+    elif taken is not None and taken != running:
+        notes.append(
+            f"the model is taken to be {taken}, after the name of its folder {running}; --model "
+            "says another"
         )
     if window is not None and request.measured is None:
         notes.append(
@@ -163,6 +164,16 @@ def asked(arguments: argparse.Namespace) -> Asked:
         tuple(notes),
         refused,
     )
+
+
+def _known_name(running: str | None, served: str | None) -> str | None:
+    """The catalogue's name for the running model: itself, as which it is served, or the last part
+    of a path that is not on this machine. None where none of them is known.
+    """
+    if running is not None and (Path(running).exists() or find_model(running) is not None):
+        return running
+    folder = Path(running).name if running is not None else None
+    return next((name for name in (served, folder) if name and find_model(name) is not None), None)
 
 
 def refuse_stray_words(arguments: argparse.Namespace) -> None:

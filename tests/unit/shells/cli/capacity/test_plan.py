@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -347,6 +348,20 @@ def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(
     assert ("which model? 'chat', as which it is served" in said.err) is not known
     assert main([*asked, "--model", "Qwen/Qwen3-8B"]) == 0
     assert "taken to be" not in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_here_is_the_model_it_is_served_as(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The engine was started with /models/tiny, and its metrics name another."""
+    bundle = tmp_path / "bundle"
+    shutil.copytree(HEALTHY.parents[1], bundle)
+    for page in bundle.rglob("*.prom"):
+        page.write_text(page.read_text().replace('model_name="tiny"', 'model_name="Qwen/Qwen3-8B"'))
+    asked = ["plan", "--from", str(bundle), "--max-model-len", "4096", "-o", "json"]
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert "the model is taken to be Qwen/Qwen3-8B" in said
 
 
 @pytest.mark.parametrize(
