@@ -36,7 +36,7 @@ class Gate:
     ) -> Decision:
         """A request of so many exact tokens now."""
         asked = AskedRequest(self.at, tokens, "exact", limit, tenant, **more)  # type: ignore[arg-type]
-        return gate.decide(asked, self.ledger, self.rules, self.at)[0]
+        return gate.decide(asked, self.ledger, self.rules, self.at)
 
     def admit(
         self, tokens: int = 100, limit: int | None = 100, tenant: str = "", **more: object

@@ -21,6 +21,7 @@ import httptools
 
 from barostat.admit.replica_news import Pool
 from barostat.gateway.access_log import AccessLog
+from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.client import ClientConnection
 from barostat.gateway.desk import Desk
@@ -242,6 +243,15 @@ class World:
             self.desk.stands(replica, "up")
             if pool_tokens is not None:
                 self.desk.has_pool(replica, Pool(pool_tokens, 16, 64, longest_tokens))
+
+    def counts(self, tokens: int) -> None:
+        """Every input that is counted has so many tokens from now on."""
+
+        def counter(one: Asking) -> None:
+            assert one.shape is not None
+            one.counted(self.desk.ask(one, one.shape, tokens))
+
+        self.desk.counter = counter
 
     def client(self, *, takes: bool = True) -> Side:
         """A new client."""

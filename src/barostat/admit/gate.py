@@ -48,23 +48,19 @@ anything was sent to the replica.
 """
 
 
-def decide(
-    request: AskedRequest, ledger: Ledger, rules: Rules, at: float
-) -> tuple[Decision, Ledger]:
+def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> Decision:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
     own = class_of(rules, request.tenant, request.priority_class)
     if isinstance(own, Refused):
-        return own, ledger
+        return own
     line = ledger.line(request.not_on, at)
     longest = _longest(line, rules)
     at_sight = refused_at_sight(request, rules, longest)
     if at_sight is not None:
-        return at_sight, ledger
+        return at_sight
     if rules.tenants_closed and request.tenant not in rules.tenants:
-        return Refused(
-            403, "tenant-unknown", "this tenant is not among those that the limits name"
-        ), ledger
+        return Refused(403, "tenant-unknown", "this tenant is not among those that the limits name")
     tenant = ledger.tenant(request.tenant, rules, at)
     turn = line.asked(tenant, at)
     one = _reservation(request, turn, ledger, rules, longest)
@@ -72,12 +68,10 @@ def decide(
         one.priority_class, one.rank = own, own.rank
     if ledger.replicas:
         if request.not_on and (not line.replicas or held_up(one, ledger)):
-            return Refused(
-                503, "no-replica", "none of the engines that it may go to is here", 1.0
-            ), ledger
+            return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0)
         never = _never_fits(one, rules)
         if never is not None:
-            return never, ledger
+            return never
     short_s = tenant.wait_for_tokens_s(one.charge, at)
     if short_s > 0:
         limit = tenant.rule.tokens_per_minute
@@ -87,7 +81,7 @@ def decide(
             "tenant-tokens-per-minute",
             f"this tenant's {limit} tokens a minute are spent",
             retry_s,
-        ), ledger
+        )
     decision: Decision | None = None
     # Behind its own tenant's that may go where it may, but not behind others': what waits was tried
     # with all that came free, and has its claim.
@@ -98,10 +92,10 @@ def decide(
     if decision is None:
         decision = enqueue(one, ledger, rules, at)
         if isinstance(decision, Refused):
-            return decision, ledger
+            return decision
     tenant.spend(one.charge)
     ledger.reservations[one.number] = one
-    return decision, ledger
+    return decision
 
 
 def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:

@@ -33,7 +33,6 @@ from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
 
 if TYPE_CHECKING:
-    from barostat.gateway.exact_count import ExactCount
     from barostat.gateway.replica import Replica, Standing
 
 _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
@@ -118,7 +117,7 @@ class Desk:
         self.replicas = {replica.name: replica for replica in replicas}
         self.ledger = Ledger()
         self.bound_exceeded = 0
-        self.counter: ExactCount | None = None
+        self.counter: Callable[[Asking], None] | None = None
         self.waiting: dict[int, Asking] = {}
         self.running: dict[int, Asking] = {}
         self._to_hear: Iterator[Asking] = iter(())
@@ -201,7 +200,7 @@ class Desk:
             own = class_of(self.rules, exchange.tenant, request.priority_class)
             exchange.priority_class = own.name if isinstance(own, ClassRule) else ""
         if engines.has_a_pool:
-            decision, _ = gate.decide(request, self.ledger, self.rules, now)
+            decision: Decision = gate.decide(request, self.ledger, self.rules, now)
         else:
             decision = self._unaccounted(request)
         if self.ledger.shed:
@@ -300,7 +299,7 @@ class Desk:
     def count(self, exchange: Asking) -> None:
         """The request's input is counted exactly, then it is decided on again."""
         assert self.counter is not None
-        self.counter.count(exchange)
+        self.counter(exchange)
 
     def produced(self, exchange: Asking) -> None:
         """What the request has been answered so far is known to the forecast."""

@@ -42,7 +42,9 @@ and it may have begun to work.
 
 
 class Exchange(Asking):
-    """One request and its answer."""
+    """One request and its answer. `ends_at`: when its stream has had its time; `ending_since`: when
+    the stream began to wait for the end of an event, to end there, because of `ends_for`.
+    """
 
     replica: Replica | None = None
     upstream: UpstreamConnection | None = None
@@ -50,7 +52,8 @@ class Exchange(Asking):
     added = b""
     tries = 0
     heard_at = 0.0
-    ends_at = 0.0
+    ends_at: float | None = None
+    ending_since: float | None = None
     ends_for = "stream-time"
     framing: Framing | None = None
     answer: AnswerSoFar | None = None
@@ -176,7 +179,7 @@ class Exchange(Asking):
         self.upstream = upstream
         replica, gateway = upstream.replica, self.gateway
         self.heard_at = gateway.rounds.now
-        if self.shape is not None and gateway.max_stream_s is not None and not self.ends_at:
+        if self.shape is not None and gateway.max_stream_s is not None and self.ends_at is None:
             self.ends_at = gateway.rounds.now + gateway.max_stream_s
         head = self.head.written(
             replica.host, self.credentials, len(self.body), replica.address.path
@@ -236,7 +239,7 @@ class Exchange(Asking):
         if answer is None:
             answer = self.answer = AnswerSoFar()
         answer.note(data, self.stream)
-        if self.ends_at < 0.0:
+        if self.ending_since is not None:
             self._end_stream()
 
     def complete(self) -> None:
@@ -351,13 +354,20 @@ class Exchange(Asking):
         """
         if self.settled or self.upstream is None:
             return
-        if self.ends_at > 0.0 and now >= self.ends_at and self.stream and self.answer is not None:
-            self.ends_at = -now
+        if self.ending_since is not None:
+            if now - self.ending_since > _CUT_AFTER_S:
+                self.engine_failed("stream-time")
+                return
+        elif self.ends_at is not None and now >= self.ends_at and self._is_streaming:
+            self.ending_since = now
             self._end_stream()
-        elif self.ends_at < 0.0 and now + self.ends_at > _CUT_AFTER_S:
-            self.engine_failed("stream-time")
-        elif now - self.heard_at > self.gateway.bounds.silent_s and not self.client.paused_at:
+            return
+        if now - self.heard_at > self.gateway.bounds.silent_s and not self.client.paused_at:
             self.engine_failed("silent")
+
+    @property
+    def _is_streaming(self) -> bool:
+        return self.stream and self.answer is not None
 
     def end_now(self) -> None:
         """The gateway ends: a stream gets its proper end, where it stands at one; who has heard
@@ -371,7 +381,7 @@ class Exchange(Asking):
                 503, "draining", "The gateway is shutting down.", retry_after_s=1.0, ended="cut"
             )
         elif self.stream:
-            self.ends_at, self.ends_for = -self.gateway.rounds.now, "draining"
+            self.ending_since, self.ends_for = self.gateway.rounds.now, "draining"
             self._end_stream()
 
     def cut_off(self) -> None:

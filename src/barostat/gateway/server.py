@@ -144,7 +144,7 @@ class _Serving:
             listing=Listing(settings.allowed_paths),
             allowed_parameters=settings.allowed_parameters,
         )
-        desk.counter = ExactCount(desk)
+        desk.counter = ExactCount(desk).count
         told = Told(desk)
 
         def adopt(limits: ServingLimits, enforce: bool) -> None:

@@ -22,7 +22,6 @@ from tests.unit.twin_server.test_asked import reader
 
 from barostat.admit.decision import Refused
 from barostat.gateway.asking import Asking
-from barostat.gateway.exact_count import ExactCount
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.routes import GENERATING, ROUTES
 from barostat.gateway.messages.shape import Malformed, shape_of
@@ -168,12 +167,9 @@ def _wires() -> list[bytes]:
     ]
 
 
-class _NothingCounted(ExactCount):
-    """No engine is asked for a count here: that needs an event loop."""
-
-    def count(self, exchange: Asking) -> None:
-        """As where none answers in time."""
-        exchange.uncountable(Refused(503, "input-not-counted", "no engine answers", 2.0))
+def _no_count(exchange: Asking) -> None:
+    """As where no engine answers in time: to ask one needs an event loop."""
+    exchange.uncountable(Refused(503, "input-not-counted", "no engine answers", 2.0))
 
 
 def _gateway(data: bytes, _: Path) -> None:
@@ -184,7 +180,7 @@ def _gateway(data: bytes, _: Path) -> None:
     world = World(
         "request: {maxOutputTokens: 100, maxInputTokens: 4000, onMissingOutputLimit: cap}\nedge: {kvTokenBudget: 50000}"
     )
-    world.gateway.desk.counter = _NothingCounted(world.gateway.desk)
+    world.gateway.desk.counter = _no_count
     client = world.client()
     for piece in (asked[: len(asked) // 2], asked[len(asked) // 2 :]):
         client.sends(piece)

@@ -241,7 +241,7 @@ def test_an_input_near_the_limit_is_counted_first_and_refused_only_by_an_exact_c
         ("bound", 900, Admitted),
     ):
         asked = AskedRequest(0.0, tokens, counted, 100)  # type: ignore[arg-type]
-        assert isinstance(gate.decide(asked, tried.ledger, rules, 0.0)[0], wanted)
+        assert isinstance(gate.decide(asked, tried.ledger, rules, 0.0), wanted)
     decision = tried.ask(1001)
     assert isinstance(decision, Refused)
     assert (decision.status, decision.reason, decision.retry_after_s) == (
@@ -416,13 +416,11 @@ def test_a_cap_is_written_only_where_there_is_room_for_it(
         tried.ledger,
         tried.rules,
         0.0,
-    )[0]
+    )
     if capped is None:
         assert decision == CountFirst(8192 - most)
     else:
         assert isinstance(decision, Admitted)
         assert (decision.output_cap, decision.capped) == (most, capped)
-    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)[  # type: ignore[arg-type]
-        0
-    ]
+    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)  # type: ignore[arg-type]
     assert isinstance(stated, Admitted)

@@ -70,7 +70,7 @@ class Engine:
             min(OUTPUT_LIMIT, 1 + int(self.dice.expovariate(1 / OUTPUT_MEAN))),
         )
         asked = AskedRequest(now, prompt, "exact", OUTPUT_LIMIT, tenant, "completions")
-        decision = gate.decide(asked, self.ledger, self.rules, now)[0]
+        decision = gate.decide(asked, self.ledger, self.rules, now)
         if isinstance(decision, Refused):
             self.came.setdefault(tenant, Counter())[decision.reason] += 1
             return

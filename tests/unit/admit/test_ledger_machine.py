@@ -107,8 +107,7 @@ class LedgerMachine(RuleBasedStateMachine):
             priority=priority,
             prefix_key=prefix,
         )
-        decision, same = gate.decide(asked, self.ledger, self.limits, self.at)
-        assert same is self.ledger
+        decision = gate.decide(asked, self.ledger, self.limits, self.at)
         assert not isinstance(decision, CountFirst)
         if isinstance(decision, Admitted):
             self._admit(decision, tenant, tokens, avoided)

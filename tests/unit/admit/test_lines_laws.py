@@ -42,7 +42,7 @@ class Both:
         own = self.own[where]
         here = self.one.ask(tokens, limit, tenant, not_on=where, sequences=sequences)
         asked = AskedRequest(own.at, tokens, "exact", limit, tenant, sequences=sequences)
-        there = gate.decide(asked, own.ledger, own.rules, own.at)[0]
+        there = gate.decide(asked, own.ledger, own.rules, own.at)
         assert plain(here) == plain(there)
         if isinstance(here, Admitted | Queued) and isinstance(there, Admitted | Queued):
             self.names[where, there.reservation] = here.reservation

@@ -172,15 +172,11 @@ def test_who_waits_past_the_deadline_is_told_when_to_come_back() -> None:
 def test_an_exact_count_decides() -> None:
     world = World("request: {maxInputTokens: 100}")
     client = world.client()
-    world.desk.counter = type(
-        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 101))}
-    )()
+    world.counts(101)
     client.sends(chat("x" * 300, max_tokens=5))
     assert client.heard.startswith(b"HTTP/1.1 413 ")
     assert b"input-too-long" in client.heard
-    world.desk.counter = type(
-        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 100))}
-    )()
+    world.counts(100)
     client.sends(chat("x" * 300, max_tokens=5))
     assert len(world.engines) == 1
 

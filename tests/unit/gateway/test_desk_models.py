@@ -102,9 +102,7 @@ def test_a_context_is_that_of_the_model_that_is_asked_for() -> None:
     long = world.client()
     long.sends(post("/v1/completions", {"model": "long", "prompt": [7] * 8000, "max_tokens": 5}))
     assert [one.protocol.replica.name for one in world.engines] == ["engine-1:8000"]
-    world.desk.counter = type(
-        "Counter", (), {"count": lambda _, one: one.counted(world.desk.ask(one, one.shape, 8000))}
-    )()
+    world.counts(8000)
     refused = world.client()
     refused.sends(chat("x" * 30_000, model="short", max_tokens=5))
     assert refused.heard.startswith(b"HTTP/1.1 413 ")

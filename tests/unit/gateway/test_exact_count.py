@@ -15,7 +15,7 @@ from barostat.gateway.exact_count import AT_ONCE, WAITING, ExactCount
 
 def counting(spec: str = "request: {maxInputTokens: 100}", longest_tokens: int = 32_768) -> World:
     world = World(spec, longest_tokens=longest_tokens)
-    world.desk.counter = ExactCount(world.desk)
+    world.desk.counter = ExactCount(world.desk).count
     return world
 
 

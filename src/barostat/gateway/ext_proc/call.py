@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from envoy.extensions.filters.http.ext_proc.v3.processing_mode_pb2 import ProcessingMode
 from envoy.service.ext_proc.v3.external_processor_pb2 import (
@@ -28,6 +28,7 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
+from barostat.gateway.ext_proc.pace import Pace
 from barostat.gateway.messages.body_buffer import BodyBuffer
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
@@ -37,18 +38,29 @@ from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.target import is_target, unlisted
 from barostat.gateway.messages.tenants import bearer
 from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, levels_behind, usage_in
-
-if TYPE_CHECKING:
-    from barostat.gateway.ext_proc.server import ExternalProcessor
+from barostat.gateway.state import Gateway
 
 _FULL_DUPLEX = ProcessingMode.FULL_DUPLEX_STREAMED
 _IN_PIECES = (ProcessingMode.STREAMED, _FULL_DUPLEX)
 
 
+class Processor(Protocol):
+    """What all calls share. `endpoints`: the engines' addresses by name. `shows_heads`: Envoy shows
+    the heads of answers, as one that came has told.
+    """
+
+    gateway: Gateway
+    endpoints: dict[str, str]
+    shows_heads: bool
+
+    def pace_of(self, name: str) -> Pace:
+        """How fast that engine makes tokens."""
+
+
 class Call(Asking):
     """One HTTP request within Envoy."""
 
-    def __init__(self, processor: ExternalProcessor) -> None:
+    def __init__(self, processor: Processor) -> None:
         super().__init__(RequestHead(), b"")
         self.processor = processor
         self.gateway = processor.gateway

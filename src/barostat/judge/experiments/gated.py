@@ -226,7 +226,7 @@ class GatedRun:
             priority_class=self._class_of(row),
             prefix_key=row.hash_ids[1] + 1 if row.hash_ids and len(row.hash_ids) > 1 else 0,
         )
-        decision, _ = decide(asked, self.ledger, self._rules, at)
+        decision = decide(asked, self.ledger, self._rules, at)
         self._take(decision, row, at)
 
     def _class_of(self, row: Row) -> str:
