@@ -119,16 +119,18 @@ def levers_page() -> str:
     return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)
 
 
+PROFILES = {"ordinary": "default", "pedant": "strict"}
+"""The profile of `barostat check` that shows a rule, by the word in the rule."""
+
+
 def rules_page() -> str:
-    """Every rule of `barostat check`, those that an ordinary team is shown before those that a
-    pedant asks for.
-    """
+    """Every rule of `barostat check`, those of the default profile first."""
     known = pages()
     ordered = sorted(rules(), key=lambda rule: (rule.persona != "ordinary", rule.name))
     rows = [
         (
             f"| [`{rule.name}`](#{rule.name}) | {rule.severity} | {rule.confidence} | "
-            f"{rule.persona} | {rule.title} |"
+            f"{PROFILES[rule.persona]} | {rule.title} |"
         )
         for rule in ordered
     ]
@@ -137,21 +139,20 @@ def rules_page() -> str:
             rule.name,
             rule.title,
             known[rule.name].text,
-            f"{rule.severity}, {rule.confidence} confidence, {rule.persona}.\n\n",
+            f"{rule.severity}, {rule.confidence} confidence, profile {PROFILES[rule.persona]}.\n\n",
         )
         for rule in ordered
     ]
     said = (
-        "What `barostat check` looks for. Ordinary: what breaks or hurts, shown to "
-        "everybody. Pedant: what a careful team asks for too "
-        "(`--persona pedant`). A rule may say of one finding that it is graver, less sure "
-        "or for everybody. Each page's Bad and Good are "
+        "What `barostat check` looks for. Profile default: what breaks or hurts. Profile strict: "
+        "also what a careful team asks for (`--profile strict`). A rule may report one finding "
+        "with another severity, confidence or profile. Each page's Bad and Good are "
         "the rule's tests.\n\nThree more have no page: `drift` (`--live`: the running "
         "engine is not what is declared) and, of comments, "
         "`suppression-without-reason` and `unused-suppression`."
     )
     table = (
-        "| rule | severity | confidence | persona | what |\n|---|---|---|---|---|\n"
+        "| rule | severity | confidence | profile | what |\n|---|---|---|---|---|\n"
         + "\n".join(rows)
     )
     return NOTE + f"# Rules\n\n{said}\n\n{table}\n\n" + "\n".join(parts)

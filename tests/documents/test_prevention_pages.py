@@ -112,8 +112,8 @@ def test_every_name_on_the_page_is_there(page: str) -> None:
             assert all(flag in help_page for flag in flags), words
         elif words.startswith("Barostat"):
             assert words in {alert.name for alert in alerts()}, words
-        elif words.startswith("--persona"):
-            assert words == "--persona pedant"
+        elif words.startswith("--profile"):
+            assert words == "--profile strict"
         elif words.startswith("--"):
             assert canonical_name(words.split()[0].lstrip("-").replace("-", "_")) in SETTINGS, words
         elif words.startswith("vllm:"):

@@ -47,7 +47,7 @@ def log(
     )
     (tmp_path / "broken.yaml").write_text("a: b: c\n")
     capsys.readouterr()
-    assert main(["check", "team", "broken.yaml", "--persona", "pedant", "-o", "sarif"]) == 2
+    assert main(["check", "team", "broken.yaml", "--profile", "strict", "-o", "sarif"]) == 2
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 

@@ -246,7 +246,7 @@ def test_validate_tells_good_limits_from_bad_and_certifies_what_check_asks_for(
         "image: 'vllm/vllm-openai:v0.32.0', "
         "args: ['--model', 'tiny', '--max-num-seqs=8']}]}}"
     )
-    assert "not-load-tested" not in ran("check", tmp_path, "--persona", "pedant").stdout
+    assert "not-load-tested" not in ran("check", tmp_path, "--profile", "strict").stdout
     bad = limits(tmp_path, slots=32, input=2000, output=800)
     assert "were changed after their load test" in ran("check", tmp_path).stdout
     done = decided(

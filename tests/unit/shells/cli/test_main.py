@@ -52,7 +52,7 @@ def test_help_loads_nothing_dear(words: list[str]) -> None:
                 "(barostat diagnose --help"
             ),
         ),
-        (["check", "x.yaml", "--persnoa=pedant"], "did you mean --persona?"),
+        (["check", "x.yaml", "--prfoile=strict"], "did you mean --profile?"),
         (
             ["limits", "diff", "a", "b", "--exitzero"],
             "barostat limits: unrecognized arguments: --exitzero; did you mean --exit-zero?",

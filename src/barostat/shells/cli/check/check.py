@@ -43,10 +43,13 @@ def add_parser(verbs: Any) -> None:
     )
     what = parser.add_argument_group("what to check")
     what.add_argument(
-        "--persona",
-        choices=("ordinary", "pedant"),
-        default="ordinary",
-        help="ordinary: what breaks or hurts; pedant: also good practice (default ordinary)",
+        "--profile",
+        choices=("default", "strict"),
+        default="default",
+        help="default: what breaks or hurts; strict: also good practice",
+    )
+    what.add_argument(
+        "--persona", dest="profile", choices=("ordinary", "pedant"), help=argparse.SUPPRESS
     )
     what.add_argument(
         "--since",

@@ -22,7 +22,7 @@ from barostat.io.manifests.gather import Gathered, Reading, gather
 from barostat.io.manifests.read import limits_complaints
 from barostat.judge.manifest_check.check import Checked, check
 from barostat.lint.document import Document, Place
-from barostat.lint.rule import NOTHING_CHECKED, Finding
+from barostat.lint.rule import NOTHING_CHECKED, Finding, Persona
 from barostat.shells.reports.check.report import CheckReport
 
 if TYPE_CHECKING:
@@ -69,13 +69,18 @@ def _reading(arguments: argparse.Namespace) -> Reading:
     return Reading(not arguments.no_render, arguments.lenient, arguments.remote)
 
 
+def _persona(arguments: argparse.Namespace) -> Persona:
+    """The rules' own word for the profile, which the old `--persona` still takes."""
+    return "pedant" if arguments.profile in ("strict", "pedant") else "ordinary"
+
+
 def _checked(
     arguments: argparse.Namespace, gathered: Gathered, documents: Sequence[Document] | None = None
 ) -> Checked:
     """What the rules say of what was gathered, or of these documents in its place."""
     return check(
         gathered.documents if documents is None else documents,
-        persona=arguments.persona,
+        persona=_persona(arguments),
         gpu=arguments.gpu,
         engine_version=arguments.engine_version,
         complaints=limits_complaints,
@@ -124,7 +129,7 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
         gathered.files,
         len(checked.scene.engines),
         checked.hidden,
-        arguments.persona,
+        _persona(arguments),
         tuple(notes),
         (NEWEST_READ, unnamed) if unnamed else None,
     )

@@ -55,7 +55,7 @@ class CheckReport:
         if self.suppressed:
             parts.append(f"{len(self.suppressed)} allowed in place")
         if self.hidden:
-            parts.append(f"{self.hidden} more for --persona pedant")
+            parts.append(f"{self.hidden} more for --profile strict")
         return "; ".join(parts)
 
 

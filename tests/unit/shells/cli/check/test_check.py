@@ -77,7 +77,7 @@ def test_a_finding_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["kind"] == "CheckReport"
     assert report["hiddenFindings"] > 0
     assert (
-        len(_json(capsys, "bad.yaml", "--persona", "pedant")["findings"])
+        len(_json(capsys, "bad.yaml", "--profile", "strict")["findings"])
         == len(report["findings"]) + report["hiddenFindings"]
     )
 
