@@ -41,7 +41,7 @@ def simulate(
 
 
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
-    if watch is None and not _needs_steps(settings):
+    if watch is None:
         state = state_for(settings, rows)
         if state.tells_blocks_apart and counted_until_preempted(settings, rows):
             from barostat.twin.event_skipping.groups import CountedGroups, TellApartError
@@ -54,14 +54,6 @@ def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | Non
     from barostat.twin.scheduler.run import Steps  # loaded where every step is taken
 
     return Steps(settings, rows, pace, watch).run()
-
-
-def _needs_steps(settings: Settings) -> bool:
-    """True for cached states aligned to blocks beside groups of attention: in one random case of a
-    hundred the fast form preempts another request there than vLLM does, so every step is taken.
-    """
-    states = {group.state for group in settings.groups}
-    return settings.prefix_caching and "align" in states and len(states) > 1
 
 
 def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:

@@ -27,12 +27,13 @@ class Hit:
     how many tokens they cover.
 
     `boundary_tokens` is where a longer prefix ends that some group still has and another has not; 0
-    for none.
+    for none. `boundary_blocks`: that group's blocks up to there.
     """
 
     blocks: tuple[list[int], ...]
     tokens: int
     boundary_tokens: int = 0
+    boundary_blocks: tuple[int, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -75,6 +76,7 @@ class PrefixLookup:
         """
         hit = limit_tokens
         longest = 0
+        longest_tables: list[list[int]] = []
         blocks: list[list[int]] = [[] for _ in range(self._groups)]
         full_tokens: dict[KvGroup, int] = {}
         while True:
@@ -90,17 +92,21 @@ class PrefixLookup:
                     full_tokens[kind.group] = current
                 for index, table in zip(kind.ids, found, strict=True):
                     blocks[index] = table
-                longest = max(longest, current)
+                if current > longest:
+                    longest, longest_tables = current, found
             if current >= hit:
                 break
             hit = current
             if self._one_pass:
                 break
+        beyond: tuple[int, ...] = ()
+        if longest > hit:
+            beyond = tuple(block for table in longest_tables for block in table)
         for kind in self._kinds:
             if kind.group.is_full:
                 for index in kind.ids:
                     del blocks[index][ceil_div(hit, kind.group.block_tokens) :]
-        return Hit(tuple(blocks), hit, longest if longest > hit else 0)
+        return Hit(tuple(blocks), hit, longest if longest > hit else 0, beyond)
 
     def _found(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
         if kind.group.chunk_tokens is not None:

@@ -97,7 +97,7 @@ class BlockGroups(GroupsState):
             self.wake_blocks = 0 if need > self.settings.kv_blocks else need
             self._watched = {
                 block
-                for table in cached.blocks
+                for table in (*cached.blocks, cached.boundary_blocks)
                 for block in table
                 if block != NULL_BLOCK and kv.pool.is_free(block)
             }

@@ -9,7 +9,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.parity.scheduler_cases import LAYOUTS, STATES
+from tests.parity.scheduler_cases import LAYOUTS, STATES, state_case
 from tests.support.both_forms import in_closed_loop, same, workload
 from tests.unit.twin.event_skipping.test_told_blocks import shared_rows
 
@@ -92,3 +92,10 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
         outcome = same(seed, settings, in_closed_loop(rows, seed), state_for(settings, rows))
         finished += sum(life.finished_ns is not None for life in outcome.lives)
     assert finished > 250
+
+
+@pytest.mark.parametrize("seed", [35, 249])
+def test_reuse_of_the_longer_prefix_lets_a_shorter_chunk_in(seed: int) -> None:
+    settings, rows = state_case(seed)
+    assert {group.state for group in settings.groups} == {"", "align"}
+    same(0, settings, rows, state_for(settings, rows))  # at one second a step
