@@ -21,8 +21,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
+from vllm.config import (
+    CacheConfig,
+    LoRAConfig,
+    ModelConfig,
+    ParallelConfig,
+    SchedulerConfig,
+    SpeculativeConfig,
+    VllmConfig,
+)
 from vllm.config.device import DeviceConfig
+from vllm.lora.request import LoRARequest
 from vllm.sampling_params import SamplingParams
 from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import (
@@ -41,7 +50,7 @@ from vllm.v1.kv_cache_interface import (
     MambaSpec,
     SlidingWindowSpec,
 )
-from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 
@@ -69,8 +78,12 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
         seed=0,
     )
     cache = CacheConfig(block_size=groups[0][0], enable_prefix_caching=settings["prefix_caching"])
+    drafting = settings.get("drafting")
+    speculation = _speculation(folder, model, drafting) if drafting else None
     config = VllmConfig(
         scheduler_config=scheduling,
+        speculative_config=speculation,
+        lora_config=LoRAConfig(max_loras=settings.get("max_loras", 1)),
         model_config=model,
         cache_config=cache,
         device_config=DeviceConfig(device="cpu"),
@@ -81,6 +94,8 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
     config.cache_config.enable_prefix_caching = settings["prefix_caching"]
     config.cache_config.block_size = groups[0][0]
     config.cache_config.num_gpu_blocks = settings["kv_blocks"]
+    if drafting:
+        config.scheduler_config.max_num_scheduled_tokens = settings["max_num_batched_tokens"]
     config.cache_config.mamba_cache_mode = next(
         (group[3] for group in groups if len(group) > 3 and group[3]), "none"
     )
@@ -98,6 +113,22 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
         vllm_config=config, kv_cache_config=pool, structured_output_manager=StructuredOutputManager(config), block_size=block_size,
         hash_block_size=hash_size, log_stats=False,
     )  # fmt: skip
+
+
+def _speculation(folder: Path, model: Any, drafting: dict[str, Any]) -> Any:
+    """The real configuration of a drafter of that method."""
+    method = drafting["method"]
+    given: dict[str, Any] = {"method": method, "num_speculative_tokens": drafting["tokens"]}
+    if method == "ngram":
+        given |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
+    else:
+        drafter = folder / method
+        drafter.mkdir(exist_ok=True)
+        (drafter / "config.json").write_text(json.dumps(TINY))
+        given |= {"model": str(drafter)}
+    return SpeculativeConfig(
+        **given, target_model_config=model, target_parallel_config=ParallelConfig()
+    )
 
 
 def _spec(block: int, window: int | None, chunk: int | None = None, state: str = "") -> Any:
@@ -152,13 +183,28 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     seconds = 0.0
     flight: tuple[Any, list[bool], int] | None = None
 
+    drafting = case["settings"].get("drafting")
+    drafted = drafting["tokens"] if drafting else 0
+    lists = {row["request_id"]: row.get("accepted") for row in rows}
+
+    def accepted(name: str, drafts: list[int]) -> int:
+        """Leading drafts that the case accepts."""
+        request = scheduler.requests.get(name)
+        return int(min(len(drafts), lists[name][len(request.output_token_ids)])) if request else 0
+
     def take_in(output: Any, samples: list[bool], step: int) -> None:
         nonlocal generated, seconds
         ids = list(output.num_scheduled_tokens)
         tokens = []
+        padded = {
+            one.req_id for one in output.scheduled_new_reqs
+        }  # admitted with drafts of no drafter
+        padded |= set(output.scheduled_cached_reqs.resumed_req_ids)
         for name, sampled in zip(ids, samples, strict=True):
-            generated += 1
-            tokens.append([generated] if sampled else [])
+            drafts = [] if name in padded else output.scheduled_spec_decode_tokens.get(name, [])
+            count = 1 + (accepted(name, drafts) if sampled and drafts else 0)
+            tokens.append([generated + 1 + place for place in range(count)] if sampled else [])
+            generated += count
             if sampled:
                 prefilling.pop(name, None)
         before = set(scheduler.requests)
@@ -170,8 +216,12 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         began = time.process_time()
         scheduler.update_from_output(output, runner)
         seconds += time.process_time() - began
+        if drafted and not case["settings"]["async_scheduling"]:
+            scheduler.update_draft_token_ids(DraftTokenIds(ids, [[7] * drafted for _ in ids]))
         finished.extend([name, step] for name in sorted(before - set(scheduler.requests)))
 
+    names = sorted({row["adapter"] for row in rows if row.get("adapter")})
+    adapters = {name: LoRARequest(name, place, name) for place, name in enumerate(names, 1)}
     at = request_steps = 0
     for step in range(case["steps"]):
         while at < len(rows) and rows[at]["arrival_s"] <= step:
@@ -187,6 +237,7 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
                 Request(
                     request_id=row["request_id"], prompt_token_ids=row["prompt_token_ids"], sampling_params=params, pooling_params=None,
                     block_hasher=hasher, priority=row.get("priority", 0), arrival_time=row["arrival_s"],
+                    lora_request=adapters.get(row.get("adapter")),
                 )
             )  # fmt: skip
             prefilling[row["request_id"]] = len(row["prompt_token_ids"])

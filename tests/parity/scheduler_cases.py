@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 from barostat.core.units import ceil_div
+from barostat.twin.drafting import Drafting
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
 from barostat.twin.scheduler.run import StepLine, Steps
@@ -60,6 +61,49 @@ def state_case(seed: int) -> tuple[Settings, list[Row]]:
         )
     check(settings)
     return settings, _rows(dice, settings)
+
+
+def adapter_case(seed: int) -> tuple[Settings, list[Row]]:
+    """Requests of more LoRA adapters than may run together, and of the base model."""
+    settings, rows = state_case(seed) if seed % 5 == 0 else case(seed)
+    dice = random.Random(seed + 1)
+    settings = _replaced(settings, max_loras=dice.choice((1, 1, 2, 3)))
+    names: list[str | None] = [f"adapter-{place}" for place in range(dice.randint(1, 6))]
+    names += [None] * dice.randint(0, 2)
+    return settings, [row._replace(adapter=dice.choice(names)) for row in rows]
+
+
+METHODS = {"ngram": (False, False), "draft_model": (True, False), "eagle": (True, True)}
+"""Whether slots are reserved past the scheduled tokens, and a cached prefix loses its last block."""
+
+
+def draft_case(seed: int) -> tuple[Settings, list[Row]]:
+    """Speculative decoding by one of the kinds of drafter, some with adapters as well."""
+    settings, rows = adapter_case(seed * 5 + 1) if seed % 3 == 0 else case(seed)
+    dice = random.Random(seed + 2)
+    method, tokens = dice.choice(tuple(METHODS)), dice.randint(1, 5)
+    looks_ahead, drops = METHODS[method]
+    drafting = Drafting(
+        tokens,
+        dice.choice((0.0, 0.3, 0.7, 0.9, 1.0)),
+        tokens if looks_ahead else 0,
+        1 if method == "draft_model" else 0,
+        drops,
+        seed,
+    )
+    if drops and not (len(settings.groups) == 1 and settings.groups[0].is_full):
+        settings = _replaced(settings, prefix_caching=False)
+    threshold = settings.long_prefill_token_threshold
+    settings = _replaced(
+        settings,
+        drafting=drafting,
+        max_num_batched_tokens=max(settings.max_num_batched_tokens, 2 * tokens + 2),
+        kv_blocks=settings.kv_blocks + tokens * len(settings.groups),
+        long_prefill_token_threshold=max(threshold, tokens + 1) if threshold else 0,
+        async_scheduling=settings.async_scheduling and method != "ngram",
+    )
+    check(settings)
+    return settings, rows
 
 
 def case(seed: int) -> tuple[Settings, list[Row]]:
@@ -134,8 +178,11 @@ def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
     plain = {
         name: getattr(settings, name)
         for name in Settings.__slots__
-        if name not in ("groups", "behaviour")
+        if name not in ("groups", "behaviour", "drafting")
     }
+    drafting = settings.drafting
+    if drafting is not None:
+        plain["drafting"] = {"method": _method(drafting), "tokens": drafting.tokens}
     return {
         "settings": plain,
         "groups": [
@@ -143,10 +190,28 @@ def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
             for group in settings.groups
         ],
         "rows": [
-            {**row._asdict(), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows
+            {
+                **row._asdict(),
+                "prompt_token_ids": list(row.prompt_token_ids or ()),
+                "accepted": _accepted(drafting, row),
+            }
+            for row in rows
         ],
         "steps": steps,
     }
+
+
+def _method(drafting: Drafting) -> str:
+    kind = (drafting.lookahead_tokens > 0, drafting.drops_block)
+    return next(method for method, known in METHODS.items() if known == kind)
+
+
+def _accepted(drafting: Drafting | None, row: Row) -> list[int]:
+    """Accepted drafts by how many tokens the request has produced."""
+    if drafting is None:
+        return []
+    accepted = drafting.of_request(row.request_id)
+    return [accepted.at(place) for place in range(row.output_tokens + 1)]
 
 
 def _state(settings: Settings, group: KvGroup) -> str:

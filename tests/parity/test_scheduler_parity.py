@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.parity.scheduler_cases import as_json, case, ours, state_case
+from tests.parity.scheduler_cases import (
+    adapter_case,
+    as_json,
+    case,
+    draft_case,
+    ours,
+    state_case,
+)
 
 from barostat.twin.forms import simulate
 from barostat.twin.outcome import DRY
@@ -82,7 +89,11 @@ def _same(one: tuple[Settings, list[Row]], real: dict[str, Any], which: str) -> 
 
 
 @pytest.mark.parametrize("seeds", [FIXED, range(BASE, BASE + FRESH)], ids=["fixed", "fresh"])
-@pytest.mark.parametrize("make", [case, state_case], ids=["attention", "states"])
+@pytest.mark.parametrize(
+    "make",
+    [case, state_case, adapter_case, draft_case],
+    ids=["attention", "states", "adapters", "drafts"],
+)
 def test_every_step_is_the_real_ones(
     make: Callable[[int], tuple[Settings, list[Row]]], seeds: range
 ) -> None:

@@ -22,6 +22,7 @@ _CAN_BE_LEFT_OUT = {
     "max_num_queued_tokens": None,
     "long_prefill_token_threshold": 0,
     "watermark": 0.0,
+    "max_loras": 1,
 }
 """Settings that can be off, with the field's value then."""
 

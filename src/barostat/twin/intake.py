@@ -169,12 +169,16 @@ class Intake:
 def request_of(row: Row, output_tokens: int, settings: Settings, contents: Contents) -> Request:
     """The row as the step-by-step scheduler takes it, with the keys of the blocks of its prompt."""
     shared: Sequence[int] = ()
+    drafting = settings.drafting
     if settings.prefix_caching:
         if row.prompt_token_ids is not None:
-            shared = contents.of_tokens(row.prompt_token_ids)
+            shared = contents.of_tokens(row.prompt_token_ids, row.adapter)
         elif row.hash_ids is not None:
             shared = contents.of_hash_ids(
-                row.hash_ids, row.id_tokens or settings.hash_tokens, row.input_tokens
+                row.hash_ids,
+                row.id_tokens or settings.hash_tokens,
+                row.input_tokens,
+                row.adapter,
             )
     return Request(
         request_id=row.request_id,
@@ -185,4 +189,6 @@ def request_of(row: Row, output_tokens: int, settings: Settings, contents: Conte
         own_key=contents.own(),
         shared_keys=tuple(shared),
         groups=len(settings.groups),
+        adapter=row.adapter,
+        accepted=None if drafting is None else drafting.of_request(row.request_id),
     )

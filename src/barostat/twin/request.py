@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from barostat.twin.drafting import AcceptedDrafts
+
 
 class Row(NamedTuple):
     """One request of a workload. Without ids its prompt shares no prefix with any other. (A tuple:
@@ -16,7 +18,7 @@ class Row(NamedTuple):
     `hash_ids` stands for. `after_id`: the request whose end this one waits for (a client's next, a
     session's next turn): it arrives `arrival_s` after that end, and not at all where that would be
     later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not
-    known.
+    known. `adapter`: the LoRA adapter that it asks for, None for the base model.
     """
 
     request_id: str
@@ -31,6 +33,7 @@ class Row(NamedTuple):
     after_id: str | None = None
     latest_s: float = math.inf
     output_limit: int | None = None
+    adapter: str | None = None
 
 
 class State(IntEnum):
@@ -60,7 +63,8 @@ class Request:
     `placeholders` are output tokens scheduled and not yet known (asynchronous scheduling);
     `blocks[g]` is the block table of group g, 0 the null block, `hashed_blocks[g]` how many of its
     leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
-    `lost_tokens` is what the last preemption threw away.
+    `lost_tokens` is what the last preemption threw away. `draft_tokens` wait to be verified in the
+    next step that has room for them; `accepted` says how many of them are.
     """
 
     request_id: str
@@ -84,6 +88,10 @@ class Request:
     blocks: list[list[int]] = field(default_factory=list)
     hashed_blocks: list[int] = field(default_factory=list)
     moving: dict[int, Moving] = field(default_factory=dict)
+    adapter: str | None = None
+    draft_tokens: int = 0
+    accepted: AcceptedDrafts | None = None
+    is_prefilling: bool = True
 
     def __post_init__(self) -> None:
         self.tokens = self.prompt_tokens

@@ -15,6 +15,7 @@ from barostat.catalog.vllm_versions import DEFAULT_VERSION, NEWEST_READ, OLDEST_
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
 from barostat.core.version import EngineVersion, parse_version
+from barostat.twin.drafting import Drafting
 
 Policy = Literal["fcfs", "priority"]
 State = Literal["", "all", "align"]
@@ -113,7 +114,7 @@ class Settings:
 
     Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
     `edge_input_tokens`: no setting of the engine but what stands before it, which refuses longer
-    prompts.
+    prompts. `max_loras`: adapters that one step serves. `drafting`: None without speculation.
     Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
     """
 
@@ -134,6 +135,8 @@ class Settings:
     max_queued_tokens: int | None = None
     behaviour: Behaviour = Behaviour()
     edge_input_tokens: int | None = None
+    max_loras: int = 1
+    drafting: Drafting | None = None
 
     @property
     def usable_blocks(self) -> int:
@@ -329,9 +332,35 @@ def check(settings: Settings) -> None:
             f"{settings.max_model_len}: without chunked prefill vLLM refuses it",
             "max_num_batched_tokens",
         )
+    if settings.max_loras < 1:
+        raise InputError(f"must be at least 1, not {settings.max_loras}", "max_loras")
+    if settings.drafting is not None:
+        _check_drafting(settings, settings.drafting)
     for name, limit in (
         ("max_queued_requests", settings.max_queued_requests),
         ("max_queued_tokens", settings.max_queued_tokens),
     ):
         if limit is not None and limit < 0:
             raise InputError(f"must be 0 or more, not {limit}", name)
+
+
+def _check_drafting(settings: Settings, drafting: Drafting) -> None:
+    """Errors: InputError for speculation that vLLM refuses, or that is not modelled."""
+    if settings.max_num_batched_tokens <= drafting.batch_slots:
+        raise InputError(
+            f"{settings.max_num_batched_tokens} leaves no room beside the drafter's "
+            f"{drafting.batch_slots}: vLLM refuses it",
+            "max_num_batched_tokens",
+        )
+    if any(group.state for group in settings.groups):
+        raise InputError(
+            "speculation beside cached states is not modelled: say --no-enable-prefix-caching",
+            "speculative_config",
+        )
+    of_one_kind = len(settings.groups) == 1 and settings.groups[0].is_full
+    if drafting.drops_block and settings.prefix_caching and not of_one_kind:
+        raise InputError(
+            "EAGLE and MTP with prefix caching are modelled for full attention only: say "
+            "--no-enable-prefix-caching",
+            "speculative_config",
+        )

@@ -30,12 +30,15 @@ from barostat.shells.cli.simulate.twin_inputs import Unstartable, serving_of
 from barostat.twin.settings import Settings
 
 VERSION = "0.32.0"
-NOT_OF_A_SETTING = {"kv_blocks", "groups", "behaviour", "edge_input_tokens"}
-"""The pool's size and layers, the version's decisions, and a limit before the engine."""
+NOT_OF_A_SETTING = {"kv_blocks", "groups", "behaviour", "edge_input_tokens", "drafting"}
+"""The pool's size and layers, the version's decisions, a limit before the engine, and what several
+members of one JSON setting come to.
+"""
 OTHER: dict[str, ConfigScalar] = {
     "max_model_len": 4096, "max_num_seqs": 33, "max_num_active_seqs": 7, "max_num_batched_tokens": 4096, "enable_chunked_prefill": False,
     "long_prefill_token_threshold": 99, "scheduling_policy": "priority", "scheduler_reserve_full_isl": False, "watermark": 0.07,
     "async_scheduling": False, "max_num_queued_reqs": 11, "max_num_queued_tokens": 1300, "enable_prefix_caching": False,
+    "max_loras": 3,
 }  # fmt: skip
 """A value other than the default, for each setting that the twin has."""
 OF_TWIN = [setting for setting in SETTINGS.values() if setting.twin]

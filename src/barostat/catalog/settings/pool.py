@@ -91,7 +91,7 @@ SETTINGS = (
         "keep slots for LoRA adapters on the card", sized=True),
     Setting("max_loras", "int", POOL | SCHEDULER,
         "LoRA adapters that one step may use, and slots on the card", "adapters", defaults={"": 1},
-        sized=True),
+        sized=True, twin="max_loras"),
     Setting("max_lora_rank", "int", POOL,
         "largest rank of a LoRA adapter", defaults={"": 16}, sized=True),
     Setting("lora_dtype", "text", POOL,

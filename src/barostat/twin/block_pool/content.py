@@ -26,18 +26,23 @@ class Contents:
         self._requests += 1
         return self._requests * _OWN
 
-    def of_tokens(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """The keys of the full blocks of a prompt given as token ids."""
+    def of_tokens(self, tokens: Sequence[int], adapter: str | None = None) -> tuple[int, ...]:
+        """The keys of the full blocks of a prompt given as token ids. No two adapters share any."""
         size = self.hash_tokens
         return self._chain(
             [
                 tuple(tokens[start : start + size])
                 for start in range(0, len(tokens) - size + 1, size)
-            ]
+            ],
+            adapter,
         )
 
     def of_hash_ids(
-        self, hash_ids: Sequence[int], id_tokens: int, input_tokens: int
+        self,
+        hash_ids: Sequence[int],
+        id_tokens: int,
+        input_tokens: int,
+        adapter: str | None = None,
     ) -> tuple[int, ...]:
         """The keys of the full blocks of a prompt given as ids of blocks of `id_tokens` each; what
         no id covers is shared with nobody.
@@ -50,17 +55,21 @@ class Contents:
         if id_tokens % size == 0:
             per_id = id_tokens // size
             return self._chain(
-                [(hash_ids[index // per_id], index % per_id) for index in range(covered)]
+                [(hash_ids[index // per_id], index % per_id) for index in range(covered)],
+                adapter,
             )
         return self._chain(
             [
                 pieces(hash_ids, id_tokens, index * size, (index + 1) * size)
                 for index in range(covered)
-            ]
+            ],
+            adapter,
         )
 
-    def _chain(self, blocks: Sequence[object]) -> tuple[int, ...]:
+    def _chain(self, blocks: Sequence[object], adapter: str | None) -> tuple[int, ...]:
         chains, parent, keys = self._chains, 0, []
+        if adapter is not None:
+            parent = chains.setdefault((0, adapter), -len(chains) - 1)
         for block in blocks:
             parent = chains.setdefault((parent, block), -len(chains) - 1)
             keys.append(parent)

@@ -33,6 +33,8 @@ class KvCache:
         self._windows = not all(group.is_full for group in settings.groups)
         self._states = any(group.state for group in settings.groups)
         self._new_states: set[int] = set()
+        drafting = settings.drafting
+        self._lookahead = 0 if drafting is None else drafting.lookahead_tokens
 
     @property
     def nothing(self) -> Hit:
@@ -65,7 +67,7 @@ class KvCache:
     def needed_to_admit(self, request: Request, new_tokens: int, hit: Hit) -> int:
         """Return the free blocks that it takes to admit the request with that first chunk."""
         settings = self.settings
-        slots = min(hit.tokens + new_tokens, settings.max_model_len)
+        slots = min(hit.tokens + new_tokens + self._lookahead, settings.max_model_len)
         need = self._need(slots, hit, capped=False)
         if settings.reserve_full_isl:
             whole = min(request.tokens, settings.max_model_len)
@@ -74,11 +76,12 @@ class KvCache:
 
     def hold(self, request: Request, new_tokens: int, hit: Hit) -> None:
         """The request holds its hit and room for its first chunk, which the caller has checked."""
-        slots = min(hit.tokens + new_tokens, self.settings.max_model_len)
+        reached = hit.tokens + new_tokens
+        slots = min(reached + self._lookahead, self.settings.max_model_len)
         if hit.found:
             self._adopt(request, hit)
         self._grow(request, slots)
-        self.remember(request, min(hit.tokens + new_tokens, request.tokens))
+        self.remember(request, min(reached, request.tokens))
 
     def pass_over(self, request: Request) -> None:
         """One more token of a running request: what left its windows is free, and it has a block
@@ -98,7 +101,7 @@ class KvCache:
         if self._windows:
             self._slide(request)
         reached = request.computed_tokens + new_tokens
-        slots = min(reached, self.settings.max_model_len)
+        slots = min(reached + self._lookahead, self.settings.max_model_len)
         if self._states:
             need = sum(
                 self._more(group, slots, len(request.blocks[index]))

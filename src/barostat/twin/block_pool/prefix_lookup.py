@@ -68,12 +68,15 @@ class PrefixLookup:
         self._one_pass = len(self._kinds) == 1 or (
             len(self._kinds) == 2 and self._kinds[0].group.is_full
         )
+        self._drops_block = settings.drafting is not None and settings.drafting.drops_block
         self.nothing = Hit(tuple([] for _ in settings.groups), 0)
 
     def longest(self, key: Callable[[int], int], limit_tokens: int) -> Hit:
         """The longest cached prefix of at most `limit_tokens`. `key(i)`: content key of hash block
         i.
         """
+        if self._drops_block:
+            return self._without_last(key, limit_tokens)
         hit = limit_tokens
         longest = 0
         longest_tables: list[list[int]] = []
@@ -107,6 +110,13 @@ class PrefixLookup:
                 for index in kind.ids:
                     del blocks[index][ceil_div(hit, kind.group.block_tokens) :]
         return Hit(tuple(blocks), hit, longest if longest > hit else 0, beyond)
+
+    def _without_last(self, key: Callable[[int], int], limit_tokens: int) -> Hit:
+        """The longest prefix less its last block, in the one group that such an engine has."""
+        (kind,) = self._kinds
+        (blocks,) = self._from_left(kind, key, limit_tokens)
+        del blocks[-1:]
+        return Hit((blocks,), len(blocks) * kind.group.block_tokens)
 
     def _found(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
         if kind.group.chunk_tokens is not None:

@@ -22,6 +22,7 @@ from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.pace import EverySteps, Pace, attended
 from barostat.twin.request import Row
+from barostat.twin.scheduler.scheduler import has_slot
 from barostat.twin.settings import Settings
 
 _NEVER = 1 << 62
@@ -227,6 +228,8 @@ class EventSkippingRun:
         waiting, running, most = state.waiting, state.running, self._running_limit
         self._blocked = True
         state.admission_starts()
+        in_use: set[str | None] | None = None
+        passed_over: list[Mover] = []
         while waiting:
             if plan.budget <= 0:
                 self._blocked = False
@@ -234,6 +237,12 @@ class EventSkippingRun:
             if len(running) >= most:
                 break
             mover = waiting.first()
+            if mover.adapter is not None:
+                if in_use is None:
+                    in_use = self._adapters_of(plan)
+                if not has_slot(mover.adapter, in_use, settings.max_loras):
+                    passed_over.append(waiting.take())
+                    continue
             hit = state.find(mover) if settings.prefix_caching else 0
             tokens = mover.tokens
             count = tokens - hit
@@ -255,6 +264,8 @@ class EventSkippingRun:
             ):
                 break
             waiting.take()
+            if in_use is not None and mover.adapter is not None:
+                in_use.add(mover.adapter)
             plan.chunks.append((mover, count))
             plan.budget -= count
             life = mover.life
@@ -267,6 +278,15 @@ class EventSkippingRun:
                 again = max(0, mover.lost - hit)
                 life.recomputed_tokens += again
                 outcome.recomputed_tokens += again
+        if passed_over:
+            waiting.put_back_all(passed_over)
+
+    def _adapters_of(self, plan: StepPlan) -> set[str | None]:
+        """The adapters of the requests that the step serves."""
+        state = self._state
+        served = [mover for mover in state.running.values() if mover.mode is DECODE]
+        in_use = {mover.adapter for mover in served if mover not in plan.held_back}
+        return (in_use | {mover.adapter for mover, _ in plan.chunks}) - {None}
 
     def _take(self, plan: StepPlan, decodes: int) -> None:
         """The step runs: its load is noted, its tokens reach their requests."""

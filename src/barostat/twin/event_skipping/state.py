@@ -45,7 +45,7 @@ class Mover:
     """
 
     __slots__ = (
-        "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
+        "adapter", "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
         "priority", "prompt", "row", "seq", "starved", "tokens",
     )  # fmt: skip
 
@@ -54,6 +54,7 @@ class Mover:
         self.name = row.request_id
         self.arrival_s = row.arrival_s
         self.priority = row.priority
+        self.adapter = row.adapter
         self.prompt = row.input_tokens
         self.limit = limit
         self.life = life

@@ -49,8 +49,8 @@ class BlockLeapState(EventSkippingState):
         self._tables: dict[Mover, _Tables] = {}
         self._chains: dict[tuple[int, object], int] = {}
         self._said: dict[
-            str | None, tuple[Sequence[object], Blocks]
-        ] = {}  # session -> its last prompt, and the first keys of its links
+            tuple[str | None, str | None], tuple[Sequence[object], Blocks]
+        ] = {}  # session and adapter -> its last prompt, and the first keys of its links
         self._keys = 0
 
     def _new_pool(self) -> FreeCount:
@@ -76,6 +76,7 @@ class BlockLeapState(EventSkippingState):
                     for start in range(0, len(tokens) - size + 1, size)
                 ],
                 1,
+                row.adapter,
             )
         if row.hash_ids is None:
             return _NOTHING
@@ -83,23 +84,32 @@ class BlockLeapState(EventSkippingState):
         per_id, rest = divmod(id_tokens, size)
         if not rest:
             covered = min(len(ids) * per_id, row.input_tokens // size)
-            return self._chained(ids[: -(-covered // per_id)], per_id, row.session_id)[:covered]
+            return self._chained(ids[: -(-covered // per_id)], per_id, row.adapter, row.session_id)[
+                :covered
+            ]
         covered = min(len(ids) * id_tokens, row.input_tokens) // size
         return self._chained(
             [pieces(ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)],
             1,
+            row.adapter,
         )
 
     def _chained(
-        self, links: Sequence[object], per_link: int, session: str | None = None
+        self,
+        links: Sequence[object],
+        per_link: int,
+        adapter: str | None,
+        session: str | None = None,
     ) -> Blocks:
         """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with
-        where its last turn ended.
+        where its last turn ended. No two adapters share any.
         """
-        before, known_firsts = self._said.get(session, _SILENT)
+        before, known_firsts = self._said.get((session, adapter), _SILENT)
         if links[: len(before)] != before:
             before, known_firsts = _SILENT
         chains, first, firsts = self._chains, int(known_firsts[-1]) if len(before) else -1, []
+        if adapter is not None and not len(before):
+            first = self._root_of(adapter)
         for link in links[len(before) :]:
             known = chains.get((first, link))
             if known is None:
@@ -110,8 +120,15 @@ class BlockLeapState(EventSkippingState):
         self._array.keys_up_to(self._keys)
         keys = np.concatenate((known_firsts, np.array(firsts, dtype=np.int64)))
         if session is not None:
-            self._said[session] = (links, keys)
+            self._said[session, adapter] = (links, keys)
         return keys if per_link == 1 else (keys[:, None] + np.arange(per_link)).ravel()
+
+    def _root_of(self, adapter: str) -> int:
+        root = self._chains.get((-1, adapter))
+        if root is None:
+            root = self._chains[-1, adapter] = self._keys
+            self._keys += 1
+        return root
 
     def grow(self, mover: Mover, count: int) -> None:
         """The request holds that many blocks more."""

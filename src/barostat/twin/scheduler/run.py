@@ -169,9 +169,9 @@ class Steps:
     def _take_in(self, step: Step, end_ns: int) -> None:
         outcome, intake = self.outcome, self._intake
         taken = self.scheduler.take_in(step)
-        for request in taken.tokens:
+        for request, tokens in taken.tokens.items():
             life = self._lives[request]
-            life.output_tokens += 1
+            life.output_tokens += tokens
             if life.first_token_ns is None:
                 life.first_token_ns = end_ns
                 intake.first_token(request.prompt_tokens)

@@ -10,6 +10,7 @@ Source: vLLM 0.32.0, Scheduler.schedule, Scheduler.update_from_output, AsyncSche
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from barostat.twin.block_pool.kv_cache import KvCache
@@ -26,7 +27,8 @@ class Step:
     was preempted for it.
 
     `sampling` are the requests that produce a token in it; `admitted` those that began to run with
-    it. `hit_tokens` counts what the prefix cache spared the admitted.
+    it. `hit_tokens` counts what the prefix cache spared the admitted. `drafts`: draft tokens among
+    the scheduled; those of `padded` requests fill up a batch and are all rejected.
     """
 
     scheduled: dict[Request, int] = field(default_factory=dict)
@@ -34,6 +36,8 @@ class Step:
     admitted: list[Request] = field(default_factory=list)
     sampling: set[Request] = field(default_factory=set)
     hit_tokens: int = 0
+    drafts: dict[Request, int] = field(default_factory=dict)
+    padded: set[Request] = field(default_factory=set)
     self_preempted_alone: Request | None = None
 
     def duration_ns(self, pace: Pace) -> int:
@@ -43,8 +47,11 @@ class Step:
         prefill = decodes = kv = pairs = 0
         for request, count in self.scheduled.items():
             kv += request.computed_tokens
-            if count == 1 and request in self.sampling:
+            drafts = self.drafts.get(request, 0)
+            if count == 1 + drafts and request in self.sampling:
                 decodes += 1
+                prefill += drafts
+                pairs += attended(drafts, request.computed_tokens)
             else:
                 prefill += count
                 pairs += attended(count, request.computed_tokens)
@@ -53,9 +60,9 @@ class Step:
 
 @dataclass(slots=True)
 class Taken:
-    """What taking in a step's output did: who got a token, and who is finished with it."""
+    """What taking in a step's output did: tokens by request, and who is finished with them."""
 
-    tokens: list[Request] = field(default_factory=list)
+    tokens: dict[Request, int] = field(default_factory=dict)
     finished: list[Request] = field(default_factory=list)
 
 
@@ -69,6 +76,9 @@ class Scheduler:
         self.waiting = queue_for(settings.policy, Request)
         self._by_priority = settings.policy == "priority"
         self._state_tokens = settings.state_tokens
+        drafting = settings.drafting
+        self._drafts = 0 if drafting is None else drafting.tokens
+        self._batch_slots = 0 if drafting is None else drafting.batch_slots
 
     def add(self, request: Request) -> None:
         """The request waits."""
@@ -116,9 +126,9 @@ class Scheduler:
         return chunk_end(request, start, count, self._state_tokens, most)
 
     def _schedule_running(self, step: Step, budget: int, limit: int) -> int:
-        settings, running = self.settings, self.running
+        settings, running, slots = self.settings, self.running, self._batch_slots
         index = 0
-        while index < len(running) and budget > 0:
+        while index < len(running) and budget > slots:
             request = running[index]
             if (
                 request.placeholders
@@ -127,10 +137,11 @@ class Scheduler:
             ):
                 index += 1  # the step under way ends it
                 continue
-            count = request.tokens + request.placeholders - request.computed_tokens
+            count = request.tokens + request.draft_tokens + request.placeholders
+            count -= request.computed_tokens
             if 0 < limit < count:
                 count = limit
-            count = min(count, budget, settings.max_model_len - request.computed_tokens - 1)
+            count = min(count, budget - slots, settings.max_model_len - request.computed_tokens - 1)
             if self._state_tokens and count > 0:
                 count = self._to_state(request, request.computed_tokens, count)
             if count <= 0:
@@ -150,9 +161,19 @@ class Scheduler:
                     continue
                 break
             step.scheduled[request] = count
-            budget -= count
+            if request.draft_tokens:
+                self._schedule_drafts(step, request, count)
+            budget -= count + slots
             index += 1
         return budget
+
+    @staticmethod
+    def _schedule_drafts(step: Step, request: Request, count: int) -> None:
+        """Note how many of the request's scheduled tokens are drafts; the rest of them is lost."""
+        known = request.tokens + request.placeholders - request.computed_tokens
+        if count > known:
+            step.drafts[request] = min(count - known, request.draft_tokens)
+        request.draft_tokens = 0
 
     def _take_victim(self, step: Step) -> tuple[Request, int, int]:
         """The least important running request waits again and holds nothing: (it, its place, tokens
@@ -167,6 +188,10 @@ class Scheduler:
             )
         victim = running.pop(place)
         given_back = step.scheduled.pop(victim, 0)
+        if given_back:
+            given_back += self._batch_slots
+        step.drafts.pop(victim, None)
+        victim.draft_tokens = 0
         self.kv.release(victim)
         victim.state = State.PREEMPTED
         victim.lost_tokens = victim.computed_tokens
@@ -179,20 +204,28 @@ class Scheduler:
         return victim, place, given_back
 
     def _admit(self, step: Step, budget: int, limit: int) -> None:
-        settings, waiting = self.settings, self.waiting
+        settings, waiting, slots = self.settings, self.waiting, self._batch_slots
         passed_over: list[Request] = []
-        while budget > 0 and len(waiting) and len(self.running) < settings.running_limit:
+        adapters = {request.adapter for request in step.scheduled} - {None}
+        pads = self._pads(step)
+        while budget > slots and len(waiting) and len(self.running) < settings.running_limit:
             request = waiting.first()
-            if request.stale_tokens:  # a token of it is still on its way
+            # A token of it is still on its way, or every adapter slot serves another adapter.
+            if request.stale_tokens or not has_slot(request.adapter, adapters, settings.max_loras):
                 passed_over.append(waiting.take())
                 continue
             hit = self.kv.lookup(request)
             count = request.tokens - hit.tokens
+            padded = count == 1 and pads(hit.tokens)
+            if padded:
+                count += self._drafts
+                if count > budget - slots:
+                    break
             if 0 < limit < count:
                 count = limit
-            if not settings.chunked_prefill and count > budget:
+            if not settings.chunked_prefill and count > budget - slots:
                 break
-            count = min(count, budget)
+            count = min(count, budget - slots)
             if self._state_tokens and not (count := self._to_state(request, hit.tokens, count)):
                 break
             if not self.kv.admit(
@@ -206,17 +239,33 @@ class Scheduler:
             step.scheduled[request] = count
             step.admitted.append(request)
             step.hit_tokens += hit.tokens
-            budget -= count
+            if request.adapter is not None:
+                adapters.add(request.adapter)
+            if padded:
+                step.drafts[request] = self._drafts
+                step.padded.add(request)
+            budget -= count + slots
         waiting.put_back_all(passed_over)
+
+    def _pads(self, step: Step) -> Callable[[int], bool]:
+        """Whether a request with one token left to compute, after so many cached, is padded with
+        drafts: all others decode with drafts, so that the step keeps its CUDA graph.
+        """
+        beside = bool(step.scheduled)
+        uniform = self._drafts > 0 and not any(one.is_prefilling for one in step.scheduled)
+        room = self.settings.max_model_len - self._drafts - 2
+        return lambda cached: uniform and (beside or cached > 0) and cached <= room
 
     def _under_way(self, step: Step) -> None:
         for request, count in step.scheduled.items():
             request.computed_tokens += count
             request.in_flight_tokens += count
-            if request.computed_tokens >= request.tokens + request.placeholders:
+            request.is_prefilling = request.computed_tokens < request.tokens + request.placeholders
+            if not request.is_prefilling:
                 step.sampling.add(request)
                 if self.settings.async_scheduling:
-                    request.placeholders += 1
+                    request.placeholders += 1 + step.drafts.get(request, 0)
+                    request.draft_tokens = self._drafts
 
     def take_in(self, step: Step) -> Taken:
         """The step's output is known: tokens are appended, what is finished is gone and its blocks
@@ -232,15 +281,16 @@ class Scheduler:
             if request.state is State.FINISHED or request not in step.sampling:
                 continue
             was_running = request.state is State.RUNNING
-            request.tokens += 1
-            taken.tokens.append(request)
+            produced = self._produced(step, request, stale=stale)
+            request.tokens += produced
+            taken.tokens[request] = produced
             finished = (
                 request.tokens >= self.settings.max_model_len
                 or request.output_tokens >= request.output_limit
             )
             if self.settings.async_scheduling:
                 if not stale:
-                    request.placeholders -= 1
+                    request.placeholders -= produced
                 if was_running:
                     self.kv.remember(request, request.computed_tokens - request.placeholders)
             if finished:
@@ -251,6 +301,35 @@ class Scheduler:
                 request.state = State.FINISHED
                 self.kv.release(request)
                 taken.finished.append(request)
+            elif self._drafts and not self.settings.async_scheduling:
+                request.draft_tokens = self._drafts
         if gone:
             self.running = [request for request in self.running if request not in gone]
         return taken
+
+    def _produced(self, step: Step, request: Request, *, stale: bool) -> int:
+        """Tokens that the step produced for the request: accepted drafts and one more, up to its
+        end. What was computed of rejected drafts no longer counts.
+        """
+        drafts = step.drafts.get(request, 0)
+        if not drafts or request.accepted is None:
+            return 1
+        accepted = 0
+        if request not in step.padded:
+            accepted = min(drafts, request.accepted.at(request.output_tokens))
+        if not stale:
+            rejected = drafts - accepted
+            if request.computed_tokens:
+                request.computed_tokens -= rejected
+            if request.placeholders:
+                request.placeholders -= rejected
+        left = min(
+            request.output_limit - request.output_tokens,
+            self.settings.max_model_len - request.tokens,
+        )
+        return max(1, min(1 + accepted, left))
+
+
+def has_slot(adapter: str | None, in_use: Collection[str | None], slots: int) -> bool:
+    """True if a step that serves these adapters may serve that one too; None is the base model."""
+    return adapter is None or adapter in in_use or len(in_use) < slots
