@@ -190,5 +190,5 @@ def request_of(row: Row, output_tokens: int, settings: Settings, contents: Conte
         shared_keys=tuple(shared),
         groups=len(settings.groups),
         adapter=row.adapter,
-        accepted=None if drafting is None else drafting.of_request(row.request_id),
+        accepted=None if drafting is None else drafting.of_request(row.request_id).at,
     )

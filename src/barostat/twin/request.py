@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
-
-from barostat.twin.drafting import AcceptedDrafts
 
 
 class Row(NamedTuple):
@@ -64,7 +63,8 @@ class Request:
     `blocks[g]` is the block table of group g, 0 the null block, `hashed_blocks[g]` how many of its
     leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
     `lost_tokens` is what the last preemption threw away. `draft_tokens` wait to be verified in the
-    next step that has room for them; `accepted` says how many of them are.
+    next step that has room for them; `accepted` says how many of them are,
+    by how many tokens the request has produced.
     """
 
     request_id: str
@@ -90,7 +90,7 @@ class Request:
     moving: dict[int, Moving] = field(default_factory=dict)
     adapter: str | None = None
     draft_tokens: int = 0
-    accepted: AcceptedDrafts | None = None
+    accepted: Callable[[int], int] | None = None
     is_prefilling: bool = True
 
     def __post_init__(self) -> None:

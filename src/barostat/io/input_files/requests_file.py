@@ -2,7 +2,7 @@
 priorities, shared prefixes.
 
 Our own rows, as JSONL or CSV: {request_id?, arrival_s, input_tokens, output_tokens, priority?,
-prompt_token_ids? | hash_ids?}. A row of our own that is wrong is an error that names its line;
+prompt_token_ids? | hash_ids?, adapter?}. A row of our own that is wrong is an error that names its line;
 arrivals are taken as they are written. Published traces (Mooncake with its block hashes, Azure,
 BurstGPT and what else io.traces knows) start at 0, and rows of theirs that say too little are left
 out.
@@ -139,10 +139,10 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
             f"prompt_token_ids has {len(prompt)} tokens, input_tokens says {input_tokens}", where
         )
     priority = _whole(row, "priority", where) if row.get("priority") is not None else 0
-    name, session = row.get("request_id"), row.get("session_id")
+    name, session, adapter = (row.get(key) for key in ("request_id", "session_id", "adapter"))
     return Row(
         default_name if name is None else str(name), arrival_s, input_tokens, output_tokens, priority, prompt, hashes,
-        session_id=None if session is None else str(session),
+        session_id=None if session is None else str(session), adapter=None if adapter in (None, "") else str(adapter),
     )  # fmt: skip
 
 
@@ -250,19 +250,7 @@ def _with_id_tokens(
             raise InputError(f"request_id {name!r} is there twice", source)
         seen.add(name)
         size = id_tokens if id_tokens is not None and row.hash_ids is not None else row.id_tokens
-        named.append(
-            Row(
-                name,
-                row.arrival_s,
-                row.input_tokens,
-                row.output_tokens,
-                row.priority,
-                row.prompt_token_ids,
-                row.hash_ids,
-                size,
-                row.session_id,
-            )
-        )
+        named.append(row._replace(request_id=name, id_tokens=size))
     return named
 
 

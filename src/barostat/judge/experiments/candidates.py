@@ -29,6 +29,7 @@ from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings, check
 
 OFFLOADING = "kv_offloading_size"
+_ADAPTERS = "max_loras"
 _BLOCKS, _BLOCKS_OVERRIDE = "kv_blocks", "num_gpu_blocks_override"
 
 
@@ -168,9 +169,11 @@ def _with_setting(made: Candidate, name: str, value: ConfigScalar | None, where:
             tier=value is not None,
             told=made.told if value is None else (*made.told, _TIER_AT_BEST),
         )
-    return replace(made, settings=_set(made.settings, name, value, where))
+    told = made.told if name != _ADAPTERS else (*made.told, _SLOTS_TAKE_MEMORY)
+    return replace(made, settings=_set(made.settings, name, value, where), told=told)
 
 
+_SLOTS_TAKE_MEMORY = "the memory of more adapter slots is not taken from the KV pool here"
 _TIER_AT_BEST = (
     "kv-offloading-size is tried at its best: blocks lost to preemption are never recomputed (the "
     "tier is large enough, and copying back costs nothing)"

@@ -100,7 +100,8 @@ class GatedOutcome:
 
 
 def one_kind_of_attention(settings: Settings, where: str) -> None:
-    """Nothing, where a gateway can be tried before that engine: it reckons in one kind of blocks.
+    """Nothing, where a gateway can be tried before that engine: it counts one kind of block, and
+    one token per step.
 
     Errors: InputError.
     """
@@ -108,6 +109,8 @@ def one_kind_of_attention(settings: Settings, where: str) -> None:
         raise InputError(
             "is tried before an engine with one kind of attention; this model has several", where
         )
+    if settings.drafting is not None:
+        raise InputError("is tried before an engine without speculative decoding", where)
 
 
 class GatedRun:

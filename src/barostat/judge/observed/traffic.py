@@ -108,7 +108,7 @@ class ObservedTraffic:
     each scrape. `clients`: with how many clients that each wait for their answer the traffic
     agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens. `came`: what a
     person has to know of how that was decided. `to_the_limit`: answers are as long as their
-    requests allow (max_tokens).
+    requests allow (max_tokens). `adapters`: LoRA adapters asked for at once, 0 without LoRA.
     """
 
     span_s: float
@@ -121,6 +121,7 @@ class ObservedTraffic:
     notes: tuple[str, ...] = ()
     came: str = ""
     to_the_limit: bool = False
+    adapters: int = 0
 
     @property
     def rate_per_s(self) -> float:
@@ -248,7 +249,18 @@ def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTr
         tuple(notes),
         found.told,
         to_the_limit,
+        _adapters(window),
     )
+
+
+def _adapters(window: Window) -> int:
+    """Adapters that ran or waited at once, at most."""
+    running, waiting = (
+        window.signals.get(name) for name in ("running_adapters", "waiting_adapters")
+    )
+    if running is None or waiting is None or window.config.number("max_loras") is None:
+        return 0
+    return round(running.high + waiting.high)
 
 
 def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from barostat.judge.observed.traffic import ObservedLengths, ObservedTraffic, buckets, place_within
 from barostat.twin.request import Row
-from barostat.twin.workload.made import in_turn
+from barostat.twin.workload.made import in_turn, with_adapters
 from barostat.twin.workload.random_streams import Dice
 
 _MOST_ROWS = 200_000
@@ -52,7 +52,7 @@ def rows_like(
         ]
     if traffic.to_the_limit:
         rows = [row._replace(output_limit=row.output_tokens) for row in rows]
-    return _sharing(rows, traffic.hit_ratio, block_tokens)
+    return with_adapters(_sharing(rows, traffic.hit_ratio, block_tokens), traffic.adapters, seed)
 
 
 def _arrivals(traffic: ObservedTraffic, seed: int, duration_s: float) -> list[float]:

@@ -11,10 +11,12 @@ from barostat.core.errors import InputError
 from barostat.judge.sizing.fitting_changes import why_not
 from barostat.judge.sizing.plan import CapacityPlan
 from barostat.judge.sizing.planned_steps import doubt_of_plan, steps_of_plan
+from barostat.judge.sizing.speculation import drafter_of
 from barostat.kv.layer_spec import LayerSpec
+from barostat.twin.drafting import Drafting
 from barostat.twin.from_config import settings_of
 from barostat.twin.modelled import ModelledPace
-from barostat.twin.settings import KvGroup, Settings
+from barostat.twin.settings import KvGroup, Settings, check
 
 # The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a
 # prompt.
@@ -22,8 +24,9 @@ _MOVING_STATES = 2
 _FEWEST_BLOCKS = 2  # the null block and one that can be held
 
 
-def settings_of_plan(plan: CapacityPlan) -> Settings:
-    """The planned engine as the twin's scheduler sees it.
+def settings_of_plan(plan: CapacityPlan, acceptance_ratio: float | None = None) -> Settings:
+    """The planned engine as the twin's scheduler sees it. `acceptance_ratio`: of drafts; without it
+    no drafts are simulated.
 
     Errors: InputError for caches that the twin does not model, for what the engine would refuse,
     and for a pool without a block.
@@ -35,9 +38,34 @@ def settings_of_plan(plan: CapacityPlan) -> Settings:
     groups = tuple(
         _group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups
     )
-    return settings_of(
+    settings = settings_of(
         _as_planned(plan), str(plan.request.version), kv_blocks=plan.pool.blocks, groups=groups
     )
+    return with_drafts(settings, plan.request.config, acceptance_ratio)
+
+
+def with_drafts(
+    settings: Settings, config: EngineConfig, acceptance_ratio: float | None
+) -> Settings:
+    """The settings with the drafter that the engine is configured with, where it is known how many
+    of its drafts are accepted.
+
+    Errors: InputError for a drafter that the twin does not model.
+    """
+    drafter = drafter_of(config)
+    if acceptance_ratio is None or drafter is None:
+        return settings
+    tokens = drafter.tokens
+    drafting = Drafting(
+        tokens,
+        acceptance_ratio,
+        tokens if drafter.looks_ahead else 0,
+        drafter.batch_slots,
+        drafter.drops_block,
+    )
+    drafted = replace(settings, drafting=drafting)
+    check(drafted)
+    return drafted
 
 
 def _as_planned(plan: CapacityPlan) -> EngineConfig:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from barostat.catalog.drafters import DFLASH_USUAL_DRAFTS, published_drafter
 from barostat.core.config import EngineConfig
+from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Architecture
 from barostat.kv.draft import WITHOUT_ASYNC, Draft, draft_of
 from barostat.kv.read_architecture import read_architecture
 
+_EAGLE = ("eagle", "eagle3", "mtp")
 _BY_NAME = ("dflash", "dspark", "eagle3", "eagle", "medusa", "mlp_speculator", "mtp")
 
 
@@ -62,6 +64,49 @@ def speculation_of(
     )
     keeps = method not in WITHOUT_ASYNC and decoded.get("disable_padded_drafter_batch") is not True
     return Speculation(draft, name, keeps, (*notes, *draft.notes), method)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafter:
+    """A drafter as the scheduler sees it. `looks_ahead`: KV slots are reserved for its drafts;
+    `batch_slots`: tokens of a step that it needs beside each request's own; `drops_block`: the last
+    block of a cached prefix is computed again.
+    """
+
+    tokens: int
+    looks_ahead: bool
+    batch_slots: int
+    drops_block: bool
+
+
+def drafter_of(config: EngineConfig) -> Drafter | None:
+    """The drafter of --speculative-config; None without one.
+
+    Source: vLLM 0.32.0, SpeculativeConfig.max_num_new_slots_for_drafting, use_eagle_block_drop;
+    VllmConfig.num_lookahead_tokens.
+    Errors: InputError for what is not simulated: drafts of a block at once, and an unknown number
+    of them.
+    """
+    decoded, _ = _decoded(config)
+    if decoded is None:
+        return None
+    where = "--speculative-config"
+    method, tokens = (
+        _method(decoded, named_drafter(config), None),
+        _whole(decoded.get("num_speculative_tokens")),
+    )
+    if method in ("dflash", "dspark") or decoded.get("parallel_drafting"):
+        raise InputError("drafters of several tokens at once are not simulated", where)
+    if tokens is None:
+        raise InputError("num_speculative_tokens is not given, and the simulation needs it", where)
+    eagle = method in _EAGLE or method.endswith("_mtp")
+    is_model = method == "draft_model"
+    return Drafter(
+        tokens,
+        eagle or is_model,
+        1 if is_model else 0,
+        eagle and decoded.get("disable_eagle_block_drop") is not True,
+    )
 
 
 def published_of(model_name: str, config: EngineConfig) -> Architecture | None:

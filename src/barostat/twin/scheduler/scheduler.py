@@ -316,7 +316,7 @@ class Scheduler:
             return 1
         accepted = 0
         if request not in step.padded:
-            accepted = min(drafts, request.accepted.at(request.output_tokens))
+            accepted = min(drafts, request.accepted(request.output_tokens))
         if not stale:
             rejected = drafts - accepted
             if request.computed_tokens:

@@ -7,6 +7,7 @@ turn by turn.
     sessions:rate=0.2,turns=8,think=20,... each session's prompt contains all of its former turns
     closed:clients=32,requests=1000,think=0,...  so many clients, each with one request at a time
     and a pause after each answer
+    poisson:adapters=8,...                 each request asks for one of eight LoRA adapters
 
 Every quantity has its own random stream: the lengths stay when the rate changes.
 """
@@ -23,9 +24,9 @@ from barostat.twin.workload.random_streams import AT_ONCE, Dice
 
 _DEFAULTS: dict[str, float] = {
     "rate": 1.0, "minutes": 10.0, "input": 1000.0, "output": 200.0, "spread": 0.6, "cv": 1.0, "share": 0.0, "long": 8000.0,
-    "turns": 8.0, "think": 20.0, "system": 500.0, "clients": 16.0, "requests": 1000.0,
+    "turns": 8.0, "think": 20.0, "system": 500.0, "clients": 16.0, "requests": 1000.0, "adapters": 0.0,
 }  # fmt: skip
-_OPEN, _LENGTHS = ("rate", "minutes"), ("input", "output", "spread")
+_OPEN, _LENGTHS = ("rate", "minutes"), ("input", "output", "spread", "adapters")
 # What each kind is made of, and its own defaults.
 _KINDS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
     "poisson": ((*_OPEN, *_LENGTHS), {}),
@@ -47,13 +48,13 @@ _WITHIN = {
     "spread": (0.0, 3.0, "the deviation of a length's logarithm: 0 makes all alike"),
     "share": (0.0, 1.0, "of all requests, those whose prompt is long"),
 }
-_WHOLE = ("clients", "requests", "system")
+_WHOLE = ("clients", "requests", "system", "adapters")
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
     """What to make. Units: requests (of sessions: sessions) per second, minutes, tokens, seconds;
-    `spread` is the sigma of lengths.
+    `spread` is the sigma of lengths; `adapters`: LoRA adapters, of which each request asks for one.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Spec:
     system_tokens: float
     clients: float
     requests: float
+    adapters: float = 0.0
 
 
 def parse_spec(text: str) -> Spec:
@@ -144,6 +146,21 @@ def _check(kind: str, values: Mapping[str, float]) -> None:
 
 def make(spec: Spec, seed: int) -> list[Row]:
     """The rows of the workload, in order of arrival."""
+    return with_adapters(_made(spec, seed), round(spec.adapters), seed)
+
+
+def with_adapters(rows: list[Row], count: int, seed: int) -> list[Row]:
+    """The rows, each of which asks for one of so many LoRA adapters at random."""
+    if not count:
+        return rows
+    thrown = Dice(seed, "adapters").uniforms(len(rows))
+    return [
+        row._replace(adapter=f"adapter-{int(share * count)}")
+        for row, share in zip(rows, thrown, strict=True)
+    ]
+
+
+def _made(spec: Spec, seed: int) -> list[Row]:
     if spec.kind == "sessions":
         return _sessions(spec, seed)
     if spec.kind == "closed":

@@ -132,3 +132,12 @@ def test_a_file_of_a_line_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
     path.write_text(OWN[:30])
     with pytest.raises(InputError, match=r"cut\.jsonl:1: no JSON"):
         read_requests(path, 16)
+
+
+def test_a_row_names_its_adapter() -> None:
+    row = '{"arrival_s": 0, "input_tokens": 4, "output_tokens": 3, "adapter": "sql"}\n'
+    rows, _ = parse_requests(row + OWN, "t", 16)
+    assert [one.adapter for one in rows] == ["sql", None]
+    table = "arrival_s,input_tokens,output_tokens,adapter\n0,4,3,sql\n0,4,3,\n"
+    rows, _ = parse_requests(table, "t", 16)
+    assert [one.adapter for one in rows] == ["sql", None]

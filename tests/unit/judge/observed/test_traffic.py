@@ -215,3 +215,10 @@ def test_what_is_missing_is_said_with_its_flag(name: str) -> None:
     found = observed_traffic(seen.window, seen.scrapes)
     assert isinstance(found, NotObserved)
     assert "--workload" in found.why
+
+
+def test_adapters_come_back_as_many_as_were_asked_for() -> None:
+    rows = rows_like(replace(TRAFFIC, adapters=3), 1, 60.0, 16, 4096)
+    assert {row.adapter for row in rows} == {"adapter-0", "adapter-1", "adapter-2"}
+    plain = rows_like(TRAFFIC, 1, 60.0, 16, 4096)
+    assert [row._replace(adapter=None) for row in rows] == plain

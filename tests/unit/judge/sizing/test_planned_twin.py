@@ -12,6 +12,7 @@ from tests.support.planned_engines import planned
 from barostat.core.errors import InputError
 from barostat.judge.sizing.planned_twin import settings_of_plan
 from barostat.kv.layer_spec import Kind, LayerSpec
+from barostat.twin.drafting import Drafting
 
 
 def test_the_flags_arrive() -> None:
@@ -80,3 +81,41 @@ def test_a_pool_without_a_block_names_the_card() -> None:
     with pytest.raises(InputError, match="does not fit") as told:
         settings_of_plan(planned("Qwen/Qwen3-32B", "L4"))
     assert "--gpu L4" in str(told.value)
+
+
+def _drafting(speculation: str, *flags: str) -> Drafting | None:
+    made = planned("Qwen/Qwen3-8B", "H100", "--speculative-config", speculation, *flags)
+    return settings_of_plan(made, 0.7).drafting
+
+
+@pytest.mark.parametrize(
+    ("speculation", "drafting"),
+    [
+        ('{"method": "ngram", "num_speculative_tokens": 4}', Drafting(4, 0.7)),
+        (
+            '{"method": "eagle3", "model": "e", "num_speculative_tokens": 3}',
+            Drafting(3, 0.7, 3, drops_block=True),
+        ),
+        ('{"model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 2}', Drafting(2, 0.7, 2, 1)),
+    ],
+)
+def test_a_drafter_arrives(speculation: str, drafting: Drafting) -> None:
+    assert _drafting(speculation) == drafting
+
+
+def test_drafts_need_their_acceptance() -> None:
+    speculation = '{"method": "ngram", "num_speculative_tokens": 4}'
+    made = planned("Qwen/Qwen3-8B", "H100", "--speculative-config", speculation)
+    assert settings_of_plan(made).drafting is None
+
+
+@pytest.mark.parametrize(
+    "speculation",
+    [
+        '{"method": "dflash", "model": "d", "num_speculative_tokens": 4}',
+        '{"method": "eagle3", "model": "e"}',
+    ],
+)
+def test_drafters_that_are_not_simulated_are_refused(speculation: str) -> None:
+    with pytest.raises(InputError, match="simulat"):
+        _drafting(speculation)

@@ -10,6 +10,7 @@ from barostat.twin.forms import simulate, state_for
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
+from barostat.twin.workload.made import make, parse_spec
 
 
 def test_both_forms_come_to_the_same() -> None:
@@ -57,3 +58,10 @@ def test_adapters_share_no_prefix() -> None:
     assert isinstance(state_for(settings, rows), BlockLeapState)
     lives = same(0, settings, rows, state_for(settings, rows)).lives
     assert [life.cached_tokens for life in lives] == [0, 0, 16, 0]
+
+
+def test_made_workloads_ask_for_adapters_at_random() -> None:
+    rows = make(parse_spec("closed:clients=4,requests=400,adapters=5"), 3)
+    assert {row.adapter for row in rows} == {f"adapter-{place}" for place in range(5)}
+    plain = make(parse_spec("closed:clients=4,requests=400"), 3)
+    assert [row._replace(adapter=None) for row in rows] == plain

@@ -109,6 +109,13 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool
         help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
         + ("; or live: and what --from takes" if may_be_live else ""),
     )
+    parser.add_argument(
+        "--draft-acceptance",
+        type=float,
+        metavar="RATIO",
+        help="share of draft tokens that are accepted, among those whose predecessors were; "
+        "simulates --speculative-config",
+    )
     add_pace_arguments(parser)
 
 

@@ -56,6 +56,11 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
         settings = _direct(arguments)
     if newer := newer_than_read(arguments.engine_version or DEFAULT_VERSION):
         notes.append(newer)
+    if settings.drafting is None and arguments.speculative_config is not None:
+        notes.append(
+            "speculative decoding is not simulated: say --draft-acceptance RATIO, the share of "
+            "drafts accepted among those whose predecessors were"
+        )
     if refused := would_not_start(settings):
         notes.append(f"{refused}: a real engine would not start")
     return Engine(settings, pace, tuple(notes), *slo, arguments.engine_version or DEFAULT_VERSION)
@@ -191,6 +196,7 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
 def _direct(arguments: argparse.Namespace) -> Settings:
     """The engine by its number of blocks, all of full attention but for --sliding-window."""
     from barostat.engines.vllm.command_line.config import resolve
+    from barostat.judge.sizing.planned_twin import with_drafts
 
     if arguments.kv_blocks is None:
         raise InputError(
@@ -206,7 +212,8 @@ def _direct(arguments: argparse.Namespace) -> Settings:
     config = resolve(
         args=["vllm", "serve", *given_words(arguments)], version=parse_version(version)
     )
-    return settings_of(config, version, kv_blocks=arguments.kv_blocks, groups=groups)
+    settings = settings_of(config, version, kv_blocks=arguments.kv_blocks, groups=groups)
+    return with_drafts(settings, config, acceptance_of(arguments))
 
 
 def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | None, list[str]]:
@@ -249,7 +256,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
         memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu=on_cpu, measured=measured,
         version_assumed=arguments.engine_version is None,
     ))  # fmt: skip
-    settings = settings_of_plan(made)
+    settings = settings_of_plan(made, acceptance_of(arguments))
     pace = (
         pace_of_plan(made)
         if card is not None and arguments.step_time is None and arguments.latency is None
@@ -257,6 +264,22 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     )
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes
+
+
+def acceptance_of(arguments: argparse.Namespace) -> float | None:
+    """The acceptance ratio of drafts, where it was given.
+
+    Errors: InputError where nothing drafts, and for what is no ratio.
+    """
+    given: float | None = getattr(arguments, "draft_acceptance", None)
+    if given is None:
+        return None
+    where = f"--draft-acceptance {given:g}"
+    if arguments.speculative_config is None:
+        raise InputError("say --speculative-config too: nothing drafts without it", where)
+    if not 0 <= given <= 1:
+        raise InputError("must be 0 to 1", where)
+    return given
 
 
 def card_of(name: str) -> Card:

@@ -24,7 +24,9 @@ _SEEN = (
 
 
 OF_THE_MODEL = tuple(
-    setting.name for setting in OFFERED if not setting.twin and setting.name != "block_size"
+    setting.name
+    for setting in OFFERED
+    if not setting.twin and setting.name not in ("block_size", "speculative_config")
 )
 """Settings that size the memory of a model, so that they need one."""
 _OF_THE_POOL = (

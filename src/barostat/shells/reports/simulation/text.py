@@ -8,6 +8,7 @@ from typing import Any
 
 from barostat.core.units import figure, many
 from barostat.shells.reports.api_version import API_VERSION
+from barostat.twin.drafting import Drafting
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, Spread, Summary
@@ -116,7 +117,18 @@ def settings_json(settings: Settings) -> dict[str, Any]:
         "reserveFullIsl": settings.reserve_full_isl,
         "maxQueuedRequests": settings.max_queued_requests,
         "maxQueuedTokens": settings.max_queued_tokens,
+        "maxLoras": settings.max_loras,
+        "drafting": None if settings.drafting is None else _drafting(settings.drafting),
         "behaviour": asdict(settings.behaviour),
+    }
+
+
+def _drafting(drafting: Drafting) -> dict[str, Any]:
+    return {
+        "draftTokens": drafting.tokens,
+        "acceptanceRatio": drafting.acceptance_ratio,
+        "lookaheadTokens": drafting.lookahead_tokens,
+        "dropsLastBlock": drafting.drops_block,
     }
 
 
