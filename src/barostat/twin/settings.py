@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from barostat.catalog.settings.defaults import BLOCK_TOKENS, SMALL_CARD_SEQS, SMALL_CARD_STEP_TOKENS
 from barostat.catalog.settings.table import SETTINGS
@@ -15,7 +15,9 @@ from barostat.catalog.vllm_versions import DEFAULT_VERSION, NEWEST_READ, OLDEST_
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
 from barostat.core.version import EngineVersion, parse_version
-from barostat.twin.drafting import Drafting
+
+if TYPE_CHECKING:
+    from barostat.twin.drafting import Drafting
 
 Policy = Literal["fcfs", "priority"]
 State = Literal["", "all", "align"]

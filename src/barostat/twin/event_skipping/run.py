@@ -22,7 +22,7 @@ from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.pace import EverySteps, Pace, attended
 from barostat.twin.request import Row
-from barostat.twin.scheduler.scheduler import has_slot
+from barostat.twin.scheduler.waiting import has_slot
 from barostat.twin.settings import Settings
 
 _NEVER = 1 << 62

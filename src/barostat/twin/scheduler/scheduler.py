@@ -10,14 +10,14 @@ Source: vLLM 0.32.0, Scheduler.schedule, Scheduler.update_from_output, AsyncSche
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from barostat.twin.block_pool.kv_cache import KvCache
 from barostat.twin.block_pool.moving_state import chunk_end
 from barostat.twin.pace import Pace, attended
 from barostat.twin.request import Request, State
-from barostat.twin.scheduler.waiting import queue_for
+from barostat.twin.scheduler.waiting import has_slot, queue_for
 from barostat.twin.settings import Settings
 
 
@@ -328,8 +328,3 @@ class Scheduler:
             self.settings.max_model_len - request.tokens,
         )
         return max(1, min(1 + accepted, left))
-
-
-def has_slot(adapter: str | None, in_use: Collection[str | None], slots: int) -> bool:
-    """True if a step that serves these adapters may serve that one too; None is the base model."""
-    return adapter is None or adapter in in_use or len(in_use) < slots

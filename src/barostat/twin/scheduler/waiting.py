@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Generic, Protocol, TypeVar
 
 
@@ -89,3 +89,8 @@ class PriorityQueue(Generic[T]):
 def queue_for(policy: str, _kind: type[T]) -> ArrivalQueue[T] | PriorityQueue[T]:
     """An empty queue of that policy."""
     return PriorityQueue() if policy == "priority" else ArrivalQueue()
+
+
+def has_slot(adapter: str | None, in_use: Collection[str | None], slots: int) -> bool:
+    """True if a step that serves these adapters may serve that one too; None is the base model."""
+    return adapter is None or adapter in in_use or len(in_use) < slots

@@ -175,14 +175,17 @@ def test_a_wrong_workload_is_named(text: str) -> None:
             "poisson:minutes=1,clients=50",
             (
                 "'clients=50' is not known; poisson has rate, minutes, input, output, spread, "
-                "each with =NUMBER"
+                "adapters, each with =NUMBER"
             ),
         ),
         ("poisson:cv=4", "'cv=4' is not known"),
-        ("closed:rate=3", "closed has clients, requests, think, input, output, spread, each"),
+        (
+            "closed:rate=3",
+            "closed has clients, requests, think, input, output, spread, adapters, each",
+        ),
         (
             "sessions:share=0.1",
-            "sessions has rate, minutes, input, output, spread, turns, think, system, each",
+            "sessions has rate, minutes, input, output, spread, adapters, turns, think, system, each",
         ),
         ("long-prompts:share=5", "share must be 0 to 1"),
         ("long-prompts:long=0", "long must be at least 1"),

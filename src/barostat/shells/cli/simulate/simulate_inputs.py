@@ -196,7 +196,6 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
 def _direct(arguments: argparse.Namespace) -> Settings:
     """The engine by its number of blocks, all of full attention but for --sliding-window."""
     from barostat.engines.vllm.command_line.config import resolve
-    from barostat.judge.sizing.planned_twin import with_drafts
 
     if arguments.kv_blocks is None:
         raise InputError(
@@ -213,7 +212,12 @@ def _direct(arguments: argparse.Namespace) -> Settings:
         args=["vllm", "serve", *given_words(arguments)], version=parse_version(version)
     )
     settings = settings_of(config, version, kv_blocks=arguments.kv_blocks, groups=groups)
-    return with_drafts(settings, config, acceptance_of(arguments))
+    acceptance = acceptance_of(arguments)
+    if acceptance is None:
+        return settings
+    from barostat.judge.sizing.planned_twin import with_drafts  # loaded where something drafts
+
+    return with_drafts(settings, config, acceptance)
 
 
 def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | None, list[str]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barostat.core.units import figure, many
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.twin.drafting import Drafting
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, Spread, Summary
+
+if TYPE_CHECKING:
+    from barostat.twin.drafting import Drafting
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
