@@ -106,11 +106,20 @@ _VALUE_FIRST = re.compile(
 )
 _INVALID_VALUE = re.compile(r"(?P<said>[Ii]nvalid value: \")(?P<value>[^\"\n]{8,4096})")
 """What the API server quotes of a field that it refuses."""
-_STRAY = re.compile(r"(?<![\w/.+=$@-])[A-Za-z0-9]{10,64}(?![\w/.@+-])")
+_STRAY = re.compile(r"(?<![\w/.+=$@-])[A-Za-z0-9+]{10,64}={0,2}(?![\w/.@+-])")
 """A word in a line about credentials."""
+_SHORT_FLAG = re.compile(
+    r"(?P<said>\s-[a-zA-Z][ =]?[\"']?)(?P<value>[A-Za-z0-9]{10,64})(?![\w/.@:-])"
+)
+"""A word behind a flag of a letter: `-p`, `-P`, `-N` and others take passwords."""
+_SAID_BEFORE = re.compile(
+    r"(?P<said>\b(?:passw\w+|secret|credentials?|token|netrc|(?:api|access|your) key)\b[^:\n]{1,80}:\s{1,9})(?P<value>[A-Za-z0-9]{16,128})(?=[.\s]{0,9}$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A sentence about a key that ends with it."""
 _CREDENTIALS_SAID = (
     *("password", "passwd", "passphrase", "api key", "api_key", "api-key", "apikey", "credential", "secret", "authorized", "authenticat"),
-    *("access key", "access_key", "login"),
+    *("access key", "access_key", "login", "securestring", "net user", "sudo", "from-literal", "netrc"),
 )  # fmt: skip
 _SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
 _SECRET_DATA = re.compile(
@@ -136,7 +145,7 @@ _WORDS = (
     *("bearer", "basic", "negotiate", "ntlm", "digest", "://", "sess", "sid=", "sid'", "hmac", "otp", "nonce",
     "crumb", "psk", "sas"),
     *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
-    *("openssl", "ipmitool", "sqlplus", "oracle:", "identified", "user ", "getconnection", "hook", "/integration", "salt", "_code", "-code", "ansible_vault", "pin_", "pin-", "invalid value"),
+    *("openssl", "ipmitool", "sqlplus", "oracle:", "identified", "user ", "getconnection", "netrc", " -p", " -n", "sudo", "net user", "securestring", "hook", "/integration", "salt", "_code", "-code", "ansible_vault", "pin_", "pin-", "invalid value"),
     *("jwt", "otlp", "honeycomb", "dockerconfigjson", "private-lines", "stringdata", ":*:", ":5432:"),
 )  # fmt: skip
 _COUNTED = re.compile(r"\d{1,9}&")
@@ -262,7 +271,18 @@ def _cleaned(text: str) -> str:
             ),
             text,
         )
+    if " -" in text:
+        text = _SHORT_FLAG.sub(
+            lambda found: f"{found['said']}{REDACTED}" if is_mixed_up(found["value"]) else found[0],
+            text,
+        )
     if any(word in low for word in _CREDENTIALS_SAID):
+        text = _SAID_BEFORE.sub(
+            lambda found: (
+                f"{found['said']}{REDACTED}" if is_random(found["value"], hashes=True) else found[0]
+            ),
+            text,
+        )
         text = _STRAY.sub(lambda found: REDACTED if is_mixed_up(found[0]) else found[0], text)
     return _WRAPPED.sub(r"\g<said>", text) if "\n" in text else text
 

@@ -48,8 +48,8 @@ _PREFIXED = (
         r"(?:nvapi|pplx|xai|tskey|pul|NRAK|PMAK|key)-[A-Za-z0-9_-]{12,}",
     ),
     (
-        ("npm_", "gsk_", "r8_", "fw_", "lin_api_", "rubygems_", "sntrys_", "sntryu_"),
-        r"(?:npm|gsk|r8|fw|lin_api|rubygems|sntry[su])_[A-Za-z0-9_]{8,}",
+        ("npm_", "gsk_", "r8_", "fw_", "lin_api_", "lin_oauth_", "rubygems_", "sntrys_", "sntryu_"),
+        r"(?:npm|gsk|r8|fw|lin_api|lin_oauth|rubygems|sntry[su])_[A-Za-z0-9_]{8,}",
     ),
     (
         ("dop_v1_", "doo_v1_", "dor_v1_", "glc_", "glsa_", "shpat_", "shpss_", "essu_", "sq0"),
@@ -106,6 +106,8 @@ _PREFIXED = (
         ),
         r"(?:e2b|hca?x?i[kc]|tfp|esecret|re|ory_(?:[ars]t|pat|ac)|inf|zpka|tr_dev|m0|polar_[a-z]{2,4}|gsap|stlp|aio)[_-](?=[\w-]*\d)[A-Za-z0-9][\w-]{19,}",
     ),
+    (("hooks.zapier.com/",), r"hooks\.zapier\.com/hooks/[\w/-]{8,}"),
+    (("st.",), r"st\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
     (("oy2",), r"oy2[a-z0-9]{43}"),
     (("YC",), r"YC(?:AJE|AJ|P|N)[\w-]{20,38}"),
     (("K10", "K1"), r"K10[0-9a-f]{64}::\w{1,40}:\w{8,}"),

@@ -59,6 +59,7 @@ _BEFORE_VALUE = re.compile(
     r"|(?:[|>][+-]?\d?[ \t]*\n\s{0,64})?(?:\\\n\s{0,64})?(?:-\s{1,9})?(?:(?:!!?|&(?!amp;|quot;))\w*\s{1,9})?"
 )
 _OPEN_QUOTE = re.compile(r"(?P<escape>\\{0,8})(?P<quote>\"\"\"|'''|[\"'`]|&quot;|&#34;|&#39;)")
+_ODBC = re.compile(r"\{(?:[^{}\"'\n]|\}\}){1,128}\}(?=;)")
 _CONSTRUCTOR = re.compile(r"(?:&?[A-Za-z_][\w.:]{0,60})?[\[({]")
 _OR_ELSE = re.compile(r"\s?(?:or|\|\||\?\?|else)\s?(?=[\"'])")
 """`os.environ.get("PW") or "the default"`."""
@@ -75,13 +76,13 @@ _HEADER = re.compile(
 )
 """A header's value goes to the end of the line, blanks and commas included."""
 _HARMLESS = frozenset(
-    {"none", "null", "nil", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset", "enabled", "disabled", "include", "omit", "default", "auto"}
+    {"none", "null", "nil", "?", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset", "enabled", "disabled", "include", "omit", "default", "auto"}
 )  # fmt: skip
 """No secrets; `is` and `must` begin our own sentences about a field: `request.maxOutputToken: is no
 known key`.
 """
 PLACEHOLDER = re.compile(
-    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|<set to the key '[\w.-]{1,253}' (?:in|of) [a-z ]{1,20} '[\w.-]{1,253}'>|!(?:vault|reference|Ref|Sub|GetAtt)\b|(?:os\.)?(?:getenv|environ(?:\.get)?)[\[(][\"']\w{1,80}[\"'][\])](?!\s?(?:or\b|\|\|))|\[[A-Z]{2,12}\]|\[redacted\]|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
+    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|<set to the key '[\w.-]{1,253}' (?:in|of) [a-z ]{1,20} '[\w.-]{1,253}'>|(?:secret|configmap) \"[\w.-]{1,253}\" not found|\$\((?:cat|<) ?[\w./-]{1,200}\)|\$\{[A-Za-z_]\w*(?::?\?[\w .-]{0,80}|:?-)?\}|!(?:vault|reference|Ref|Sub|GetAtt)\b|(?:os\.)?(?:getenv|environ(?:\.get)?)[\[(][\"']\w{1,80}[\"'][\])](?!\s?(?:or\b|\|\|))|\[[A-Z]{2,12}\]|\[redacted\]|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
     r"|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?(?:, ?[\"']?key[\"']?: ?[\"']?[\w.-]{1,80}[\"']?)?[\]} ]*"
     r"|\(\w+: ?[A-Z]\w*(?:, ?\w+: ?[A-Z]\w*)*\)"
 )
@@ -103,7 +104,7 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _PROSE = re.compile(
-    r"[A-Za-z][a-z]*(?: |[,.;] )[A-Za-z]?[a-z]*(?:[ .,;]|$)|[A-Z]{2,5} [a-z]+ |(?:def|func|fn) \w"
+    r"[A-Za-z][a-z]*(?: |[,.;] )[A-Za-z]?[a-z]*(?:[ .,;]|$)|[A-Z]{2,5} [a-z]+ |(?:def|func|fn|raise|return) \w"
 )
 _LONGEST_HARMLESS = 300
 
@@ -272,6 +273,8 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         return []
     if _OPEN_QUOTE.match(text, start):
         return _quoted(text, start, level, plain_words=True)
+    if (braced := _ODBC.match(text, start)) is not None and "}}" in braced[0]:
+        return [(start, braced.end(), REDACTED)]
     if (constructor := _CONSTRUCTOR.match(text, start)) is not None and not text.startswith(
         ("[redacted]", "{{"), start
     ):

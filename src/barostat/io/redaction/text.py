@@ -166,6 +166,7 @@ class _LogReader:
             len(line) >= 40
             and " " not in line.strip()
             and _BARE_KEY_LINE.fullmatch(line)
+            and not line.startswith("_Z")
             and is_random(line.strip("\"' \t,\\"), shortest=24)
         ):
             self._wrapped = True

@@ -2,7 +2,7 @@
 look-alikes is lost.
 
 First run of corpus a, before the fixes: 57 of 776 forms leaked, 15 of 238 look-alikes were lost,
-3 of 60 prompts leaked.
+3 of 60 prompts leaked. Of corpus b, written after those fixes: 18 of 201, 4 of 80, 4 of 20.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MOST_LEAKED_RATIO = 0.02
 MOST_LOST_RATIO = 0.01
 CORPORA = {
     "a": [*forms("forms_a"), *forms("forms_b"), *forms("forms_c"), *issuers("issuers_a")],
+    "b": [*forms("forms_d"), *issuers("issuers_b")],
 }
 
 

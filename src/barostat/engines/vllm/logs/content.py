@@ -29,13 +29,13 @@ _CONTENT = re.compile(
     re.IGNORECASE,
 )
 _SPOKEN_VALUE = re.compile(
-    rf"(?P<head>(?<![\w.-])\w{{0,40}}(?:text|prompt|message|quer|content|passage|reason|think|complet|argument|conversation|utteran|instruct)\w{{0,40}}\s*[=:]\s*)(?P<value>{QUOTED})",
+    rf"(?P<head>(?<![\w.-])\w{{0,40}}(?:text|prompt|message|quer|content|passage|reason|think|complet|argument|conversation|utteran|instruct)\w{{0,40}}(?:\s*[=:]| (?:was|is))\s*)(?P<value>{QUOTED})",
     re.IGNORECASE,
 )
 """A name that only contains such a word: of its quoted values those of several words go."""
 _QUOTES = re.compile(
     r"[=:]\s*(?:\w+\()?\\*[bfru]{0,2}[\"'\[{(\u201c\u00ab]"
-    r"|<\||</?\w+>|\[INST\]|\[TOOL|<start_of_turn>|\b[Pp]rompt ['\"]|fields were present|compile (?:regex|grammar) '|tool"
+    r"|<\||</?\w+>|\[INST\]|\[TOOL|<start_of_turn>|\b[Pp]rompt (?:(?:was|is) )?['\"]|fields were present|compile (?:regex|grammar) '|tool"
 )
 _CONTENT_HINT = re.compile(
     rf"(?:{_CONTENT_WORD}|content_?parts?|input_value|raw_request|stop|system|_url|_audio|_data|_ids|_embeds|guided_\w+|json_schema|structured_outputs|grammar|bad_words|tools|_kwargs|extra_args|cache_salt|logprobs|user|_inputs|arg_\w+|parsed_\w+|payload)"
@@ -73,7 +73,7 @@ _PHRASE = re.compile(
     r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
     r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|tokenized prompt|preprocessing prompt inputs?|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
     r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
-    r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value )"
+    r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|(?:assistant|user|human|model) (?:said|asked|wrote|replied|answered)|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value |\bgenerated_text +|error: prompt (?=.{1,4096} is too long))"
     + _NOT_SAID
     + r"(?P<value>.+)$",
     re.IGNORECASE,
@@ -104,7 +104,7 @@ _CONTENT_HINTS = (
 )  # fmt: skip
 _PHRASE_HINTS = (
     *("output", "input", "diff", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
-    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", "template", "completion"),
+    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", " said", " asked", " wrote", " replied", " answered", "too long", "template", "completion"),
 )  # fmt: skip
 
 
