@@ -8,8 +8,10 @@ from pathlib import Path
 from tests.integration.gateway_attacks import attacks
 from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
+from tests.support.secret_corpus import forms
 from tests.support.worst_inputs import WORST
 from tests.unit.core.redaction import test_credentials_corpus as corpus
+from tests.unit.io.redaction import test_text_corpus as fresh
 from tests.unit.io.redaction import test_text_forms as forms_of_today
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,15 +33,24 @@ def test_the_attacks_on_the_gateway_are_counted() -> None:
 
 
 def test_the_secret_forms_are_counted() -> None:
-    forms = len(corpus.TEXTS) + len(corpus.NAMES) + len(corpus.FLAGS)
-    assert forms >= 300
-    assert f"tried and held: {forms}, with {len(corpus.HARMLESS)} harmless look-alikes" in TEXT
+    held = len(corpus.TEXTS) + len(corpus.NAMES) + len(corpus.FLAGS)
+    assert held >= 300
+    assert f"tried and held: {held}, with {len(corpus.HARMLESS)} harmless look-alikes" in TEXT
     of_today = len(forms_of_today.FORMS) + len(forms_of_today.OBJECT_FORMS)
     assert (
         f"of {of_today} more, and {len(forms_of_today.HARMLESS)} look-alikes, at most "
         f"{forms_of_today.MOST_LEAKED_RATIO:.0%} leak".replace("%", " %")
     ) in TEXT
     assert f"at most {corpus.MOST_LOST_RATIO:.0%} may be lost".replace("%", " %") in TEXT
+
+
+def test_the_later_corpora_are_counted() -> None:
+    first, second = (
+        (len(made), len(forms(f"lookalikes_{name}")), len(forms(f"prompts_{name}")))
+        for name, made in fresh.CORPORA.items()
+    )
+    assert "{} forms, {} look-alikes and {} log lines".format(*first) in TEXT
+    assert "{}, {} and {}, of which 18, 4 and 4".format(*second) in TEXT
 
 
 def test_the_bounds_are_those_that_are_held() -> None:

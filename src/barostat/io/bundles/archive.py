@@ -78,7 +78,8 @@ class MemberFile:
 class _Stream:
     """The archive's bytes, uncompressed; a damaged end is an end, kept in `broken`."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._path = path
         self.broken = ""
         self._file = file
         self._unpacked_bytes = 0
@@ -113,7 +114,8 @@ class _Stream:
         if self._unpacked_bytes > max(_FREE_BYTES, MAX_RATIO * self._file.tell()):
             raise InputError(
                 f"one byte of it unpacks to more than {MAX_RATIO}: this is no bundle that was "
-                "recorded; unpack it yourself if you trust it"
+                "recorded; unpack it yourself if you trust it",
+                str(self._path),
             )
 
     def exactly(self, size: int) -> bytes:
@@ -132,7 +134,7 @@ def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, Member
     allow; Truncated at a damaged end, after everything before it was given.
     """
     with path.open("rb") as file:
-        stream = _Stream(file)
+        stream = _Stream(file, path)
         count, total_bytes = 0, 0
         records: dict[str, str] = {}
         while True:
@@ -197,7 +199,7 @@ def is_archive(path: Path) -> bool:
     if path.name.lower().endswith((".tar", ".tgz", ".tar.gz")):
         return True
     with path.open("rb") as file:
-        block = _Stream(file).exactly(BLOCK_BYTES)
+        block = _Stream(file, path).exactly(BLOCK_BYTES)
     try:
         tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except tarfile.HeaderError:

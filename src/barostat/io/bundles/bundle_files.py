@@ -121,7 +121,9 @@ def _loose(path: Path) -> tuple[str, Place, Reads]:
         return name, Place("log", path.stem), file
     file.close()
     raise InputError(
-        "not a bundle: neither a directory, a .tar.gz, a scrape (.prom) nor a log (.log)", str(path)
+        "not a bundle: neither a directory, a .tar.gz, a scrape (.prom), a log (.log) nor what "
+        "`kubectl describe pod` or `kubectl get -o yaml` printed",
+        str(path),
     )
 
 
