@@ -20,7 +20,7 @@ from bench.kept import Figure, Kept, keep  # noqa: E402
 from tests.parity.scheduler_cases import case, state_case  # noqa: E402
 from tests.parity.test_scheduler_parity import PYTHON, _real, _same  # noqa: E402
 
-_BATCH = 50
+_BATCH = 250
 
 
 def differing(kind: str, seeds: range) -> list[str]:
