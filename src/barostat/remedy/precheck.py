@@ -107,7 +107,9 @@ def _lever_fits(facts: Facts, plan: RemedyPlan) -> Verdict:
     else:
         holds = f"{plan.lever} is right for {plan.cause}"
     return _verdict(
-        facts.lever_fits is True, holds, f"{plan.change} is not for {plan.cause} on this version"
+        facts.lever_fits is True,
+        holds,
+        f"{plan.change} is not for {plan.cause} on this version ({plan.because})",
     )
 
 

@@ -355,7 +355,8 @@ def _requested(
         return NoRemedy(f"{as_written(requested.change)}: {made.why}")
     if refused := would_not_start(made, seen.windows().get(worst.name), seen.template):
         return NoRemedy(f"{as_written(requested.change)}: {refused}")
-    advice = next((step.because for step in worst.not_advised if step.lever == name), None)
+    advised_against = {f"{name}{way}" for way in ("", "-down", "-up")}
+    advice = next((s.because for s in worst.not_advised if s.lever in advised_against), None)
     because = f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR
     return Chosen(name, made, because)
 

@@ -14,6 +14,7 @@ from barostat.remedy.precheck import Facts, judged
 from barostat.remedy.program import program
 from barostat.remedy.verify import unmeasured
 from barostat.shells.reports.diagnosis.forecasts import expected_words
+from barostat.shells.reports.diagnosis.text import SHORT_REFUSED
 
 if TYPE_CHECKING:
     from barostat.judge.mitigation.target_snapshot import TargetSnapshot
@@ -70,6 +71,10 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
         f"  change    {plan.change}   ({plan.lever})",
         f"  because   {plan.because}",
         *_candidate_lines(plan, replica),
+        *(
+            f"  not       {step.lever}: {step.because}"
+            for step in replica.not_advised[:SHORT_REFUSED]
+        ),
         f"  how       {_STRATEGIES[plan.strategy]}",
         (
             f"            at least {plan.kept_in_rotation} in rotation; {plan.starts} engine "

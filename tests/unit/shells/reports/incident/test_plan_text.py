@@ -8,7 +8,10 @@ import pytest
 from tests.support.planning_scenes import planned, ranked_once, scene
 
 from barostat.core.change import Expect
+from barostat.core.limits import RemedyLimits
 from barostat.judge.mitigation import planning
+from barostat.judge.mitigation.facts import facts
+from barostat.remedy.precheck import refusals
 from barostat.shells.reports.incident.plan_text import plan_text
 
 
@@ -51,3 +54,18 @@ def test_a_plan_shows_today_and_the_price_of_every_candidate(
     tried = [step for step in found.replica.next if step.forecast is not None]
     assert len(priced) == len(tried) > 1
     assert [line.startswith("  chosen") for line in priced].count(True) == 1
+
+
+def test_the_classic_steps_are_named_with_why_they_are_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
+    seen = scene()
+    found = planned(seen)
+    lines = plan_text(found.plan, found.replica).splitlines()
+    refused = [line for line in lines if line.startswith("  not ")]
+    assert any("gpu-memory-utilization-down: it takes the difference" in line for line in refused)
+    assert any("swap-space: --swap-space does not exist" in line for line in refused)
+    asked = planned(seen, lever="gpu-memory-utilization=0.7")
+    (against,) = refusals(facts(seen, asked.plan, (), RemedyLimits()), asked.plan)
+    assert "the KV pool, which is what is short" in against
