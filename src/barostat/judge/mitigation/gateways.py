@@ -85,18 +85,41 @@ def fronting(
             _fronted(pod, home)
         ):
             continue
-        owner = next(
-            (
-                text(one, "name")
-                for one in objects(pod, "metadata", "ownerReferences")
-                if one.get("controller") is True
-            ),
-            "",
-        )
-        hash_ = text(pod, "metadata", "labels", "pod-template-hash")
-        name = owner.removesuffix(f"-{hash_}") if hash_ and owner else owner or name_of(pod)
-        found.setdefault(GatewayRef("Deployment", name, home, admin_port(pod)), []).append(pod)
+        found.setdefault(ref_of(pod), []).append(pod)
     return found
+
+
+def ref_of(pod: Object) -> GatewayRef:
+    """The Deployment that the pod belongs to, as a gateway."""
+    owner = next(
+        (
+            text(one, "name")
+            for one in objects(pod, "metadata", "ownerReferences")
+            if one.get("controller") is True
+        ),
+        "",
+    )
+    hash_ = text(pod, "metadata", "labels", "pod-template-hash")
+    name = owner.removesuffix(f"-{hash_}") if hash_ and owner else owner or name_of(pod)
+    return GatewayRef("Deployment", name, text(pod, "metadata", "namespace"), admin_port(pod))
+
+
+def may_answer(pod: Object) -> bool:
+    """True for a pod that has a port like a gateway's admin page."""
+    return not text(pod, "metadata", "deletionTimestamp") and any(
+        port.get("name") == "admin" or port.get("containerPort") == ADMIN_PORT
+        for container in objects(pod, "spec", "containers")
+        for port in objects(container, "ports")
+    )
+
+
+def answers_for(document: Mapping[str, Any] | None, deployment: str) -> bool:
+    """True where the answer to `GET /limits` is a gateway's whose limits are for that workload."""
+    return (
+        document is not None
+        and "override" in document
+        and text(document, "limits", "spec", "targetRef", "name") == deployment
+    )
 
 
 def admin_port(pod: Object) -> int:

@@ -22,9 +22,16 @@ from barostat.io.engine_http.http import connect_s, failure_of
 from barostat.io.kubernetes.client.cluster import Cluster, Reply
 from barostat.io.kubernetes.client.failures import RequestFailed, of_answer, status_object
 from barostat.io.kubernetes.client.resources import PODS
-from barostat.judge.mitigation.gateways import SeenGateway, fronting, ready
+from barostat.judge.mitigation.gateways import (
+    SeenGateway,
+    answers_for,
+    fronting,
+    may_answer,
+    ready,
+    ref_of,
+)
 from barostat.platform.gateway_page import GatewayPage
-from barostat.platform.objects import name_of
+from barostat.platform.objects import name_of, text
 from barostat.remedy.plan import GatewayRef
 
 ASK_S = 5.0
@@ -84,7 +91,8 @@ class GatewayDoors:
     async def find(
         self, everywhere: Sequence[Mapping[str, Any]] | None = None
     ) -> dict[GatewayRef, list[Mapping[str, Any]]]:
-        """The gateways that there are now, each with its ready pods. `everywhere`: the pods of all
+        """The gateways that there are now, each with its ready pods: those that say so, else those
+        whose admin page answers with limits for the workload. `everywhere`: the pods of all
         namespaces, where they are known.
 
         Errors: OutsideError where the pods cannot be listed.
@@ -92,10 +100,26 @@ class GatewayDoors:
         if self.url:
             return {GatewayRef("URL", self.url): []}
         pods = everywhere if everywhere is not None else await self._pods(self.namespace)
-        return {
-            ref: ready(found)
-            for ref, found in fronting(pods, self.namespace, self.deployment).items()
-        }
+        named = fronting(pods, self.namespace, self.deployment)
+        return {ref: ready(found) for ref, found in named.items()} or await self._answering(pods)
+
+    async def _answering(
+        self, pods: Sequence[Mapping[str, Any]]
+    ) -> dict[GatewayRef, list[Mapping[str, Any]]]:
+        """The gateways by their answers: a command may be hidden in a script or an entry point."""
+        asked = [
+            pod
+            for pod in ready(pods)
+            if text(pod, "metadata", "namespace") == self.namespace and may_answer(pod)
+        ]
+        said = await asyncio.gather(
+            *(self.ask(ref_of(pod), name_of(pod), "GET", "/limits") for pod in asked)
+        )
+        found: dict[GatewayRef, list[Mapping[str, Any]]] = {}
+        for pod, one in zip(asked, said, strict=True):
+            if answers_for(one.document, self.deployment):
+                found.setdefault(ref_of(pod), []).append(pod)
+        return found
 
     async def _pods(self, namespace: str) -> Sequence[Mapping[str, Any]]:
         listed = await self.cluster.list(PODS, namespace)
@@ -109,9 +133,13 @@ class GatewayDoors:
         """
         found: list[tuple[GatewayRef, str]] = []
         for namespace in sorted({ref.namespace for ref in refs if ref.kind == "Deployment"}):
-            own = fronting(await self._pods(namespace), self.namespace, self.deployment)
+            pods = [
+                pod
+                for pod in ready(await self._pods(namespace))
+                if not text(pod, "metadata", "deletionTimestamp")
+            ]
             for ref in refs:
-                found += [(ref, name_of(pod)) for pod in ready(own.get(ref, ()))]
+                found += [(ref, name_of(pod)) for pod in pods if ref_of(pod) == ref]
         return found + [(ref, "") for ref in refs if ref.kind == "URL"]
 
     async def look(self, everywhere: Sequence[Mapping[str, Any]] | None) -> tuple[SeenGateway, ...]:

@@ -66,6 +66,29 @@ def test_the_gateways_are_the_pods_that_say_so_and_are_ready(tmp_path: Path) -> 
     by_pods(tmp_path, what)
 
 
+@pytest.mark.parametrize("name", [HOME, "another"])
+def test_a_gateway_that_says_nothing_of_itself_is_found_by_its_answers(
+    name: str, tmp_path: Path
+) -> None:
+    """Its command is hidden in an entry point, and no annotation is there."""
+
+    async def what(gateway: LittleGateway, doors: GatewayDoors) -> None:
+        (pod,) = [one for one in gateway.kube.all("pods") if "gateway" in one["metadata"]["name"]]
+        del pod["metadata"]["annotations"]
+        assert await doors.find() == {}
+        file = tmp_path / "limits.yaml"
+        file.write_text(file.read_text() + f"  targetRef: {{kind: Deployment, name: {name}}}\n")
+        gateway.start()
+        found = await doors.find()
+        assert list(found) == ([REF] if name == HOME else [])
+        if found:
+            assert await doors.places([REF]) == [(REF, "gateway-abc-0")]
+            (seen,) = await doors.look(None)
+            assert seen.why == ""
+
+    by_pods(tmp_path, what)
+
+
 def test_a_look_tells_what_is_held_and_why_nothing_can_be_set(tmp_path: Path) -> None:
     async def what(gateway: LittleGateway, doors: GatewayDoors) -> None:
         (seen,) = await doors.look(None)
