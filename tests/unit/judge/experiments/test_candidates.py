@@ -193,3 +193,13 @@ def test_prompts_and_outputs_of_other_lengths() -> None:
     shorter = Reshaped(PartsOf(rows, whole=True), 0.5).rows(0)
     assert shorter[0].hash_ids == (1,)
     assert len(shorter[1].prompt_token_ids or ()) == shorter[1].input_tokens == 45
+
+
+def test_more_adapter_slots_shorten_the_wait_of_requests_that_were_passed_over() -> None:
+    load = Made(parse_spec("poisson:rate=3,minutes=1,input=400,output=100,adapters=3"))
+    today, more = _tried("max-loras=1"), _tried("max-loras=3")
+    assert any("adapter slots is not taken" in told for told in more.told)
+    waits = [run_trial(load, Slo(), made.trial(0, PACE)).ttft_p99_s for made in (today, more)]
+    assert waits[0] is not None
+    assert waits[1] is not None
+    assert waits[1] < waits[0] / 4
