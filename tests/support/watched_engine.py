@@ -5,6 +5,7 @@ its /metrics every few seconds.
 from __future__ import annotations
 
 import heapq
+import re
 from dataclasses import dataclass, field
 
 from barostat.catalog.vllm_cache_labels import cache_labels
@@ -14,6 +15,7 @@ from barostat.engines.vllm.metrics.exposition_writer import page
 from barostat.engines.vllm.served_stats import FinishedStats, IterationStats, SchedulerStats
 from barostat.judge.evidence.recording import Recording, ReplicaRecording, Scrape
 from barostat.twin.linear_pace import LinearPace
+from barostat.twin.request import State
 from barostat.twin.scheduler.live import LiveEngine, LiveRequest, Tick
 from barostat.twin.settings import Settings
 from barostat.twin.workload.random_streams import Dice
@@ -37,6 +39,7 @@ class Load:
     clients: int = 0
     evenly: bool = False
     pause_s: float = 0.0
+    adapters: int = 0
 
 
 @dataclass(slots=True)
@@ -147,7 +150,7 @@ class Watched:
             now = due if due is not None else self._coming[0][0]
             while now / 1e9 > next_s and next_s <= until_s:
                 self._pace.counting = next_s < until_s
-                texts.append(Scrape(BEGAN_S + next_s, page(self._metrics.metrics), "watched"))
+                texts.append(Scrape(BEGAN_S + next_s, self._page(), "watched"))
                 self.truth.in_flight.append(self._engine.unfinished)
                 next_s += every_s
             due = self._turn(now, busy=due is not None)
@@ -159,6 +162,23 @@ class Watched:
         )  # fmt: skip
         replica = ReplicaRecording("watched", version=VERSION, args=args, scrapes=tuple(texts))
         return Recording("watched", texts[-1].at, (replica,))
+
+    def _page(self) -> str:
+        """The engine's metrics; with LoRA those of its adapters, for which all that wait do."""
+        text = page(self._metrics.metrics)
+        if not self._load.adapters:
+            return text
+        requests = self._requests.values()
+        waiting = [one for one in requests if one.state is not State.RUNNING]
+        running = {one.adapter or "" for one in requests if one.state is State.RUNNING}
+        wanted = {one.adapter or "" for one in waiting}
+        for reason, count in (("capacity", 0), ("deferred", len(waiting))):
+            text = re.sub(rf'(?m)^(.*_by_reason.*"{reason}".*) \S+$', rf"\g<1> {count}", text)
+        return (
+            f'{text}vllm:lora_requests_info{{max_lora="{self.settings.max_loras}",'
+            f'running_lora_adapters="{",".join(sorted(running))}",'
+            f'waiting_lora_adapters="{",".join(sorted(wanted))}"}} 1\n'
+        )
 
     def _turn(self, now: int, *, busy: bool) -> int | None:
         """One step ends and one begins: when that ends, None where nothing runs.
@@ -210,6 +230,8 @@ class Watched:
             0,
             0,
         )
+        if load.adapters:
+            request.adapter = f"adapter-{number % load.adapters}"
         self._requests[request.request_id] = request
         self._unscheduled.append(request)
         self._engine.add(request)
