@@ -136,7 +136,7 @@ def response_bodies() -> list[tuple[str, str, Any]]:
     more: list[dict[str, Any]] = [
         {}, {"stream": True}, {"input": [{"role": "user", "content": LONG}]}, {"input": [message], "instructions": "Be brief"},
         {"model": "other"}, {"input": []}, {"max_output_tokens": 0}, {"max_output_tokens": -1}, {"max_output_tokens": "a"},
-        {"max_output_tokens": 99_999}, {"input": "word " * 20_000}, {"input": "word " * 90_000}, {"background": True},
+        {"max_output_tokens": 99_999}, {"input": "word " * 9000}, {"background": True},
         {"previous_response_id": "resp_1"}, {"temperature": -1}, {"stream": "x"}, {"tool_choice": "required"}, {"ignore_eos": "x"},
         {"user": "me", "metadata": {"a": "b"}, "request_id": "resp_mine", "top_p": 0.5, "temperature": 0.2}, {"store": True},
         {"input": "word " * 5000, "truncation": "auto"},
@@ -236,7 +236,7 @@ def embedding_bodies() -> list[tuple[str, str, Any]]:
     more: list[dict[str, Any]] = [
         {"input": LONG}, {"input": LONG, "encoding_format": "base64"}, {"input": [LONG, LONG]}, {"input": FEW},
         {"input": [FEW, FEW[:16]]}, {"messages": messages}, {"model": "other", "input": LONG}, {"input": ""}, {"input": []},
-        {"input": "word " * 20_000}, {"input": [5] * 4097}, {"input": [99_999]}, {"input": LONG, "dimensions": 8},
+        {"input": "word " * 9000}, {"input": [5] * 4097}, {"input": [99_999]}, {"input": LONG, "dimensions": 8},
         {"input": "word " * 900, "truncate_prompt_tokens": 16}, {"input": LONG, "truncate_prompt_tokens": 9999},
         {"input": LONG, "normalize": True}, {"input": LONG, "user": "me", "request_id": "mine"},
     ]  # fmt: skip

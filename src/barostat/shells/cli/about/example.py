@@ -165,10 +165,13 @@ def _printed(content: bytes) -> None:
 
 
 def _all(folder: Path) -> int:
-    """Every sample under its name; one that is there already is left, and said.
+    """Every sample under its name; one that is there already is left, and said. The folder is made
+    where its parent is there.
 
     Errors: InputError where the folder cannot be written.
     """
+    if not folder.exists() and folder.parent.is_dir():
+        folder.mkdir()
     for name, told, content in (
         *SAMPLES.values(),
         *((name, *sample) for name, sample in BESIDE.items()),

@@ -38,11 +38,12 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     add_target_arguments(parser)
-    what = parser.add_argument_group("traffic (one of)").add_mutually_exclusive_group(required=True)
+    what = parser.add_argument_group("traffic (one of)").add_mutually_exclusive_group()
     what.add_argument(
         "--workload",
         metavar="SPEC",
-        help="poisson, bursty, long-prompts, sessions or closed, then :name=number,...",
+        help="poisson, bursty, long-prompts, sessions or closed, then :name=number,... , e.g. "
+        "poisson:rate=4,input=1000,output=200 (requests per second, tokens)",
     )
     what.add_argument(
         "--trace",
@@ -75,6 +76,7 @@ def add_parser(verbs: Any) -> None:
     )
     how.add_argument(
         "--for",
+        "--duration",
         dest="for_s",
         type=some_time,
         metavar="D",

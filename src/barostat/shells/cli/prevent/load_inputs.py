@@ -52,6 +52,12 @@ def traffic_of(arguments: argparse.Namespace) -> tuple[Traffic, Slo, tuple[str, 
                 "--limits",
             )
     else:
+        if arguments.workload is None and arguments.trace is None:
+            raise InputError(
+                "which traffic? give --workload poisson:rate=4,input=1000,output=200, --trace FILE "
+                "or --limits FILE",
+                "load",
+            )
         rows, notes = rows_of(arguments.workload, arguments.trace, arguments.seed, arguments.for_s)
         traffic = first_at_once(Traffic(tuple(rows), 0, arguments.workload or arguments.trace.name))
     return _paced(traffic, arguments), slo, notes

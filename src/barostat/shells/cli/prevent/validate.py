@@ -52,10 +52,11 @@ def add_parser(verbs: Any) -> None:
     what.add_argument("--workload", metavar="SPEC", help="the same, made here (see barostat load)")
     parser.add_argument(
         "--phase",
+        "--for",
         type=parse_duration,
         default=30.0,
         metavar="D",
-        help="length of a phase (default 30s)",
+        help="length of each phase (default 30s)",
     )
     parser.add_argument(
         "--drain",

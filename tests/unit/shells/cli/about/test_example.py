@@ -35,6 +35,12 @@ def test_all_are_written_once_and_never_over_what_is_there(
     assert len(rows) > 400
 
 
+def test_all_makes_the_folder_that_is_named(tmp_path: Path) -> None:
+    assert main(["example", "all", "-o", str(tmp_path / "samples")]) == 0
+    assert (tmp_path / "samples" / "deploy" / "vllm.yaml").exists()
+    assert main(["example", "all", "-o", str(tmp_path / "no" / "samples")]) == 2
+
+
 def test_the_bundle_is_the_recorded_one_byte_for_byte() -> None:
     with tarfile.open(fileobj=io.BytesIO(SAMPLES["bundle"][2]())) as packed:
         found = {

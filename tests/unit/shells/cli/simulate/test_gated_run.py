@@ -5,6 +5,7 @@ code.
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,31 @@ def test_what_cannot_be_is_said(
     asked = [*words, limits] if words[-1] == "--gateway" else list(words)
     assert main(["simulate", *LOAD, *asked]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_the_gateway_accepts_in_the_demos_burst_keeps_the_demos_slo(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make demo` shows it in real time; here the clock is the twin's own."""
+    dice, at_s, rows = random.Random(seed), 0.0, []
+    while at_s < 12:
+        row = {
+            "arrival_s": at_s,
+            "input_tokens": dice.randint(51, 100),
+            "output_tokens": dice.randint(201, 500),
+        }
+        rows.append(json.dumps(row))
+        at_s += dice.uniform(0.7, 1.3) / (45.0 if 5 <= at_s < 7 else 15.0)
+    trace, limits = tmp_path / "burst.jsonl", tmp_path / "limits.yaml"
+    trace.write_text("\n".join(rows) + "\n")
+    slo = "spec:\n  request: {maxOutputTokens: 500}\n  slo: {ttftP99Seconds: 1}\n"
+    limits.write_text(f"apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\n{slo}")
+    engine = ["--kv-blocks", "65", "--block-size", "128", "--max-model-len", "2048"]
+    pace = ["--latency", "base=0.0005,prefill=0.00009,decode=0.00009"]
+    told = ["--slo-ttft", "1", "--slo-itl", "0.03", "-o", "json"]
+    main(["simulate", "--trace", str(trace), *engine, *pace, "--gateway", str(limits), *told])
+    document = json.loads(capsys.readouterr().out)
+    assert document["refused"]
+    assert 0.7 < document["ttftSeconds"]["p99"] <= 1.0
+    assert document["good"] == document["reached"]
