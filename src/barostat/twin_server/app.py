@@ -280,19 +280,41 @@ class App:
             asked.model,
             self._fingerprint,
         )
+        return await self._computed(
+            exchange,
+            head.answer_id,
+            asked.prompts,
+            asked.wanted,
+            lambda sequences: self._choices(exchange, asked, head, sequences),
+        )
+
+    async def _choices(
+        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+    ) -> None:
+        if asked.stream:
+            await exchange.begin_events()
+            await exchange.unless_gone(self._stream(exchange, asked, head, sequences))
+        else:
+            await exchange.unless_gone(self._whole(exchange, asked, head, sequences))
+
+    async def _computed(
+        self,
+        exchange: Exchange,
+        answer_id: str,
+        prompts: tuple[Prompt, ...],
+        wanted: tuple[Wanted, ...],
+        answer: Callable[[list[Running]], Awaitable[None]],
+    ) -> None:
+        """Put the prompts under way and answer with what comes of them; a client that goes away
+        aborts them.
+        """
         sequences: list[Running] = []
         self._load += 1
         try:
-            refusal = await self._submit(
-                exchange, head.answer_id, asked.prompts, asked.wanted, sequences
-            )
+            refusal = await self._submit(exchange, answer_id, prompts, wanted, sequences)
             if refusal is not None:
                 return await exchange.refuse(refusal)
-            if asked.stream:
-                await exchange.begin_events()
-                await exchange.unless_gone(self._stream(exchange, asked, head, sequences))
-            else:
-                await exchange.unless_gone(self._whole(exchange, asked, head, sequences))
+            await answer(sequences)
         finally:
             self._load -= 1
             self.frontend.abort(sequences)
@@ -359,19 +381,13 @@ class App:
             self.serving.seed,
             self.serving.embedding_size,
         )
-        sequences: list[Running] = []
-        self._load += 1
-        try:
-            refusal = await self._submit(
-                exchange, answer.answer_id, asked.prompts, asked.wanted, sequences
-            )
-            if refusal is not None:
-                return await exchange.refuse(refusal)
-            await exchange.unless_gone(self._vectors(exchange, answer, sequences))
-        finally:
-            self._load -= 1
-            self.frontend.abort(sequences)
-        return None
+        return await self._computed(
+            exchange,
+            answer.answer_id,
+            asked.prompts,
+            asked.wanted,
+            lambda sequences: exchange.unless_gone(self._vectors(exchange, answer, sequences)),
+        )
 
     async def _vectors(self, exchange: Exchange, answer: Vectors, sequences: list[Running]) -> None:
         for one in sequences:
@@ -395,23 +411,20 @@ class App:
             return await self._refuse(exchange, asked)
         if self.frontend.dead.is_set():
             return await self._dead(exchange)
-        sequences: list[Running] = []
-        self._load += 1
-        try:
-            refusal = await self._submit(
-                exchange, asked.answer_id, asked.asked.prompts, asked.asked.wanted, sequences
-            )
-            if refusal is not None:
-                return await exchange.refuse(refusal)
-            if asked.asked.stream:
-                await exchange.begin_events()
-                await exchange.unless_gone(self._stream_response(exchange, asked, sequences[0]))
-            else:
-                await exchange.unless_gone(self._whole_response(exchange, asked, sequences[0]))
-        finally:
-            self._load -= 1
-            self.frontend.abort(sequences)
-        return None
+        return await self._computed(
+            exchange,
+            asked.answer_id,
+            asked.asked.prompts,
+            asked.asked.wanted,
+            lambda sequences: self._response(exchange, asked, sequences[0]),
+        )
+
+    async def _response(self, exchange: Exchange, asked: AskedResponse, one: Running) -> None:
+        if asked.asked.stream:
+            await exchange.begin_events()
+            await exchange.unless_gone(self._stream_response(exchange, asked, one))
+        else:
+            await exchange.unless_gone(self._whole_response(exchange, asked, one))
 
     async def _whole_response(self, exchange: Exchange, asked: AskedResponse, one: Running) -> None:
         tokens: list[int] = []

@@ -61,12 +61,7 @@ def add_local_engine_flags(parser: argparse._ActionsContainer) -> None:
 def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) -> None:
     """Add them. `of_one`: those that a target by name needs, and no others."""
     group = parser.add_argument_group("cluster (read-only)")
-    group.add_argument(
-        "-n",
-        "--namespace",
-        metavar="NS",
-        help="namespace of the target (default: the namespace of the context)",
-    )
+    add_kubeconfig_flags(group, "the target")
     if not of_one:
         group.add_argument(
             "-l",
@@ -80,6 +75,21 @@ def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) 
             action="store_true",
             help="select every vLLM pod in the cluster",
         )
+        group.add_argument(
+            "--exec-gpu-tools",
+            action="store_true",
+            help="run nvidia-smi or amd-smi inside the pods (default: read the DCGM exporter only)",
+        )
+
+
+def add_kubeconfig_flags(group: argparse._ActionsContainer, what: str) -> None:
+    """Add the namespace of `what`, the context and the kubeconfig."""
+    group.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        help=f"namespace of {what} (default: the namespace of the context)",
+    )
     group.add_argument(
         "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
     )
@@ -88,12 +98,6 @@ def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) 
         metavar="FILE",
         help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the pod's service account)",
     )
-    if not of_one:
-        group.add_argument(
-            "--exec-gpu-tools",
-            action="store_true",
-            help="run nvidia-smi or amd-smi inside the pods (default: read the DCGM exporter only)",
-        )
 
 
 def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:

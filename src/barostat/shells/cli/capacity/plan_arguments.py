@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 
+from barostat.shells.cli.cluster_flags import add_kubeconfig_flags
 from barostat.shells.cli.engine_options import add_engine_settings
 
 START_FORMATS = ("args", "serve", "helm", "kustomize", "compose")
@@ -67,13 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL|deploy/NAME|BUNDLE",
         help="use the measurements of a running engine or a bundle",
     )
-    what.add_argument("-n", "--namespace", metavar="NS", help="namespace of the --from workload")
-    what.add_argument(
-        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
-    )
-    what.add_argument(
-        "--kubeconfig", metavar="FILE", help="kubeconfig file (default: as kubectl finds it)"
-    )
+    add_kubeconfig_flags(what, "the --from workload")
     add_engine_settings(parser)
     traffic = parser.add_argument_group("traffic")
     traffic.add_argument(

@@ -8,6 +8,8 @@ import argparse
 import sys
 from typing import Any
 
+from barostat.shells.cli.cluster_flags import add_kubeconfig_flags
+
 FORMATS = ("table", "json", "sarif", "github", "junit", "md")
 EPILOG = """\
 examples:
@@ -80,13 +82,7 @@ def add_parser(verbs: Any) -> None:
         metavar="TARGET",
         help="compare with what runs: http://host:8000, deploy/NAME or a bundle",
     )
-    live.add_argument("-n", "--namespace", metavar="NS", help="namespace of the --live workload")
-    live.add_argument(
-        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
-    )
-    live.add_argument(
-        "--kubeconfig", metavar="FILE", help="kubeconfig file (default: as kubectl finds it)"
-    )
+    add_kubeconfig_flags(live, "the --live workload")
     fixing = parser.add_argument_group("fixes")
     fixing.add_argument(
         "--fix",

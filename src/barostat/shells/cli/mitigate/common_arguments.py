@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.shells.cli.closed_output import print_or_let_go
+from barostat.shells.cli.cluster_flags import add_kubeconfig_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 
 if TYPE_CHECKING:
@@ -24,21 +25,7 @@ Result = TypeVar("Result")
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """The flags that name a cluster."""
-    group = parser.add_argument_group("cluster")
-    group.add_argument(
-        "-n",
-        "--namespace",
-        metavar="NS",
-        help="namespace of the target (default: the namespace of the context)",
-    )
-    group.add_argument(
-        "--context", metavar="NAME", help="kubeconfig context (default: the current one)"
-    )
-    group.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the pod's service account)",
-    )
+    add_kubeconfig_flags(parser.add_argument_group("cluster"), "the target")
 
 
 def add_gateway(parser: argparse.ArgumentParser) -> None:
