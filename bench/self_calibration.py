@@ -50,7 +50,7 @@ SEEN = 3
 LENGTHS = "input=240,output=80,spread=0.3"
 AIM_RATIO, WITHIN_SHARE = 0.10, 0.9
 FIGURES = ("itl_s", "tokens_per_s", "kv_usage")
-_EVERY_S = 1.0
+_EVERY_S, _FEWEST_SCRAPES = 1.0, 2
 Scrape = tuple[float, Exposition, str]
 
 
@@ -90,27 +90,31 @@ def workload(clients: int) -> str:
 
 
 def run_level(engine: Engine, clients: int, for_s: float) -> list[Scrape]:
-    """Send the level; return its scrapes but for those of its beginning and end."""
+    """Send the level; return the scrapes while all its clients were served, but the first."""
     command = [
         sys.executable, "-m", "barostat", "load", engine.url, "--workload", workload(clients), "--for", f"{for_s:g}s",
         "--allow-live-traffic", "--quiet", "-o", "json",
     ]  # fmt: skip
     with Watched(engine) as watched:
         subprocess.run(command, capture_output=True, check=False, timeout=for_s + 120)
-    begin = watched.scrapes[0][0] if watched.scrapes else 0.0
-    return [one for one in watched.scrapes if 2.0 <= one[0] - begin <= for_s]
+    busy = [
+        one for one in watched.scrapes if _total(one[1], "vllm:num_requests_running") >= clients
+    ]
+    return busy[1:]
 
 
 def seen(scrapes: list[Scrape]) -> Seen:
     """What the counters say of the level.
 
-    Errors: RuntimeError where nothing was generated.
+    Errors: RuntimeError where it was too short, or nothing was generated.
     """
     ordered = EngineScrapes("0", in_order(scrapes)[0])
 
     def grown(name: str) -> float:
         return max(0.0, _total(scrapes[-1][1], name) - _total(scrapes[0][1], name))
 
+    if len(scrapes) < _FEWEST_SCRAPES:
+        raise RuntimeError("a level was too short: give more --seconds")
     over_s = scrapes[-1][0] - scrapes[0][0]
     tokens = grown("vllm:generation_tokens_total")
     steps, waited_s = (
