@@ -186,9 +186,11 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
 
 def _starts_default(found: PodSpec, container: Node) -> bool:
     """True for a whole workload whose container has vLLM's own image and neither command nor
-    arguments: vLLM then serves its default model. A patch has no selector.
+    arguments: vLLM then serves its default model. A patch has no selector, and Ray's operator puts
+    a command of its own into its containers.
     """
-    whole = found.model is not None or found.root.get("spec", "selector") is not None
+    alone = found.pod.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    whole = found.model is not None or (alone and found.root.get("spec", "selector") is not None)
     return whole and container.get("envFrom") is None and starts_itself(container.word("image"))
 
 

@@ -85,13 +85,14 @@ def dropped(document: Document, nodes: Sequence[Node]) -> Given | None:
     Source: POSIX, sh, `-c` (command_string, command_name, argument).
     """
     for at, node in enumerate(nodes[:-2]):
-        script = nodes[at + 2]
+        first = at + 3 if nodes[at + 2].text == "--" else at + 2  # `--` ends the shell's options
+        script = nodes[min(first, len(nodes) - 1)]
         if (
             _SHELL.match(node.text)
             and re.fullmatch(r"-[a-z]*c", nodes[at + 1].text)
-            and len(nodes) > at + 3
+            and len(nodes) > first + 1
             and not _OWN_PARAMETER.search(script.text)
-            and starts_server(" ".join(each.text for each in nodes[at + 2 :]))
+            and starts_server(" ".join(each.text for each in nodes[first:]))
         ):
             return Given(script.text, document.place(script))
     return None

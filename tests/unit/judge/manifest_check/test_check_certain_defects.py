@@ -92,6 +92,8 @@ def test_what_kserve_fetches_has_to_be_read(first: str, second: str, said: str) 
 def test_an_engine_without_arguments_serves_the_default_model(container: str, count: int) -> None:
     text = f"{{kind: Deployment, metadata: {{name: a}}, spec: {{selector: {{}}, template: {{spec: {{containers: [{container}]}}}}}}}}"
     assert len(_found(text, "no-model-named")) == count
+    fleet = text.replace("kind: Deployment", "kind: RayClusterFleet")
+    assert _found(fleet, "no-model-named") == []
     patch = text.replace("selector: {}, ", "")
     assert _found(patch, "no-model-named") == []
 
@@ -178,3 +180,16 @@ def test_over_several_nodes_there_is_no_custom_all_reduce(extra: str, count: int
         f"command: vllm serve a/b --tensor-parallel-size 2{extra}}}}}"
     )
     assert len(_found(text, "expandable-segments")) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ('["/bin/bash", "-lc", "--", "vllm serve a/b"]', 0),
+        ('["/bin/bash", "-lc", "--", "vllm serve", "a/b"]', 1),
+        ('["sh", "-c", "vllm serve", "a/b"]', 1),
+    ],
+)
+def test_two_dashes_end_the_options_of_a_shell(words: str, count: int) -> None:
+    text = f"{{kind: Pod, metadata: {{name: a}}, spec: {{containers: [{{name: a, image: {_OWN}, command: {words}}}]}}}}"
+    assert len(_found(text, "shell-drops-arguments")) == count
