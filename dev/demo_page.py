@@ -62,10 +62,9 @@ class Story:
 def page(story: Story) -> str:
     """The page."""
     happened = (
-        f"{story.shape.rate_per_s:g} requests a second came, for {story.burst_s:g} seconds "
-        f"{story.burst_factor:g} times as many. The rate "
-        "went back and the engine did not: preempted requests are computed again, and what "
-        "that costs is what the load would have needed. "
+        f"The load is {story.shape.rate_per_s:g} requests/s, for {story.burst_s:g} s "
+        f"{story.burst_factor:g} times as many. After the burst the engine does not recover: it "
+        "spends its capacity recomputing preempted requests. "
         f"<code>{escape(story.chosen)}</code> ended it. {escape(story.lost)}"
     )
     good, then = story.before.numbers.good_per_s, story.after.numbers.good_per_s

@@ -53,8 +53,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(
             NAME,
             Prose(
-                f"it takes the difference out of the KV pool{loss}, which is what is short; it "
-                "cures out of memory outside the pool"
+                f"this shrinks the KV pool{loss}, which is already too small; it only helps "
+                "against OOM outside the pool"
             ),
             True,
         )

@@ -38,7 +38,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     return Proposal(
         NAME,
         SetFlag("max_num_active_seqs", target[0]),
-        Prose(f"{target[1]}; the graphs keep their sizes"),
+        Prose(f"{target[1]}; CUDA graphs are not re-captured"),
         True,
         30,
     )

@@ -53,7 +53,9 @@ def judge(window: Window) -> Verdict:
     if not held.holds:
         if tokens_per_s > 0:
             return Present(
-                f"{tokens_per_s:.0f} tokens/s, in bursts between readings", evidence, 0.7
+                f"{tokens_per_s:.0f} tokens/s, prompts included, in bursts between readings",
+                evidence,
+                0.7,
             )
         return Absent("no request runs for long", evidence)
     if flows and tokens_per_s <= 0:
@@ -68,7 +70,7 @@ def judge(window: Window) -> Verdict:
             0.6,
         )
     return Present(
-        f"{plural(running.last, 'request')} running at {tokens_per_s:.0f} tokens/s",
+        f"{plural(running.last, 'request')} running at {tokens_per_s:.0f} tokens/s, prompts included",
         evidence,
         held.confidence,
     )

@@ -145,8 +145,8 @@ def limits_from(
     _because_engine(found, engine, because)
     stream = float(-(-int(outputs * _SLOWEST_TOKEN_S) // 10) * 10)
     because["request.maxStreamSeconds"] = (
-        f"{outputs:,} tokens at the slowest bearable {_SLOWEST_TOKEN_S:g} s each; a stream "
-        "that lasts longer holds KV for nobody"
+        f"{outputs:,} tokens at the slowest bearable {_SLOWEST_TOKEN_S:g} s each; longer "
+        "streams tie up KV cache for clients that have likely given up"
     )
     because["request.onMissingOutputLimit"] = (
         "a request without max_tokens may run to the model's length; capping it keeps "
@@ -157,7 +157,7 @@ def limits_from(
         "plus allowed output"
     )
     because["edge.queueDeadlineSeconds"] = (
-        "about one generation of seats at a middling output; who waits longer has mostly given up"
+        "about as long as one typical request runs; clients that wait longer have mostly given up"
     )
     spec = LimitsSpec(
         model=found.request.model_name or None,
@@ -310,9 +310,8 @@ def _because_queue(dp: int, because: dict[str, str]) -> None:
     """
     ranks = f", over all {dp} data-parallel ranks" if dp > 1 else ""
     because["engine.maxQueuedRequests"] = (
-        f"vLLM counts who runs and who waits{ranks}: one generation of seats runs and "
-        "another may wait; beyond that a 503 is kinder than a "
-        "timeout"
+        f"vLLM counts running and waiting requests{ranks}: as many may queue as run; beyond "
+        "that a fast 503 beats a timeout"
     )
     because["engine.maxQueuedTokens"] = (
         f"as many tokens as {'the pools hold' + ranks if dp > 1 else 'the pool holds'}: "

@@ -265,7 +265,7 @@ def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
     assert alone.max_queued_requests == 2 * alone.max_num_seqs
     assert spread.max_queued_requests == 8 * alone.max_num_seqs
     assert spread.max_queued_tokens == 4 * alone.max_queued_tokens
-    assert "who runs" in one.because["engine.maxQueuedRequests"]
+    assert "running and waiting" in one.because["engine.maxQueuedRequests"]
     assert "all 4 data-parallel ranks" in four.because["engine.maxQueuedRequests"]
 
 

@@ -31,10 +31,7 @@ def add_parser(verbs: Any) -> None:
         help=(
             "prove a limits file under load: long prompts, bursts, the worst mix, where the knee is"
         ),
-        description=(
-            "A load test that decides: does this engine keep its service level at all that the "
-            "limits allow?"
-        ),
+        description=("A load test that decides: does this engine meet its SLO at these limits?"),
         epilog=EPILOG,
     )
     add_target_arguments(parser)

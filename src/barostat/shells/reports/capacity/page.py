@@ -79,14 +79,24 @@ def comparison_html(
         for name, answer in answered
         if not answer.starts
     ]
-    said = f"<h2>Why not the others</h2>{items([*refused, *wrong])}" if refused or wrong else ""
+    said = f"<h2>Ruled out</h2>{items([*refused, *wrong])}" if refused or wrong else ""
     below = f"<p class='soft'>{escape(note)}</p>" if note else ""
     body = (
         f"{heading('plan', model, f'{len(shown)} alternatives')}{card}"
-        f"{table(rows, (0, rows[0].index('starts')))}{below}{_memory(answered)}{said}"
+        f"{_verdict_first(rows)}{below}{_memory(answered)}{said}"
         f"{footer('the same as data: barostat plan --compare -o json')}"
     )
     return page(f"Plans: {model}", body)
+
+
+def _verdict_first(rows: Sequence[Sequence[str]]) -> str:
+    """The table with the deciding column beside the names, in sight on a phone too. A reason is a
+    text, yes or no is not.
+    """
+    at = rows[0].index("starts")
+    moved = [(row[0], row[at], *row[1:at], *row[at + 1 :]) for row in rows]
+    has_reason = any(len(row[at]) > len("yes") for row in rows[1:])
+    return table(moved, (0, 1) if has_reason else (0,))
 
 
 def _verdict(answer: CapacityAnswer) -> str:

@@ -96,11 +96,9 @@ def replica_html(
     carrying = [finding for finding in present if finding.name in replica.rests_on]
     told = (
         listing("Why", [_finding(finding) for finding in carrying]),
+        listing("Next steps", [_step(step, replica.trials) for step in replica.next], "ol"),
         listing(
-            "What to do, in order", [_step(step, replica.trials) for step in replica.next], "ol"
-        ),
-        listing(
-            "What to leave",
+            "Don't",
             [
                 f"<b>{escape(step.lever)}</b>: {escape(str(step.because))}"
                 for step in replica.not_advised
@@ -109,7 +107,7 @@ def replica_html(
     )
     beyond = (
         listing(
-            "Why not the others",
+            "Ruled out",
             [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out],
         ),
         listing(
@@ -121,7 +119,7 @@ def replica_html(
         ),
         listing("Contributing", [escape(text) for text in replica.contributing]),
         listing("Also seen", [_finding(finding) for finding in present if finding not in carrying]),
-        listing("What would tell more", [escape(text) for text in replica.missing]),
+        listing("Missing data", [escape(text) for text in replica.missing]),
         listing("Notes", [escape(text) for text in replica.problems]),
     )
     lines += [_forecasts(replica, window), beside("".join(told), "".join(beyond))]
@@ -224,7 +222,7 @@ def _forecasts(replica: ReplicaReport, window: Window | None) -> str:
     if not found:
         return "".join(f"<p class='soft'>{escape(line)}</p>" for line in told)
     below = "".join(f"<p class='soft'>{escape(line)}</p>" for line in told[1:])
-    return f"<h3>What the next steps are forecast to bring</h3>{table(found, (0, 1))}{below}"
+    return f"<h3>Forecast of the next steps</h3>{table(found, (0, 1))}{below}"
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (

@@ -140,6 +140,17 @@ def _limits(plan: RemedyPlan, words: Words, *signals: str) -> tuple[tuple[float,
     return tuple(found)
 
 
+_STATES = {
+    "zero": "is at most {:g}",
+    "below": "is at most {:g}",
+    "above": "is at least {:g}",
+    "falls": "falls by {:.0%}",
+    "rises": "rises by {:.0%}",
+    "holds": "rises by no more than {:.0%}",
+    "no-more": "stays as it is",
+}
+
+
 def _promised(expect: Expect, plan: RemedyPlan, words: Words) -> list[tuple[float, str]]:
     was = dict(plan.baseline).get(expect.signal)
     if was is None and expect.want in ("falls", "rises", "holds"):
@@ -154,12 +165,11 @@ def _promised(expect: Expect, plan: RemedyPlan, words: Words) -> list[tuple[floa
     if expect.want not in bounds:
         return []
     value, side = bounds[expect.want]
-    return [(value, f"{side} {words(value)}{' at the load of before' if expect.by_load else ''}")]
+    return [(value, f"{side} {words(value)}{' at the load before' if expect.by_load else ''}")]
 
 
 def _conditions(plan: RemedyPlan, *signals: str) -> list[str]:
-    """When what was promised of these signals does not count."""
-    sides = {"zero": "at most", "below": "at most", "above": "at least"}
+    """When what was promised of these signals does not apply."""
     others = [
         other
         for expect in plan.expectation.expects
@@ -167,10 +177,7 @@ def _conditions(plan: RemedyPlan, *signals: str) -> list[str]:
         for other in expect.unless
     ]
     return [
-        (
-            f"the limit does not count while {other.signal} is "
-            f"{sides.get(other.want, other.want)} {other.bound:g}"
-        )
+        f"the limit does not apply while {other.signal} {_STATES[other.want].format(other.bound)}"
         for other in others
     ]
 

@@ -83,7 +83,7 @@ def over_time(found: Figures, slo: Slo) -> str:
     drawn = (
         Chart("Requests per second", (sent, done), plain),
         Chart(
-            "Under way",
+            "In flight",
             (Line([(one.at_s, float(one.under_way)) for one in found.stretches]),),
             plain,
             counts=True,

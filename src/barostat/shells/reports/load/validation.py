@@ -18,7 +18,7 @@ from barostat.twin.summary import Slo
 
 WORDS = {"pass": "PASS", "fail": "FAIL", "note": "note", "unknown": "?"}
 SENTENCES = {
-    "pass": "the engine keeps its service level at all that these limits allow",
+    "pass": "the engine meets its SLO at these limits",
     "fail": "these limits allow what the engine does not carry",
     "unknown": "nothing is proved: something could not be told",
 }

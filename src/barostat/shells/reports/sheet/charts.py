@@ -217,15 +217,16 @@ def _marks(span: Span, x: Callable[[float], float]) -> list[_Mark]:
 
 
 def _drawn_marks(marks: Sequence[_Mark], floor: int) -> list[str]:
-    parts = []
+    """Return the lines, then the names, which stand above every line."""
+    lines, names = [], []
     for mark in marks:
         y = 12 + _MARK_ROOM * mark.row
-        parts.append(f'<path class="mark" d="M{mark.x:.1f} {y - 8}V{floor}"/>')
-        parts.append(
+        lines.append(f'<path class="mark" d="M{mark.x:.1f} {y - 8}V{floor}"/>')
+        names.append(
             f'<text class="mark-name" x="{mark.text_x:.1f}" y="{y}" '
             f'text-anchor="{mark.anchor}">{escape(mark.name)}</text>'
         )
-    return parts
+    return [*lines, *names]
 
 
 def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[str]:

@@ -66,6 +66,7 @@ tr.chosen td{font-weight:700}td:last-child,th:last-child{padding-right:0}
 .facts{grid-template-columns:1fr;gap:0}.facts dd{margin-bottom:.5rem}
 .figures{grid-template-columns:repeat(2,1fr)}.figures dd{font-size:1.15rem}
 th{white-space:normal;overflow-wrap:break-word}td.words:last-child{min-width:20rem}td.mono.words{min-width:7rem}
+td.words:nth-child(2):not(:last-child){min-width:10.5rem}
 tr:has(>td.words:last-child:nth-child(3)),tr:has(>td.words:last-child:nth-child(4)){display:grid;grid-template-columns:1fr max-content;
 border-bottom:1px solid var(--rule);padding:.35rem 0}
 tr:has(>td.words:last-child:nth-child(4)){grid-template-columns:1fr max-content max-content}
@@ -78,7 +79,8 @@ grid-row:2;color:var(--soft);min-width:0}tr:has(>td.words:last-child:nth-child(4
 _CHARTS = """
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1.2rem 1.8rem;margin:1rem 0}
 figure{margin:0;max-width:25rem;break-inside:avoid;display:flex;flex-direction:column;justify-content:flex-end}
-figcaption{font-weight:600;font-size:.92rem;margin-bottom:.15rem}figcaption span{font-weight:400;color:var(--soft);font-size:.85rem}
+figcaption{font-weight:600;font-size:.92rem;margin-bottom:.15rem}
+figcaption span:not(.whole){font-weight:400;color:var(--soft);font-size:.85rem}
 .phases{max-width:30rem;margin:1rem 0}.wide{max-width:none;margin:.8rem 0}svg{display:block;width:100%;height:auto;overflow:visible}
 svg text{font:11px system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:var(--soft)}
 .line{fill:none;stroke:var(--main);stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}.pale{stroke:var(--pale)}
@@ -86,7 +88,7 @@ svg text{font:11px system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:v
 .faint{opacity:.55}.dashed{stroke-dasharray:6 4;stroke-width:1.3}.band{opacity:.35}
 .axis{fill:none;stroke:var(--rule)}.grid{stroke:var(--rule);stroke-dasharray:2 3}
 .limit{stroke:var(--bad);stroke-dasharray:5 3;stroke-width:1.2}
-svg text.limit-name,svg text.reading,.charts text.row-name{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
+svg text.limit-name,svg text.mark-name,svg text.reading,.charts text.row-name{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 svg text.limit-name{fill:var(--bad)}.mark{stroke:var(--soft);stroke-width:1}svg text.mark-name{fill:var(--ink);font-weight:600}
 .dot{fill:var(--main)}.dot.second{fill:var(--second);stroke:none}.dot.pale{stroke:none;fill:var(--pale)}
 .dot.third{fill:var(--third);stroke:none}

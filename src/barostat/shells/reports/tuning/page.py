@@ -43,7 +43,7 @@ def tune_html(title: str, tuned: Tuned) -> str:
         f"{verdict(severity, word, first, second)}"
         f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
         f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
-        f"<h2>The best beside others</h2><p class='soft'>{escape(table_title(tuned))}.</p>"
+        f"<h2>Settings side by side</h2><p class='soft'>{escape(table_title(tuned))}.</p>"
         f"{_drawings(tuned)}"
         f"{table(rows, (0,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
     )

@@ -164,7 +164,7 @@ def tune_table(tuned: Tuned) -> str:
 def table_title(tuned: Tuned) -> str:
     """What the table shows, and of which requests its figures are."""
     of = "the requests of the search" if tuned.proof is None else "the same held-out requests"
-    return f"the best, those that no other beats in all three, and today's; all on {of}"
+    return f"the Pareto front (no other setting is better in all three) and today's, all on {of}"
 
 
 def tune_markdown(tuned: Tuned) -> str:

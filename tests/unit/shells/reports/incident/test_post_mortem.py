@@ -72,10 +72,10 @@ def test_what_was_promised_is_drawn_where_it_is_known() -> None:
     }
     assert named["Time to first token"] == ["at most 2 s"]
     assert named["Time between tokens"] == ["at most 100 ms"]
-    assert named["Output tokens per second"] == ["at least 576 at the load of before"]
+    assert named["Output tokens per second"] == ["at least 576 at the load before"]
     assert named["Running requests"] == ["limit before: 64", "limit after: 16"]
     assert named["KV usage"] == ["at most 97%"]
-    assert "the limit does not count while preemptions_per_s is at most 0.01" in (
+    assert "the limit does not apply while preemptions_per_s is at most 0.01" in (
         drawn["KV usage"].findtext("figcaption/span") or ""
     )
     assert named["Preemptions per second"] == []
