@@ -62,8 +62,8 @@ class Story:
 def page(story: Story) -> str:
     """The page."""
     happened = (
-        f"The load is {story.shape.rate_per_s:g} requests/s, for {story.burst_s:g} s "
-        f"{story.burst_factor:g} times as many. After the burst the engine does not recover: it "
+        f"The load is {story.shape.rate_per_s:g} requests/s, and {story.burst_factor:g} times that "
+        f"for {story.burst_s:g} s. After the burst the engine does not recover: it "
         "spends its capacity recomputing preempted requests. "
         f"<code>{escape(story.chosen)}</code> ended it. {escape(story.lost)}"
     )

@@ -88,7 +88,8 @@ svg text{font:11px system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:v
 .faint{opacity:.55}.dashed{stroke-dasharray:6 4;stroke-width:1.3}.band{opacity:.35}
 .axis{fill:none;stroke:var(--rule)}.grid{stroke:var(--rule);stroke-dasharray:2 3}
 .limit{stroke:var(--bad);stroke-dasharray:5 3;stroke-width:1.2}
-svg text.limit-name,svg text.mark-name,svg text.reading,.charts text.row-name{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
+svg text.limit-name,svg text.mark-name,svg text.reading,.charts text.row-name
+{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 svg text.limit-name{fill:var(--bad)}.mark{stroke:var(--soft);stroke-width:1}svg text.mark-name{fill:var(--ink);font-weight:600}
 .dot{fill:var(--main)}.dot.second{fill:var(--second);stroke:none}.dot.pale{stroke:none;fill:var(--pale)}
 .dot.third{fill:var(--third);stroke:none}
