@@ -28,9 +28,13 @@ from barostat.lint.rules._images import vllms_own
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every engine whose image moves. An image that compose builds is pulled from nowhere."""
+    """Every engine whose image moves. An image that compose builds is pulled from nowhere, and
+    values with an empty tag leave it to their chart.
+    """
     for engine in scene.engines:
         if engine.floating and engine.image is not None and not engine.built:
+            if engine.image.text.endswith(":"):
+                continue
             tag = engine.image.text.rpartition(":")[2]
             named = (
                 f"the tag {tag} moves"

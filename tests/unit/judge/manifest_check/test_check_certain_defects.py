@@ -193,3 +193,13 @@ def test_over_several_nodes_there_is_no_custom_all_reduce(extra: str, count: int
 def test_two_dashes_end_the_options_of_a_shell(words: str, count: int) -> None:
     text = f"{{kind: Pod, metadata: {{name: a}}, spec: {{containers: [{{name: a, image: {_OWN}, command: {words}}}]}}}}"
     assert len(_found(text, "shell-drops-arguments")) == count
+
+
+@pytest.mark.parametrize(("tag", "count"), [("latest", 1), ("", 0)])
+def test_values_with_an_empty_tag_leave_it_to_their_chart(tag: str, count: int) -> None:
+    text = (
+        f"image: {{repository: vllm/vllm-openai, tag: '{tag}', command: [vllm, serve, Qwen/Qwen3-8B]}}\n"
+        f"engine: {{image: 'vllm/vllm-openai:{tag}', command: [vllm, serve, Qwen/Qwen3-8B]}}\n"
+    )
+    assert len(_found(text, "floating-tag", "values.yaml")) >= count
+    assert bool(_found(text, "floating-tag", "values.yaml")) is bool(count)
