@@ -263,7 +263,7 @@ class Workspace:
             entry = json.loads(line)
             about = entry.get("objectRef", {})
             by = entry["user"]["username"].rpartition(":")[2]
-            dry = "dryRun" in entry["requestURI"]
+            dry = "dryRun" in entry["requestURI"] or entry["verb"] in ("get", "list", "watch")
             if by == f"barostat-{person}" and about.get("namespace") == self.namespace and not dry:
                 found.append((entry["verb"], about["resource"], about.get("name", "")))
         return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from dev.cluster.control_plane import AUDIT_LOG
 from dev.cluster.images import TWIN_IMAGE
 from dev.cluster.kubectl import KubectlError
 from dev.cluster.layout import RUN
+from dev.load import Background, Load
 from tests.cluster.test_mitigate import preempted, pressed_twins
 
 HOME = "barostat"
@@ -30,8 +32,10 @@ OWN = {"pressureincidents", "leases", "events", "servinglimits"}
 
 
 @contextmanager
-def installed(cluster: Cluster, space: Workspace) -> Iterator[None]:
-    """The chart with its default values, watching that namespace, under the restricted level."""
+def installed(cluster: Cluster, space: Workspace, **more: Any) -> Iterator[None]:
+    """The chart with its default values, watching that namespace, under the restricted level.
+    `more`: other values.
+    """
     if not setup_helm.is_installed():
         why = "the Helm library is not set up here: run `make helm`"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
@@ -40,6 +44,7 @@ def installed(cluster: Cluster, space: Workspace) -> Iterator[None]:
         "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
         "watchNamespace": space.namespace,
         "observer": {"interval": "5s"},
+        **more,
     }
     made = chart.documents(values, RELEASE)
     (deployment,) = (one for one in made if one["kind"] == "Deployment")
@@ -48,11 +53,12 @@ def installed(cluster: Cluster, space: Workspace) -> Iterator[None]:
     level = "pod-security.kubernetes.io/enforce"
     cluster.admin("label", "namespace", HOME, f"{level}=restricted", "--overwrite")
     home = cluster.kubectl("admin", HOME)
+    operator = deployment["metadata"]["name"]
     try:
         for namespace, part in _by_namespace(made).items():
             text = yaml.safe_dump_all(part)
             cluster.kubectl("admin", namespace)("apply", "--server-side", "-f", "-", stdin=text)
-        home("rollout", "status", f"deploy/{OPERATOR}", "--timeout=120s", timeout_s=130)
+        home("rollout", "status", f"deploy/{operator}", "--timeout=120s", timeout_s=130)
         yield
     finally:
         rest = [one for one in made if one["kind"] != "CustomResourceDefinition"]
@@ -71,13 +77,15 @@ def _by_namespace(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
     return found
 
 
-def written() -> set[tuple[str, str]]:
-    """(verb, resource) of every write of the operator's account."""
+def written(account: str = OPERATOR) -> set[tuple[str, str, str]]:
+    """(verb, resource, name) of every write of the operator's account."""
     found = set()
     for line in (RUN / "etc" / AUDIT_LOG).read_text().splitlines():
         entry = json.loads(line)
-        if entry["user"]["username"].endswith(f":{HOME}:{OPERATOR}"):
-            found.add((entry["verb"], entry["objectRef"]["resource"]))
+        own = entry["user"]["username"].endswith(f":{HOME}:{account}")
+        if own and entry["verb"] in ("create", "update", "patch", "delete"):
+            about = entry["objectRef"]
+            found.add((entry["verb"], about["resource"], about.get("name", "")))
     return found
 
 
@@ -119,7 +127,61 @@ def test_pressure_is_recorded_by_the_installed_chart_and_nothing_else_is_written
     assert events["items"][0]["involvedObject"]["name"] == "twin"
     writes = written()
     assert writes
-    assert {resource for _, resource in writes} <= OWN, writes
+    assert {resource for _, resource, _ in writes} <= OWN, writes
     change = json.dumps({"spec": {"cause": "unknown"}})
     with pytest.raises(KubectlError, match="spec never changes"):
         space.kubectl("patch", "pi", found["metadata"]["name"], "--type=merge", "-p", change)
+
+
+@pytest.mark.long
+def test_nobody_at_the_keyboard_and_the_deployment_is_healed(
+    cluster: Cluster, space: Workspace
+) -> None:
+    """Pressure at a random time; detected within 30 s of the first harm, healed, verified and
+    recorded. The busy neighbour is as it was.
+    """
+    space.apply(workloads.twin("neighbour", replicas=2, serve=["--max-num-seqs", "64"]))
+    load = pressed_twins(space, rate_per_s=4.0, replicas=2, gpus=0)
+    neighbour = Background(
+        space.url("neighbour"),
+        Load(prompt_tokens=(20, 45), output_tokens=(20, 60), rate_per_s=1.0),
+        for_s=2400.0,
+    )
+    space.kubectl("annotate", "deploy/twin", "barostat.dev/autonomy=act")
+
+    def uids(name: str) -> set[str]:
+        return {pod.object["metadata"]["uid"] for pod in space.pods(f"app={name}")}
+
+    before = uids("neighbour")
+    with installed(cluster, space, actuator={"enabled": True}), neighbour:
+        time.sleep(random.uniform(10.0, 60.0))
+        assert incidents(space) == []
+        with load:
+            space.until(
+                "the engine preempts",
+                lambda: max(preempted(space, "app=twin").values()) > 0,
+                240,
+                0.5,
+            )
+            harmed_at = time.monotonic()
+            space.until("an incident is there", lambda: incidents(space), 120, 0.5)
+            took_s = time.monotonic() - harmed_at
+            space.until(
+                "the incident is over",
+                lambda: (
+                    incidents(space)[0].get("status", {}).get("phase") in ("Healed", "Recovered")
+                ),
+                1500,
+                5.0,
+            )
+        (found,) = incidents(space)
+        records = space.kubectl("get", "configmaps", "-o", "name")
+    print(f"detected {took_s:.0f} s after the first preemption\n{json.dumps(found, indent=1)}")
+    assert took_s <= 30.0
+    assert found["status"]["phase"] == "Healed", found["status"]
+    assert f"incident-{found['status']['plan']['record']}" in records
+    assert float(found["status"]["after"]["preemptedPerSecond"]) == 0.0
+    assert uids("neighbour") == before
+    writes = written("watch-barostat-actuator")
+    assert writes
+    assert not [one for one in writes if "neighbour" in one[2]], writes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from barostat.catalog.looks import INTERVAL_S
 from barostat.core.errors import InputError, OutsideError
@@ -67,14 +67,29 @@ class Healing:
         return bool(self._running)
 
     def begin(
-        self, key: Key, *, carry_out: bool, may_restart: bool = True, cause: str = ""
+        self,
+        key: Key,
+        *,
+        carry_out: bool,
+        may_restart: bool = True,
+        cause: str = "",
+        resume_since: float | None = None,
     ) -> None:
-        """Work on it in the background; `ended` has the result."""
+        """Work on it in the background; `ended` has the result. `resume_since`: another operator may
+        have begun, or ended, a remedy since then.
+        """
         if key in self._running:
             return
         stop = asyncio.Event()
         look_s = STALLED_LOOK_S if cause == "hung-engine" else LOOK_S
-        work = self._guarded(key, stop, look_s, carry_out=carry_out, may_restart=may_restart)
+        work = self._guarded(
+            key,
+            stop,
+            look_s,
+            carry_out=carry_out,
+            may_restart=may_restart,
+            resume_since=resume_since,
+        )
         self._running[key] = asyncio.create_task(work), stop
 
     def stop(self, key: Key) -> None:
@@ -107,6 +122,7 @@ class Healing:
         *,
         carry_out: bool,
         may_restart: bool,
+        resume_since: float | None,
     ) -> RemedyEnded:
         try:
             campaign = self._campaign(key, stop, look_s)
@@ -114,7 +130,9 @@ class Healing:
                 return RemedyEnded(key, "refused", campaign)
             if not carry_out:
                 return await self._proposed(key, campaign)
-            return await self._healed(key, campaign, stop, may_restart=may_restart)
+            return await self._healed(
+                key, campaign, stop, may_restart=may_restart, resume_since=resume_since
+            )
         except (InputError, OutsideError) as error:
             return RemedyEnded(key, "refused", str(error))
         except Exception as error:  # a bug of ours in one remedy must not end the watch over all
@@ -153,7 +171,13 @@ class Healing:
         )
 
     async def _healed(
-        self, key: Key, campaign: Campaign, stop: asyncio.Event, *, may_restart: bool
+        self,
+        key: Key,
+        campaign: Campaign,
+        stop: asyncio.Event,
+        *,
+        may_restart: bool,
+        resume_since: float | None,
     ) -> RemedyEnded:
         incidents, why = await campaign.incidents()
         if incidents is None:
@@ -166,6 +190,15 @@ class Healing:
                 )
             state, limits = await campaign.store.read(begun.plan.id)
             return _outcome(key, await campaign.go_on(state, limits))
+        over = [
+            one
+            for one in incidents
+            if resume_since is not None
+            and one.plan.id.startswith(OURS)
+            and one.plan.made_at >= resume_since
+        ]
+        if over:  # its operator went between the end of the remedy and telling of it
+            return _of_state(key, max(over, key=lambda one: one.plan.made_at))
         wish = Wish(f"{OURS}{new_id(key.name)}", autonomy="act")
         found = await campaign.prepare(wish, await campaign.held_limits())
         if isinstance(found, NothingPrepared):
@@ -278,10 +311,16 @@ def _incident_plan(plan: RemedyPlan, *, refused: str = "", record: str = "") -> 
 
 
 def _outcome(key: Key, ended: Ended) -> RemedyEnded:
-    state = ended.state
+    made = _of_state(key, ended.state)
+    if ended.stopped or ended.state.superseded:
+        return replace(made, outcome="stopped")
+    return made
+
+
+def _of_state(key: Key, state: State) -> RemedyEnded:
     return RemedyEnded(
         key,
-        "stopped" if ended.stopped or state.superseded else _of_phase(state),
+        _of_phase(state),
         state.why or state.phase,
         _incident_plan(state.plan, record=state.plan.id),
         changed=bool(state.revision),

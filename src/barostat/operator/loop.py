@@ -29,7 +29,7 @@ from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.evidence.recording import Recording
 from barostat.operator.engines import Engines
 from barostat.operator.healing import Healing
-from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339
+from barostat.operator.incident import SERVING_LIMITS, IncidentTarget, rfc3339, seconds_of
 from barostat.operator.incident_objects import IncidentObjects, limits_place
 from barostat.operator.lease import Lease
 from barostat.operator.listening import FiringAlert, Listening
@@ -182,8 +182,18 @@ class Operator:
                 self.notifications.say(said)
             case Plan(key, _):
                 self.healing.begin(key, carry_out=False)
-            case Heal(key, _, may_restart, _, cause):
-                self.healing.begin(key, carry_out=True, may_restart=may_restart, cause=cause)
+            case Heal(key, _, may_restart, resume, cause):
+                open_one = self.state.targets[key].incident
+                since = None
+                if resume and open_one is not None:
+                    since = seconds_of(open_one.spec.first_harm_at)
+                self.healing.begin(
+                    key,
+                    carry_out=True,
+                    may_restart=may_restart,
+                    cause=cause,
+                    resume_since=since,
+                )
             case StopHealing(key):
                 self.healing.stop(key)
 
