@@ -16,7 +16,7 @@ from tests.unit.operator.test_loop import Pressed, on_a_cluster
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.platform.workloads import kinds
 
-PLAIN = Path(__file__).parents[3] / "deploy" / "operator" / "operator.yaml"
+PLAIN = Path(__file__).parents[2] / "deploy" / "operator" / "operator.yaml"
 """The chart with its default values, as `make docs` renders it."""
 ELSEWHERE = {
     ("delete", "pressureincidents"): "retention: an incident is deleted after 30 days",
