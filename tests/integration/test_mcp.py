@@ -14,7 +14,7 @@ import httpx
 import pytest
 from dev.free_port import free_port
 from mcp import Client, StdioServerParameters
-from tests.support.wide_cluster import kubeconfig
+from tests.support.wide_cluster import in_a_process
 
 ROOT = Path(__file__).parents[2]
 BUNDLES = ROOT / "tests" / "data" / "bundles"
@@ -31,15 +31,7 @@ spec:
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.support.wide_cluster", "60", "4"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        file = tmp_path_factory.mktemp("wide") / "kubeconfig"
-        file.write_text(kubeconfig(int(server.stdout.readline())), encoding="utf-8")
-        try:
-            yield str(file)
-        finally:
-            server.terminate()
+    yield from in_a_process(tmp_path_factory.mktemp("wide"), "60", "4")
 
 
 def test_an_agent_finds_the_worst_engine_and_asks_about_it(wide: str) -> None:

@@ -10,15 +10,10 @@ from pathlib import Path
 
 from tests.support import attack, load_tests
 from tests.support.attack import Attacker
-from tests.support.little_kubernetes import NAMESPACE
-from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
+from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 from tests.support.small_servers import Handler, serving
 
 from barostat.core.errors import InputError
-from barostat.io.clock import SteadyClock
-from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.recording.live import Options
-from barostat.io.mitigation.campaign import Campaign
 from barostat.judge.mitigation.measurements import measured
 from barostat.remedy.record import from_json
 from barostat.remedy.state import State
@@ -96,14 +91,7 @@ def _incident(attacker: Attacker) -> str:
     out = io.StringIO()
 
     async def go(found: Scene) -> None:
-        campaign = Campaign(
-            by(Cluster(ACCESS), found.api),
-            NAMESPACE,
-            "",
-            Options(),
-            SteadyClock(),
-            found.told.append,
-        )
+        campaign = found.campaign()
         assert await found.run(State(found.plan())) is not None
         kept = found.kube.objects["configmaps", "incident-i1"]["data"]
         for name, reader in (("incident.json", from_json), ("seen.json", measured)):

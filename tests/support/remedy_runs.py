@@ -29,7 +29,9 @@ from barostat.io.engine_http.http import Failure
 from barostat.io.kubernetes.client.cluster import Cluster, Reply
 from barostat.io.kubernetes.client.kubeconfig import Access
 from barostat.io.kubernetes.client.login import Credential
+from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.campaign import Campaign
 from barostat.io.mitigation.driver import Driver, new_holder
 from barostat.io.mitigation.store import Store
 from barostat.judge.manifest_edit.config_change import digest
@@ -101,6 +103,11 @@ class Scene:
         found = kind_named(self.kube.kind)
         assert found is not None
         return found
+
+    def campaign(self) -> Campaign:
+        """Of `mitigate` and the verbs beside it, on this Kubernetes; what it says is in `told`."""
+        api = by(Cluster(ACCESS), self.api)
+        return Campaign(api, NAMESPACE, "", Options(), SteadyClock(), self.told.append)
 
     def plan(self, strategy: Strategy = "spare", **more: Any) -> RemedyPlan:
         """The plan that lowers --max-num-seqs."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,20 @@ _COUNTER = re.compile(
 )
 _USAGE = re.compile(r"^(vllm:kv_cache_usage_perc\{.*\}) .*$", re.M)
 _WAITING = re.compile(r"^(vllm:num_requests_(waiting|running)\w*\{.*\}) .*$", re.M)
+
+
+def in_a_process(folder: Path, engines: str, workloads: str) -> Iterator[str]:
+    """The kubeconfig file of such a cluster, which runs until the next step."""
+    command = [sys.executable, "-m", "tests.support.wide_cluster", engines, workloads]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        file = folder / "kubeconfig"
+        file.write_text(kubeconfig(int(server.stdout.readline())), encoding="utf-8")
+        try:
+            yield str(file)
+        finally:
+            server.terminate()
 
 
 def kubeconfig(port: int) -> str:

@@ -427,11 +427,7 @@ class App:
             await exchange.unless_gone(self._whole_response(exchange, asked, one))
 
     async def _whole_response(self, exchange: Exchange, asked: AskedResponse, one: Running) -> None:
-        tokens: list[int] = []
-        reason: str | None = None
-        while reason is None:
-            new, reason = await one.arrived()
-            tokens += new
+        tokens, reason = await one.whole()
         if reason == DEAD:
             return await self._dead(exchange)
         item = responses.message(responses.new_item_id(), self.tokenizer.decode(tokens))
@@ -470,11 +466,7 @@ class App:
     ) -> None:
         said = []
         for index, one in enumerate(sequences):
-            tokens: list[int] = []
-            reason: str | None = None
-            while reason is None:
-                new, reason = await one.arrived()
-                tokens += new
+            tokens, reason = await one.whole()
             if reason == DEAD:
                 return await self._dead(exchange)
             text = self.tokenizer.decode(self._shown(asked, one, tokens))

@@ -118,6 +118,14 @@ class Running:
         self._taken = self.tokens
         return found, self.finish_reason
 
+    async def whole(self) -> tuple[list[int], str]:
+        """All tokens from here to the end, and how it ended."""
+        tokens, reason = await self.arrived()
+        while reason is None:
+            new, reason = await self.arrived()
+            tokens += new
+        return tokens, reason
+
     def wake(self) -> None:
         """Whoever waits looks again."""
         if self._event is not None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.wide_cluster import kubeconfig
+from tests.support.wide_cluster import in_a_process
 
 from barostat.shells.cli.main import main
 
@@ -22,15 +20,7 @@ CLUSTERS = ROOT / "tests" / "data" / "clusters"
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.support.wide_cluster", "12", "4"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        file = tmp_path_factory.mktemp("wide") / "kubeconfig"
-        file.write_text(kubeconfig(int(server.stdout.readline())), encoding="utf-8")
-        try:
-            yield str(file)
-        finally:
-            server.terminate()
+    yield from in_a_process(tmp_path_factory.mktemp("wide"), "12", "4")
 
 
 def surveyed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:

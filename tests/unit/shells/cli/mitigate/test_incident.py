@@ -8,13 +8,8 @@ import asyncio
 import json
 
 import pytest
-from tests.support.little_kubernetes import NAMESPACE
-from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
+from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
-from barostat.io.clock import SteadyClock
-from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.recording.live import Options
-from barostat.io.mitigation.campaign import Campaign
 from barostat.remedy.state import State
 from barostat.shells.cli.mitigate.incident import list_incidents, show
 
@@ -23,14 +18,7 @@ def test_it_is_shown_in_each_form_and_what_is_missing_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async def go(found: Scene) -> None:
-        campaign = Campaign(
-            by(Cluster(ACCESS), found.api),
-            NAMESPACE,
-            "",
-            Options(),
-            SteadyClock(),
-            found.told.append,
-        )
+        campaign = found.campaign()
         assert await found.run(State(found.plan())) is not None
         data, shown = found.kube.objects["configmaps", "incident-i1"]["data"], {}
         for form in ("md", "html", "json"):
@@ -59,14 +47,7 @@ def test_a_list_shows_the_phase_of_now_and_takes_every_namespace(
     """The record says Draining all through the verification, which writes nothing."""
 
     async def go(found: Scene) -> None:
-        campaign = Campaign(
-            by(Cluster(ACCESS), found.api),
-            NAMESPACE,
-            "",
-            Options(),
-            SteadyClock(),
-            found.told.append,
-        )
+        campaign = found.campaign()
         task = asyncio.create_task(found.run(State(found.plan())))
         while not any("Verifying" in line for line in found.told):
             await asyncio.sleep(1.0)
