@@ -122,6 +122,12 @@ def test_by_default_nothing_is_granted_beyond_the_namespace() -> None:
     assert not kinds & {"ServiceMonitor", "PrometheusRule", "Secret"}
 
 
+def test_the_actuator_of_a_namespace_sees_whether_a_spare_finds_a_gpu() -> None:
+    (role,) = of_kind({"actuator": {"enabled": True}}, "ClusterRole")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}]
+    assert not of_kind({"actuator": {"enabled": True, "findsRoom": False}}, "ClusterRole")
+
+
 def test_every_optional_part_is_there_when_it_is_asked_for() -> None:
     kinds = {one["kind"] for one in chart.documents(ALL)}
     assert {"ClusterRole", "ServiceMonitor", "PrometheusRule"} <= kinds
