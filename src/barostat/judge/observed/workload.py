@@ -137,10 +137,9 @@ def _sharing(rows: list[Row], hit_ratio: float, block_tokens: int) -> list[Row]:
         )
         low, high = (middle + 1, high) if spared < wanted else (low, middle)
     return [
-        Row(
-            row.request_id, row.arrival_s, row.input_tokens, row.output_tokens,
-            hash_ids=tuple(range(1, min(low, row.input_tokens // block_tokens) + 1)), id_tokens=block_tokens, after_id=row.after_id,
-            latest_s=row.latest_s,
+        row._replace(
+            hash_ids=tuple(range(1, min(low, row.input_tokens // block_tokens) + 1)),
+            id_tokens=block_tokens,
         )
         for row in rows
-    ]  # fmt: skip
+    ]

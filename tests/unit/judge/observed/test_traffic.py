@@ -165,6 +165,13 @@ def test_the_prefix_cache_spares_what_it_spared(hit_ratio: float) -> None:
     assert outcome.cached_tokens / outcome.looked_up_tokens == pytest.approx(hit_ratio, abs=0.05)
 
 
+def test_rows_that_share_a_prefix_keep_the_limits_of_their_answers() -> None:
+    traffic = replace(TRAFFIC, hit_ratio=0.4, to_the_limit=True)
+    rows = rows_like(traffic, 4, 60.0, 16, 4096)
+    assert any(row.hash_ids for row in rows)
+    assert all(row.output_limit == row.output_tokens for row in rows)
+
+
 def test_the_same_seed_gives_the_same_rows_and_another_others() -> None:
     assert rows_like(TRAFFIC, 5, 60.0, 16, 4096) == rows_like(TRAFFIC, 5, 60.0, 16, 4096)
     assert rows_like(TRAFFIC, 5, 60.0, 16, 4096) != rows_like(TRAFFIC, 6, 60.0, 16, 4096)
