@@ -5,7 +5,7 @@ of a pod. A worker that dies leaves its files there. An emptyDir lives as long a
 container that restarts finds the files of every start before it.
 Impact: one crash becomes a crash loop. After some restarts NCCL cannot create its files, and the
 engine dies at start with "unhandled system error" until somebody deletes the pod. Reported with 16
-data-parallel ranks and 2 GiB.
+data-parallel ranks.
 
 Bad:
 
