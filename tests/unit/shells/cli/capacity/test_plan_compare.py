@@ -24,7 +24,7 @@ def test_numbers_stand_right_with_prices_and_without(
     assert main([*command, "-o", "html"]) == 0
     page = capsys.readouterr().out
     assert "<th>concurrency</th>" in page
-    assert "<th class='words'>starts</th>" in page
+    assert "<th>starts</th>" in page
     assert main(command) == 0
     rows = capsys.readouterr().out.splitlines()[:3]
     end = rows[0].index("concurrency") + len("concurrency")

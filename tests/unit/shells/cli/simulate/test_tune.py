@@ -51,7 +51,7 @@ def test_answers_of_one_token_have_no_time_between_tokens(
     assert main(command) == 0
     assert "ITL p99 -" in capsys.readouterr().out
     assert main([*command, "-o", "html"]) == 0
-    drawn = capsys.readouterr().out.partition("The best beside others")[2].partition("<table")[0]
+    drawn = capsys.readouterr().out.partition("Settings side by side")[2].partition("<table")[0]
     assert "TTFT p99" in drawn
     assert "ITL p99" not in drawn
 

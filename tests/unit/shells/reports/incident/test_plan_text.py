@@ -64,7 +64,7 @@ def test_the_classic_steps_are_named_with_why_they_are_not_taken(
     found = planned(seen)
     lines = plan_text(found.plan, found.replica).splitlines()
     refused = [line for line in lines if line.startswith("  not ")]
-    assert any("gpu-memory-utilization-down: it takes the difference" in line for line in refused)
+    assert any("gpu-memory-utilization-down: this shrinks the KV pool" in line for line in refused)
     assert any("swap-space: --swap-space does not exist" in line for line in refused)
     asked = planned(seen, lever="gpu-memory-utilization=0.7")
     (against,) = refusals(facts(seen, asked.plan, (), RemedyLimits()), asked.plan)
