@@ -68,4 +68,4 @@ def test_the_classic_steps_are_named_with_why_they_are_not_taken(
     assert any("swap-space: --swap-space does not exist" in line for line in refused)
     asked = planned(seen, lever="gpu-memory-utilization=0.7")
     (against,) = refusals(facts(seen, asked.plan, (), RemedyLimits()), asked.plan)
-    assert "the KV pool, which is what is short" in against
+    assert "this shrinks the KV pool" in against
