@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from barostat.catalog.metric_names import RUNNING
 from barostat.core.bounds import ENGINES, LABEL_CHARS, SERIES
 
 LooksLike = Literal["vllm", "html", "json", "empty", "binary", "prometheus, but not vLLM", "text"]
@@ -111,7 +112,7 @@ def read(text: str) -> Exposition:
 
 
 _PLAIN = re.compile(
-    r'^vllm:num_requests_running\{(?:[a-z_]+="[^"\\\n]*",)*model_name="[^"\\\n]*"'
+    rf'^(?:{"|".join(RUNNING)})\{{(?:[a-z_]+="[^"\\\n]*",)*model_name="[^"\\\n]*"'
     r'(?:,[a-z_]+="[^"\\\n]*")*\} [0-9]+(?:\.[0-9]+)?\n',
     re.MULTILINE,
 )
