@@ -120,7 +120,7 @@ async def see(
             for resource in absent
         ),
         *(_list(cluster, pace, resource, None, key, seen) for key, resource in wide),
-        _rights(cluster, pace, namespace, seen),
+        _rights(cluster, pace, namespace, kind, seen),
     )
     await _rights_to_pause(cluster, pace, seen)
     if doors is not None:
@@ -178,8 +178,10 @@ async def _list(
         seen.unread[key] = found.why
 
 
-async def _rights(cluster: Cluster, pace: ActTiming, namespace: str, seen: TargetSnapshot) -> None:
-    seen.lacking = await lacking_rights(cluster, pace, namespace, seen.kind)
+async def _rights(
+    cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind, seen: TargetSnapshot
+) -> None:
+    seen.lacking = await lacking_rights(cluster, pace, namespace, kind)
     if seen.lacking is None:
         seen.unread["rights"] = "whether every right is there could not be asked"
 
