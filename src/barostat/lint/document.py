@@ -141,6 +141,14 @@ class Document:
     _lines: list[int] = field(default_factory=list)
     _known: dict[int, Sequence[int]] = field(default_factory=dict)
 
+    def objects(self) -> Iterator[Node]:
+        """The roots without scalars of one word, which hold nothing to start; a hostile file has a
+        million of them.
+        """
+        for root in self.roots:
+            if root.kind != "scalar" or len(root.text.split(None, 1)) > 1:
+                yield root
+
     def place(self, node: Node) -> Place:
         """Where the node stands."""
         return Place(self.file, node.line, node.column, node.start, node.end)

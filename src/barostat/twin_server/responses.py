@@ -50,7 +50,9 @@ class ResponseReader:
             return body
         given = body.get("input")
         if given is None:
-            return errors.invalid_field("missing", "body.input", "Field required", body)
+            # vLLM sets the tool choice of a request without tools before it looks at the rest
+            seen = body if body.get("tools") else {"tool_choice": "none", **body}
+            return errors.invalid_field("missing", "body.input", "Field required", seen)
         if not isinstance(given, str | list):
             return errors.invalid_field(
                 "string_type", "body.input.str", "Input should be a valid string", given

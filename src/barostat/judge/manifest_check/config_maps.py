@@ -30,7 +30,7 @@ def config_maps_of(documents: Iterable[Document]) -> ConfigMaps:
     """Every text of every ConfigMap."""
     found: dict[tuple[str, str], list[Held]] = {}
     for document in documents:
-        for root in (one for each in document.roots for one in objects_of(each)):
+        for root in (one for each in document.objects() for one in objects_of(each)):
             if root.word("kind") != "ConfigMap":
                 continue
             for key, text in (root.get("data") or root).entries.items():

@@ -63,7 +63,7 @@ def scene_of(
     gathered = _Gathered()
     for document in documents:
         taken: list[int] = []
-        for root in document.roots:
+        for root in document.objects():
             for each in objects_of(root):
                 _read(gathered, document, each, config_maps, taken)
                 _read_around(gathered, document, each, complaints, bool(taken))
