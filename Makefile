@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help helm demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone on-compiled compiled debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help helm demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone sweep on-compiled compiled debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each run of pytest loads its tests from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -69,10 +69,9 @@ fix: $(STAMP) ## format and mend what ruff can mend
 test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy helm debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check EXAMPLES=50)
-	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
-	$(if $(filter true,$(CI)),$(MAKE) fuzz-short on-compiled)
+	$(if $(filter true,$(CI)),$(MAKE) on-compiled)
 	@rm -f $(TOLD)
-	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity || (cat $(TOLD); exit 2)
+	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 3 -O) beside-real on-cluster sweep parity || (cat $(TOLD); exit 2)
 	$(MAKE) alone
 
 # Sockets, processes and real components on a machine that others use too: what fails is tried up to twice more, and told as RERUN with what
@@ -81,6 +80,10 @@ AGAIN := -rfEsR --reruns 2
 BESIDE := $(AGAIN) --durations=25
 # Of three long outputs, one after the other: what failed is told again at the end.
 TOLD := $(CURDIR)/$(VENV)/failed.txt
+
+sweep: $(STAMP) # with the lowest priority, beside what mostly waits
+	nice -n 19 $(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
+	$(if $(filter true,$(CI)),nice -n 19 $(MAKE) fuzz-short)
 
 fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
 	$(BIN)/python -m tests.fuzz.fuzz --jobs 2 --inputs 1000 --busy
@@ -109,7 +112,7 @@ coverage: $(STAMP) ## the branches of the pure rooms that their tests walk; fail
 	$(BIN)/pytest -n 2 -m "not sweep" --cov --cov-report=term:skip-covered $(PURE_TESTS)
 
 test-long: $(STAMP) ## remedies carried out on the real cluster, minutes each; on a quiet machine
-	$(BIN)/pytest -rs -m long tests/cluster
+	$(BIN)/pytest -rs -m long tests/cluster tests/integration
 
 explore: $(STAMP) ## every interleaving of the remedy in small worlds, and twelve seeded defects that must be caught
 	$(BIN)/python -m tests.model.explore

@@ -106,6 +106,7 @@ def bench_reads(*command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_whole_of_it_on_the_twin_killed_in_the_midst_and_gone_on_with(
     tmp_path: Path, temporary: Path
 ) -> None:
