@@ -250,13 +250,27 @@ def _first(
 ) -> Chosen | NoRemedy:
     """The first next step that can be carried out here, and that was not worse before."""
     passed: list[str] = []
-    for step in worst.next:
+    for step in _edge_first(worst.next) if seen.gateways else worst.next:
         change = _usable(seen, wish, step, worst, limits, serving, earlier)
         if isinstance(change, ConfigChange):
             return _chosen(step, change, worst, passed)
         passed.append(f"{step.lever} ({as_written(step.change)}): {change.why}")
     return NoRemedy(
         f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed)
+    )
+
+
+def _edge_first(steps: Sequence[NextStep]) -> list[NextStep]:
+    """The steps with those first that a gateway holds live and that the twin says help: they need no
+    restart and lapse by themselves.
+    """
+    return sorted(
+        steps,
+        key=lambda step: (
+            not isinstance(step.change, SetEdgeLimit)
+            or step.forecast is None
+            or step.forecast.effect not in ("helps", "trade-off")
+        ),
     )
 
 

@@ -191,6 +191,17 @@ def test_a_gateway_before_the_target_holds_a_limit_where_no_node_takes_a_replica
     )
 
 
+def test_a_limit_that_a_gateway_holds_goes_before_a_restart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Even where the twin ranks the restart higher: the limit needs none, and lapses by itself."""
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
+    seen = scene(gpus="4")
+    assert planned(seen).plan.strategy == "scale-out"
+    seen.gateways = (gateway(),)
+    assert planned(seen).plan.strategy == "edge-live"
+
+
 def test_fast_plans_a_limit_at_the_gateway_and_nothing_else() -> None:
     fast = Wish("i1", edge_only=True)
     seen = scene(gpus="4")
