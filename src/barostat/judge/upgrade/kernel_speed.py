@@ -30,23 +30,9 @@ _SMALL_SHARE = 0.1  # of a step: a part without a ratio may be this much of it
 
 
 @dataclass(frozen=True, slots=True)
-class KernelChange:
-    """Time of one part in the newest measured version over the oldest. `low`, `high`: nine tenths
-    of the measured shapes lie above and below. `before`, `after`: the tables compared.
-    """
-
-    part: Part
-    arithmetic: Arithmetic
-    before: str
-    after: str
-    ratio: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class StepChange:
-    """The same of a whole step. `lacks`: parts of it whose ratio is not known, and that are more
+    """Time of a whole step in the newest measured version over the oldest. `low`, `high`: nine
+    tenths of the measured shapes lie above and below. `lacks`: parts of it whose ratio is not known, and that are more
     than a tenth of the step: then there is no ratio.
     """
 
@@ -59,9 +45,10 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True)
 class KernelSpeed:
-    """`unknown`: what no table covers, in a clause; empty where all of the change is covered."""
+    """`changes`: each part between the oldest and the newest table that count; `shapes`: the fewest
+    that a step between them compared. `unknown`: what no table covers, in a clause; empty where all of the change is covered."""
 
-    changes: tuple[KernelChange, ...] = ()
+    changes: tuple[KernelRatio, ...] = ()
     steps: tuple[StepChange, ...] = ()
     unknown: str = ""
 
@@ -133,7 +120,7 @@ def _change(
     newer: EngineVersion,
     *,
     backwards: bool,
-) -> KernelChange | None:
+) -> KernelRatio | None:
     """The rows between the two versions, one after the other; None where one is missing, or where
     they do not reach as far as the card's tables do.
     """
@@ -157,11 +144,14 @@ def _change(
         ratio, low, high = ratio * row.ratio, low * row.low, high * row.high
     first, last = chain[0].before, chain[-1].after
     if backwards:
-        return KernelChange(part, arithmetic, last, first, 1 / ratio, 1 / high, 1 / low)
-    return KernelChange(part, arithmetic, first, last, ratio, low, high)
+        first, last, ratio, low, high = last, first, 1 / ratio, 1 / high, 1 / low
+    shapes = min(row.shapes for row in chain)
+    return chain[0]._replace(
+        before=first, after=last, ratio=ratio, low=low, high=high, shapes=shapes
+    )
 
 
-def _step(model: StepTimeModel, kind: Kind, by_part: Mapping[Part, KernelChange]) -> StepChange:
+def _step(model: StepTimeModel, kind: Kind, by_part: Mapping[Part, KernelRatio]) -> StepChange:
     parts = model.parts(_TYPICAL[kind])
     attention: Part = "decode-attention" if kind == "decode" else "prompt-attention"
     seconds: dict[Part, float] = {

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.catalog.kernel_ratios import KernelRatio
 from barostat.core.units import figure, gib
-from barostat.judge.upgrade.kernel_speed import KernelChange, StepChange
+from barostat.judge.upgrade.kernel_speed import StepChange
 from barostat.judge.upgrade.reported import Reported
 from barostat.judge.upgrade.upgrade import Upgrade
 from barostat.shells.reports.aligned import aligned
@@ -131,7 +132,7 @@ def _kernels(found: Upgrade) -> _Section:
     return _Section("Kernel speed", [head, *rows] if rows else [], unknown)
 
 
-def _ratio(one: KernelChange | StepChange) -> tuple[str, str]:
+def _ratio(one: KernelRatio | StepChange) -> tuple[str, str]:
     return f"{one.ratio:.2f}", f"{one.low:.2f} to {one.high:.2f}"
 
 
@@ -258,7 +259,7 @@ def upgrade_json(found: Upgrade) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ratios(one: KernelChange | StepChange) -> Mapping[str, float]:
+def _ratios(one: KernelRatio | StepChange) -> Mapping[str, float]:
     return {"ratio": round(one.ratio, 3), "low": round(one.low, 3), "high": round(one.high, 3)}
 
 
