@@ -7,10 +7,13 @@ registers on import: `symptoms()` walks this package.
 
 from __future__ import annotations
 
+from functools import cache
+
 from barostat.core.rules import exported
 from barostat.core.symptom import Symptom
 
 
+@cache  # asked for by every cause of every engine
 def symptoms() -> tuple[Symptom, ...]:
     """Every symptom there is, sorted by name."""
     return tuple(
