@@ -36,7 +36,7 @@ from barostat.operator.pages import wanted_part
 from barostat.operator.predictions import MemoryTrend, Points, pool_fills_in_s
 from barostat.operator.schedule import RISING_S, Schedule
 from barostat.operator.step import Key
-from barostat.platform.objects import instant, mapping, name_of, objects, quantity, text
+from barostat.platform.objects import instant, is_going, mapping, name_of, objects, quantity, text
 from barostat.platform.pods import engine_container, image_version, looks_like_vllm
 from barostat.platform.workload import workload_of
 from barostat.platform.workloads import kind_named
@@ -287,11 +287,17 @@ class Engines:
 
     async def _came(self, pod: Object) -> None:
         uid = text(pod, "metadata", "uid")
-        leaving = text(pod, "metadata", "deletionTimestamp")
         over = text(pod, "status", "phase") in ("Succeeded", "Failed")
         spare = SPARE in mapping(pod, "metadata", "labels")
         taken_out = LABELS in mapping(pod, "metadata", "annotations")
-        if leaving or over or spare or taken_out or not serves(pod) or not self.mine(_key(pod)):
+        if (
+            is_going(pod)
+            or over
+            or spare
+            or taken_out
+            or not serves(pod)
+            or not self.mine(_key(pod))
+        ):
             await self._lost(uid)
         elif uid in self.engines:
             known = self.engines[uid]

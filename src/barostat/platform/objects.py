@@ -133,6 +133,11 @@ def name_of(item: Object) -> str:
     return text(item, "metadata", "name")
 
 
+def is_going(item: Object) -> bool:
+    """True once somebody has asked for its end."""
+    return bool(text(item, "metadata", "deletionTimestamp"))
+
+
 def condition(item: Object, kind: str) -> Object:
     """The status condition of that type, or an empty object."""
     return next(

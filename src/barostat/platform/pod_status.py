@@ -24,6 +24,7 @@ from barostat.platform.objects import (
     count,
     fact,
     instant,
+    is_going,
     mapping,
     name_of,
     objects,
@@ -373,7 +374,7 @@ def exit_meaning(code: int, reason: str, pod: Object, recent: Iterable[Event]) -
         event.reason == "Evicted" for event in recent
     ):
         return f"{shown} (SIGKILL): evicted from its node"
-    if text(pod, "metadata", "deletionTimestamp"):
+    if is_going(pod):
         return f"{shown} (SIGKILL): the pod is being deleted"
     return (
         f"{shown} (SIGKILL), and not by the container's memory limit: a probe, an eviction, a "

@@ -28,7 +28,7 @@ from barostat.io.kubernetes.client.kubeconfig import find_access
 from barostat.io.kubernetes.client.resources import PODS, resource_of
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
 from barostat.judge.evidence.endpoint import endpoints
-from barostat.platform.objects import condition, mapping, name_of, text
+from barostat.platform.objects import condition, is_going, mapping, name_of, text
 from barostat.platform.workloads import WorkloadKind, kind_named
 from barostat.remedy.annotations import LABELS
 
@@ -178,7 +178,7 @@ def _addresses(pods: Iterable[Object]) -> Iterable[tuple[str, tuple[UpstreamAddr
         host = text(pod, "status", "podIP")
         if (
             not host
-            or text(pod, "metadata", "deletionTimestamp")
+            or is_going(pod)
             or LABELS in mapping(pod, "metadata", "annotations")
             or condition(pod, "Ready").get("status") != "True"
         ):

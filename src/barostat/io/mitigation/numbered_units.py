@@ -12,10 +12,10 @@ from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
 from barostat.io.mitigation.pod_looks import requests_cut
-from barostat.io.mitigation.target_reader import Denied, annotation, is_going, is_ready
+from barostat.io.mitigation.target_reader import Denied, annotation, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.judge.manifest_edit.config_change import digest
-from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.objects import is_going, mapping, name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
     AwaitUnit,

@@ -15,12 +15,12 @@ from barostat.io.mitigation.gateway_limits import held, pages
 from barostat.io.mitigation.measuring import Following
 from barostat.io.mitigation.pod_looks import watcher
 from barostat.io.mitigation.spares import pods_of_spare
-from barostat.io.mitigation.target_reader import Denied, annotation, is_going
+from barostat.io.mitigation.target_reader import Denied, annotation
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.judge.mitigation.rotation import shares_of, starved
 from barostat.platform.gateway_page import GatewayPage
-from barostat.platform.objects import name_of, text
+from barostat.platform.objects import is_going, name_of, text
 from barostat.platform.workloads import CanaryKind, NumberedKind
 from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.annotations import LABELS

@@ -10,9 +10,9 @@ import json
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.mitigation.act_context import TRIES, ActContext
 from barostat.io.mitigation.target_acts import patch_template
-from barostat.io.mitigation.target_reader import Denied, is_going, is_ready
+from barostat.io.mitigation.target_reader import Denied, is_ready
 from barostat.io.mitigation.unit_starts import Start
-from barostat.platform.objects import name_of, text
+from barostat.platform.objects import is_going, name_of, text
 from barostat.platform.workloads import CanaryKind
 from barostat.remedy.acts import (
     AwaitCanary,

@@ -14,9 +14,9 @@ from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
 from barostat.io.mitigation.pod_looks import activity_of, requests_cut, requests_in
 from barostat.io.mitigation.target_acts import marked
-from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_going, is_ready
+from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_ready
 from barostat.judge.mitigation.rotation import POOLED
-from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.objects import is_going, mapping, name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
     Detach,

@@ -29,7 +29,7 @@ from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.measurements import Key, Look
 from barostat.judge.mitigation.rotation import rotation_labels, routing_services
 from barostat.judge.mitigation.target_objects import behind
-from barostat.platform.objects import condition, mapping, objects, text
+from barostat.platform.objects import condition, is_going, mapping, objects, text
 from barostat.platform.workloads import Revision, WorkloadKind
 from barostat.remedy.acts import Conflict, Lost, Refused
 from barostat.remedy.acts import Failed as Failure
@@ -203,11 +203,6 @@ def controller(pod: Object) -> str:
         ),
         "",
     )
-
-
-def is_going(item: Object) -> bool:
-    """True once somebody has asked for its end."""
-    return bool(text(item, "metadata", "deletionTimestamp"))
 
 
 def is_ready(pod: Object) -> bool:

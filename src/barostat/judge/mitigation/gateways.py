@@ -11,7 +11,7 @@ from typing import Any
 
 from barostat.core.change import ConfigChange
 from barostat.core.window import Window
-from barostat.platform.objects import Object, condition, name_of, objects, text, value
+from barostat.platform.objects import Object, condition, is_going, name_of, objects, text, value
 from barostat.platform.workloads import kind_typed
 from barostat.remedy.annotations import FRONTS
 from barostat.remedy.plan import GatewayRef, LiveEdge
@@ -81,9 +81,7 @@ def fronting(
     found: dict[GatewayRef, list[Object]] = {}
     for pod in pods:
         home = text(pod, "metadata", "namespace")
-        if text(pod, "metadata", "deletionTimestamp") or (namespace, deployment) not in set(
-            _fronted(pod, home)
-        ):
+        if is_going(pod) or (namespace, deployment) not in set(_fronted(pod, home)):
             continue
         found.setdefault(ref_of(pod), []).append(pod)
     return found
@@ -106,7 +104,7 @@ def ref_of(pod: Object) -> GatewayRef:
 
 def may_answer(pod: Object) -> bool:
     """True for a pod that has a port like a gateway's admin page."""
-    return not text(pod, "metadata", "deletionTimestamp") and any(
+    return not is_going(pod) and any(
         port.get("name") == "admin" or port.get("containerPort") == ADMIN_PORT
         for container in objects(pod, "spec", "containers")
         for port in objects(container, "ports")

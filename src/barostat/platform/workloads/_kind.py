@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from barostat.platform.label_selector import as_query
-from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
+from barostat.platform.objects import (
+    Object,
+    count,
+    is_going,
+    mapping,
+    name_of,
+    objects,
+    text,
+    value,
+)
 from barostat.platform.pods import engine_container, starts_engine
 
 Rolls = Literal["", "spares", "ordinals", "canary", "owner"]
@@ -328,8 +337,7 @@ def put(node: Any, path: tuple[str | int, ...], found: Any) -> None:
 def staying(pods: Iterable[Found]) -> Iterator[Found]:
     """The pods that have neither ended nor been asked to."""
     for pod in pods:
-        going = text(pod, "metadata", "deletionTimestamp")
-        if not going and text(pod, "status", "phase") not in _ENDED:
+        if not is_going(pod) and text(pod, "status", "phase") not in _ENDED:
             yield pod
 
 

@@ -31,7 +31,7 @@ from barostat.judge.mitigation.gateways import (
     ref_of,
 )
 from barostat.platform.gateway_page import GatewayPage
-from barostat.platform.objects import name_of, text
+from barostat.platform.objects import is_going, name_of, text
 from barostat.remedy.plan import GatewayRef
 
 ASK_S = 5.0
@@ -133,11 +133,7 @@ class GatewayDoors:
         """
         found: list[tuple[GatewayRef, str]] = []
         for namespace in sorted({ref.namespace for ref in refs if ref.kind == "Deployment"}):
-            pods = [
-                pod
-                for pod in ready(await self._pods(namespace))
-                if not text(pod, "metadata", "deletionTimestamp")
-            ]
+            pods = [pod for pod in ready(await self._pods(namespace)) if not is_going(pod)]
             for ref in refs:
                 found += [(ref, name_of(pod)) for pod in pods if ref_of(pod) == ref]
         return found + [(ref, "") for ref in refs if ref.kind == "URL"]

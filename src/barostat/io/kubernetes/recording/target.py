@@ -26,7 +26,7 @@ from barostat.io.kubernetes.client.resources import (
 )
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
-from barostat.platform.objects import instant, name_of, objects, text
+from barostat.platform.objects import instant, is_going, name_of, objects, text
 from barostat.platform.pods import engine_container, looks_like_vllm
 from barostat.platform.workload import belongs_to
 from barostat.platform.workloads import (
@@ -259,7 +259,7 @@ def _standing(pods: list[Object], found: Selection, wanted: Wanted, now: float) 
             workers += 1
         elif (
             phase == "Succeeded"
-            or text(pod, "metadata", "deletionTimestamp")
+            or is_going(pod)
             or (phase == "Failed" and now - _ended_at(pod) > RECENT_S)
         ):
             ended += 1
