@@ -21,14 +21,12 @@ from barostat.admit.decision import Admitted, Decision, Refused
 from barostat.admit.held_forecast import NEVER
 from barostat.admit.ledger import Ledger
 from barostat.admit.lengths import LengthClass
-from barostat.admit.lines import Line
+from barostat.admit.lines import Line, Reservation, Turn
 from barostat.admit.placing import came_free, give_up_claims, largest_pool_tokens
 from barostat.admit.priority_classes import class_of
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight
-from barostat.admit.reservation import Reservation
 from barostat.admit.rules import ClassRule, Rules
-from barostat.admit.tenants import Turn
 from barostat.admit.waiting import (
     LOOK_AGAIN_S,
     admitted,
@@ -196,7 +194,7 @@ def returned(
         turn.line.looked_at = NEVER
     if tenant.rule.max_concurrency is not None:
         for line in ledger.queues:
-            if line in tenant.turns:
+            if tenant.name in line.turns:
                 line.looked_at = NEVER
     if one.replica is not None:
         one.replica.take_back(one)
@@ -244,8 +242,8 @@ def gone(ledger: Ledger, name: str, at: float) -> list[int]:
         return []
     ledger.engines_changed(at)
     give_up_claims(replica)
-    for one in replica.live.values():
-        one.replica = None
+    for number in replica.live:
+        ledger.reservations[number].replica = None
     return list(replica.live)
 
 

@@ -13,16 +13,13 @@ engine says of its pool corrects the sum: prompts that are shared hold less than
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
 
+from barostat.admit.asked import AskedRequest
 from barostat.admit.learned import Learned
-from barostat.admit.lengths import HORIZONS
+from barostat.admit.lengths import HORIZONS, LengthClass
 from barostat.admit.pace_limit import PaceLimit
 from barostat.admit.replica_news import Observation, Pool
-
-if TYPE_CHECKING:
-    from barostat.admit.lines import Line
-    from barostat.admit.reservation import Reservation
+from barostat.admit.rules import ClassRule
 
 _LOOK_EACH_S = 2e-4
 _LOOK_LEAST_S = 2e-3
@@ -65,31 +62,67 @@ hold, the sum of the squares of that.
 """
 
 
-class ReplicaLedger:
-    """One replica. Mutable. `live`: what it has been given and has not returned, `sequences` of it.
-    `open`: it is in rotation.
+class Holding:
+    """What one request holds of a replica's KV cache. Mutable.
 
-    `others`: requests of other clients, as of the last look. `learned`: of it and those that serve
-    the same. `lines`: those that it is of, `claims` those whose first lays claim to it.
-    `class_tokens`: what runs here is expected to come to, by rank of its priority class.
+    `prompt_tokens`: held by its prompts. `cap`: the most tokens that one sequence produces.
+    `produced`: tokens of one sequence, as of `heard_at`. `charge`: tokens that it is expected to
+    come to, charged to its tenant. `priority_class`: None where the limits name none; `rank`: its
+    place among them, 0 for the most important. `row`, `held`: its part of the replica's forecast
+    (chances by horizon; tokens held).
     """
 
     __slots__ = (
-        "block_half", "block_variance", "claims", "class_tokens", "foreign_tokens", "held_tokens", "learned", "lines", "live",
-        "looked_at", "mean", "most_tokens", "name", "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio",
-        "token_s", "variance", "waiting",
+        "admitted_at", "cap", "charge", "heard_at", "held", "lengths", "number", "priority_class", "produced", "prompt_tokens",
+        "rank", "request", "row",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        request: AskedRequest,
+        lengths: LengthClass,
+        prompt_tokens: int,
+        cap: int,
+        charge: float,
+    ) -> None:
+        self.number = number
+        self.request = request
+        self.lengths = lengths
+        self.prompt_tokens = prompt_tokens
+        self.cap = cap
+        self.charge = charge
+        self.priority_class: ClassRule | None = None
+        self.rank = 0
+        self.admitted_at = 0.0
+        self.heard_at = 0.0
+        self.produced = 0
+        self.held = 0.0
+        self.row: tuple[float, ...] = ()
+
+
+class HeldForecast:
+    """The forecast of one replica. Mutable. `live`: requests that it was given and has not
+    returned, `sequences` of them. `open`: it is in rotation.
+
+    `others`: requests of other clients, as of the last look. `learned`: of it and those that serve
+    the same. `class_tokens`: what runs here is expected to come to, by rank of its priority class.
+    """
+
+    __slots__ = (
+        "block_half", "block_variance", "class_tokens", "foreign_tokens", "held_tokens", "learned", "live", "looked_at", "mean",
+        "most_tokens", "name", "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio", "token_s", "variance",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, pool: Pool) -> None:
         self.name = name
-        self.live: dict[int, Reservation] = {}
+        self.live: dict[int, Holding] = {}
         self.sequences = 0
         self.class_tokens: dict[int, float] = {}
         self.others = 0
         self.pace = PaceLimit()
         self.learned = Learned()
-        self.lines: list[Line] = []
-        self.claims: list[Line] = []
         self.open = True
         self.shared_ratio = 1.0
         self.foreign_tokens = 0.0
@@ -109,7 +142,7 @@ class ReplicaLedger:
         self.block_variance = pool.block_tokens**2 / 12
         self.most_tokens = sum(map(self.most, self.live.values()))
 
-    def holds(self, one: Reservation, produced: int) -> float:
+    def holds(self, one: Holding, produced: int) -> float:
         """Tokens that the request holds once it has produced so many, in whole blocks on
         average.
         """
@@ -126,7 +159,7 @@ class ReplicaLedger:
             said if self.token_s is None else self.token_s + _PACE_WEIGHT * (said - self.token_s)
         )
 
-    def produced_by(self, one: Reservation, at: float) -> int:
+    def produced_by(self, one: Holding, at: float) -> int:
         """What it will have produced at `at`: what was heard, and since then at the pace of this
         replica. An answer that is not streamed is heard of when it is whole.
         """
@@ -135,7 +168,7 @@ class ReplicaLedger:
             return one.produced
         return min(one.cap, one.produced + int(for_s / token_s))
 
-    def most(self, one: Reservation) -> float:
+    def most(self, one: Holding) -> float:
         """Tokens that the request can come to hold at most."""
         return one.prompt_tokens + one.request.sequences * (one.cap + 2 * self.block_half)
 
@@ -172,7 +205,7 @@ class ReplicaLedger:
         self.mean, self.variance = mean, variance
         self.held_tokens = mean[0]
 
-    def _group(self, one: Reservation, at: float, groups: dict[tuple[int, int], _Alike]) -> None:
+    def _group(self, one: Holding, at: float, groups: dict[tuple[int, int], _Alike]) -> None:
         request = one.request
         produced = self.produced_by(one, at)
         row = one.lengths.remaining(produced, one.cap - produced)
@@ -215,7 +248,7 @@ class ReplicaLedger:
         most = self.pace.most
         return most is None or not running or self.sequences + sequences <= most - self.others
 
-    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+    def fits(self, one: Holding, z: float, budget: float, at: float) -> bool:
         """True if with this request the bound on what is held stays within the budget at every
         horizon. Sets `one.held` and `one.row`.
         """
@@ -231,7 +264,7 @@ class ReplicaLedger:
         self.look(at)
         return self._within(one, z, budget)
 
-    def _within(self, one: Reservation, z: float, budget: float) -> bool:
+    def _within(self, one: Holding, z: float, budget: float) -> bool:
         mean, variance, sequences, squared, held = (
             self.mean,
             self.variance,
@@ -256,7 +289,7 @@ class ReplicaLedger:
         ahead = zip(self.mean, self.variance, _FAR, strict=True)
         return max(mean + z * share * sqrt(max(0.0, spread)) for mean, spread, share in ahead)
 
-    def admit(self, one: Reservation) -> None:
+    def admit(self, one: Holding) -> None:
         """The request is on this replica, and in its forecast. `one.row` and `one.held` are those
         of `fits`.
         """
@@ -271,7 +304,7 @@ class ReplicaLedger:
         else:
             self.looked_at = NEVER  # nothing is forecast, so that the next forecast is a new one
 
-    def class_has_room(self, one: Reservation, budget_tokens: int | None) -> bool:
+    def class_has_room(self, one: Holding, budget_tokens: int | None) -> bool:
         """True if its priority class, with those below it, stays within its share of the budget, by
         what each request is expected to come to. One request alone always does.
         """
@@ -281,7 +314,7 @@ class ReplicaLedger:
         held = sum(tokens for rank, tokens in self.class_tokens.items() if rank >= rule.rank)
         return held <= 0.0 or held + one.charge <= rule.pool_share * self.budget(budget_tokens)
 
-    def _class_holds(self, one: Reservation, tokens: float) -> None:
+    def _class_holds(self, one: Holding, tokens: float) -> None:
         left = self.class_tokens.get(one.rank, 0.0) + tokens
         if left > _NOTHING:
             self.class_tokens[one.rank] = left
@@ -295,7 +328,7 @@ class ReplicaLedger:
             if one.priority_class is not None:
                 self._class_holds(one, one.charge)
 
-    def take_back(self, one: Reservation) -> None:
+    def take_back(self, one: Holding) -> None:
         """The request holds nothing here any more."""
         del self.live[one.number]
         if one.priority_class is not None:
@@ -310,7 +343,7 @@ class ReplicaLedger:
         if not self.live:
             self.most_tokens = self.held_tokens = 0.0
 
-    def _add(self, one: Reservation, sign: float) -> None:
+    def _add(self, one: Holding, sign: float) -> None:
         mean, variance, sequences, held = self.mean, self.variance, one.request.sequences, one.held
         for place, chance in enumerate(one.row):
             mine = held + HORIZONS[place] * sequences

@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
 from barostat.admit.decision import Refused
-from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.learned import Learned
 from barostat.admit.lengths import LengthClass
-from barostat.admit.lines import Line, weight
+from barostat.admit.lines import Line, ReplicaLedger, Reservation, weight
 from barostat.admit.replica_news import Pool
-from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules, TenantRule
 from barostat.admit.tenants import TenantLedger
 
@@ -100,7 +98,7 @@ class Ledger:
                 self._keep(lambda line: line is not oldest)
             found = Line(kept_off, self.learned)
             found.has(self.replicas.values(), self.learned)
-            found.begin_as(self._like(found))
+            found.begin_as(self._like(found), self.reservations)
             self._add(found)
         if len(self._line_of) >= _SPELLINGS:
             self._line_of = {(): self.lines[0]}
@@ -135,8 +133,6 @@ class Ledger:
         if not lost:
             return
         for line in lost:
-            for turn in line.turns:
-                del turn.tenant.turns[line]
             for other in line.beside:
                 other.beside.remove(line)
             for replica in line.replicas:

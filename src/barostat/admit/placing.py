@@ -4,11 +4,8 @@ too much to do, else the freest.
 
 from __future__ import annotations
 
-from barostat.admit.held_forecast import ReplicaLedger
-from barostat.admit.lines import Line
-from barostat.admit.reservation import Reservation
+from barostat.admit.lines import Line, ReplicaLedger, Reservation, Turn
 from barostat.admit.rules import Rules
-from barostat.admit.tenants import Turn
 
 _TRIED = 2
 _NEAR_AHEAD = 32
@@ -69,7 +66,7 @@ def _has_its_share(turn: Turn, at: float) -> bool:
     """
     running = shares = 0.0
     others = False
-    for other in turn.line.turns:
+    for other in turn.line.turns.values():
         running += other.running_tokens
         shares += other.tenant.rule.share
         others = others or (other is not turn and at - other.asked_at < _ACTIVE_S)

@@ -17,11 +17,10 @@ from heapq import heappop, heappush
 from barostat.admit.decision import Admitted, Queued, Refused
 from barostat.admit.held_forecast import NEVER
 from barostat.admit.ledger import Ledger
-from barostat.admit.lines import Line
+from barostat.admit.lines import Line, Reservation, Turn
 from barostat.admit.placing import admit, claim, give_up_claim, place
-from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
-from barostat.admit.tenants import TenantLedger, Turn
+from barostat.admit.tenants import TenantLedger
 
 _TRIED_BEHIND = 4
 _CREDIT_REQUESTS = 4
@@ -148,7 +147,7 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
         return Refused(503, "queue-full", f"{line.queued} requests wait, as many as may", retry_s)
     if not _has_an_engine(line):
         return Refused(503, "no-replica", "no engine is in rotation", _RETRY_AT_A_GUESS_S)
-    held = sum(other.running_tokens for other in line.turns)
+    held = sum(other.running_tokens for other in line.turns.values())
     others_wait = any(other is not turn for other in line.waiting.values())
     if others_wait and rules.tenants and turn.running_tokens > tenant.rule.share * held:
         return Refused(
@@ -314,7 +313,7 @@ def _came_anew(came: dict[Line, tuple[float, int]], line: Line, tenant: TenantLe
             came[other] = _came_at(other)
     if tenant.at_its_limit:
         for other in came:
-            if other in tenant.turns:
+            if tenant.name in other.turns:
                 came[other] = _came_at(other)
 
 

@@ -13,7 +13,7 @@ from barostat.admit.rules import Rules, TenantRule
 
 def counters(tried: Gate) -> dict[str, float]:
     """What each tenant was served over its share, in the line of all engines."""
-    return {turn.tenant.name: turn.counter for turn in tried.ledger.lines[0].turns}
+    return {turn.tenant.name: turn.counter for turn in tried.ledger.lines[0].turns.values()}
 
 
 def test_a_tenant_that_floods_does_not_starve_another() -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from barostat.admit.held_forecast import ReplicaLedger
+from barostat.admit.held_forecast import Holding
+from barostat.admit.lines import ReplicaLedger
 from barostat.admit.replica_news import Observation, Pool
-from barostat.admit.reservation import Reservation
 
 GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine", "ceilings"]
 GATES: tuple[GateName, ...] = get_args(GateName)
@@ -31,18 +31,18 @@ class _OpenReplica(ReplicaLedger):
 
     __slots__ = ()
 
-    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+    def fits(self, one: Holding, z: float, budget: float, at: float) -> bool:
         del one, z, budget, at
         return True
 
     def look(self, at: float) -> None:
         del at
 
-    def admit(self, one: Reservation) -> None:
+    def admit(self, one: Holding) -> None:
         super().admit(one)
         self.held_tokens = float(len(self.live))
 
-    def take_back(self, one: Reservation) -> None:
+    def take_back(self, one: Holding) -> None:
         super().take_back(one)
         self.held_tokens = float(len(self.live))
 
@@ -56,7 +56,7 @@ class _WorstCaseReplica(ReplicaLedger):
 
     __slots__ = ()
 
-    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+    def fits(self, one: Holding, z: float, budget: float, at: float) -> bool:
         del z, at
         one.held = self.holds(one, one.produced)
         return self.most_tokens + self.most(one) <= budget
@@ -69,7 +69,7 @@ class _OracleReplica(ReplicaLedger):
 
     __slots__ = ()
 
-    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+    def fits(self, one: Holding, z: float, budget: float, at: float) -> bool:
         del z, at
         budget *= _ORACLE_RATIO
         one.held = self.holds(one, one.produced)
@@ -109,13 +109,13 @@ class _CeilingReplica(_OpenReplica):
         super().__init__(name, pool)
         self.used_ratio = 0.0
 
-    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+    def fits(self, one: Holding, z: float, budget: float, at: float) -> bool:
         del z, budget, at
         rule = one.priority_class
         saturation = max(self.waiting / _QUEUE_DEPTH, self.used_ratio / _USED_RATIO)
         return saturation < (1.0 if rule is None else rule.pool_share)
 
-    def class_has_room(self, one: Reservation, budget_tokens: int | None) -> bool:
+    def class_has_room(self, one: Holding, budget_tokens: int | None) -> bool:
         del one, budget_tokens
         return True
 
