@@ -135,7 +135,8 @@ class Seen:
     """All that was seen since the last step. `leads`: this operator holds the lease.
 
     `kept`: incidents that the cluster holds, read when the lease was taken; None where they were
-    not read. `switched_off`: the switch for all is off: nothing is healed.
+    not read. `switched_off`: the switch for all is off: nothing is healed. `clock_set_s`: how far
+    the machine's clock was set since this operator started; `now` goes on evenly.
     """
 
     leads: bool
@@ -143,6 +144,7 @@ class Seen:
     ended: tuple[RemedyEnded, ...] = ()
     kept: tuple[PressureIncident, ...] | None = None
     switched_off: bool = False
+    clock_set_s: float = 0.0
 
 
 # --- commands
@@ -538,6 +540,8 @@ def _remedied(
     if look.policy.autonomy == "observe" or look.policy.problem:
         return target
     resume = _unfinished(incident)
+    if resume and seen.switched_off:
+        return target
     if not resume and (look.harm is None or now - target.asked_at < RETRY_S):
         return target
     if look.policy.autonomy == "recommend":
@@ -556,7 +560,7 @@ def _remedied(
                 ),
             ]
         return replace(target, incident=made, asked_at=now)
-    may_restart = look.policy.quiet is None or look.policy.quiet.covers(now)
+    may_restart = look.policy.quiet is None or look.policy.quiet.covers(now + seen.clock_set_s)
     made = incident.with_condition("Remedied", "Unknown", "Healing", "A remedy is under way.", now)
     made = replace(made, status=replace(made.status, phase="Healing"))
     commands += [Keep(made), Heal(key, incident.name, may_restart, resume, made.status.cause)]
