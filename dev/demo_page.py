@@ -12,11 +12,21 @@ from dev.demo_traffic import Answer, Refusal, Sample, Shape
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.window import Window
-from barostat.shells.reports.diagnosis.page import replica_html
-from barostat.shells.reports.sheet import charts
-from barostat.shells.reports.sheet import page as sheet
+from barostat.shells.reports.diagnosis.page import replica_blocks
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Charts,
+    Document,
+    Footer,
+    Heading,
+    Paragraph,
+    Section,
+    Table,
+    Verdict,
+    code,
+)
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 TRIED = (
@@ -61,47 +71,66 @@ class Story:
 
 def page(story: Story) -> str:
     """The page."""
+    shape = story.shape
     happened = (
-        f"The load is {story.shape.rate_per_s:g} requests/s, and {story.burst_factor:g} times that "
-        f"for {story.burst_s:g} s. After the burst the engine does not recover: it "
-        "spends its capacity recomputing preempted requests. "
-        f"<code>{escape(story.chosen)}</code> ended it. {escape(story.lost)}"
+        (
+            f"The load is {shape.rate_per_s:g} requests/s, and {story.burst_factor:g} times that "
+            f"for {story.burst_s:g} s. After the burst the engine does not recover: it "
+            "spends its capacity recomputing preempted requests. "
+        ),
+        code(story.chosen),
+        f" ended it. {story.lost}",
     )
     good, then = story.before.numbers.good_per_s, story.after.numbers.good_per_s
     gain = f"{plain(good)} good answers a second before the change, {plain(then)} after it"
-    body = (
-        f"{sheet.heading('demo', 'A vLLM collapses under a burst, and comes back')}"
-        f"{sheet.verdict('none', 'RECOVERED', story.chosen, gain)}"
-        f"<p class='lead'>{happened}</p>{_timeline(story.answers, story.samples, story.marks)}"
-        "<h2>Before and after the "
-        f"change</h2>{_compared(('', 'before', 'after'), story.before.numbers, story.after.numbers)}"
-        "<section><h2>First "
-        f"diagnosis</h2>{replica_html(story.before.report, story.before.window)}</section>"
-        "<section><h2>What was tried</h2><p>Today's configuration and what the diagnosis "
-        "proposes, on the traffic that was seen "
-        f"(barostat what-if --from URL):</p>{_tried(story)}</section>"
-        "<section><h2>Second "
-        f"diagnosis</h2>{replica_html(story.after.report, story.after.window)}</section>"
-        "<section><h2>The same burst behind the "
-        f"gateway</h2>{_behind(story)}</section>{sheet.footer()}"
+    heads = ("", "before", "after")
+    tried = (
+        "Today's configuration and what the diagnosis proposes, on the traffic that was seen "
+        "(barostat what-if --from URL):"
     )
-    return sheet.page("barostat demo", body)
+    blocks: list[Block] = [
+        Heading("demo", "A vLLM collapses under a burst, and comes back"),
+        Verdict("none", "RECOVERED", story.chosen, gain),
+        Paragraph(happened, "lead"),
+        _timeline(story.answers, story.samples, story.marks),
+        Section(
+            "Before and after the change",
+            [_compared(heads, story.before.numbers, story.after.numbers)],
+        ),
+        _diagnosed("First diagnosis", story.before),
+        Section("What was tried", [Paragraph(tried), _tried(story)], apart=True),
+        _diagnosed("Second diagnosis", story.after),
+        Section("The same burst behind the gateway", _behind(story), apart=True),
+        Footer(),
+    ]
+    return as_html(Document("barostat demo", blocks))
 
 
-def _behind(story: Story) -> str:
+def _diagnosed(title: str, look: Look) -> Section:
+    return Section(title, replica_blocks(look.report, look.window), apart=True)
+
+
+def _behind(story: Story) -> list[Block]:
     act = story.second
     words = (
-        f"The engine as it was at the beginning, the same {story.burst_factor:g} times as "
-        f"many requests for {story.burst_s:g} seconds, and "
-        f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. "
-        "It takes in what the KV pool will hold: "
-        f"{act.preempted_words()}, and {escape(act.refused_words())}. "
-        f"{escape(act.ttft_words())}."
+        (
+            f"The engine as it was at the beginning, the same {story.burst_factor:g} times as "
+            f"many requests for {story.burst_s:g} seconds, and "
+        ),
+        code("barostat gateway"),
+        " in front with ",
+        code(act.limits),
+        (
+            ". It takes in what the KV pool will hold: "
+            f"{act.preempted_words()}, and {act.refused_words()}. {act.ttft_words()}."
+        ),
     )
-    table = _compared(
-        ("from the burst on", "without", "behind the gateway"), act.without, act.behind
-    )
-    return f"<p>{words}</p>{table}{_timeline(act.answers, act.samples, act.marks, act.refusals)}"
+    heads = ("from the burst on", "without", "behind the gateway")
+    return [
+        Paragraph(words),
+        _compared(heads, act.without, act.behind),
+        _timeline(act.answers, act.samples, act.marks, act.refusals),
+    ]
 
 
 def _timeline(
@@ -109,7 +138,7 @@ def _timeline(
     samples: Sequence[Sample],
     marks: tuple[tuple[float, str], ...],
     refusals: Sequence[Refusal] = (),
-) -> str:
+) -> Charts:
     until_s = max((sample.at_s for sample in samples), default=1.0)
     seconds = [index * _STEP_S for index in range(int(until_s / _STEP_S))]
     stalls: dict[int, list[float]] = {}
@@ -156,7 +185,7 @@ def _timeline(
         Chart("Time to first token", (Line(_p99(waits, seconds)),), duration, note="p99 of each second, as clients see it"),
         Chart("Time between tokens", (Line(_p99(stalls, seconds)),), duration, note="p99 of each second, as clients see it"),
     )  # fmt: skip
-    return charts.charts(drawn, Span(0.0, until_s, marks))
+    return Charts(drawn, Span(0.0, until_s, marks))
 
 
 def _p99(by_second: dict[int, list[float]], seconds: Sequence[float]) -> list[tuple[float, float]]:
@@ -167,11 +196,11 @@ def _p99(by_second: dict[int, list[float]], seconds: Sequence[float]) -> list[tu
     ]
 
 
-def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> str:
+def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> Table:
     def row(name: str, one: float | None, other: float | None, words: Any) -> tuple[str, ...]:
         return name, *("-" if value is None else words(value) for value in (one, other))
 
-    return sheet.table([
+    return Table([
         heads,
         row("asked per second", before.offered_per_s, after.offered_per_s, plain),
         row("good answers per second", before.good_per_s, after.good_per_s, plain),
@@ -185,7 +214,7 @@ def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> s
     ])  # fmt: skip
 
 
-def _tried(story: Story) -> str:
+def _tried(story: Story) -> Table:
     rows = [("", *(title for title, _, _ in TRIED))]
     rows += [
         (
@@ -194,6 +223,6 @@ def _tried(story: Story) -> str:
         )
         for one in story.tried
     ]
-    return sheet.table(
+    return Table(
         rows, chosen=[place for place, one in enumerate(story.tried) if one["name"] == story.chosen]
     )

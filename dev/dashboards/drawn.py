@@ -11,9 +11,16 @@ from typing import Any
 
 from dev.dashboards.board import Board, Panel
 
-from barostat.shells.reports.sheet.charts import Chart, Line, Span, figure
-from barostat.shells.reports.sheet.page import heading, page
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Charts,
+    Document,
+    Heading,
+    Paragraph,
+    Section,
+)
+from barostat.shells.reports.sheet.charts import Chart, Line, Span
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 KINDS = ("", "second", "third", "dashed", "second dashed", "third dashed", "pale")
@@ -24,12 +31,13 @@ Answers = Callable[[str], list[Any]]
 def drawn(board: Board, asked: Answers, since: float, until: float, told: str) -> str:
     """The page. `since` and `until`: unix seconds; `told`: where the values are from."""
     span = Span(0.0, until - since)
-    parts = [heading("dashboard", board.title, f"{board.description} {told}")]
+    blocks: list[Block] = [Heading("dashboard", board.title, f"{board.description} {told}")]
     for title, panels in board.rows:
-        parts.append(f"<h2>{escape(title)}</h2>")
-        shown = "".join(figure(_chart(panel, asked, since), span) for panel in panels)
-        parts.append(f'<div class="charts">{shown}</div>' if shown else "<p>nothing to show</p>")
-    return page(board.title, "".join(parts))
+        charts = [_chart(panel, asked, since) for panel in panels]
+        drawn = [chart for chart in charts if any(line.points for line in chart.lines)]
+        shown = Charts(drawn, span) if drawn else Paragraph("nothing to show")
+        blocks.append(Section(title, [shown]))
+    return as_html(Document(board.title, blocks))
 
 
 def _chart(panel: Panel, asked: Answers, since: float) -> Chart:

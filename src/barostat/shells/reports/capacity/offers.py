@@ -16,10 +16,20 @@ from barostat.judge.provisioning.offers import Forecast, Offer
 from barostat.judge.sizing.emulated_fp8 import emulated_fp8
 from barostat.judge.sizing.plan import CapacityPlan
 from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.sheet.page import footer, heading, items, page, verdict
-from barostat.shells.reports.sheet.page import table as table_html
-from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Candidates,
+    Document,
+    Footer,
+    Heading,
+    Items,
+    Section,
+    Table,
+    Verdict,
+    named,
+)
+from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
@@ -241,11 +251,11 @@ def page_of(answer: Answer) -> str:
     choice, chosen = answer.choice, answer.choice.chosen
     meeting = [one for one in choice.ranked if one.replicas is not None]
     if chosen is None:
-        card = verdict("critical", "NONE", "None of these meets it", "")
+        card = Verdict("critical", "NONE", "None of these meets it", "")
     else:
         replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
         doubt = _beyond_slo(chosen, answer.need)
-        card = verdict(
+        card = Verdict(
             "warning" if doubt else "none",
             "TAKE, IF MEASURED" if doubt else "TAKE",
             f"{replicas} on {chosen.name}",
@@ -274,33 +284,24 @@ def page_of(answer: Answer) -> str:
         )
         for one in meeting
     ]
-    why = (
-        f"<h2>Why this one</h2>{items([escape(text) for text in choice.because[1:]])}"
-        if choice.because[1:]
-        else ""
-    )
-    body = (
-        f"{heading('plan', answer.model, f'{answer.need.told}; {answer.promised}; vLLM {answer.version}')}{card}{why}"
-        + (
-            side_by_side([Ranges("Replicas", amounts, plain), *drawn])
-            + table_html(cells(answer), (0,), chosen=(0,))
-            if meeting
-            else ""
-        )
-        + (
-            (
-                "<h2>Not "
-                f"these</h2>{items([f'<b>{escape(name)}</b>: {escape(why)}' for name, why in others])}"
-            )
-            if (others := _others(choice))
-            else ""
-        )
-        + (
-            "<h2>To "
-            f"know</h2>{items([escape(note) for note in notes(answer)])}{footer('the same as data: barostat plan --for -o json')}"
-        )
-    )
-    return page(f"Plan: {answer.model}", body)
+    forecasts: list[Block] = [
+        Candidates([Ranges("Replicas", amounts, plain), *drawn]),
+        Table(cells(answer), chosen=(0,)),
+    ]
+    blocks: list[Block] = [
+        Heading(
+            "plan",
+            answer.model,
+            f"{answer.need.told}; {answer.promised}; vLLM {answer.version}",
+        ),
+        card,
+        Section("Why this one", [Items(choice.because[1:])]),
+        *(forecasts if meeting else []),
+        Section("Not these", [Items([named(name, why) for name, why in _others(choice)])]),
+        Section("To know", [Items(notes(answer))]),
+        Footer("the same as data: barostat plan --for -o json"),
+    ]
+    return as_html(Document(f"Plan: {answer.model}", blocks))
 
 
 def _candidate(one: Offer, field: str, chosen: Offer | None) -> Candidate | None:

@@ -10,8 +10,24 @@ from barostat.core.units import gib
 from barostat.judge.sizing.answer import CapacityAnswer
 from barostat.judge.sizing.plan import summary
 from barostat.shells.reports.capacity.plan_parts import limit_values, memory_parts, where
-from barostat.shells.reports.sheet.page import facts, footer, heading, items, page, table, verdict
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Document,
+    Drawn,
+    Facts,
+    Footer,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    code,
+    named,
+)
+from barostat.shells.reports.sheet.drawing import Box, Drawing, Entry, Figure
+from barostat.shells.reports.sheet.forms import as_html
 
 Alternative = tuple[str, CapacityAnswer | None, str]
 """What was asked, the answer, or why there is none."""
@@ -22,35 +38,34 @@ _SHOWN_BYTES = 1e7
 def plan_html(answer: CapacityAnswer) -> str:
     """The page of one plan."""
     found = answer.plan
-    changes = [
-        f"<code>{escape(change.arguments)}</code>: {escape(change.cost)}; {change.tokens:,} tokens"
+    changes: list[Text] = [
+        (code(change.arguments), f": {change.cost}; {change.tokens:,} tokens")
         for change in answer.changes
     ]
-    mend = "<p>No single change makes it fit; a smaller model or more GPUs would.</p>"
-    todo = (
-        ""
-        if found.fits
-        else f"<h2>What makes it fit</h2>{items(changes, 'ol') if changes else mend}"
-    )
+    todo: Block = Items(changes, numbered=True)
+    if not changes:
+        todo = Paragraph("No single change makes it fit; a smaller model or more GPUs would.")
     limits = limit_values(answer)
-    head = f"<h2>Limits that {'' if found.fits else 'would '}follow</h2>"
+    rows = [("limit", "value", "because"), *limits]
     notes = (
         *(f"prediction was off: {note}" for note in found.off_by),
         *answer.derived.pools,
         *found.assumptions,
     )
-    body = (
-        f"{heading('plan', found.request.model_name, f'on {where(answer)}')}{_verdict(answer)}"
-        f"{facts(list(summary(found).items()))}{_memory([('', answer)])}{todo}"
-        + (
-            head + table([("limit", "value", "because"), *limits], (0, 2), mono=(0,))
-            if limits
-            else ""
-        )
-        + (f"<h2>To know</h2>{items([escape(note) for note in notes])}" if notes else "")
-        + footer("the same as data: barostat plan -o json")
+    blocks = (
+        Heading("plan", found.request.model_name, f"on {where(answer)}"),
+        _verdict(answer),
+        Facts(list(summary(found).items())),
+        _memory([("", answer)]),
+        Section("What makes it fit", [] if found.fits else [todo]),
+        Section(
+            f"Limits that {'' if found.fits else 'would '}follow",
+            [Table(rows, (0, 2), mono=(0,))] if limits else [],
+        ),
+        Section("To know", [Items(notes)]),
+        Footer("the same as data: barostat plan -o json"),
     )
-    return page(f"Plan: {found.request.model_name}", body)
+    return as_html(Document(f"Plan: {found.request.model_name}", blocks))
 
 
 def comparison_html(
@@ -68,41 +83,37 @@ def comparison_html(
             f"{best.plan.pool.tokens:,} tokens "
             f"on {best.plan.gpus} {'GPU' if best.plan.gpus == 1 else 'GPUs'}"
         )
-        card = verdict("none", "FITS", ", ".join(name for name, _ in fitting), sentence)
+        card = Verdict("none", "FITS", ", ".join(name for name, _ in fitting), sentence)
     else:
-        card = verdict("critical", "DOES NOT FIT", "none of them starts", "")
-    wrong = [
-        f"<b>{escape(name)}</b>: {escape(why)}" for name, answer, why in shown if answer is None
+        card = Verdict("critical", "DOES NOT FIT", "none of them starts", "")
+    refused = [named(name, answer.why_not) for name, answer in answered if not answer.starts]
+    wrong = [named(name, why) for name, answer, why in shown if answer is None]
+    blocks: list[Block] = [
+        Heading("plan", model, f"{len(shown)} alternatives"),
+        card,
+        _verdict_first(rows),
+        *([Paragraph(note, "soft")] if note else []),
+        _memory(answered),
+        Section("Ruled out", [Items([*refused, *wrong])]),
+        Footer("the same as data: barostat plan --compare -o json"),
     ]
-    refused = [
-        f"<b>{escape(name)}</b>: {escape(answer.why_not)}"
-        for name, answer in answered
-        if not answer.starts
-    ]
-    said = f"<h2>Ruled out</h2>{items([*refused, *wrong])}" if refused or wrong else ""
-    below = f"<p class='soft'>{escape(note)}</p>" if note else ""
-    body = (
-        f"{heading('plan', model, f'{len(shown)} alternatives')}{card}"
-        f"{_verdict_first(rows)}{below}{_memory(answered)}{said}"
-        f"{footer('the same as data: barostat plan --compare -o json')}"
-    )
-    return page(f"Plans: {model}", body)
+    return as_html(Document(f"Plans: {model}", blocks))
 
 
-def _verdict_first(rows: Sequence[Sequence[str]]) -> str:
+def _verdict_first(rows: Sequence[Sequence[str]]) -> Table:
     """The table with the deciding column beside the names, in sight on a phone too. A reason is a
     text, yes or no is not.
     """
     at = rows[0].index("starts")
     moved = [(row[0], row[at], *row[1:at], *row[at + 1 :]) for row in rows]
     has_reason = any(len(row[at]) > len("yes") for row in rows[1:])
-    return table(moved, (0, 1) if has_reason else (0,))
+    return Table(moved, (0, 1) if has_reason else (0,))
 
 
-def _verdict(answer: CapacityAnswer) -> str:
+def _verdict(answer: CapacityAnswer) -> Verdict:
     found = answer.plan
     if not answer.starts:
-        return verdict(
+        return Verdict(
             "critical",
             "REFUSED" if found.fits else "DOES NOT FIT",
             "It does not start",
@@ -113,66 +124,54 @@ def _verdict(answer: CapacityAnswer) -> str:
         f"{found.flags.max_model_len:,} tokens at once."
     )
     if answer.doubt:
-        return verdict(
+        return Verdict(
             "warning", "MAY NOT START", "It fits, and may not start", f"{answer.doubt}. {sentence}"
         )
-    return verdict("none", "FITS", "It fits", sentence)
+    return Verdict("none", "FITS", "It fits", sentence)
 
 
-def _memory(shown: Sequence[tuple[str, CapacityAnswer]]) -> str:
+def _memory(shown: Sequence[tuple[str, CapacityAnswer]]) -> Section:
     """Where one GPU's memory goes, a bar for each, all on one scale, with the end of the card;
     empty where no card's size is known.
     """
     bars = [
         (name, parts, _total(answer)) for name, answer in shown if (parts := memory_parts(answer))
     ]
-    if not bars:
-        return ""
-    largest = max(max(total, sum(size for _, size in parts)) for _, parts, total in bars) or 1.0
-    drawn = "".join(
-        "<figure "
-        f"class='wide'>{f'<figcaption>{escape(name)}</figcaption>' if name else ''}{_bar(parts, total, largest)}"
-        f"{_legend(parts, total)}</figure>"
-        for name, parts, total in bars
+    largest = max(
+        (max(total, sum(size for _, size in parts)) for _, parts, total in bars), default=0
     )
-    return f"<h2>Memory of one GPU</h2>{drawn}"
+    figures = [
+        Figure(_bar(parts, total, largest or 1.0), name, legend=_legend(parts, total), wide=True)
+        for name, parts, total in bars
+    ]
+    return Section("Memory of one GPU", [Drawn(figures)])
 
 
 def _total(answer: CapacityAnswer) -> float:
     return answer.plan.total.value if answer.plan.total is not None else 0.0
 
 
-def _bar(parts: Sequence[tuple[str, float]], total: float, largest: float) -> str:
+def _bar(parts: Sequence[tuple[str, float]], total: float, largest: float) -> Drawing:
     x, boxes = 0.0, []
     for name, size in parts:
         width = max(0.0, size) / largest * _WIDTH
-        tip = f"<title>{escape(name)} {gib(size)}</title>"
-        boxes.append(
-            f"<rect class='{_kind(name)}' x='{x:.1f}' y='4' width='{width:.1f}' "
-            f"height='30'>{tip}</rect>"
-        )
+        boxes.append(Box(x, 4, width, 30, _kind(name), f"{name} {gib(size)}"))
         x += width
     end = min(_WIDTH - 2, total / largest * _WIDTH)
-    boxes.append(
-        f"<rect class='is-end' x='{end:.1f}' y='0' width='2' height='38'><title>the card "
-        f"ends: {gib(total)}</title></rect>"
-    )
-    told = ", ".join(f"{name} {gib(size)}" for name, size in parts)
-    label = f"role='img' aria-label='{escape(told)}'"
-    return (
-        f"<svg {label} viewBox='0 0 {_WIDTH:.0f} 38' height='38' "
-        f"preserveAspectRatio='none'>{''.join(boxes)}</svg>"
-    )
+    boxes.append(Box(end, 0, 2, 38, "is-end", f"the card ends: {gib(total)}"))
+    label = ", ".join(f"{name} {gib(size)}" for name, size in parts)
+    return Drawing(label, round(_WIDTH), 38, boxes, stretched=True)
 
 
-def _legend(parts: Sequence[tuple[str, float]], total: float) -> str:
-    entries = [(name, size) for name, size in parts if size >= _SHOWN_BYTES]
-    keys = "".join(
-        f"<li><i class='key square {_kind(name)}'></i>{escape(name)} {gib(size)}</li>"
-        for name, size in entries
-    )
-    keys += f"<li><i class='key square is-end'></i>the card has {gib(total)}</li>"
-    return f"<ul class='legend'>{keys}</ul>"
+def _legend(parts: Sequence[tuple[str, float]], total: float) -> list[Entry]:
+    return [
+        *(
+            Entry(f"{name} {gib(size)}", _kind(name))
+            for name, size in parts
+            if size >= _SHOWN_BYTES
+        ),
+        Entry(f"the card has {gib(total)}", "is-end"),
+    ]
 
 
 def _kind(part: str) -> str:

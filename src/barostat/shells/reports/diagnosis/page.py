@@ -17,20 +17,34 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.advice.remedy_text import remedy_words
 from barostat.shells.reports.diagnosis.forecasts import effect_words, rate_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
-from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
-from barostat.shells.reports.sheet.page import (
-    beside,
-    figures,
-    folded,
-    footer,
-    heading,
-    items,
-    listing,
-    page,
-    table,
+from barostat.shells.reports.sheet.blocks import (
+    BREAK,
+    Badge,
+    Beside,
+    Block,
+    Charts,
+    Document,
+    Folded,
+    Footer,
+    Heading,
+    Inline,
+    Item,
+    Items,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Tiles,
+    Verdict,
+    bold,
+    code,
+    named,
+    soft,
+    tag,
 )
-from barostat.shells.reports.sheet.page import verdict as verdict_card
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.charts import Chart, Line, Span
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.shells.reports.simulation.text import format_seconds
 
@@ -44,104 +58,99 @@ def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
         if report.at
         else []
     )
-    under_way = "".join(
-        f"<p><b>Remedy under way</b>: {escape(remedy_words(remedy))}</p>"
+    notes: list[Block] = [
+        Paragraph((bold("Remedy under way"), f": {remedy_words(remedy)}"))
         for remedy in report.remedies
-    )
-    notes = under_way + "".join(
-        f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems
-    )
-    foot = footer("the same as data: barostat diagnose -o json")
+    ]
+    notes += [Paragraph(f"Note: {problem}", "soft") for problem in report.problems]
+    blocks: list[Block]
     if len(report.replicas) == 1:
         (replica,) = report.replicas
-        head = heading("diagnose", report.target, " · ".join([_about(replica), *at]))
-        return page(
-            f"Barostat: {report.target}",
-            f"{head}{replica_html(replica, windows.get(replica.name), named=False)}{notes}{foot}",
-        )
-    sections = "".join(
-        f"<section><h2>{escape(_about(replica))}</h2>{replica_html(replica, windows.get(replica.name), named=False)}</section>"
-        for replica in report.replicas
-    )
-    head = heading("diagnose", report.target, " · ".join([f"{len(report.replicas)} replicas", *at]))
-    return page(
-        f"Barostat: {report.target}",
-        f"{head}{verdict(report.fleet)}{notes}{_fleet_table(report)}{sections}{foot}",
-    )
+        blocks = [
+            Heading("diagnose", report.target, " · ".join([_about(replica), *at])),
+            *replica_blocks(replica, windows.get(replica.name), heading=False),
+            *notes,
+        ]
+    else:
+        about = " · ".join([f"{len(report.replicas)} replicas", *at])
+        blocks = [
+            Heading("diagnose", report.target, about),
+            verdict(report.fleet),
+            *notes,
+            _fleet_table(report),
+            *(
+                Section(
+                    _about(replica),
+                    replica_blocks(replica, windows.get(replica.name), heading=False),
+                    apart=True,
+                )
+                for replica in report.replicas
+            ),
+        ]
+    blocks.append(Footer("the same as data: barostat diagnose -o json"))
+    return as_html(Document(f"Barostat: {report.target}", blocks))
 
 
-def replica_html(
+def replica_blocks(
     replica: ReplicaReport,
     window: Window | None,
     marks: tuple[tuple[float, str], ...] = (),
     *,
-    named: bool = True,
-) -> str:
-    """What the report says about one replica, as HTML. `marks`: instants (unix seconds) to show;
-    `named`: with its name and version.
+    heading: bool = True,
+) -> list[Block]:
+    """What the report says about one replica. `marks`: instants (unix seconds) to show; `heading`:
+    with its name and version.
     """
-    lines = [f"<p class='soft'>{escape(_about(replica))}</p>"] if named else []
-    lines.append(verdict(replica.diagnosis))
+    blocks: list[Block] = [Paragraph(_about(replica), "soft")] if heading else []
+    blocks.append(verdict(replica.diagnosis))
     if (trigger := replica.diagnosis.trigger) is not None:
-        lines.append(f"<p>Trigger: <b>{escape(trigger.kind)}</b>, {escape(trigger.detail)}</p>")
+        blocks.append(Paragraph(("Trigger: ", bold(trigger.kind), f", {trigger.detail}")))
     if replica.forecast.exhaustion_in_s is not None:
         when = duration(replica.forecast.exhaustion_in_s)
-        lines.append(
-            f"<p>Forecast: the KV pool is full in about <b>{when}</b>: "
-            f"{escape(replica.forecast.because)}</p>"
-        )
+        forecast = f": {replica.forecast.because}"
+        blocks.append(Paragraph(("Forecast: the KV pool is full in about ", bold(when), forecast)))
     if window is not None:
-        lines += [_figures(window), _drawings(window, replica.diagnosis, marks)]
+        blocks += [_tiles(window), _drawings(window, replica.diagnosis, marks)]
     present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
     carrying = [finding for finding in present if finding.name in replica.rests_on]
+    also = [finding for finding in present if finding not in carrying]
     told = (
-        listing("Why", [_finding(finding) for finding in carrying]),
-        listing("Next steps", [_step(step, replica.trials) for step in replica.next], "ol"),
-        listing(
-            "Don't",
-            [
-                f"<b>{escape(step.lever)}</b>: {escape(str(step.because))}"
-                for step in replica.not_advised
-            ],
+        Listing("Why", [_finding(finding) for finding in carrying]),
+        Listing(
+            "Next steps", [_step(step, replica.trials) for step in replica.next], numbered=True
         ),
+        Listing("Don't", [named(step.lever, str(step.because)) for step in replica.not_advised]),
     )
     beyond = (
-        listing(
-            "Ruled out",
-            [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out],
+        Listing("Ruled out", [named(item.cause, item.because) for item in replica.ruled_out]),
+        Listing(
+            "Not ruled out", [named(item.cause, item.because) for item in replica.not_ruled_out]
         ),
-        listing(
-            "Not ruled out",
-            [
-                f"<b>{escape(item.cause)}</b>: {escape(item.because)}"
-                for item in replica.not_ruled_out
-            ],
-        ),
-        listing("Contributing", [escape(text) for text in replica.contributing]),
-        listing("Also seen", [_finding(finding) for finding in present if finding not in carrying]),
-        listing("Missing data", [escape(text) for text in replica.missing]),
-        listing("Notes", [escape(text) for text in replica.problems]),
+        Listing("Contributing", replica.contributing),
+        Listing("Also seen", [_finding(finding) for finding in also]),
+        Listing("Missing data", replica.missing),
+        Listing("Notes", replica.problems),
     )
-    lines += [_forecasts(replica, window), beside("".join(told), "".join(beyond))]
+    blocks += [*_forecasts(replica, window), Beside(told, beyond)]
     unknown = [
-        f"{escape(f.name)}: {escape(f.verdict.why)}"
-        for f in replica.symptoms
-        if isinstance(f.verdict, Unknown)
+        f"{found.name}: {found.verdict.why}"
+        for found in replica.symptoms
+        if isinstance(found.verdict, Unknown)
     ]
     if unknown:
-        lines.append(folded(f"{many(len(unknown), 'symptom')} could not be judged", items(unknown)))
-    return "".join(lines)
+        summary = f"{many(len(unknown), 'symptom')} could not be judged"
+        blocks.append(Folded(summary, [Items(unknown)]))
+    return blocks
 
 
-def verdict(diagnosis: Diagnosis) -> str:
-    """The cause, how bad, how sure, and the sentence, as HTML."""
-    sure = f"{diagnosis.confidence:.0%} sure" if diagnosis.cause != "unknown" else ""
-    return verdict_card(
+def verdict(diagnosis: Diagnosis) -> Verdict:
+    """The cause, how bad, how sure, and the sentence."""
+    return Verdict(
         diagnosis.severity,
         WORDS[diagnosis.severity],
         cause_words(diagnosis),
         diagnosis.summary,
-        sure,
+        f"{diagnosis.confidence:.0%} sure" if diagnosis.cause != "unknown" else "",
     )
 
 
@@ -152,31 +161,27 @@ def _about(replica: ReplicaReport) -> str:
     )
 
 
-def _fleet_table(report: ShownReport) -> str:
-    rows = "".join(f"<tr>{''.join(_fleet_cells(replica))}</tr>" for replica in report.replicas)
-    head = "<th class='words'>replica</th><th></th><th class='words'>cause</th><th>sure</th>"
-    return f"<div class='scroll'><table><tr>{head}</tr>{rows}</table></div>"
+def _fleet_table(report: ShownReport) -> Table:
+    rows = [_fleet_row(replica) for replica in report.replicas]
+    return Table([("replica", "", "cause", "sure"), *rows], (0, 2))
 
 
-def _fleet_cells(replica: ReplicaReport) -> tuple[str, ...]:
+def _fleet_row(replica: ReplicaReport) -> tuple[Text, ...]:
     found = replica.diagnosis
-    badge = f"<span class='badge {found.severity}'>{WORDS[found.severity]}</span>"
+    badge = (Badge(WORDS[found.severity], found.severity),)
     sure = f"{found.confidence:.0%}" if found.cause != "unknown" else "-"
-    return (
-        f"<td class='words'>{escape(replica.name)}</td><td>{badge}</td>",
-        f"<td class='words'>{escape(cause_words(found))}</td><td>{sure}</td>",
-    )
+    return (replica.name, badge, cause_words(found), sure)
 
 
-def _finding(finding: SymptomFinding) -> str:
+def _finding(finding: SymptomFinding) -> Item:
     found = finding.verdict
     assert isinstance(found, Present)
-    evidence = [escape(evidence_words(item)) for item in found.evidence]
-    behind = folded("evidence", items(evidence)) if evidence else ""
-    return f"<b>{escape(finding.name)}</b>: {escape(found.because)}{behind}"
+    evidence = [evidence_words(item) for item in found.evidence]
+    below = [Folded("evidence", [Items(evidence)])] if evidence else []
+    return Item(named(finding.name, found.because), below)
 
 
-def _step(step: NextStep, trials: Trials | None) -> str:
+def _step(step: NextStep, trials: Trials | None) -> Text:
     cost = (
         "restarts the engine"
         if step.restarts
@@ -184,15 +189,10 @@ def _step(step: NextStep, trials: Trials | None) -> str:
         if step.lever.startswith("edge-")
         else "live"
     )
-    below = (
-        f"<br/><span class='soft'>{escape(told)}</span>"
-        if (told := effect_words(step, trials))
-        else ""
-    )
-    return (
-        f"<code>{escape(str(as_written(step.change)))}</code> <span "
-        f"class='tag'>{cost}</span><br/>{escape(str(step.because))}{below}"
-    )
+    effect = effect_words(step, trials)
+    below: tuple[Inline, ...] = (BREAK, soft(effect)) if effect else ()
+    written = str(as_written(step.change))
+    return (code(written), " ", tag(cost), BREAK, str(step.because), *below)
 
 
 _MEASURED = {
@@ -206,7 +206,7 @@ _MEASURED = {
 """Fields of a forecast -> the signals that show the same of the engine."""
 
 
-def _forecasts(replica: ReplicaReport, window: Window | None) -> str:
+def _forecasts(replica: ReplicaReport, window: Window | None) -> list[Block]:
     """The next steps beside what was measured and today on the twin; or why there were no
     trials.
     """
@@ -220,9 +220,9 @@ def _forecasts(replica: ReplicaReport, window: Window | None) -> str:
         (name, beside_today, *figures) for name, *figures, beside_today in rows(replica, measured)
     ]
     if not found:
-        return "".join(f"<p class='soft'>{escape(line)}</p>" for line in told)
-    below = "".join(f"<p class='soft'>{escape(line)}</p>" for line in told[1:])
-    return f"<h3>Forecast of the next steps</h3>{table(found, (0, 1))}{below}"
+        return [Paragraph(line, "soft") for line in told]
+    below = [Paragraph(line, "soft") for line in told[1:]]
+    return [Section("Forecast of the next steps", [Table(found, (0, 1)), *below], small=True)]
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
@@ -235,14 +235,14 @@ _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-def _figures(window: Window) -> str:
+def _tiles(window: Window) -> Tiles:
     """What a person asks for first, over the whole window; empty where the engine showed none."""
     found = [
         (name, words(_over_window(one)), _window_words(one, words))
         for name, signal, words in _FIGURES
         if (one := window.signals.get(signal)) is not None
     ]
-    return figures(found)
+    return Tiles(found)
 
 
 def _over_window(signal: Signal) -> float:
@@ -266,7 +266,7 @@ def _window_words(signal: Signal, words: Callable[[float], str]) -> str:
     )
 
 
-def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, str], ...]) -> str:
+def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, str], ...]) -> Charts:
     """The signals that carry a diagnosis of load, with their limits, over the time that was looked
     at.
     """
@@ -276,9 +276,8 @@ def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, st
         if any(len(line.points) > 1 for line in chart.lines)
     ]
     instants = [at for chart in drawn for line in chart.lines for at, _ in line.points]
-    if not instants:
-        return ""
-    return charts(drawn, Span(min(instants), max(instants), marks, zero_s=min(instants)))
+    first, last = min(instants, default=0.0), max(instants, default=0.0)
+    return Charts(drawn, Span(first, last, marks, zero_s=first))
 
 
 def _charts(window: Window, diagnosis: Diagnosis) -> list[Chart]:

@@ -11,8 +11,9 @@ from barostat.core.change import Expect
 from barostat.judge.mitigation.measurements import Look
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import State
-from barostat.shells.reports.sheet.charts import Band, Chart, Line, Span, charts, key
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import Block, Charts, Inline, Paragraph, bold
+from barostat.shells.reports.sheet.charts import Band, Chart, Line, Span
+from barostat.shells.reports.sheet.drawing import Entry
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 Words = Callable[[float], str]
@@ -36,15 +37,18 @@ would be a sliver otherwise.
 """
 
 
-def drawings(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> str:
+def drawings(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> list[Block]:
     """One small chart for each quantity, on one axis of time; its 0 is the beginning of the
     incident. Empty without a look.
     """
     if not looks:
-        return ""
+        return []
     drawn = [_chart(state.plan, looks, *quantity) for quantity in QUANTITIES]
-    unseen = "<p class='soft'>Where no line is, nothing was measured.</p>"
-    return f"{_legend(state.plan, looks)}{unseen}{charts(drawn, _span(state, looks, bands))}"
+    return [
+        *_legend(state.plan, looks),
+        Paragraph("Where no line is, nothing was measured.", "soft"),
+        Charts(drawn, _span(state, looks, bands)),
+    ]
 
 
 def rows(state: State, looks: Sequence[Look]) -> list[tuple[str, ...]]:
@@ -112,14 +116,15 @@ def _kinds(looks: Sequence[Look]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _legend(plan: RemedyPlan, looks: Sequence[Look]) -> str:
-    parts = []
+def _legend(plan: RemedyPlan, looks: Sequence[Look]) -> list[Paragraph]:
+    found = []
     for when, words in (("before", "before"), ("after", f"with {plan.change}")):
-        keys = [(name, kind) for (at, name), kind in _kinds(looks).items() if at == when]
+        keys: list[Inline] = [
+            Entry(name, kind) for (at, name), kind in _kinds(looks).items() if at == when
+        ]
         if keys:
-            shown = "".join(key(name, kind) for name, kind in keys)
-            parts.append(f"<p><b>{escape(words)}</b> {shown}</p>")
-    return "".join(parts)
+            found.append(Paragraph((bold(words), " ", *keys)))
+    return found
 
 
 def _limits(plan: RemedyPlan, words: Words, *signals: str) -> tuple[tuple[float, str], ...]:

@@ -5,9 +5,10 @@ when, and how it ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from barostat.core.diagnosis import Severity
 from barostat.core.units import figure, many
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
@@ -16,9 +17,24 @@ from barostat.remedy.record import to_json
 from barostat.remedy.state import State
 from barostat.shells.reports.incident.charts import drawings, rows
 from barostat.shells.reports.json_text import json_text
+from barostat.shells.reports.sheet import forms
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Document,
+    Drawn,
+    Facts,
+    Footer,
+    Heading,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    bold,
+)
 from barostat.shells.reports.sheet.charts import Band
-from barostat.shells.reports.sheet.page import facts, footer, heading, listing, page, table, verdict
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.drawing import Box, Drawing, Figure, Label, Shape
 from barostat.shells.reports.sheet.scale import duration, instant
 
 
@@ -81,29 +97,32 @@ def as_html(
     """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks;
     `after`: what took its change back.
     """
-    conditions = [
-        f"<b>{escape(found.type)}</b> {escape(found.status)}: {escape(found.reason)}"
-        for found in state.conditions
+    conditions: list[Text] = [
+        (bold(found.type), f" {found.status}: {found.reason}") for found in state.conditions
     ]
-    left = "".join(
-        listing(title, [escape(act) for act in acts], "ol") for title, acts in _left(state)
-    )
-    measured = f"<p>{escape(unseen)}</p>"
+    measured: list[Block] = [Paragraph(unseen)]
     if looks:
-        measured = drawings(state, looks, _bands(state)) + table(
-            rows(state, looks), (0, 2), mono=(2,)
-        )
+        measured = [
+            *drawings(state, looks, _bands(state)),
+            Table(rows(state, looks), (0, 2), mono=(2,)),
+        ]
     severity, word = _VERDICTS.get(state.phase, ("info", state.phase.upper()))
-    body = (
-        f"{heading('incident', f'Incident {state.plan.id}', f'{state.plan.target} · {_at(state.plan.made_at)}')}"
-        f"{verdict(severity, word, state.why or 'it goes on', '')}"
-        f"{facts(_facts(state, after)[1:])}{_drawing(state)}"
-        f"<h2>Measured</h2>{measured}"
-        f"<h2>Timeline</h2>{table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))}"
-        f"{listing('Conditions', conditions)}{left}"
-        f"{footer(f'the same as data: barostat incident show {state.plan.id} -o json')}"
-    )
-    return page(f"Barostat: incident {state.plan.id}", body)
+    blocks: list[Block] = [
+        Heading(
+            "incident",
+            f"Incident {state.plan.id}",
+            f"{state.plan.target} · {_at(state.plan.made_at)}",
+        ),
+        Verdict(severity, word, state.why or "it goes on"),
+        Facts(_facts(state, after)[1:]),
+        *_phases(state),
+        Section("Measured", measured),
+        Section("Timeline", [Table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))]),
+        Listing("Conditions", conditions),
+        *(Listing(title, acts, numbered=True) for title, acts in _left(state)),
+        Footer(f"the same as data: barostat incident show {state.plan.id} -o json"),
+    ]
+    return forms.as_html(Document(f"Barostat: incident {state.plan.id}", blocks))
 
 
 def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
@@ -188,36 +207,28 @@ def _bands(state: State) -> tuple[Band, ...]:
     )
 
 
-def _drawing(state: State) -> str:
+def _phases(state: State) -> list[Drawn]:
     """The phases as bars over time."""
     bands = _bands(state)
     if len(bands) < 2 or state.timeline[-1].at <= state.timeline[0].at:
-        return ""
+        return []
     began = state.timeline[0].at
     scale = _WIDTH / (state.timeline[-1].at - began)
-    bars = []
+    shapes: list[Shape] = []
     shown = [band for band in bands if band.until_s - band.from_s >= SHORTEST_S]
     for index, band in enumerate(shown):
         x, took = (band.from_s - began) * scale, band.until_s - band.from_s
-        width, label = max(1.0, took * scale), f"{band.name} {instant(took)}"
-        room = _CHARACTER * len(label)
+        width, name = max(1.0, took * scale), f"{band.name} {instant(took)}"
+        y, room = 18 * index, _CHARACTER * len(name)
         if room + 8 <= width:
-            place = f"x='{x + 4:.1f}'"
+            label = Label(x + 4, y + 11, name, "row-name")
         elif x + width + room + 4 <= _WIDTH:
-            place = f"x='{x + width + 4:.1f}'"
+            label = Label(x + width + 4, y + 11, name, "row-name")
         else:
-            place = f"x='{x - 4:.1f}' text-anchor='end'"
-        bars.append(
-            f"<rect class='{band.kind}' x='{x:.1f}' y='{18 * index}' width='{width:.1f}' "
-            "height='14' rx='2'/>"
-            f"<text class='row-name' {place} y='{18 * index + 11}'>{escape(label)}</text>"
-        )
-    height = 18 * len(shown)
-    svg = (
-        f"<svg role='img' aria-label='phases over time' viewBox='0 0 {_WIDTH:.0f} "
-        f"{height}'>{''.join(bars)}</svg>"
-    )
-    return f"<div class='phases'>{svg}</div>"
+            label = Label(x - 4, y + 11, name, "row-name", "end")
+        shapes += [Box(x, y, width, 14, band.kind, round=2), label]
+    drawing = Drawing("phases over time", round(_WIDTH), 18 * len(shown), shapes)
+    return [Drawn([Figure(drawing, wide=True)], "phases")]
 
 
 _WIDTH, _CHARACTER = 400.0, 6.0
@@ -230,7 +241,7 @@ _PHASES = {
     "RolledBack": "is-bad",
     "HandedOff": "is-bad", "Refused": "is-calm",
 }  # fmt: skip
-_VERDICTS = {
+_VERDICTS: Mapping[str, tuple[Severity, str]] = {
     "Done": ("none", "DONE"), "RolledBack": ("warning", "ROLLED BACK"), "HandedOff": ("critical", "HANDED OFF"),
     "Refused": ("info", "REFUSED"),
 }  # fmt: skip

@@ -5,8 +5,18 @@ from __future__ import annotations
 from barostat.core.units import figure, many
 from barostat.judge.load_test.figures import Figures
 from barostat.shells.reports.load.text import sender, spreads
-from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
-from barostat.shells.reports.sheet.page import figures, footer, heading, page, table, verdict
+from barostat.shells.reports.sheet.blocks import (
+    Charts,
+    Document,
+    Footer,
+    Heading,
+    Section,
+    Table,
+    Tiles,
+    Verdict,
+)
+from barostat.shells.reports.sheet.charts import Chart, Line, Span
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.summary import Slo
@@ -14,12 +24,16 @@ from barostat.twin.summary import Slo
 
 def load_html(target: str, traffic: str, found: Figures, slo: Slo) -> str:
     """The page of one run."""
-    body = (
-        f"{heading('load', target, f'{traffic}; {format_seconds(found.duration_s)}')}{_verdict(found)}{figures(tiles(found, slo))}"
-        f"{over_time(found, slo)}<h2>Latencies</h2>{latencies(found)}{_reasons(found)}"
-        f"{footer('the same as data: barostat load -o json')}"
+    blocks = (
+        Heading("load", target, f"{traffic}; {format_seconds(found.duration_s)}"),
+        _verdict(found),
+        Tiles(tiles(found, slo)),
+        over_time(found, slo),
+        Section("Latencies", [latencies(found)]),
+        Section("Not answered", _reasons(found)),
+        Footer("the same as data: barostat load -o json"),
     )
-    return page(f"Barostat: load on {target}", body)
+    return as_html(Document(f"Barostat: load on {target}", blocks))
 
 
 def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
@@ -60,19 +74,19 @@ def _share(found: Figures) -> float:
     return found.good_per_s / found.ok_per_s if found.ok_per_s else 0.0
 
 
-def latencies(found: Figures) -> str:
+def latencies(found: Figures) -> Table:
     """The table of latencies."""
     rows: list[tuple[str, ...]] = [("", "mean", "p50", "p90", "p95", "p99", "max")]
     for name, spread in spreads(found):
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
         rows.append((name, *(format_seconds(value) for value in values)))
-    return table(rows)
+    return Table(rows)
 
 
-def over_time(found: Figures, slo: Slo) -> str:
+def over_time(found: Figures, slo: Slo) -> Charts:
     """What clients saw, stretch by stretch."""
     if len(found.stretches) < 2:
-        return ""
+        return Charts((), Span(0.0, 1.0))
     at = [one.at_s for one in found.stretches]
     waits = [(one.at_s, one.ttft_p99_s) for one in found.stretches if one.ttft_p99_s is not None]
     sent = Line([(one.at_s, one.sent_per_s) for one in found.stretches], "sent", "pale")
@@ -92,28 +106,28 @@ def over_time(found: Figures, slo: Slo) -> str:
         Chart("KV usage", (usage,), percent, top=1.0),
         Chart("Waiting in the engine", (waiting,), plain, counts=True),
     )
-    return charts(drawn, Span(0.0, max(at[-1], 1e-9)))
+    return Charts(drawn, Span(0.0, max(at[-1], 1e-9)))
 
 
-def _verdict(found: Figures) -> str:
+def _verdict(found: Figures) -> Verdict:
     counted = (
         f"{found.ok:,} of {many(found.sent, 'request')} answered, {found.refused:,} refused, "
         f"{many(found.errors, 'error')}"
     )
     if not found.sent:
-        return verdict(
+        return Verdict(
             "info", "NOTHING", "nothing was sent", "it was stopped before the first request was due"
         )
     if found.keeping.trouble:
-        return verdict(
+        return Verdict(
             "warning", "SENDER", "the sender did not keep up", found.keeping.trouble, counted
         )
     if found.errors:
-        return verdict("critical", "ERRORS", f"{many(found.errors, 'request')} failed", counted)
+        return Verdict("critical", "ERRORS", f"{many(found.errors, 'request')} failed", counted)
     if found.refused:
-        return verdict("warning", "REFUSED", f"{many(found.refused, 'request')} refused", counted)
+        return Verdict("warning", "REFUSED", f"{many(found.refused, 'request')} refused", counted)
     if found.interrupted:
-        return verdict(
+        return Verdict(
             "info",
             "STOPPED",
             f"stopped with {many(found.cut, 'request')} under way",
@@ -121,21 +135,18 @@ def _verdict(found: Figures) -> str:
             sender(found.keeping),
         )
     if found.cut:
-        return verdict(
+        return Verdict(
             "warning",
             "NOT ENDED",
             f"{many(found.cut, 'request')} did not end in time",
             counted,
             sender(found.keeping),
         )
-    return verdict("none", "OK", "every request was answered", counted, sender(found.keeping))
+    return Verdict("none", "OK", "every request was answered", counted, sender(found.keeping))
 
 
-def _reasons(found: Figures) -> str:
+def _reasons(found: Figures) -> list[Table]:
     if not found.reasons:
-        return ""
-    rows = [
-        ("Refused or failed with", "requests"),
-        *((reason, f"{count:,}") for reason, count in found.reasons.items()),
-    ]
-    return f"<h2>Not answered</h2>{table(rows)}"
+        return []
+    rows = [(reason, f"{count:,}") for reason, count in found.reasons.items()]
+    return [Table([("Refused or failed with", "requests"), *rows])]

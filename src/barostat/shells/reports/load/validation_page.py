@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from barostat.core.diagnosis import Severity
 from barostat.core.units import figure
 from barostat.judge.load_test.knee import Knee, Tried
 from barostat.shells.reports.load.page import latencies, over_time, tiles
 from barostat.shells.reports.load.validation import WORDS, Validated, knee_sentence
-from barostat.shells.reports.sheet.page import facts, figures, footer, heading, page, table, verdict
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Document,
+    Facts,
+    Footer,
+    Heading,
+    Paragraph,
+    Section,
+    Table,
+    Tiles,
+    Verdict,
+)
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.simulation.text import format_seconds
 
-_SEVERITY = {"pass": "none", "fail": "critical", "unknown": "warning"}
+_SEVERITY: Mapping[str, Severity] = {"pass": "none", "fail": "critical", "unknown": "warning"}
 
 
 def validation_html(found: Validated) -> str:
@@ -18,7 +32,7 @@ def validation_html(found: Validated) -> str:
     proof = found.proof
     worst = [one for one in proof.checks if one.standing in ("fail", "unknown")]
     word = WORDS[proof.verdict] if proof.verdict != "unknown" else "CANNOT TELL"
-    card = verdict(
+    card = Verdict(
         _SEVERITY[proof.verdict],
         word,
         found.sentence,
@@ -28,28 +42,29 @@ def validation_html(found: Validated) -> str:
         ("", "phase", "what", "measured"),
         *((WORDS[one.standing], one.phase, one.name, one.told) for one in proof.checks),
     ]
-    parts = [
-        heading("validate", found.target.named, f"{found.limits_file} · {found.at}"),
+    blocks: list[Block] = [
+        Heading("validate", found.target.named, f"{found.limits_file} · {found.at}"),
         card,
-        table(rows, words=(0, 1, 2, 3)),
+        Table(rows, words=(0, 1, 2, 3)),
     ]
     if proof.knee is not None:
-        parts.append(_knee(proof.knee))
+        blocks.append(_knee(proof.knee))
     for phase in proof.phases:
-        parts.append(f"<h2>{escape(phase.name)}</h2><p class='soft'>{escape(phase.traffic)}</p>")
-        parts.append(
-            f"{figures(tiles(phase.found, found.slo))}{over_time(phase.found, found.slo)}{latencies(phase.found)}"
+        shown = (
+            Paragraph(phase.traffic, "soft"),
+            Tiles(tiles(phase.found, found.slo)),
+            over_time(phase.found, found.slo),
+            latencies(phase.found),
         )
+        blocks.append(Section(phase.name, shown))
     flags = ", ".join(f"{name}={value}" for name, value in found.target.flags)
-    parts.append(
-        "<h2>What was "
-        f"tested</h2>{facts([('limits', found.digest), ('engine', flags or 'its metrics show no settings')])}"
-    )
-    parts.append(footer("the same as data: barostat validate -o json"))
-    return page(f"Barostat: {found.limits_file} on {found.target.model}", "".join(parts))
+    tested = (("limits", found.digest), ("engine", flags or "its metrics show no settings"))
+    blocks.append(Section("What was tested", [Facts(tested)]))
+    blocks.append(Footer("the same as data: barostat validate -o json"))
+    return as_html(Document(f"Barostat: {found.limits_file} on {found.target.model}", blocks))
 
 
-def _knee(knee: Knee) -> str:
+def _knee(knee: Knee) -> Section:
     rows = [
         ("requests/s", "", "TTFT p99", "ITL p99"),
         *(
@@ -62,7 +77,7 @@ def _knee(knee: Knee) -> str:
             for one in knee.tried
         ),
     ]
-    return f"<h2>The knee</h2><p>{escape(knee_sentence(knee))}</p>{table(rows, words=(1,))}"
+    return Section("The knee", [Paragraph(knee_sentence(knee)), Table(rows, words=(1,))])
 
 
 def _found(tried: Tried) -> str:

@@ -10,18 +10,26 @@ from datetime import datetime
 
 from barostat.core.diagnosis import NextStep, Severity
 from barostat.judge.advice.change_text import as_written
-from barostat.shells.reports.sheet.charts import Chart, Span, charts
-from barostat.shells.reports.sheet.page import (
-    facts,
-    figures,
-    footer,
-    heading,
-    items,
-    page,
-    table,
-    verdict,
+from barostat.shells.reports.sheet import forms
+from barostat.shells.reports.sheet.blocks import (
+    BREAK,
+    Block,
+    Charts,
+    Document,
+    Facts,
+    Footer,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Tiles,
+    Verdict,
+    code,
+    tag,
 )
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.charts import Chart, Span
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 _FORMS = {"ratio": percent, "s": duration}
@@ -92,36 +100,34 @@ class Told:
 
 def as_html(told: Told) -> str:
     """The report as one page that needs nothing else."""
-    body = [
-        heading(told.kind, told.title, told.about),
-        verdict(told.severity, told.badge, told.headline, told.sentence),
-        figures(told.tiles),
-        facts(told.known) if told.known else "",
-        *(_part_html(part) for part in told.parts),
-        footer(told.again),
+    blocks: list[Block] = [
+        Heading(told.kind, told.title, told.about),
+        Verdict(told.severity, told.badge, told.headline, told.sentence),
+        Tiles(told.tiles),
+        Facts(told.known),
+        *(_section(part) for part in told.parts),
+        Footer(told.again),
     ]
-    return page(f"Barostat: {told.title}", "".join(body))
+    return forms.as_html(Document(f"Barostat: {told.title}", blocks))
 
 
-def _part_html(part: Part) -> str:
-    drawn = charts(part.drawn, part.span) if part.span is not None and part.drawn else ""
-    lead = f"<p>{escape(part.lead)}</p>" if part.lead else ""
-    rows = table(part.rows, part.words) if len(part.rows) > 1 else ""
-    listed = items([escape(one) for one in part.listed]) if part.listed else ""
-    steps = items([_step(one) for one in part.steps], "ol") if part.steps else ""
-    body = f"{lead}{drawn}{rows}{listed}{steps}"
-    return f"<section><h2>{escape(part.title)}</h2>{body}</section>" if body else ""
+def _section(part: Part) -> Section:
+    blocks: list[Block] = [Paragraph(part.lead)] if part.lead else []
+    if part.span is not None:
+        blocks.append(Charts(part.drawn, part.span))
+    if len(part.rows) > 1:
+        blocks.append(Table(part.rows, part.words))
+    blocks += [Items(part.listed), Items([_step(one) for one in part.steps], numbered=True)]
+    return Section(part.title, blocks, apart=True)
 
 
 def _cost(step: NextStep) -> str:
     return "restarts the engine" if step.restarts else "live"
 
 
-def _step(step: NextStep) -> str:
-    return (
-        f"<code>{escape(str(as_written(step.change)))}</code> <span "
-        f"class='tag'>{_cost(step)}</span><br/>{escape(str(step.because))}"
-    )
+def _step(step: NextStep) -> Text:
+    written = str(as_written(step.change))
+    return (code(written), " ", tag(_cost(step)), BREAK, str(step.because))
 
 
 def as_markdown(told: Told) -> str:

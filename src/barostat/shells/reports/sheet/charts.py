@@ -1,8 +1,6 @@
-"""Drawings over time for a page that needs nothing else: lines, limits, marks at instants, and the
-values under the pointer, as inline SVG.
+"""Drawings over time: lines, limits, marks at instants, and the values under the pointer.
 
-Shapes: a point is (seconds, value); points ascend in time. Colours and fonts are the classes of
-`style.STYLE`.
+Shapes: a point is (seconds, value); points ascend in time.
 """
 
 from __future__ import annotations
@@ -13,7 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.drawing import (
+    Anchor,
+    Box,
+    Dot,
+    Drawing,
+    Entry,
+    Figure,
+    Group,
+    Label,
+    Path,
+    Polyline,
+    Reading,
+    Shape,
+)
 from barostat.shells.reports.sheet.scale import duration, instant, ticks, top_of
 
 PointAt = tuple[float, float]
@@ -86,60 +97,49 @@ class Span:
     bands: tuple[Band, ...] = ()
 
 
-def charts(drawn: Sequence[Chart], span: Span) -> str:
-    """The drawings side by side; one without any point is left out."""
-    found = "".join(figure(one, span) for one in drawn)
-    return f'<div class="charts">{found}</div>' if found else ""
+def figures(drawn: Sequence[Chart], span: Span) -> tuple[Figure, ...]:
+    """Return the drawings; one without any point is left out."""
+    return tuple(found for one in drawn if (found := figure(one, span)) is not None)
 
 
-def figure(chart: Chart, span: Span) -> str:
-    """One drawing as an HTML figure; empty where it has no point."""
+def figure(chart: Chart, span: Span) -> Figure | None:
+    """Return the drawing with its caption; None where it has no point."""
     if not any(line.points for line in chart.lines):
-        return ""
-    keys = "".join(
-        key(line.name, line.kind) for line in chart.lines if line.name and len(chart.lines) > 1
-    )
-    told = " ".join(part for part in (escape(chart.note), keys) if part)
-    caption = f"<figcaption>{escape(chart.title)}<span> {told}</span></figcaption>"
-    return f"<figure>{caption}{_svg(chart, span)}</figure>"
+        return None
+    keys = [Entry(line.name, line.kind) for line in chart.lines if line.name]
+    shown = keys if len(chart.lines) > 1 else []
+    return Figure(_drawing(chart, span), chart.title, chart.note, shown)
 
 
-def key(name: str, kind: str) -> str:
-    """How a line of that kind looks, and its name, on one line."""
-    return f'<b class="entry"><i class="key {escape(kind)}"></i>{escape(name)}</b>'
-
-
-def _svg(chart: Chart, span: Span) -> str:
+def _drawing(chart: Chart, span: Span) -> Drawing:
     place = _Place.of(chart, span)
     floor, right = HEIGHT - _BOTTOM, WIDTH - RIGHT
     middle = place.top / 2
-    parts = [
-        *(_band(band, place, span) for band in span.bands),
-        f'<path class="axis" d="M{LEFT} {place.ceiling}V{floor}H{right}"/>',
-        f'<path class="grid" d="M{LEFT} {place.y(middle):.1f}H{right}"/>',
+    shapes: list[Shape] = [
+        *(box for band in span.bands if (box := _band(band, place, span)) is not None),
+        Path(f"M{LEFT} {place.ceiling}V{floor}H{right}", "axis"),
+        Path(f"M{LEFT} {place.y(middle):.1f}H{right}", "grid"),
         *(
-            (
-                f'<text x="{LEFT - 6}" y="{place.y(value) + 4:.1f}" '
-                f'text-anchor="end">{escape(chart.words(value))}</text>'
-            )
+            Label(LEFT - 6, place.y(value) + 4, chart.words(value), anchor="end")
             for value in (0.0, middle, place.top)
         ),
         *(
-            f'<text x="{place.x(at):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{name}</text>'
+            Label(place.x(at), HEIGHT - 6, name, anchor=anchor)
             for at, anchor, name in ticks(span.from_s, span.until_s, span.zero_s)
         ),
         *_drawn_marks(place.marks, floor),
-        *(_line(line, place, span) for line in sorted(chart.lines, key=_depth)),
+        *(
+            shape
+            for line in sorted(chart.lines, key=_depth)
+            if (shape := _line(line, place, span)) is not None
+        ),
         *_limits(chart, place, span),
         *_readings(chart, place, span, floor),
     ]
-    return (
-        f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {WIDTH} '
-        f'{HEIGHT}">{"".join(parts)}</svg>'
-    )
+    return Drawing(chart.title, WIDTH, HEIGHT, shapes)
 
 
-def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
+def _limits(chart: Chart, place: _Place, span: Span) -> list[Shape]:
     """Lines across, each with its name above or below, at the right or the left: where no other
     name stands, and where it hides least.
     """
@@ -147,14 +147,14 @@ def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
     drawn = [
         (place.x(at), place.y(value)) for line in chart.lines for at, value in _shown(line, span)
     ]
-    taken: dict[str, list[float]] = {"end": [], "start": []}
-    parts = []
+    taken: dict[Anchor, list[float]] = {"end": [], "start": []}
+    shapes: list[Shape] = []
     for value, name in sorted(chart.limits, key=lambda limit: -limit[0]):
         if not 0 <= value <= place.top:
             continue
         y = place.y(value)
-        parts.append(f'<path class="limit" d="M{LEFT} {y:.1f}H{right}"/>')
-        spots = [(side, at) for at in (y - 4, y + 12) for side in ("end", "start")]
+        shapes.append(Path(f"M{LEFT} {y:.1f}H{right}", "limit"))
+        spots = [(side, at) for at in (y - 4, y + 12) for side in taken]
         free = [
             (side, at)
             for side, at in spots
@@ -165,11 +165,8 @@ def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
         )
         taken[side].append(at)
         x = right if side == "end" else LEFT + 6
-        parts.append(
-            f'<text class="limit-name" x="{x}" y="{at:.1f}" '
-            f'text-anchor="{side}">{escape(name)}</text>'
-        )
-    return parts
+        shapes.append(Label(x, at, name, "limit-name", side))
+    return shapes
 
 
 def _hidden(drawn: Sequence[PointAt], side: str, base: float, width: float) -> int:
@@ -184,7 +181,7 @@ class _Mark:
 
     x: float
     text_x: float
-    anchor: str
+    anchor: Anchor
     name: str
     row: int
 
@@ -208,28 +205,23 @@ def _marks(span: Span, x: Callable[[float], float]) -> list[_Mark]:
         start, end = (place - room, place) if leftwards else (place, place + room)
         row = next((row for row, until in enumerate(ends) if until + _MARK_GAP <= start), len(ends))
         ends[row : row + 1] = [end]
-        found.append(
-            _Mark(
-                place, place + (-4 if leftwards else 4), "end" if leftwards else "start", name, row
-            )
-        )
+        anchor: Anchor = "end" if leftwards else "start"
+        found.append(_Mark(place, place + (-4 if leftwards else 4), anchor, name, row))
     return found
 
 
-def _drawn_marks(marks: Sequence[_Mark], floor: int) -> list[str]:
+def _drawn_marks(marks: Sequence[_Mark], floor: int) -> list[Shape]:
     """Return the lines, then the names, which stand above every line."""
-    lines, names = [], []
+    lines: list[Shape] = []
+    names: list[Shape] = []
     for mark in marks:
         y = 12 + _MARK_ROOM * mark.row
-        lines.append(f'<path class="mark" d="M{mark.x:.1f} {y - 8}V{floor}"/>')
-        names.append(
-            f'<text class="mark-name" x="{mark.text_x:.1f}" y="{y}" '
-            f'text-anchor="{mark.anchor}">{escape(mark.name)}</text>'
-        )
+        lines.append(Path(f"M{mark.x:.1f} {y - 8}V{floor}", "mark"))
+        names.append(Label(mark.text_x, y, mark.name, "mark-name", mark.anchor))
     return [*lines, *names]
 
 
-def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[str]:
+def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[Group]:
     """At each instant a strip that shows, while it is pointed at, what every line says there. Needs
     no script.
     """
@@ -240,33 +232,31 @@ def _readings(chart: Chart, place: _Place, span: Span, floor: int) -> list[str]:
     every = math.ceil(len(instants) / _MOST_READINGS)
     instants = instants[every // 2 :: every]
     edges = [span.from_s, *((one + other) / 2 for one, other in pairwise(instants)), span.until_s]
-    parts = []
+    groups = []
     for at, start, end in zip(instants, edges, edges[1:], strict=False):
         x = place.x(at)
-        told = [
+        values = [
             (line.tip or line.name, value)
             for line, points in lines
             if (value := _value_at(points, at)) is not None
         ]
         words = [
             instant(at - span.zero_s),
-            *(f"{name} {chart.words(value)}".strip() for name, value in told[:_MOST_READ_LINES]),
+            *(f"{name} {chart.words(value)}".strip() for name, value in values[:_MOST_READ_LINES]),
         ]
-        shift, anchor = (6, "start") if x < (LEFT + WIDTH) / 2 else (-6, "end")
-        rows = "".join(
-            (
-                f'<tspan x="{x + shift:.1f}" '
-                f'y="{place.ceiling + 10 + _LINE_STEP * row}">{escape(text)}</tspan>'
-            )
-            for row, text in enumerate(words)
+        left, right = place.x(start), place.x(end)
+        strip = f"M{left:.1f} {place.ceiling}H{right:.1f}V{floor}H{left:.1f}Z"
+        guide = f"M{x:.1f} {place.ceiling}V{floor}"
+        leftwards = x >= (LEFT + WIDTH) / 2
+        reading = Reading(
+            x + (-6 if leftwards else 6),
+            place.ceiling + 10,
+            _LINE_STEP,
+            words,
+            "end" if leftwards else "start",
         )
-        parts.append(
-            f'<g class="at"><path class="hit" d="M{place.x(start):.1f} '
-            f'{place.ceiling}H{place.x(end):.1f}V{floor}H{place.x(start):.1f}Z"/>'
-            f'<path class="guide" d="M{x:.1f} {place.ceiling}V{floor}"/><text '
-            f'class="reading" text-anchor="{anchor}">{rows}</text></g>'
-        )
-    return parts
+        groups.append(Group((Path(strip, "hit"), Path(guide, "guide"), reading), "at"))
+    return groups
 
 
 def _value_at(points: Sequence[PointAt], at: float) -> float | None:
@@ -317,20 +307,13 @@ class _Place:
         return self.ceiling + (1 - share) * (HEIGHT - _BOTTOM - self.ceiling)
 
 
-def _band(band: Band, place: _Place, span: Span) -> str:
+def _band(band: Band, place: _Place, span: Span) -> Box | None:
     x = place.x(max(span.from_s, band.from_s))
     width = place.x(min(span.until_s, band.until_s)) - x
     if width <= 0:
-        return ""
-    shape = (
-        f'x="{x:.1f}" y="{place.ceiling}" width="{width:.1f}" '
-        f'height="{HEIGHT - _BOTTOM - place.ceiling}"'
-    )
-    return f'<rect class="band {escape(band.kind)}" {shape}>{_tip(band.name)}</rect>'
-
-
-def _tip(text: str) -> str:
-    return f"<title>{escape(text)}</title>" if text else ""
+        return None
+    height = HEIGHT - _BOTTOM - place.ceiling
+    return Box(x, place.ceiling, width, height, f"band {band.kind}", band.name)
 
 
 def _shown(line: Line, span: Span) -> list[PointAt]:
@@ -346,18 +329,11 @@ def _depth(line: Line) -> int:
     return -1 if line.kind.startswith("pale") else int(line.kind == "dashed")
 
 
-def _line(line: Line, place: _Place, span: Span) -> str:
+def _line(line: Line, place: _Place, span: Span) -> Shape | None:
     shown = _shown(line, span)
     if len(shown) == 1:
         at, value = shown[0]
-        return (
-            f'<circle class="dot {escape(line.kind)}" cx="{place.x(at):.1f}" '
-            f'cy="{place.y(value):.1f}" r="3">{_tip(line.tip)}</circle>'
-        )
+        return Dot(place.x(at), place.y(value), 3, f"dot {line.kind}".strip(), line.tip)
     every = max(1, math.ceil(len(shown) / _MOST_POINTS))
     points = " ".join(f"{place.x(at):.1f},{place.y(value):.1f}" for at, value in shown[::every])
-    return (
-        f'<polyline class="line {escape(line.kind)}" points="{points}">{_tip(line.tip)}</polyline>'
-        if points
-        else ""
-    )
+    return Polyline(points, f"line {line.kind}".strip(), line.tip) if points else None

@@ -7,7 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.drawing import (
+    Anchor,
+    Dot,
+    Drawing,
+    Figure,
+    Group,
+    Label,
+    Path,
+    Shape,
+)
 from barostat.shells.reports.sheet.scale import duration, top_of
 
 _WIDTH, _ROW, _TOP, _BOTTOM, _RIGHT = 340, 34, 8, 20, 56
@@ -42,10 +51,9 @@ class Ranges:
     counts: bool = False
 
 
-def side_by_side(drawn: Sequence[Ranges]) -> str:
-    """The drawings beside each other; one without a row is left out."""
-    found = "".join(_figure(one) for one in drawn if one.rows)
-    return f'<div class="charts">{found}</div>' if found else ""
+def figures(drawn: Sequence[Ranges]) -> tuple[Figure, ...]:
+    """Return the drawings; one without a row is left out."""
+    return tuple(_figure(one) for one in drawn if one.rows)
 
 
 def _beside_bars(x: float, rows: int) -> str:
@@ -55,7 +63,7 @@ def _beside_bars(x: float, rows: int) -> str:
     )
 
 
-def _figure(drawn: Ranges) -> str:
+def _figure(drawn: Ranges) -> Figure:
     highest = max(row.high for row in drawn.rows)
     limit = (
         drawn.limit
@@ -70,17 +78,13 @@ def _figure(drawn: Ranges) -> str:
     def x(value: float) -> float:
         return 4 + min(1.0, max(0.0, value / top)) * (_WIDTH - _RIGHT - 4)
 
-    parts = [f'<path class="axis" d="M4 {floor}H{_WIDTH - _RIGHT}"/>']
-    for value, anchor in ((0.0, "start"), (top / 2, "middle"), (top, "middle")):
-        parts.append(f'<path class="grid" d="{_beside_bars(x(value), len(drawn.rows))}"/>')
-        parts.append(
-            f'<text x="{x(value):.1f}" y="{floor + 14}" '
-            f'text-anchor="{anchor}">{escape(drawn.words(value))}</text>'
-        )
+    shapes: list[Shape] = [Path(f"M4 {floor}H{_WIDTH - _RIGHT}", "axis")]
+    ends: tuple[tuple[float, Anchor], ...] = ((0.0, "start"), (top / 2, "middle"), (top, "middle"))
+    for value, anchor in ends:
+        shapes.append(Path(_beside_bars(x(value), len(drawn.rows)), "grid"))
+        shapes.append(Label(x(value), floor + 14, drawn.words(value), anchor=anchor))
     if limit is not None:
-        parts.append(
-            f'<path class="limit" d="{_beside_bars(x(limit[0]), len(drawn.rows))}"><title>{escape(limit[1])}</title></path>'
-        )
+        shapes.append(Path(_beside_bars(x(limit[0]), len(drawn.rows)), "limit", limit[1]))
     for place, row in enumerate(drawn.rows):
         y = _TOP + _ROW * place
         most = _BOLD_CHARACTERS if row.chosen else _NAME_CHARACTERS
@@ -88,19 +92,12 @@ def _figure(drawn: Ranges) -> str:
         spread = (
             "" if row.low == row.high else f": {drawn.words(row.low)} to {drawn.words(row.high)}"
         )
-        tip = f"<title>{escape(f'{row.name}{spread}')}</title>"
-        parts.append(
-            f"<g{' class=' + chr(34) + 'chosen' + chr(34) if row.chosen else ''}>{tip}"
-            f'<text class="row-name" x="4" y="{y + 11}">{escape(name)}</text>'
-            f'<path class="whisker" d="M{x(row.low):.1f} {y + 22}H{x(row.high):.1f}"/>'
-            f'<circle class="dot" cx="{x(row.mean):.1f}" cy="{y + 22}" r="4"/>'
-            f'<text class="row-name" x="{_WIDTH}" y="{y + 26}" '
-            f'text-anchor="end">{escape(drawn.words(row.mean))}</text></g>'
+        parts = (
+            Label(4, y + 11, name, "row-name"),
+            Path(f"M{x(row.low):.1f} {y + 22}H{x(row.high):.1f}", "whisker"),
+            Dot(x(row.mean), y + 22, 4),
+            Label(_WIDTH, y + 26, drawn.words(row.mean), "row-name", "end"),
         )
-    told = " ".join(part for part in (drawn.note, f"limit {limit[1]}" if limit else "") if part)
-    caption = f"<figcaption>{escape(drawn.title)}<span> {escape(told)}</span></figcaption>"
-    svg = (
-        f'<svg role="img" aria-label="{escape(drawn.title)}" viewBox="0 0 {_WIDTH} '
-        f'{floor + _BOTTOM}">{"".join(parts)}</svg>'
-    )
-    return f"<figure>{caption}{svg}</figure>"
+        shapes.append(Group(parts, "chosen" if row.chosen else "", f"{row.name}{spread}"))
+    note = " ".join(part for part in (drawn.note, f"limit {limit[1]}" if limit else "") if part)
+    return Figure(Drawing(drawn.title, _WIDTH, floor + _BOTTOM, shapes), drawn.title, note)

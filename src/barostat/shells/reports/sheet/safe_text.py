@@ -1,13 +1,12 @@
-"""Text from outside (logs, names, evidence) in a form that shows it and never obeys it: HTML,
-Markdown, Mermaid.
+"""Text from outside (logs, names, evidence) as Markdown that shows it and never obeys it. HTML is
+escaped by its templates.
 """
 
 from __future__ import annotations
 
-import html
 import re
 
-from barostat.core.visible import one_line, visible
+from barostat.core.visible import one_line
 
 _TICKS = re.compile("`+")
 _ADDRESS = re.compile(
@@ -15,13 +14,6 @@ _ADDRESS = re.compile(
 )
 _MARKS = re.compile(r"[\\`*\[\]|]|~(?=~)|(?<![A-Za-z0-9_])_+(?=\w)|(?<=\w)_+(?![A-Za-z0-9_])")
 _LEAD = re.compile(r"^(?:[-+](?=\s|$)|[-=]+(?=\s*$)|#+(?=\s|$)|>|(\d+)(?=[.)](?:\s|$)))")
-
-
-def escape(text: str) -> str:
-    """The text as HTML, well-formed as XML too: markup is shown, and a control or direction
-    character is written out as `\\x1b`.
-    """
-    return html.escape(visible(text.replace("\r", " ")))
 
 
 def in_markdown(text: str) -> str:
@@ -52,10 +44,3 @@ def code(text: str) -> str:
     """The text as code within a line of Markdown, also within a table."""
     line = _TICKS.sub("'", one_line(text)).replace("|", "\u00a6")
     return f"`{line}`" if line.strip() else ""
-
-
-def in_mermaid(text: str) -> str:
-    """The text as a quoted label of a Mermaid diagram, in its own entities; ends, quotes, markup
-    and clicks in it are only shown.
-    """
-    return '"' + re.sub(r"[^\w .,/-]", lambda char: f"#{ord(char[0])};", one_line(text)) + '"'

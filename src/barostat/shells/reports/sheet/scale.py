@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 
+from barostat.shells.reports.sheet.drawing import Anchor
+
 _DAY_S = 86400.0
 _UNITS_S = (("d", _DAY_S), ("h", 3600.0), ("min", 60.0))
 _CLOCK_STEPS_S = (
@@ -80,7 +82,7 @@ def top_of(highest: float, *, whole: bool = False, clock: bool = False) -> float
     return _round_up(highest)
 
 
-def ticks(from_s: float, until_s: float, zero_s: float) -> list[tuple[float, str, str]]:
+def ticks(from_s: float, until_s: float, zero_s: float) -> list[tuple[float, Anchor, str]]:
     """Round instants, with the anchor and the text of their labels."""
     length = until_s - from_s
     step = _time_step(length / 5) if length > 0 else 1.0
@@ -88,10 +90,10 @@ def ticks(from_s: float, until_s: float, zero_s: float) -> list[tuple[float, str
         ((name, unit_s) for name, unit_s in _UNITS_S if step % unit_s == 0), ("", 0.0)
     )
     first = zero_s + math.ceil((from_s - zero_s) / step) * step
-    found = []
+    found: list[tuple[float, Anchor, str]] = []
     for place in range(int((until_s - first) / step) + 1):
         at = first + step * place
-        anchor = (
+        anchor: Anchor = (
             "end"
             if at > until_s - length * 0.06
             else "middle"

@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from barostat.core.units import many
-from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
+from barostat.shells.reports.sheet.blocks import Block, Charts, Paragraph
+from barostat.shells.reports.sheet.charts import Chart, Line, Span
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
@@ -23,11 +24,11 @@ _STRETCHES = 40
 _CAME = "of those that came then"
 
 
-def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> str:
+def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> list[Block]:
     """The drawings of one run; what the service level asks for is drawn across."""
     bins = summary.bins
     if not bins:
-        return ""
+        return []
     usage = (
         Line([(one.at_s, one.usage_max_ratio) for one in bins], "highest", "pale"),
         Line([(one.at_s, one.usage_mean_ratio) for one in bins], "mean"),
@@ -62,16 +63,16 @@ def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: S
         ),
         Chart("Waiting", (Line([(one.at_s, one.waiting) for one in bins]),), plain, counts=True),
     )
-    return charts(drawn, Span(bins[0].at_s, max(bins[-1].at_s, bins[0].at_s + 1e-9)))
+    return [Charts(drawn, Span(bins[0].at_s, max(bins[-1].at_s, bins[0].at_s + 1e-9)))]
 
 
-def runs_over_time(shown: Sequence[Run], slo: Slo) -> str:
+def runs_over_time(shown: Sequence[Run], slo: Slo) -> list[Block]:
     """The drawings of the first candidates in each other's colours, as far as lines can be told
     apart.
     """
     several = [run for run in shown if run[3].bins][: len(_KINDS)]
     if not several:
-        return ""
+        return []
 
     def lines(points: Callable[[Run], Points]) -> tuple[Line, ...]:
         return tuple(
@@ -96,10 +97,10 @@ def runs_over_time(shown: Sequence[Run], slo: Slo) -> str:
         min(run[3].bins[0].at_s for run in several),
         max(run[3].bins[-1].at_s for run in several),
     )
-    return (
-        "<p class='soft'>Latency and preemptions: "
-        f"{_CAME}.</p>{charts(drawn, Span(begin, end + 1e-9))}"
-    )
+    return [
+        Paragraph(f"Latency and preemptions: {_CAME}.", "soft"),
+        Charts(drawn, Span(begin, end + 1e-9)),
+    ]
 
 
 def by_arrival(

@@ -7,17 +7,21 @@ from collections.abc import Collection, Mapping, Sequence
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import stated
 from barostat.judge.experiments.side_by_side import Compared, changes, told
-from barostat.shells.reports.sheet.page import (
-    figures,
-    footer,
-    heading,
-    listing,
-    page,
-    table,
-    verdict,
+from barostat.shells.reports.sheet.blocks import (
+    Candidates,
+    Document,
+    Footer,
+    Heading,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Tiles,
+    Verdict,
+    named,
 )
-from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.shells.reports.simulation.over_time import Run, one_over_time, runs_over_time
 from barostat.shells.reports.simulation.side_by_side import Buckets, rows_of
@@ -99,14 +103,16 @@ def simulation_html(
         ),
         ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
     )
-    body = (
-        f"{heading('simulate', title, _about(summary, engine))}{run_verdict(settings, outcome, summary, asked)}{figures(tiles)}"
-        f"<h2>Over time</h2>{one_over_time(settings, outcome, summary, asked)}"
-        f"<h2>Latencies</h2>{table(rows)}"
-        f"{listing('To know', [escape(note) for note in notes])}"
-        f"{footer('the same as data: barostat simulate -o json')}"
+    blocks = (
+        Heading("simulate", title, _about(summary, engine)),
+        run_verdict(settings, outcome, summary, asked),
+        Tiles(tiles),
+        Section("Over time", one_over_time(settings, outcome, summary, asked)),
+        Section("Latencies", [Table(rows)]),
+        Listing("To know", notes),
+        Footer("the same as data: barostat simulate -o json"),
     )
-    return page(f"Barostat: {title}", body)
+    return as_html(Document(f"Barostat: {title}", blocks))
 
 
 def runs_html(
@@ -149,15 +155,17 @@ def runs_html(
         )
     ]
     chosen = () if best is None else (shown.index(best),)
-    body = (
-        f"{heading('what-if', title, _about(shown[0][3], engine))}{card}{side_by_side(latencies)}<h2>Over "
-        f"time</h2>{runs_over_time(shown, asked)}"
-        "<h2>Side by "
-        f"side</h2>{table(rows, chosen=chosen)}{f'<h2>How far off it may be</h2>{table(off)}' if off else ''}"
-        f"{listing('To know', [escape(note) for note in notes])}"
-        f"{footer('the same as data: barostat what-if -o json')}"
+    blocks = (
+        Heading("what-if", title, _about(shown[0][3], engine)),
+        card,
+        Candidates(latencies),
+        Section("Over time", runs_over_time(shown, asked)),
+        Section("Side by side", [Table(rows, chosen=chosen)]),
+        Section("How far off it may be", [Table(off)] if off else []),
+        Listing("To know", notes),
+        Footer("the same as data: barostat what-if -o json"),
     )
-    return page(f"Barostat: {title}", body)
+    return as_html(Document(f"Barostat: {title}", blocks))
 
 
 def compared_html(
@@ -188,18 +196,18 @@ def compared_html(
     best = max(better, key=lambda one: _mean(one, "good_per_s"), default=None)
     outlooks = compared_outlooks(shown, slo)
     if stuck is not None:
-        card = verdict("critical", "STUCK", stuck.name, stuck.stuck)
+        card = Verdict("critical", "STUCK", stuck.name, stuck.stuck)
     elif outlooks:
         of_these = [one for one in shown[1:] or shown if outlooks[one.name] == in_all(outlooks)]
-        named = max(of_these, key=lambda one: _mean(one, "good_per_s"))
-        sentence = next((text for one, text in said if one is named), "")
+        shown_first = max(of_these, key=lambda one: _mean(one, "good_per_s"))
+        sentence = next((text for one, text in said if one is shown_first), "")
         card = verdict_card(
-            outlooks, slo, named.name, f"{named.name}: {sentence}" if sentence else ""
+            outlooks, slo, shown_first.name, f"{shown_first.name}: {sentence}" if sentence else ""
         )
     elif best is not None:
-        card = verdict("none", "BETTER", best.name, next(text for one, text in said if one is best))
+        card = Verdict("none", "BETTER", best.name, next(text for one, text in said if one is best))
     else:
-        card = verdict(
+        card = Verdict(
             "info",
             "NOTHING BETTER",
             f"no candidate brings more {'good ' if promised else ''}requests beyond chance",
@@ -217,16 +225,17 @@ def compared_html(
         ]
         level = limits.get(field)
         drawn.append(Ranges(name, rows, words, None if level is None else (level, duration(level))))
-    changed = [f"<b>{escape(one.name)}</b>: {escape(text)}" for one, text in said]
-    body = (
-        f"{heading('what-if', title, f'today: {engine}' if engine else '')}{card}"
-        f"{listing('What changes', changed)}"
-        f"<p class='soft'>Dot: expected; bar: what it may be.</p>{side_by_side(drawn)}"
-        "<h2>Side by "
-        f"side</h2>{table(rows_of(shown, slo, measured, within))}{listing('To know', [escape(note) for note in notes])}"
-        f"{footer('the same as data: barostat what-if -o json')}"
+    blocks = (
+        Heading("what-if", title, f"today: {engine}" if engine else ""),
+        card,
+        Listing("What changes", [named(one.name, text) for one, text in said]),
+        Paragraph("Dot: expected; bar: what it may be.", "soft"),
+        Candidates(drawn),
+        Section("Side by side", [Table(rows_of(shown, slo, measured, within))]),
+        Listing("To know", notes),
+        Footer("the same as data: barostat what-if -o json"),
     )
-    return page(f"Barostat: {title}", body)
+    return as_html(Document(f"Barostat: {title}", blocks))
 
 
 def _about(summary: Summary, engine: str) -> str:

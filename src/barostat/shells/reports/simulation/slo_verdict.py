@@ -11,7 +11,7 @@ from typing import Any
 from barostat.core.diagnosis import SloOutlook
 from barostat.judge.experiments.service_level import carries, holds, stated
 from barostat.judge.experiments.side_by_side import Compared, what_if_outlook
-from barostat.shells.reports.sheet.page import verdict
+from barostat.shells.reports.sheet.blocks import Verdict
 from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.over_time import Run
 from barostat.twin.summary import Slo, Summary
@@ -78,17 +78,17 @@ def verdict_json(outlooks: Outlooks) -> dict[str, Any] | None:
     }
 
 
-def verdict_card(outlooks: Outlooks, slo: Slo, best: str, sentence: str) -> str:
+def verdict_card(outlooks: Outlooks, slo: Slo, best: str, sentence: str) -> Verdict:
     """Return the card of a page. `best`: the candidate that the headline names where one holds."""
     found = in_all(outlooks)
     names = [name for name, one in outlooks.items() if one == found]
     match found:
         case "meets":
-            return verdict("none", "HOLDS", f"{best} holds {level(slo)}", sentence)
+            return Verdict("none", "HOLDS", f"{best} holds {level(slo)}", sentence)
         case "may-miss":
             told = f"{best if best in names else names[-1]} may miss {level(slo)}"
-            return verdict("warning", "MAY NOT HOLD", told, sentence)
+            return Verdict("warning", "MAY NOT HOLD", told, sentence)
         case _:
             tried = list(outlooks)[1:]
             nobody = "no candidate holds" if len(tried) > 1 else f"{[*outlooks][-1]} does not hold"
-            return verdict("critical", "DOES NOT HOLD", f"{nobody} {level(slo)}", sentence)
+            return Verdict("critical", "DOES NOT HOLD", f"{nobody} {level(slo)}", sentence)

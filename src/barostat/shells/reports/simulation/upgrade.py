@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.catalog.kernel_ratios import KernelRatio
+from barostat.core.diagnosis import Severity
 from barostat.core.units import figure, gib
 from barostat.judge.upgrade.kernel_speed import StepChange
 from barostat.judge.upgrade.reported import Reported
@@ -14,12 +15,22 @@ from barostat.judge.upgrade.upgrade import Upgrade
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.sheet.page import footer, heading, items, page, table, verdict
-from barostat.shells.reports.sheet.safe_text import escape, in_markdown
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Document,
+    Footer,
+    Heading,
+    Items,
+    Section,
+    Table,
+    Verdict,
+)
+from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.sheet.safe_text import in_markdown
 from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 _WORD = {"safe": "SAFE", "watch": "WATCH", "do-not": "DO NOT"}
-_SEVERITY = {"safe": "none", "watch": "warning", "do-not": "critical"}
+_SEVERITY: Mapping[str, Severity] = {"safe": "none", "watch": "warning", "do-not": "critical"}
 _SENTENCE = {
     "safe": "Nothing that is known speaks against the change.",
     "watch": "Change one replica first and compare it with the others.",
@@ -198,18 +209,16 @@ def upgrade_markdown(found: Upgrade) -> str:
 def upgrade_html(found: Upgrade) -> str:
     """The page."""
     told = f"vLLM {found.deployed.version} to {found.after}"
-    body = [
-        heading("what-if", _title(found)),
-        verdict(_SEVERITY[found.verdict], _WORD[found.verdict], told, _SENTENCE[found.verdict]),
+    blocks: list[Block] = [
+        Heading("what-if", _title(found)),
+        Verdict(_SEVERITY[found.verdict], _WORD[found.verdict], told, _SENTENCE[found.verdict]),
     ]
     for section in _sections(found):
-        body.append(f"<h2>{escape(section.title)}</h2>")
-        if section.rows:
-            body.append(table(section.rows, words=tuple(range(len(section.rows[0])))))
-        if section.sentences:
-            body.append(items([escape(sentence) for sentence in section.sentences]))
-    body.append(footer("the same as data: barostat what-if --engine-version OLD..NEW -o json"))
-    return page(f"Barostat: {_title(found)}", "".join(body))
+        rows = section.rows
+        table = [Table(rows, words=tuple(range(len(rows[0]))))] if rows else []
+        blocks.append(Section(section.title, [*table, Items(section.sentences)]))
+    blocks.append(Footer("the same as data: barostat what-if --engine-version OLD..NEW -o json"))
+    return as_html(Document(f"Barostat: {_title(found)}", blocks))
 
 
 def upgrade_json(found: Upgrade) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import WITHIN_RATIO, carries, holds, stated
-from barostat.shells.reports.sheet.page import verdict
+from barostat.shells.reports.sheet.blocks import Verdict
 from barostat.shells.reports.simulation.closing import level, refused_of_themselves
 from barostat.shells.reports.simulation.over_time import Run
 from barostat.shells.reports.simulation.slo_verdict import Outlooks, in_all, verdict_card
@@ -23,16 +23,16 @@ _MANY_PREEMPTIONS = 0.1
 """So many for each request are worth a warning."""
 
 
-def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> str:
+def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> Verdict:
     """The card of one run: not to be started, stuck, too much, out of its service level, under
     pressure, or well.
     """
     if refused := would_not_start(settings):
-        return verdict(
+        return Verdict(
             "critical", "WOULD NOT START", "a real engine ends before it serves", refused
         )
     if outcome.stuck:
-        return verdict("critical", "STUCK", "the engine would wait for ever", outcome.stuck)
+        return Verdict("critical", "STUCK", "the engine would wait for ever", outcome.stuck)
     found = keeping_up(outcome)
     unfinished = summary.requests - summary.finished - summary.rejected
     left = f", {unfinished:,} unfinished" if unfinished else ""
@@ -44,41 +44,41 @@ def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo
     sentence = f"{found.because}. {done}; {many(outcome.preemptions, 'preemption')}."
     sentence = sentence[0].upper() + sentence[1:]
     if found.answer == "falls behind":
-        return verdict("critical", "FALLS BEHIND", "more comes than is done", sentence)
+        return Verdict("critical", "FALLS BEHIND", "more comes than is done", sentence)
     if stated(slo) and not holds(summary):
         share = (
             f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}; "
             f"{WITHIN_RATIO:.0%} are asked"
         )
-        return verdict("critical", "SLO MISSED", share, sentence)
+        return Verdict("critical", "SLO MISSED", share, sentence)
     if unfinished:
-        return verdict("warning", "TOO MUCH", "not every request was answered", sentence)
+        return Verdict("warning", "TOO MUCH", "not every request was answered", sentence)
     if outcome.preemptions > summary.requests * _MANY_PREEMPTIONS:
-        return verdict(
+        return Verdict(
             "warning",
             "PRESSURE",
             f"it keeps up, with {many(outcome.preemptions, 'preemption')}",
             sentence,
         )
     if found.answer == "cannot tell":
-        return verdict("info", "CANNOT TELL", "nothing shows whether it keeps up", sentence)
+        return Verdict("info", "CANNOT TELL", "nothing shows whether it keeps up", sentence)
     held = (
         f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}"
         if stated(slo)
         else "no service level was stated"
     )
-    return verdict("none", "KEEPS UP", held, sentence)
+    return Verdict("none", "KEEPS UP", held, sentence)
 
 
 def runs_verdict(
     shown: Sequence[Run], slo: Slo, other_load: Collection[str], outlooks: Outlooks
-) -> tuple[str, Run | None]:
+) -> tuple[Verdict, Run | None]:
     """The card of candidates, and the one that stands out, if any. Another load is asked whether it
     is carried; it is never better. `outlooks`: of a service level, where one was stated.
     """
     stuck = [name for name, _, outcome, _ in shown if outcome.stuck]
     if stuck:
-        return verdict(
+        return Verdict(
             "critical",
             "STUCK",
             ", ".join(stuck),
@@ -93,7 +93,7 @@ def runs_verdict(
             f"{name}: {_latency(summary)}, {many(outcome.preemptions, 'preemption')}"
             for name, _, outcome, summary in shown
         )
-        return verdict(
+        return Verdict(
             "info",
             "NO SLO",
             "none is called better without a service level: --slo-ttft, --slo-itl",
@@ -114,13 +114,13 @@ def runs_verdict(
     return card, better if stands_out else today
 
 
-def _carried(today: Run, loads: Sequence[Run], slo: Slo) -> str:
+def _carried(today: Run, loads: Sequence[Run], slo: Slo) -> Verdict:
     """The card of other loads without a service level."""
     carried = all(carries(outcome, summary, slo) for _, _, outcome, summary in loads)
     beside = f"Today: {_latency(today[3])}. " + " ".join(
         f"{name}: {_latency(summary)}." for name, _, _, summary in loads
     )
-    return verdict(
+    return Verdict(
         "none" if carried else "critical",
         "CARRIED" if carried else "TOO MUCH",
         "; ".join(_under_load(run, slo) for run in loads),

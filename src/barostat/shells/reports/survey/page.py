@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from barostat.core.diagnosis import Severity
 from barostat.core.units import many
 from barostat.judge.survey.survey import Survey
-from barostat.shells.reports.sheet.page import figures, footer, heading, listing, page, verdict
-from barostat.shells.reports.sheet.page import table as table_html
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Document,
+    Footer,
+    Heading,
+    Listing,
+    Table,
+    Tiles,
+    Verdict,
+)
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.survey.rows import NUMBERS, cells
 from barostat.shells.reports.survey.text import first_steps
 
@@ -20,7 +28,8 @@ def survey_html(survey: Survey) -> str:
     critical = any(one.report.diagnosis.severity == "critical" for one in harmed)
     if harmed:
         verb = "needs" if len(harmed) == 1 else "need"
-        severity, word = ("critical", "ACT") if critical else ("warning", "LOOK")
+        severity: Severity = "critical" if critical else "warning"
+        word = "ACT" if critical else "LOOK"
         headline = f"{len(harmed)} of {many(len(survey.engines), 'engine')} {verb} attention"
     else:
         severity, word, headline = (
@@ -39,13 +48,13 @@ def survey_html(survey: Survey) -> str:
         tiles.append(("cost", f"${survey.cost_per_hour:,.2f}", "per hour"))
     rows = cells(survey.engines, priced=survey.cost_per_hour is not None)
     words = [place for place in range(len(rows[0])) if place not in NUMBERS]
-    body = (
-        heading("survey", survey.target, told)
-        + verdict(severity, word, headline, "")
-        + figures(tiles)
-        + table_html(rows, words=words)
-        + listing("Look first", [escape(step) for step in first_steps(survey)])
-        + listing("Not read or not checked", [escape(one) for one in survey.not_read])
-        + footer("the same as data: -o json")
+    blocks = (
+        Heading("survey", survey.target, told),
+        Verdict(severity, word, headline),
+        Tiles(tiles),
+        Table(rows, words),
+        Listing("Look first", first_steps(survey)),
+        Listing("Not read or not checked", survey.not_read),
+        Footer("the same as data: -o json"),
     )
-    return page(f"Survey of {survey.target}", body)
+    return as_html(Document(f"Survey of {survey.target}", blocks))

@@ -6,11 +6,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from barostat.core.diagnosis import Severity
 from barostat.judge.experiments.tuning import values_of
 from barostat.judge.experiments.tuning_proof import summary_of
-from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
-from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
-from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Candidates,
+    Document,
+    Footer,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    Tiles,
+    Verdict,
+)
+from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.tuning.tuned import (
     FRONT,
@@ -35,22 +48,27 @@ def tune_html(title: str, tuned: Tuned) -> str:
     rows = [
         (settings, holds, *figures) for *figures, holds, settings in (FRONT, *front_rows(tuned))
     ]
-    notes = (
-        f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
-    )
-    body = (
-        f"{heading('tune', title, f'{tuned.results.spent:,} runs of the twin')}"
-        f"{verdict(severity, word, first, second)}"
-        f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
-        f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
-        f"<h2>Settings side by side</h2><p class='soft'>{escape(table_title(tuned))}.</p>"
-        f"{_drawings(tuned)}"
-        f"{table(rows, (0,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
-    )
-    return page(f"Barostat: tune {title}", body)
+    blocks: list[Block] = [
+        Heading("tune", title, f"{tuned.results.spent:,} runs of the twin"),
+        Verdict(severity, word, first, second),
+        Tiles(_tiles(tuned)),
+        Items([line for line in others if line]),
+        Section("Why", [Items([line for line in why(tuned) if line])]),
+        Section(
+            "Settings side by side",
+            [
+                Paragraph(f"{table_title(tuned)}.", "soft"),
+                Candidates(_drawings(tuned)),
+                Table(rows, chosen=chosen),
+            ],
+        ),
+        Section("To know", [Items(tuned.notes)]),
+        Footer("the same as data: barostat tune -o json"),
+    ]
+    return as_html(Document(f"Barostat: tune {title}", blocks))
 
 
-def _told(tuned: Tuned) -> tuple[str, str]:
+def _told(tuned: Tuned) -> tuple[Severity, str]:
     if tuned.holds is False:
         return "critical", "DOES NOT HOLD"
     if tuned.proof is None:
@@ -62,12 +80,12 @@ def _told(tuned: Tuned) -> tuple[str, str]:
     return ("none", "BETTER") if tuned.proof.agreed or tuned.reached else ("warning", "NOT SURE")
 
 
-def _figures(tuned: Tuned) -> str:
+def _tiles(tuned: Tuned) -> list[tuple[str, str, str]]:
     """Then, beside today, on requests that the search has not seen; empty where it was stopped
     before.
     """
     if tuned.proof is None:
-        return ""
+        return []
     today, then = tuned.proof.today, tuned.proof.best
     level = {"ttft_p99_s": tuned.slo.ttft_s, "itl_p99_s": tuned.slo.itl_s}
 
@@ -80,15 +98,13 @@ def _figures(tuned: Tuned) -> str:
             beside if limit is None else f"{beside}, at most {words(limit)}",
         )
 
-    return figures(
-        [
-            *(tile(*one) for one in _DRAWN),
-            ("Held-out runs", str(len(today)), "of requests the search has not seen"),
-        ]
-    )
+    return [
+        *(tile(*one) for one in _DRAWN),
+        ("Held-out runs", str(len(today)), "of requests the search has not seen"),
+    ]
 
 
-def _drawings(tuned: Tuned) -> str:
+def _drawings(tuned: Tuned) -> list[Ranges]:
     results = tuned.results
     level = {"ttft_p99_s": tuned.slo.ttft_s, "itl_p99_s": tuned.slo.itl_s}
     drawn = []
@@ -102,7 +118,7 @@ def _drawings(tuned: Tuned) -> str:
             continue
         limit = level.get(field)
         drawn.append(Ranges(name, rows, words, None if limit is None else (limit, duration(limit))))
-    return side_by_side(drawn)
+    return drawn
 
 
 def _candidate(name: str, values: Sequence[float], chosen: bool) -> Candidate:

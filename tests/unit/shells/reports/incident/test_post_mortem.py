@@ -27,7 +27,11 @@ def whole(text: str) -> ElementTree.Element:
 
 
 def figures(text: str) -> dict[str, ElementTree.Element]:
-    return {(found.find("figcaption").text or ""): found for found in whole(text).iter("figure")}  # type: ignore[union-attr]
+    return {
+        caption.text or "": found
+        for found in whole(text).iter("figure")
+        if (caption := found.find("figcaption")) is not None
+    }
 
 
 def across(figure: ElementTree.Element, kind: str) -> list[float]:

@@ -7,15 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts, figure
-from barostat.shells.reports.sheet.page import page
+from barostat.shells.reports.sheet.blocks import Charts, Document
+from barostat.shells.reports.sheet.charts import Chart, Line, Span, figure, figures
+from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 SPAN = Span(100.0, 160.0, zero_s=100.0)
 
 
 def drawn(chart: Chart, span: Span = SPAN) -> ElementTree.Element:
-    return ElementTree.fromstring(figure(chart, span))
+    page = as_html(Document("x", [Charts([chart], span)]))
+    (found,) = ElementTree.fromstring(page.removeprefix("<!doctype html>\n")).iter("figure")
+    return found
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -94,8 +97,8 @@ def test_the_axis_is_divided_as_a_clock_is(length_s: float, shown: set[str]) -> 
 
 def test_a_single_point_is_a_dot_and_no_point_is_no_drawing() -> None:
     assert drawn(Chart("x", (Line([(130, 1)]),), plain)).findall(".//circle")
-    assert figure(Chart("x", (Line([]),), plain), SPAN) == ""
-    assert charts([Chart("x", (), plain)], SPAN) == ""
+    assert figure(Chart("x", (Line([]),), plain), SPAN) is None
+    assert figures([Chart("x", (), plain)], SPAN) == ()
 
 
 def test_what_is_no_number_is_left_out() -> None:
@@ -120,7 +123,7 @@ def test_everything_that_comes_from_outside_is_escaped() -> None:
         limits=((2.0, bad),),
         note=bad,
     )
-    text = page(bad, charts([chart], Span(100, 160, ((120, bad),))))
+    text = as_html(Document(bad, [Charts([chart], Span(100, 160, ((120, bad),)))]))
     assert "<script>" not in text
     ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
 

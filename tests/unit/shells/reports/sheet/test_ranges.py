@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
+from barostat.shells.reports.sheet.blocks import Candidates, Document
+from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges, figures
 from barostat.shells.reports.sheet.scale import plain
+
+
+def side_by_side(drawn: list[Ranges]) -> str:
+    page = as_html(Document("x", [Candidates(drawn)]))
+    (found,) = ElementTree.fromstring(page.removeprefix("<!doctype html>\n")).iter("main")
+    return ElementTree.tostring(found, encoding="unicode")
+
 
 ROWS = (Candidate("today", 4.0, 2.0, 6.0), Candidate("<b>other</b>", 8.0, 8.0, 8.0, chosen=True))
 
@@ -29,7 +38,7 @@ def test_a_limit_is_drawn_unless_it_would_flatten_the_rows() -> None:
 
 
 def test_without_a_row_there_is_no_drawing() -> None:
-    assert side_by_side([Ranges("x", (), plain)]) == ""
+    assert figures([Ranges("x", (), plain)]) == ()
 
 
 def test_a_long_name_ends_within_the_drawing_sooner_where_it_is_bold() -> None:

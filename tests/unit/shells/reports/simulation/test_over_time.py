@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from barostat.shells.reports.sheet.blocks import Charts
 from barostat.shells.reports.simulation.over_time import (
     between_tokens_s,
     by_arrival,
@@ -50,10 +51,14 @@ def test_the_run_is_drawn_with_its_service_level() -> None:
         end_ns=10 * NS,
         preemptions=2,
     )
-    drawn = one_over_time(
+    (drawn,) = one_over_time(
         settings, outcome, summarise(outcome, settings.usable_blocks), Slo(2.0, None)
     )
-    for title in ("First token", "Between tokens", "Preemptions", "KV usage", "Running", "Waiting"):
-        assert f"<figcaption>{title}<span>" in drawn
-    assert drawn.count("SLO 2 s") == 1
-    assert one_over_time(settings, Outcome(), summarise(Outcome(), 100), Slo()) == ""
+    assert isinstance(drawn, Charts)
+    assert [chart.title for chart in drawn.charts] == [
+        "First token", "Between tokens", "Preemptions", "KV usage", "Running", "Waiting",
+    ]  # fmt: skip
+    assert [limit for chart in drawn.charts for limit in chart.limits] == [
+        (2.0, "SLO 2 s"), (256.0, "limit 256"),
+    ]  # fmt: skip
+    assert one_over_time(settings, Outcome(), summarise(Outcome(), 100), Slo()) == []

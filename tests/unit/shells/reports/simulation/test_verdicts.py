@@ -25,9 +25,10 @@ LOAD = [
 def _card(command: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """What the badge says, and all of the card in words."""
     main([*command, "-o", "html"])
-    found = re.search(r"<div class='verdict .*?</div>", unbroken(capsys.readouterr().out))
+    shown = unbroken(capsys.readouterr().out)
+    found = re.search('<div class="verdict .*?</div>', shown)
     assert found is not None
-    badge = re.search(r"class='badge'>([^<]*)<", found[0])
+    badge = re.search('class="badge">([^<]*)<', found[0])
     assert badge is not None
     return badge[1], re.sub("<[^>]*>", " ", found[0])
 

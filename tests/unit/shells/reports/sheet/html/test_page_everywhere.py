@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.support.pages import BUNDLES, pages
 
-from barostat.shells.reports.sheet.style import STYLE
+from barostat.shells.reports.sheet.html.style import STYLE
 
 QUICK = ("prefill-bound", "bad-config-model", "hung-engine")
 LENGTHY = [f"diagnose-{path.name}" for path in BUNDLES.iterdir() if path.name not in QUICK]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from barostat.shells.reports.sheet.line_breaks import kept_whole
+from barostat.shells.reports.sheet.html.line_breaks import kept_whole
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""A document in the form that was asked for. A renderer is loaded when it is needed: templates cost
+what a short command takes in all.
+"""
+
+from __future__ import annotations
+
+from barostat.shells.reports.sheet.blocks import Document
+
+
+def as_html(document: Document) -> str:
+    """Return the document as one page that needs nothing else."""
+    from barostat.shells.reports.sheet.html.page import page
+
+    return page(document)
+
+
+def as_markdown(document: Document) -> str:
+    """Return the document for a ticket or a chat."""
+    from barostat.shells.reports.sheet.markdown import markdown
+
+    return markdown(document)
+
+
+def as_text(document: Document, width: int | None = None) -> str:
+    """Return the document for a terminal, without colours. `width`: columns; else the terminal's."""
+    from barostat.shells.reports.sheet.terminal import text
+    from barostat.shells.reports.wrapped import terminal_width
+
+    return text(document, width or terminal_width())

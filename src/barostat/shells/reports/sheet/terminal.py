@@ -1,0 +1,209 @@
+"""A document for a terminal: as wide as it is, in colours where it has them. Drawings are left out,
+and what a page folds away is left to the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from barostat.core.diagnosis import Severity
+from barostat.core.visible import one_line
+from barostat.shells.reports.sheet import blocks
+from barostat.shells.reports.sheet.drawing import Entry
+
+STYLES: Mapping[Severity, str] = {
+    "none": "bold green",
+    "info": "bold cyan",
+    "warning": "bold yellow",
+    "critical": "bold white on red",
+}
+_LOOKS = {"bold": "bold", "code": "bold", "soft": "dim", "tag": "dim"}
+_INDENT = 2
+_GAP = 2
+"""Blanks between two columns."""
+
+
+def text(document: blocks.Document, width: int) -> str:
+    """Return the document without colours, as wide as that."""
+    written = StringIO()
+    console = Console(
+        file=written, width=width, color_system=None, markup=False, emoji=False, highlight=False
+    )
+    console.print(shown(document.blocks, width))
+    return "".join(f"{line.rstrip()}\n" for line in written.getvalue().splitlines())
+
+
+def shown(parts: Sequence[blocks.Block], width: int) -> Group:
+    """Return the blocks for a console that is as wide as that, a blank line between those that
+    stand apart.
+    """
+    lines: list[RenderableType] = []
+    for apart, line in _lines(parts, width):
+        if apart and lines:
+            lines.append(Text())
+        lines.append(line)
+    return Group(*lines)
+
+
+def _lines(parts: Sequence[blocks.Block], width: int) -> Iterator[tuple[bool, RenderableType]]:
+    """Each line or grid, and whether a blank line stands before it."""
+    after_text = False
+    for block in parts:
+        match block:
+            case blocks.Heading():
+                yield True, Text(one_line(block.title), "bold")
+                if block.about:
+                    yield False, Text(one_line(block.about), "dim")
+            case blocks.Verdict():
+                yield True, _headline(block)
+                if block.sentence:
+                    yield False, Text(one_line(block.sentence))
+            case blocks.Tiles() if block.entries:
+                rows = [(n, v, f"({note})" if note else "") for n, v, note in block.entries]
+                yield True, _grid(rows, wrapped=2)
+            case blocks.Facts() if block.entries:
+                yield True, _grid(block.entries, wrapped=1)
+            case blocks.Table():
+                yield True, _table(block, width)
+            case blocks.Paragraph():
+                yield not after_text, _text(block.text, "dim" if block.look == "soft" else "")
+            case blocks.Items() if block.items:
+                yield True, _list(block)
+            case blocks.Listing() if block.items:
+                yield True, Text(f"{one_line(block.title)}:")
+                yield False, _indented(_list(block))
+            case blocks.Section():
+                if below := list(_lines(block.blocks, width - _INDENT)):
+                    yield True, Text(f"{one_line(block.title)}:")
+                    for number, (apart, line) in enumerate(below):
+                        yield apart and number > 0, _indented(line)
+            case blocks.Beside():
+                yield from _lines([*block.left, *block.right], width)
+            case blocks.Only() if "terminal" in block.forms:
+                yield from _lines(block.blocks, width)
+            case _:
+                continue
+        after_text = isinstance(block, blocks.Paragraph)
+
+
+def _headline(block: blocks.Verdict) -> Text:
+    line = Text.assemble(
+        (f" {one_line(block.word)} ", STYLES[block.severity]),
+        (f" {one_line(block.headline)}", "bold"),
+    )
+    return line.append(f"   {one_line(block.aside)}", "dim") if block.aside else line
+
+
+def _indented(line: RenderableType) -> Padding:
+    return Padding(line, (0, 0, 0, _INDENT))
+
+
+def _list(block: blocks.Items | blocks.Listing) -> Table:
+    """The items behind a dash or a number, each wrapped under itself."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1)
+    for number, item in enumerate(block.items, 1):
+        shown_text = item.text if isinstance(item, blocks.Item) else item
+        grid.add_row(f"{number}." if block.numbered else "-", _text(shown_text))
+    return grid
+
+
+def _grid(rows: Sequence[Sequence[str]], wrapped: int) -> Table:
+    grid = Table.grid(padding=(0, _GAP, 0, 0))
+    for place in range(len(rows[0])):
+        grid.add_column(no_wrap=place != wrapped)
+    for row in rows:
+        grid.add_row(*(Text(one_line(cell)) for cell in row))
+    return grid
+
+
+def _table(block: blocks.Table, width: int) -> RenderableType:
+    """The table with as many columns as there is room for; else each name above its numbers, or
+    each row as a paragraph.
+    """
+    rows = [[_text(cell) for cell in row] for row in block.rows]
+    places = list(range(len(rows[0])))
+    for gone in (None, *block.first_to_go):
+        places = [place for place in places if place != gone]
+        if _width(rows, places) <= width:
+            return _columns(rows, places, block)
+    if not set(block.words) - {0} and _width(rows, places[1:]) + _INDENT <= width:
+        return _below_names(rows, places, block)
+    return _as_paragraphs(rows, places)
+
+
+def _width(rows: Sequence[Sequence[Text]], places: Sequence[int]) -> int:
+    widths = [max(cell_len(row[place].plain) for row in rows) for place in places]
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _columns(rows: Sequence[Sequence[Text]], places: Sequence[int], block: blocks.Table) -> Table:
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    widths = [max(cell_len(row[place].plain) for row in rows) for place in places]
+    for place, least in zip(places, widths, strict=True):
+        justify: Literal["left", "right"] = "left" if place in block.words else "right"
+        table.add_column(no_wrap=True, justify=justify, min_width=least)
+    for number, row in enumerate(rows):
+        chosen = number - 1 in block.chosen
+        style = "dim" if number == 0 else "bold" if chosen else ""
+        table.add_row(*(row[place] for place in places), style=style)
+    return table
+
+
+def _below_names(
+    rows: Sequence[Sequence[Text]], places: Sequence[int], block: blocks.Table
+) -> Group:
+    numbers = _columns(rows, places[1:], block)
+    lines: list[RenderableType] = []
+    for number, row in enumerate(rows):
+        if number:
+            lines.append(row[0])
+        one = Table.grid(padding=(0, _GAP, 0, 0))
+        for column in numbers.columns:
+            one.add_column(no_wrap=True, justify=column.justify, min_width=column.min_width)
+        one.add_row(*(row[place] for place in places[1:]))
+        lines.append(_indented(one))
+    return Group(*lines)
+
+
+def _as_paragraphs(rows: Sequence[Sequence[Text]], places: Sequence[int]) -> Table:
+    """Each row behind its first cell; cells with their heading, without those that say nothing."""
+    head, *body = rows
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1)
+    for row in body:
+        cells = [
+            Text.assemble(f"{head[place].plain}: " if head[place].plain else "", row[place])
+            for place in places[1:]
+            if row[place].plain not in ("", "-")
+        ]
+        grid.add_row("-", Text.assemble(row[0], ": ", Text("; ").join(cells)))
+    return grid
+
+
+def _text(text: blocks.Text, style: str = "") -> Text:
+    line = Text(style=style)
+    for part in (text,) if isinstance(text, str) else text:
+        match part:
+            case blocks.BREAK:
+                line.append("\n")
+            case str():
+                line.append(one_line(part))
+            case blocks.Part():
+                words = one_line(part.text)
+                line.append(f" {words}" if part.look == "tag" else words, _LOOKS[part.look])
+            case blocks.Badge():
+                line.append(one_line(part.word), STYLES[part.severity])
+            case Entry():
+                line.append(f"{one_line(part.name)} ")
+    return line
