@@ -1,7 +1,8 @@
 """Corpora of invented secrets: templates in `tests/data/secrets`, values from a named seed.
 
 A template is a line of text. `⏎` is a line break and `␀` a NUL. `«KIND»` is a secret value of that
-kind; the kinds are in `value`. A form leaks if five or more characters of a value remain in a row.
+kind; the kinds are in `value`, and `«=TEXT»` is a value written out. A form leaks if five or more
+characters of a value remain in a row.
 """
 
 import random
@@ -90,6 +91,8 @@ def value(kind: str, dice: random.Random) -> tuple[str, list[str]]:
 
     if kind == "esc":
         return "\x1b[31m", []
+    if kind.startswith("="):
+        return kind[1:], [kind[1:]]
     if kind == "p":
         word = password() + password()
         return word, [word]

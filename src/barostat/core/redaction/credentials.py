@@ -29,12 +29,12 @@ _PEM = re.compile(
     re.DOTALL,
 )
 _URL = re.compile(
-    r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@"
+    r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?!git@)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@"
     r"|[^\s/@:\"<>,]{1,128}:(?!\d{1,5}(?:[/?#\"'\s]|$))[^\s@,]{0,256}@(?=[\w.-]{1,253}(?:[:/?\s\"',]|$)))"
     r"|((?!https?)[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)[^\s/@:'\"<>]{0,128}:[^\s'\"@]{1,128} [^\s'\"@]{1,128}@(?=[\w.-]{1,253}[:/])"
 )
 _BEARER = re.compile(
-    r"\b(bearer|basic|negotiate|ntlm|digest)(\s+|%20|\+|[\"'],\s*b?[\"'])(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}",
+    r"\b(bearer|basic|negotiate|ntlm|digest)(\s+|%20|\+|[\"'],\s*b?[\"'])(?!sha\d+:|(?:realm|error|scope|service|charset)=)(?=\[redacted\]|\S*[\d=._~+/-]|\S{16})(?:\[redacted\])?[A-Za-z0-9._~+/=-]{6,}",
     re.IGNORECASE,
 )
 QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
@@ -57,7 +57,7 @@ _CURL_USER = re.compile(
     rf"|(?P<sent>\s(?:-b|--cookie|--oauth2-bearer)(?:\s+|=))(?:{QUOTED}|[^\s'\"]+)"
 )
 _HOSTED = re.compile(
-    r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))"
+    r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)(?:[\w.-]{1,253}:\d{2,5}(?!\w)|(?:tcp|unix)\(|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/))"
 )
 """A user and a password before a host and its port, without a scheme; a tag before an image's
 digest is none.
@@ -74,25 +74,37 @@ _COMMAND_PASSWORD = re.compile(
     rf"|\betcdctl\b{_HERE}\s--user[= ]|\bauth(?:\s+(?:init|login|add|set|token))?\s+(?:-t\s+)?(?=[\w.-]{{20,}}(?:\s|$))(?=\S*\d)|\bldap\w+\b{_HERE}\s-w\s*|\b(?:un)?zip\b{_HERE}\s-P\s*|\b7z\w?\b{_HERE}\s-p(?=\S)"
     rf"|\bsmbclient\b{_HERE}\s-U\s+[^\s%]{{1,128}}%|\bnet\s+use\b{_HERE}/user:\S+\s+|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+\S+\s+"
     rf"|\bmc\s+(?:alias|config\s+host)\s+(?:set|add)\s+\S+\s+\S+\s+|\bvault\s+(?:kv\s+)?(?:put|write)\b{_HERE}\s[\w.-]{{1,80}}=(?!\[red)"
-    rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd))"
+    rf"|(?<=stdin )<<<\s{{0,9}}|(?<=file=- )<<<\s{{0,9}}|<<<\s{{0,9}}(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd|\bsudo\s+-S|\bkinit\b|\bcryptsetup\b|\bsu\b))|\b(?:echo|printf)\s+(?:-n\s+|[\"']%s(?:\\n)?[\"']\s+)?(?=(?:{QUOTED}|[^\s'\"|]+)\s*\|[^|\n]{{0,200}}(?:-stdin|with-token|\blogin\b|passwd|\bsudo\s+-S|\bkinit\b|\bcryptsetup\b|\bsu\b))"
     rf"|\bopenssl\b{_HERE}\s-k\s+|\bipmitool\b{_HERE}\s-P\s+|\bsqlplus\s+(?:-\w+\s+){{0,4}}[\w$]{{1,64}}/|\boracle:\w{{1,9}}:[\w$]{{1,64}}/"
-    rf"|(?i:\bidentified\s+by\s+|\bset\s+password\b{_HERE}=\s*)|\bsentinel\s+auth-pass\s+\S+\s+|\bAUTH\s+(?:[\w.-]{{1,64}}\s+)(?=\S*\d)|\buser\s+[\w.-]{{1,64}}\s+o(?:n|ff)\s+(?:\S{{1,64}}\s+){{0,6}}?[>#](?=\S{{4}})"
+    rf"|(?i:\bidentified\s+(?:with\s+[\w']{{1,64}}\s+)?by\s+|\bset\s+password\b{_HERE}=\s*)|\bsentinel\s+auth-pass\s+\S+\s+|\bAUTH\s+(?:[\w.-]{{1,64}}\s+)(?=\S*\d)|\buser\s+[\w.-]{{1,64}}\s+o(?:n|ff)\s+(?:\S{{1,64}}\s+){{0,6}}?[>#](?=\S{{4}})"
+    rf"|\\password\s+[\w.-]{{1,64}}\s+|\bkinit\b{_HERE}<<<\s{{0,9}}|\bmosquitto_\w{{3}}\b{_HERE}\s-P\s+|\bsnmp\w*\b{_HERE}\s-[cAX]\s+|\bsnmp(?:-server)?\s+community\s+|\bradius\S*\b{_HERE}\skey\s+|\bLOGIN\s+[^\s,;]{{1,128}}\s+(?=\S+\s*$)"
+    rf"|assword:?\s?\*?[\"']?\s?\}}?\s?\{{?\s{{0,9}}send\s+(?:--\s+)?"
     rf"|\bgetConnection\([^()\n]{{1,400}},\s?(?=\"[^\"\n]*\"\))"
+    rf"|\bhtpasswd\s+-\w*b\w*\s+(?:-\w+\s+){{0,4}}(?:[^\s-]\S*\s+){{1,2}}(?=\S+\s*(?:$|[;&|]))"
     rf"|\brabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+|\bhttps?\s+-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
     rf"(?!\[redacted\])(?:{QUOTED}|[^\s'\"]+)"
 )
 """What a command takes as a password without saying so."""
 _COMMANDS = (
     *("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmq", "--from-literal", "ldap", "zip", "7z", "smbclient", "net use", "twine"),
-    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token", "openssl", "ipmitool", "sqlplus", "oracle:", "identified", "set password", "auth-pass", "user ", "getconnection"),
+    *("auth ", "mc alias", "mc config", "vault", "<<<", "-stdin", "with-token", "openssl", "ipmitool", "sqlplus", "oracle:", "identified", "set password", "auth-pass", "user ", "getconnection", "htpasswd", "\\password", "<<<", "mosquitto", "snmp", "radius", "sudo -s", "send "),
 )  # fmt: skip
 _NETRC = re.compile(
     r"(?P<said>\bmachine\s+\S+\s+login\s+\S+\s+(?:account\s+\S+\s+)?password\s+|\bwandb:?\s+(?=[0-9a-f]{40}\b)|(?:^|\s)password\s+(?=[0-9a-f]{32,}\s*$))\S+",
     re.IGNORECASE,
 )
 _PGPASS = re.compile(
-    r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d)[^\s:\"']{6,256}(?!\S)"
+    r"(?P<said>(?<![\w.:/-])[\w.*-]{1,253}:(?:\d{4,5}|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:|(?<![\w.:/-])[\w.*-]{1,253}:5432:[\w.*-]{1,63}:[\w.*-]{1,63}:)(?=[^\s:]*[A-Za-z])(?=[^\s:]*\d|(?<=[A-Za-z*]:)[^\s:]*[^\s\w:])[^\s:\"']{6,256}(?!\S)"
 )
+_PROMPTED = re.compile(
+    r"(?P<said>\b(?:password|passphrase|passcode|pin)\s+for\s+[^:\n]{1,80}(?:://[^:\n]{1,80})?:\s{1,9}|\b(?:credentials?|login|auth)\b(?:\s+(?:are|is|as|with|for))?\s{0,9}:?\s{1,9}[\w.@-]{1,64}[:/])(?P<value>[^\s:/,;\"']{6,256})(?=[\s.]*$|\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What answers a prompt for a password, and a user with a password after a word that says so."""
+_HEX_BESIDE = re.compile(
+    r"(?P<said>\"username\"\s?:\s?\"[^\"\n]{1,80}\",\s?\"key\"\s?:\s?\"|\brouting_key[\"']?\s?[:=]\s?[\"']?)[0-9a-f]{32}(?![0-9a-f])"
+)
+"""Kaggle's and PagerDuty's keys, which are as a hash is under a name that says little."""
 _HOOK = re.compile(
     r"(?P<said>://[^\s\"'<>]{0,200}?(?:web)?(?:hooks?|integration)(?:b\d)?/)(?P<value>[\w@/.-]{16,})",
     re.IGNORECASE,
@@ -146,8 +158,20 @@ _WORDS = (
     "crumb", "psk", "sas"),
     *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
     *("openssl", "ipmitool", "sqlplus", "oracle:", "identified", "user ", "getconnection", "netrc", " -p", " -n", "sudo", "net user", "securestring", "hook", "/integration", "salt", "_code", "-code", "ansible_vault", "pin_", "pin-", "invalid value"),
-    *("jwt", "otlp", "honeycomb", "dockerconfigjson", "private-lines", "stringdata", ":*:", ":5432:"),
+    *("jwt", "otlp", "honeycomb", "dockerconfigjson", "srf", "snmp", "community", "kinit", "/t/", "assword", "mosquitto", "routing_key", "username", "private-lines", "stringdata", ":*:", ":5432:"),
 )  # fmt: skip
+_VALUE_BEFORE = re.compile(
+    r"(?<![\w/.+=$@-])(?P<value>[\w+/=-]{16,256})(?P<said> (?:as (?P<name>[A-Za-z_][\w.-]{2,120})|is (?:the|an?|your|my|our) (?:[\w-]{1,20} ){0,3}(?:token|key|secret|password))\b)"
+)
+"""A key before its name: `X as API_TOKEN`, `X is the access token`."""
+_KEY_SAID = re.compile(
+    r"(?P<said>\b(?!(?:cache|block|hash|prefix|sort|partition|primary|foreign|compile|graph|group|lock|object|idempotency|row|with|from|same|this|that|hashed|index|trace|dedup)\b)[A-Za-z]{3,20} key(?: is)?\s?[:=]?\s{1,4})"
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![\w-])",
+    re.IGNORECASE,
+)
+"""A service's key that is a hash or a uuid."""
+_PATH_TOKEN = re.compile(r"(?:(?<=/t/)|(?<=/token/))(?:[a-z]{2}-)?(?=[\w-]*\d)[\w-]{20,256}(?=/)")
+_PROMPTS = ("word for", "phrase for", "code for", "pin for", "credential", "login", "auth ")
 _COUNTED = re.compile(r"\d{1,9}&")
 _VARIABLES = re.compile(r"\"?\$\{?\w+\}?:\$\{?\w+\}?\"?")
 _HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
@@ -204,12 +228,19 @@ def clean(text: str) -> str:
     return cleaned if cleaned != plain else text
 
 
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u043a\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u03bf\u03b1\u0391\u0392\u0395\u039a\u039c\u039d\u039f\u03a1\u03a4",
+    "aeopcyxisjkABEKMHOPCTXoaABEKMNOPT",
+)
+"""Cyrillic and Greek letters that are drawn as Latin ones are."""
+
+
 def _readable(text: str) -> str:
     """Return the text as a reader takes it: what hides a name from a pattern is undone."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = unicodedata.normalize("NFKC", text).translate(_LOOK_ALIKES)
     return _SWITCHES.sub("", text) if not text.isprintable() else text
 
 
@@ -256,6 +287,15 @@ def _cleaned(text: str) -> str:
         text = _NETRC.sub(rf"\g<said>{REDACTED}", text)
     if ":" in text:
         text = _PGPASS.sub(rf"\g<said>{REDACTED}", text)
+    if "username" in low or "routing_key" in low:
+        text = _HEX_BESIDE.sub(rf"\g<said>{REDACTED}", text)
+    if any(word in low for word in _PROMPTS):
+        text = _PROMPTED.sub(
+            lambda found: (
+                f"{found['said']}{REDACTED}" if looks_like_a_key(found["value"]) else found[0]
+            ),
+            text,
+        )
     if "@" in text:
         text = _HOSTED.sub(rf"\g<who>{REDACTED}", _PROXY.sub(rf"\g<name>{REDACTED}@", text))
     if "hook" in low or "/integration" in low:
@@ -271,6 +311,9 @@ def _cleaned(text: str) -> str:
             ),
             text,
         )
+    text = _VALUE_BEFORE.sub(_without_value_before, _KEY_SAID.sub(rf"\g<said>{REDACTED}", text))
+    if "/t/" in text or "/token/" in text:
+        text = _PATH_TOKEN.sub(REDACTED, text)
     if " -" in text:
         text = _SHORT_FLAG.sub(
             lambda found: f"{found['said']}{REDACTED}" if is_mixed_up(found["value"]) else found[0],
@@ -394,6 +437,15 @@ def _without_hook(match: re.Match[str]) -> str:
     if any(_PARTS_OF_HOOK.fullmatch(part) or is_random(part) for part in parts):
         return f"{match['said']}{REDACTED}"
     return match[0]
+
+
+def _without_value_before(match: re.Match[str]) -> str:
+    """The key that stands before its name, where it looks like one."""
+    if match["name"] and telling(match["name"]) is not Telling.SECRET:
+        return match[0]
+    if not is_random(match["value"], hashes=True):
+        return match[0]
+    return f"{REDACTED}{match['said']}"
 
 
 def _without_value_first(match: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ _PREFIXED = (
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{8,}"),
     (("AIza",), r"AIza[A-Za-z0-9_-]{10,}"),
     (("ya29.", "GOCSPX-"), r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{8,}"),
-    (("xox", "xapp-"), r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9%+/-]{8,}"),
+    (("xox", "xapp-"), r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9%+/_-]{8,}"),
     (("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{8,}"),
     (
         ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
@@ -237,7 +237,7 @@ _PREFIXED = (
         ),
         r"(?:pcsk|pnu|rdme|nfp|vc[pk]|fig[do]|sgp(?:_local|_[0-9a-f]{16})?|(?i:clojars)|fo1|fm1[ar]|sm_[aps]at|sb_(?:secret|publishable)|napi|neon|hcp|cfut|atcr|wsec)_[\w+/=.-]{14,}",
     ),
-    (("_live_", "_test_", "_prod_"), r"[a-z]{2,12}_(?:live|test|prod)_[A-Za-z0-9][\w=-]{15,}"),
+    (("_live_", "_test_", "_prod_"), r"[a-z]{2,12}_(?:live|test|prod)_[A-Za-z0-9][\w=-]{13,}"),
     (("FLWSECK", "FLWPUBK"), r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?"),
     (("shpca_", "shppa_", "shptka_"), r"shp(?:ca|pa|tka)_[0-9a-fA-F]{24,}"),
     (("v1.0-",), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
@@ -251,6 +251,21 @@ _PREFIXED = (
     (("_mmk",), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
     (("SK", "AC"), r"(?:SK|AC)[0-9a-f]{32}(?::[0-9a-f]{32})?"),
     (("-us",), r"[0-9a-f]{32}-us\d{1,2}"),
+    (("NRAL",), r"[0-9a-f]{36}NRAL"),
+    (("GOOG",), r"GOOG1?[A-Z0-9]{20,}"),
+    (("KGAT_",), r"KGAT_[0-9a-f]{32}"),
+    (("fc-",), r"fc-[0-9a-f]{32}"),
+    (
+        ("AVNS_", "ucat_", "pb_"),
+        r"AVNS_[\w-]{16,}|ucat_[A-Za-z0-9]{20,}|pb_(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{22}",
+    ),
+    (("2/", "1/"), r"[12]/\d{12,20}(?:/\d{12,20})?:[0-9a-f]{32}"),
+    (
+        ("access-",),
+        r"access-(?:production|sandbox|development)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    ),
+    (("EXO",), r"EXO[0-9a-f]{24}"),
+    (("pa-",), r"pa-(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{43}"),
     (("zXlK", "ZXlK"), r"[zZ]XlK[A-Za-z0-9+/=]{20,}"),
     ((".webhook.site", "api.telegram.org"), r"api\.telegram\.org/(?:file/)?bot\d{6,12}:[\w-]{20,}"),
     (("hooks.slack.com/triggers",), r"hooks\.slack\.com/triggers/[A-Za-z0-9/_-]{8,}"),
@@ -304,8 +319,14 @@ def without_shapes(text: str, instead: str) -> str:
         if start in text:
             text = _SHAPE.sub(lambda found: instead if _drawn(found[0]) else found[0], text)
             break
+    if "." in text:
+        text = _DISCORD.sub(instead, text)
     if "/" in text or "+" in text:
         text = _without_forty(text, instead)
+    if "=" in text:
+        text = _KEY_OF_32_BYTES.sub(
+            lambda found: instead if _classes(found[0]) == 3 else found[0], text
+        )
     return _without_runs(text, instead)
 
 
@@ -324,13 +345,14 @@ def _without_runs(text: str, instead: str) -> str:
     done = 0
     for found in _RUN.finditer(text):
         begin, end = found.span()
-        if begin < done or not _follows_no_language(found[0]):
+        if begin < done or not (_follows_no_language(found[0]) or _NATS_SEED.fullmatch(found[0])):
             continue
         whole = _WHOLE.match(text, end)
         around = _BEFORE.search(text, max(done, begin - 200), begin)
         start = around.start() if around else begin
         if (
             text.endswith("SHA256:", 0, start)
+            or _in_digest(text, begin)
             or _HARMLESS.fullmatch(text[start : whole.end() if whole else end])
             or text.startswith(("_Z", "Z"), start)
         ):
@@ -339,6 +361,22 @@ def _without_runs(text: str, instead: str) -> str:
         pieces += (text[done:begin], instead)
         done = end
     return "".join((*pieces, text[done:])) if pieces else text
+
+
+_KEY_OF_32_BYTES = re.compile(r"(?<![\w+/=.:-])[\w+/-]{43}=(?![\w=])")
+"""As Fernet, AES and WireGuard have it in Base64."""
+_DISCORD = re.compile(
+    r"(?<![\w.-])[MNO](?=[\w-]*\d)[A-Za-z0-9_-]{22,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"
+)
+_NATS_SEED = re.compile(r"S[UAONCX](?=[A-Z]*\d)[A-Z0-9]{56}")
+_DIGEST = re.compile(r"(?:\bsha(?:256|384|512)-|\bh1:)[A-Za-z0-9+/]{40,128}={0,2}")
+"""What a lock file says of a package."""
+
+
+def _in_digest(text: str, at: int) -> bool:
+    if "sha" not in text and "h1:" not in text:
+        return False
+    return any(found.start() <= at < found.end() for found in _DIGEST.finditer(text))
 
 
 _WHOLE = re.compile(r"[\w+=~-]{0,200}")
@@ -355,6 +393,7 @@ def _stretched(text: str, begin: int, end: int, done: int) -> tuple[int, int]:
         _is_mixed(part[1], hashes=True)
         or (len(part[1]) < 6 and _classes(part[1]) > 1)
         or text[part.start()] in "+_"
+        or (len(part[1]) < 6 and not part[1].islower() and not part[1].isdigit())
     ):
         end = part.end()
     while (part := _PART_BEFORE.search(text, max(done, begin - 66), begin)) and (
@@ -426,7 +465,12 @@ def _drawn(key: str) -> bool:
     """True unless what follows the prefix is words only: `hf_overrides` is a setting,
     `key-value-cache` a name, `sk-gateway-6c9d8f7b5d-x2x4z` a pod.
     """
+    if len(key) < _SHORTEST_ISSUED and len(parts := re.split(r"[._-]", key)) > 2:
+        return not all(part.isalpha() or len(part) <= 5 for part in parts)  # `sk-hynix-HBM3E`
     return _WORDS.fullmatch(key) is None and _OBJECT_NAME.fullmatch(key) is None
+
+
+_SHORTEST_ISSUED = 20
 
 
 def is_issued(word: str) -> bool:

@@ -18,7 +18,7 @@ REDACTED = "[redacted]"
 
 _NAME = re.compile(r"[A-Za-z_][\w.$@-]*")
 _MAY_TELL = re.compile(
-    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb|salt|pin",
+    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb|salt|pin|srf",
     re.IGNORECASE,
 )
 _EQUALS = (
@@ -40,6 +40,16 @@ _CALLED = re.compile(r"\((?=\s?[bfru]{0,2}\\{0,8}[\"'`]|\s?\w{1,20}\()")
 _TABLE = re.compile(
     r"\\{0,8}[\"'`]?(?:[ \t]*\|[ \t]*|\t[ \t]*| ?\.{3,} ?|(?:\\[rnt]){1,4}|,)(?=\S)"
 )
+_DIRECTIVE = re.compile(r"(?:^|\n)[ \t>#]{0,40}\Z")
+_LAST_WORD = re.compile(r"(?P<value>[^\s\"'`\[\](){}<>]{6,256})[ \t]*(?=\r?\n|\Z)")
+"""`bindpw X`, `PASS X`: a line of a name and one word."""
+_CELL = re.compile(r"(?P<value>(?=\S*\d)(?=\S*[^\W\d])[^\s|]{6,256})[ \t]*\|")
+"""A cell of one word with a letter and a digit."""
+_BYTES = re.compile(
+    r"\[(?:(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])(?:, ?| )){7,4096}(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])\]"
+)
+"""A text that Go prints as the numbers of its bytes."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ITEM = re.compile(
     r"\"?\s?\{\s{0,64}(?:\w{1,40}\s{0,9}=\s{0,9}[\w\"]{1,80}\s{1,64}){0,4}default\s{0,9}=\s{0,9}|\\{0,8}[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\{0,8}[\"'`])?(?<![\w-])value(?:\\{0,8}[\"'`])?\s{0,64}[:=]\s{0,64}",
     re.IGNORECASE,
@@ -76,15 +86,15 @@ _HEADER = re.compile(
 )
 """A header's value goes to the end of the line, blanks and commas included."""
 _HARMLESS = frozenset(
-    {"none", "null", "nil", "?", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset", "enabled", "disabled", "include", "omit", "default", "auto"}
+    {"none", "null", "nil", "?", "true", "false", "~", "[]", "{}", "()", "redacted", "", "is", "must", "yes", "no", "on", "off", "undefined", "optional", "required", "str", "string", "any", "bytes", "missing", "invalid", "unset", "enabled", "disabled", "include", "omit", "default", "auto", "expired", "revoked", "rejected", "accepted", "valid", "present", "absent", "refreshed", "unknown", "empty", "failed", "ok", "denied"}
 )  # fmt: skip
 """No secrets; `is` and `must` begin our own sentences about a field: `request.maxOutputToken: is no
 known key`.
 """
 PLACEHOLDER = re.compile(
-    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|<set to the key '[\w.-]{1,253}' (?:in|of) [a-z ]{1,20} '[\w.-]{1,253}'>|(?:secret|configmap) \"[\w.-]{1,253}\" not found|\$\((?:cat|<) ?[\w./-]{1,200}\)|\$\{[A-Za-z_]\w*(?::?\?[\w .-]{0,80}|:?-)?\}|!(?:vault|reference|Ref|Sub|GetAtt)\b|(?:os\.)?(?:getenv|environ(?:\.get)?)[\[(][\"']\w{1,80}[\"'][\])](?!\s?(?:or\b|\|\|))|\[[A-Z]{2,12}\]|\[redacted\]|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
+    r"<[|/]{0,2}[A-Za-z_][A-Za-z_ -]{0,38}\|?>|<set to the key '[\w.-]{1,253}' (?:in|of) [a-z ]{1,20} '[\w.-]{1,253}'>|(?:secret|configmap) \"[\w.-]{1,253}\" not found|\$\((?:cat|<) ?[\w./-]{1,200}\)|\$\{[A-Za-z_]\w*(?::?\?[\w .-]{0,80}|:?-)?\}|!(?:vault|reference|Ref|Sub|GetAtt)\b|(?:os\.)?(?:getenv|environ(?:\.get)?)[\[(][\"']\w{1,80}[\"'][\])](?!\s?(?:or\b|\|\|))|\[[A-Z]{2,12}\]|\[redacted\]|(?:YOUR|MY|INSERT|ENTER|REPLACE|CHANGE)[_-](?:[A-Z]{1,12}[_-]){0,5}(?:KEY|TOKEN|SECRET|PASSWORD|HERE|ME)|[a-z_]+(?:\.[a-z_]+)+\((?:[a-z_]+(?:, ?[a-z_]+)*)?\)|[a-z_]+\([a-z_]+(?:, [a-z_]+)+\)|[A-Za-z_]+\((?:self\.)?[a-z]+(?:[._][a-z]+)+\)|(?:your|insert|replace|my)[_-](?:[a-z]{1,12}[_-]){0,5}(?:key|token|secret|password)(?:[_-]here)?|SIG[A-Z]{2,6}|[|>][+-]?|\$\{?[A-Z_][A-Z0-9_]*\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\{?[a-z_]+\}?|\$\{\{[^{}]{1,80}\}\}|\{\{[^{}]{1,80}\}\}|%\(?[\w]*\)?[sdr]|\*+|\.{3,}|x{3,}"
     r"|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?(?:, ?[\"']?key[\"']?: ?[\"']?[\w.-]{1,80}[\"']?)?[\]} ]*"
-    r"|\(\w+: ?[A-Z]\w*(?:, ?\w+: ?[A-Z]\w*)*\)"
+    r"|\(\w+: ?[A-Za-z]\w*(?:, ?\w+: ?[A-Za-z]\w*)*\)"
 )
 """What stands where a value is expected and is none: special tokens, signals, variables, a block's
 mark, the name of a Secret, the types of a signature.
@@ -163,6 +173,8 @@ def _values(
         start, stop = element.span("value")
         return [] if _may_stay(element["value"], level) else [(start, stop, REDACTED)]
     if (table := _TABLE.match(text, end)) is not None and level is Telling.SECRET:
+        if "|" in table[0] and (cell := _CELL.match(text, table.end())) is not None:
+            return [(*cell.span("value"), REDACTED)]
         return _loose(text, table.end(), level)
     if flag and (blanks := _BLANKS.match(text, end)) is not None and level is Telling.SECRET:
         return _flagged(text, blanks.end(), name)
@@ -171,6 +183,10 @@ def _values(
             return _sentence(text, to.end())
         return _loose(text, to.end(), level)
     if (blanks := _BLANKS.match(text, end)) is not None:
+        directive = level is Telling.SECRET and _DIRECTIVE.search(text, max(0, begin - 64), begin)
+        word = _LAST_WORD.match(text, blanks.end()) if directive else None
+        if word is not None and looks_like_a_key(word["value"]):
+            return [(*word.span("value"), REDACTED)]
         return _loose(text, blanks.end(), level)
     return []
 
@@ -197,9 +213,34 @@ def _assigned(
         return _items(text, start, level)
     if flag and between["sign"] == ":" and _SENTENCE.match(text, start):
         return []
+    last_part = name.rsplit(".", 1)[-1]
+    if text.startswith(last_part, start) and not _WORD_GOES_ON.match(text, start + len(last_part)):
+        return []  # `self.api_key = api_key`
+    described = between["sign"] == ":" and name.isupper() and _COLUMN.fullmatch(between["gap"])
+    if level is Telling.SECRET and ("phrase" in name.lower() or described):
+        return _to_end_of_line(text, start)
     if between["sign"] == ":" and not _PHRASED.search(name) and _PROSE.match(text, start):
         return []
     return _value(text, start, level)
+
+
+_WORD_GOES_ON = re.compile(r"[\w.-]*\w")
+_COLUMN = re.compile(r"[ \t]{2,64}")
+"""Between a name and its value in `kubectl describe`: the value goes to the end of the line."""
+
+
+def _to_end_of_line(text: str, start: int) -> list[tuple[int, int, str]]:
+    """Return a value of several words, as a passphrase has."""
+    if _OPEN_QUOTE.match(text, start) or _stands_for_a_value(text, start):
+        return _value(text, start, Telling.SECRET)
+    first = _bare(text, start, Telling.SECRET)
+    if not first:
+        return []
+    stops = text.find("\n", start)
+    end = len(text) if stops < 0 else stops
+    if (quote := re.compile(r"[\"'`]").search(text, start, end)) is not None:
+        end = max(quote.start(), first[0][1])
+    return [(start, start + len(text[start:end].rstrip()), REDACTED)]
 
 
 _MOST_ITEMS = 64
@@ -289,7 +330,7 @@ def _value(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
                 otherwise = _quoted(text, other.end(), level, plain_words=True)
                 stop = otherwise[0][1] + 1 if otherwise else stop
             return [(start, stop, REDACTED)]
-        if not found:
+        if not found and not (text[start].islower() and constructor[0].endswith("{")):
             return []
     return _bare(text, start, level)
 
@@ -321,11 +362,15 @@ def _quoted(
     return [(opening.end(), end, REDACTED)]
 
 
+_SINGLE_CLOSING = r"(?<!\\)(?:\\\\)*(?P<q>(?<!\w{0}){0}(?!{0}\w))"
+"""A quote that is doubled between letters stands for itself: YAML, SQL, CSV."""
+
+
 @lru_cache(maxsize=64)
 def _closing(escape: str, quote: str) -> re.Pattern[str]:
     """Match the closing quote of the same level of escapes."""
     if not escape:
-        return re.compile(rf"(?<!\\)(?:\\\\)*(?P<q>{quote})" if len(quote) == 1 else quote)
+        return re.compile(_SINGLE_CLOSING.format(quote) if len(quote) == 1 else quote)
     return re.compile(rf"(?<!\\)\\{{1,{len(escape)}}}{quote}")
 
 
@@ -352,7 +397,7 @@ def _bracketed(
             break
     if end - start <= _LONGEST_HARMLESS:
         inner = text[start:end]
-        if (
+        if not _BYTES.fullmatch(inner) and (
             _may_stay(inner, level)
             or _may_stay(inner[1:-1], level)
             or re.fullmatch(
@@ -391,6 +436,9 @@ def _bare(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
         return []
     line = text.find("\n", end)
     rest = text[end : min(end + 160, line if line >= 0 else len(text))]
+    if level is Telling.SECRET and rest[:1] == " " and rest[1:2] in ("'", '"'):
+        quoted = _quoted(text, end + 1, level, plain_words=False)
+        return [(start, quoted[0][1], REDACTED)] if quoted else [(start, end, REDACTED)]
     if level is Telling.SECRET and rest[:1] == " " and rest[1:2].isalnum():
         reach = 0
         at = 0
@@ -441,6 +489,8 @@ def _flagged(text: str, start: int, name: str) -> list[tuple[int, int, str]]:
     """Read the value of a flag behind a blank, unless it is a sentence about the flag."""
     if _OPEN_QUOTE.match(text, start):
         return _quoted(text, start, Telling.SECRET, plain_words=True)
+    if text.startswith("(", start):
+        return _bracketed(text, start, Telling.SECRET)
     end = start + len(re.compile(r"[^\s\"'`]*").match(text, start)[0])  # type: ignore[index]
     word = text[start:end]
     if (
@@ -470,7 +520,7 @@ def _loose(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
     if (
         level is Telling.SECRET
         and not _may_stay(word, level)
-        and is_random(word, shortest=12, hashes=True)
+        and (is_random(word, shortest=12, hashes=True) or _UUID.fullmatch(word))
     ):
         return [(start, start + len(word), REDACTED)]
     return []
@@ -504,7 +554,7 @@ def _may_stay(value: str, level: Telling) -> bool:
     ):
         return True
     if level is Telling.MAYBE:
-        return not is_random(bare, shortest=12)
+        return not is_random(bare, shortest=12) and REDACTED not in bare
     return bool(
         _PATH.fullmatch(bare)
         and not is_random(bare.rsplit("/", 1)[-1], shortest=16)

@@ -25,7 +25,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _STEM = re.compile(
     r"pass(?:word|wd|phrase|code)|passwor|secret(?!ar|ion|ly)|credential|cookie(?!polic|count)|bearer|authorization(?!mode)|signature(?!mismatch)"
     r"|(?:api|access|private|auth|account|master|signing|encryption|subscription|storage|license|secret|ssh|hmac|function|functions|application|service|deploy|client|shared|shared ?access)s?key"
-    r"|(?:sess|session|php|jsession|phpsess)id(?:$|cookie)|conn(?:ection)?str(?:ing)?|dockerconfigjson|otlpheaders|honeycombteam|etcdctluser|nonce$|proxyauth|pgpass"
+    r"|(?:sess|session|php|jsession|phpsess)id(?:$|cookie)|conn(?:ection)?str(?:ing)?|[xc]srf|dockerconfigjson|otlpheaders|honeycombteam|etcdctluser|nonce$|proxyauth|pgpass"
     r"|(?:db|ssh|store|key|redis|user|root|admin|mail|smtp|ldap|bind|http|ftp|my|mysql|mongo|proxy|trust|pg)(?:pass|pwd?)(?!es|ed|ing|age)|authtoken|requirepass|masterauth|identitytoken|refreshtoken"
 )
 """Spelled without separators, anywhere in the name."""
@@ -62,7 +62,7 @@ _NO_VALUE = frozenset(
         "volume", "mount", "mounts", "list", "audience", "issuer", "lifetime", "source", "arn", "region", "controller", "operator", "sync", "helper", "server", "handler", "middleware", "module", "keyref", "selector", "namespace", "config",
     }
 )  # fmt: skip
-_TOKENS_OF_TEXT = re.compile(r"tokeni[sz]|detoken|tokens(?!ecret)")
+_TOKENS_OF_TEXT = re.compile(r"tokeni[sz]|(?:^|_|-)detoken|tokens(?!ecret)")
 _SESSIONS_OF_OURS = frozenset(
     {
         "num",
@@ -100,6 +100,8 @@ def _telling(name: str) -> Telling:
     found = _by_words(words, joined, name)
     if joined.endswith(("otlpheaders", "apikeyheader", "authheaders")):
         return Telling.SECRET
+    if joined == "secretid" and "_" not in name:
+        return Telling.MAYBE  # AWS's name of a secret
     if found is Telling.SECRET and _says_something_about_it(words):
         return Telling.MAYBE
     return found

@@ -28,7 +28,7 @@ _PEM_LINE = re.compile(r"-----BEGIN.*")
 _KEY_LINE = re.compile(r"(?:^|[\s\"])[A-Za-z0-9+/]{16,}={0,2}[\"\s]*$|-----END")
 """A line of a key behind the stamps of whoever passed it on."""
 _OPENS_SECRET = re.compile(
-    r"(?:(?<![\w.-])(?P<name>[\w.-]{1,120})[\"']?\s*[:=]\s*(?:[|>][+-]?|\{)?\s*\\?|(?<![\w-])--(?P<flag>[\w.-]{1,120})[\"']?,?\s*\\?|(?<=bearer)\s*\\?|\bname[\"']?:\s*[\"']?(?P<variable>[\w.-]{1,120})[\"']?,?)\s*$",
+    r"(?:(?<![\w.-])(?P<name>[\w.-]{1,120})[\"']?\s*[:=]\s*(?:[|>][+-]?|\{|[brf]?(?:\"{3}|'{3}|[\"'`]))?\s*\\?|(?<![\w-])--(?P<flag>[\w.-]{1,120})[\"']?,?\s*\\?|(?<=bearer)\s*\\?|\bname[\"']?:\s*[\"']?(?P<variable>[\w.-]{1,120})[\"']?,?)\s*$",
     re.IGNORECASE,
 )
 """A line that ends where a secret begins: a YAML key, a block's mark, an argument's name, the name
@@ -189,6 +189,9 @@ class _LogReader:
         ):
             self._awaited = 0
             return None
+        if nested and nested["key"] == "key" and _WORDS.fullmatch(nested["rest"].strip()):
+            self._awaited = 0  # a reference to a Secret: its name, then the name of its field
+            return None
         if nested and nested["rest"].strip() in _BLOCK_MARKS:
             return line
         if _LIST_ITEM.match(line):
@@ -265,6 +268,7 @@ _ENDS_IN_KEY = re.compile(r"[A-Za-z0-9+/_=-]{8,}\.?[\"',\\]*\s*$")
 _GOES_ON = re.compile(r"^[\s>|\"'+,-]*[A-Za-z0-9+/_=.-]{8,}[\"',\\]*\s*$")
 _BARE_KEY_LINE = re.compile(r"[\s>|\"'+,-]*[A-Za-z0-9+/_-]{40,}={0,2}[\"',\\]*\s*")
 _BLOCK_MARKS = ("", "|", ">", "|-", ">-", "|+", ">+")
+_WORDS = re.compile(r"[a-z]{1,20}(?:[-_.][a-z]{1,20}){0,6}", re.IGNORECASE)
 _COMMENT = re.compile(r"^\s*#")
 _NESTED_KEY = re.compile(
     r"^\s*(?:-\s+)?\\*[\"']?(?P<key>[A-Za-z_][\w.-]{0,120})\\*[\"']?\s*[:=](?:\s|$)(?P<rest>.*)$"

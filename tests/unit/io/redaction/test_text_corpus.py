@@ -2,7 +2,9 @@
 look-alikes is lost.
 
 First run of corpus a, before the fixes: 57 of 776 forms leaked, 15 of 238 look-alikes were lost,
-3 of 60 prompts leaked. Of corpus b, written after those fixes: 18 of 201, 4 of 80, 4 of 20.
+3 of 60 prompts leaked. Of corpus b, written after those fixes: 18 of 201, 4 of 80, 4 of 20. Of
+corpus c, written without a look at the code: 27 of 614, 13 of 213, 5 of 60. Of corpus d, written
+after those fixes from issuers and places that c does not have: 33 of 150, 4 of 61, 9 of 20.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ MOST_LOST_RATIO = 0.01
 CORPORA = {
     "a": [*forms("forms_a"), *forms("forms_b"), *forms("forms_c"), *issuers("issuers_a")],
     "b": [*forms("forms_d"), *issuers("issuers_b")],
+    "c": forms("forms_e"),
+    "d": forms("forms_f"),
 }
 
 

@@ -16,12 +16,12 @@ _REQUEST = re.compile(
 _REQUEST_NUMBERS = re.compile(r"\b(?:n|max_tokens|min_tokens|max_completion_tokens)=(?:\d+|None)\b")
 _CONTENT_WORD = (
     r"prompts?|contents?|messages|texts?|text_?\d|inputs?|quer(?:y|ies)|documents?|passages?|outputs?|completions?|reasoning|thinking|thoughts?|arguments?|argument_diff|args_diff|tool_calls?(?:_portion)?|bod(?:y|ies)|tool_args|buffer"
-    r"|suffix|instructions?|conversations?|transcripts?|transcriptions?|utterances?|questions?|answers?|observations?|stop_sequences?|tool_(?:response|result|output)s?|function_(?:call|args)|citations?|buffer(?:ed_text)?|detokenized|chunk_text"
+    r"|suffix|instructions?|conversations?|transcripts?|transcriptions?|utterances?|questions?|answers?|observations?|stop_sequences?|tool_(?:response|result|output)s?|function_(?:call|args)|citations?|buffer(?:ed_text)?|detokenized|chunk_text|pairs"
 )
 _CONTENT_KEY = (
     rf"(?:system|user|assistant|developer|tool|last|chat|human)_message|data_\d|(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?!stop_)(?:\w+_)?token_ids"
     r"|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs|user|mm_inputs"
-    r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload"
+    r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload|(?:gen_ai|llm)\.[\w.]{1,80}\.(?:content|prompt|completion|value|text)|(?:input|output)\.value"
 )
 _CONTENT = re.compile(
     rf"(?<![\w.-])(?P<key>\\*[\"']?(?:{_CONTENT_KEY})\\*[\"']?)(?P<between>\s*[=:]\s*)"
@@ -35,7 +35,7 @@ _SPOKEN_VALUE = re.compile(
 """A name that only contains such a word: of its quoted values those of several words go."""
 _QUOTES = re.compile(
     r"[=:]\s*(?:\w+\()?\\*[bfru]{0,2}[\"'\[{(\u201c\u00ab]"
-    r"|<\||</?\w+>|\[INST\]|\[TOOL|<start_of_turn>|\b[Pp]rompt (?:(?:was|is) )?['\"]|fields were present|compile (?:regex|grammar) '|tool"
+    r"|<\||</?\w+>|\[INST\]|\[TOOL|<start_of_turn>|\b[Pp]rompt (?:(?:was|is) )?['\"]|fields were present|compile (?:regex|grammar) '|ed (?:text|prompt|query|message|content) ['\"]|cache (?:hit|miss) for|(?:user|human|assistant|system)> |coding (?:the )?arguments|parsing arguments|n(?:'t|not) (?:en|de)code|tool"
 )
 _CONTENT_HINT = re.compile(
     rf"(?:{_CONTENT_WORD}|content_?parts?|input_value|raw_request|stop|system|_url|_audio|_data|_ids|_embeds|guided_\w+|json_schema|structured_outputs|grammar|bad_words|tools|_kwargs|extra_args|cache_salt|logprobs|user|_inputs|arg_\w+|parsed_\w+|payload)"
@@ -43,12 +43,12 @@ _CONTENT_HINT = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATED = re.compile(
-    r"(?:<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad|reasoning|response|parameter|arg_key|arg_value)>|<(?:function|parameter|tool)=[\w.-]{1,80}>|### ?(?:Instruction|Input|Response):"
+    r"(?:<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad|reasoning|response|parameter|arg_key|arg_value)>|<(?:function|parameter|tool)=[\w.-]{1,80}>|### ?(?:Instruction|Input|Response):|(?<![\w.<])(?:user|human|assistant|system)> (?=\S)"
     r"|(?<![\w.])(?:User|Human|Assistant): ?(?=.{0,400}(?:Assistant|Human|User|AI):))(?=\\?n?(?: [\"'][^\"']|[ ]?[^\s\"',\])}|<]))"
 )
 """A prompt as the model sees it, behind the marks of a chat template."""
 _SAID = re.compile(
-    rf"(?P<head>\bprompt |present in the request but ignored: |compile (?:regex|grammar) |JSON schema: "
+    rf"(?P<head>\bprompt |present in the request but ignored: |compile (?:regex|grammar) |JSON schema: |\b(?:flagged|blocked|rejected|moderated) (?:text|prompt|query|message|content) |\bcache (?:hit|miss) for |(?:pars|decod)ing (?:the )?arguments |can(?:'t|not) (?:en|de)code "
     rf"|tool calls?[\w ]{{0,30}}: )(?:{QUOTED}|[\[{{].*$)",
     re.IGNORECASE,
 )
@@ -68,11 +68,11 @@ believed to be harmless but that it was written.
 _KNOWN_SAID = re.compile(
     r"(?:Failed to import lazy|Using (?:supplied|default|detected)|Detected the chat template content format|\"auto\" tool choice|Error in extracting tool call from response\.?$|Error trying to handle streaming tool call\.?$|No tool call tokens found!?$)[^\n]{0,400}$"
 )
-_NOT_SAID = r"(?=\S)(?!None\b|True\b|False\b|null\b|\d+(?:\.\d+)?\b|is\b|are\b|was\b|not\b|with\b|for\b|found\b|failed\b|enabled\b|parser\b|limit\b|choice\b|in \d|\[redacted\])"
+_NOT_SAID = r"(?=\S)(?!None\b|True\b|False\b|null\b|\d+(?:\.\d+)?\b(?! [A-Z][a-z])|is\b|are\b|was\b|not\b|with\b|for\b|found\b|failed\b|enabled\b|parser\b|limit\b|choice\b|in \d|\[redacted\])"
 _PHRASE = re.compile(
     r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
-    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|tokenized prompt|preprocessing prompt inputs?|emitted tool name|create_error_response called with \w+|malformed citation payload|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
-    r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
+    r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|tokenized prompt|preprocessing prompt inputs?|emitted tool name|create_error_response called with \w+|malformed citation payload|invalid (?:grammar|regex|json schema)|truncating (?:query|prompt|document|text|input)|prompt (?:is )?too long|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
+    r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|diff|param(?:eter)? value|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
     r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|(?:assistant|user|human|model) (?:said|asked|wrote|replied|answered)|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value |\bgenerated_text +|error: prompt (?=.{1,4096} is too long))"
     + _NOT_SAID
     + r"(?P<value>.+)$",
@@ -81,7 +81,7 @@ _PHRASE = re.compile(
 """What a record of a parser of tools or of an endpoint quotes without a name or quotes."""
 _UNQUOTED = re.compile(
     r"(?P<head>(?<![\w.-])(?:(?:\w{1,40}_)?(?:prompt|prompts|text|query|queries|thinking|reasoning|reasoning_content|content|utterance|transcript|completion|passage|document|message_content)|conversation(?==)"
-    r"|(?:system|user|assistant|developer|tool|last|chat|human)_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|stop_sequences|negative_prompt|summary|suffix|detokenized)"
+    r"|(?:system|user|assistant|developer|tool|last|chat|human)_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|(?:gen_ai|llm)\.[\w.]{1,80}\.(?:content|prompt|completion|value|text)|stop_sequences|negative_prompt|summary|suffix|detokenized)"
     r"\s*[=:]\s*)"
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b|auto\b|/|\\*[\"'])(?P<value>\w\S{0,200} \S.*)$",
     re.IGNORECASE,
@@ -103,7 +103,7 @@ _CONTENT_HINTS = (
     *("instruct", "observ", "tool", "arg_", "arguments", "output", "generated", "stop_seq", "summary", "suffix", "detok"),
 )  # fmt: skip
 _PHRASE_HINTS = (
-    *("output", "input", "diff", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
+    *("output", "input", "diff", "value", "invalid", "truncating", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
     *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", " said", " asked", " wrote", " replied", " answered", "too long", "template", "completion"),
 )  # fmt: skip
 
@@ -150,6 +150,8 @@ def without_content(line: str) -> tuple[str, bool]:
         def hide(match: re.Match[str]) -> str:
             nonlocal open_end
             value = match["value"]
+            if _SPECIAL_TOKEN.fullmatch(value):
+                return match[0]
             open_end = open_end or not _closed(value)
             return f"{match['key']}{match['between']}{REDACTED}"
 
@@ -167,6 +169,9 @@ def without_content(line: str) -> tuple[str, bool]:
     return clean(line), open_end
 
 
+_SPECIAL_TOKEN = re.compile(
+    r"[\"'](?:</?[|\w]{1,30}>|\[[A-Z]{2,8}\]|[a-z]{1,20}(?:_[a-z]{1,20}){1,5})[\"']"
+)
 _DEBUG = re.compile(r"\bDEBUG\b")
 _DEBUG_QUOTED = re.compile(
     r"(?P<head>[=:,(\[{]\s?[bfru]{0,2})(?P<value>\"(?:[^\"\\]|\\.)* (?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)* (?:[^'\\]|\\.)*(?:'|$))"
