@@ -114,7 +114,7 @@ coverage: $(STAMP) ## the branches of the pure rooms that their tests walk; fail
 test-long: $(STAMP) ## remedies carried out on the real cluster, minutes each; on a quiet machine
 	$(BIN)/pytest -rs -m long tests/cluster tests/integration
 
-explore: $(STAMP) ## every interleaving of the remedy in small worlds, and twelve seeded defects that must be caught
+explore: $(STAMP) ## every interleaving of the remedy in small worlds, the operator's step, and 30 seeded defects that must be caught
 	$(BIN)/python -m tests.model.explore
 
 fuzz: $(STAMP) ## five minutes of hostile inputs for every parser and every front; NIGHTLY=1: three hours with a seed of the day

@@ -1,5 +1,6 @@
 """`make explore`: every interleaving of the remedy in small worlds, for each law and each kind of
-workload, and a seeded defect for each that must be caught.
+workload, every sequence of events through the operator's step, and a seeded defect for each that
+must be caught.
 
 python -m tests.model.explore                 the full walks, then the defects
 python -m tests.model.explore small           the worlds of `make test`
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from tests.model.cluster import Setting
 from tests.model.explorer import Found, explore
+from tests.model.operator_walk import walk as walk_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFECTS = Path(__file__).resolve().parent / "defects"
@@ -184,6 +186,11 @@ SEEDED: dict[str, Setting] = LAWS | {
 }
 """The same, with the world in which the defect of each kind can show."""
 
+OPERATOR = tuple(f"O{number}" for number in range(1, 13))
+"""Laws of the operator's step: tests/model/operator_walk.py."""
+EVENTS, FEW_EVENTS = 3, 2
+"""After the first harm: of the full walk, and enough for each seeded defect."""
+
 
 def told(found: Found, name: str, seconds: float) -> str:
     """The figures of one walk, and its counter-example where there is one."""
@@ -209,6 +216,18 @@ def walk(name: str, setting: Setting) -> bool:
     return not found.broken
 
 
+def walk_of_operator(events: int) -> bool:
+    """True where every law of the operator holds; the figures are printed."""
+    start = time.process_time()
+    broken = walk_operator(events)
+    print(
+        f"operator, {EVENTS} events after the first harm: {time.process_time() - start:.1f} s of CPU"
+    )
+    for law in broken:
+        print(f"  {law}")
+    return not broken
+
+
 def caught(name: str) -> bool:
     """True if the patch of that law or kind, on a copy of the package, makes the walk end with a
     counter-example (of that law).
@@ -226,7 +245,7 @@ def caught(name: str) -> bool:
         }
         command = [sys.executable, "-m", "tests.model.explore", "law", name]
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
-    broken = f"\n  {name}: " if name in LAWS else "\n  "
+    broken = "\n  " if name in KINDS else f"\n  {name}: "
     found = done.returncode == 1 and broken in done.stdout
     print(
         f"defect {patch.stem}: {'caught' if found else 'NOT CAUGHT'}\n{done.stdout}{done.stderr}",
@@ -242,12 +261,14 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["law", name] if name in SEEDED:
             results = [walk(f"for {name}", SEEDED[name])]
+        case ["law", name] if name in OPERATOR:
+            results = [walk_of_operator(FEW_EVENTS)]
         case ["kind", kind] if kind in KINDS:
             results = [walk(name, setting) for name, setting in KINDS[kind].items()]
         case ["small"]:
             results = [walk(name, setting) for name, setting in SMALL.items()]
         case ["defects"]:
-            results = [caught(name) for name in SEEDED]
+            results = [caught(name) for name in (*SEEDED, *OPERATOR)]
         case []:
             every = {
                 **FULL,
@@ -258,7 +279,8 @@ def main(arguments: list[str]) -> int:
                 },
             }
             results = [walk(name, setting) for name, setting in every.items()]
-            results += [caught(name) for name in SEEDED]
+            results.append(walk_of_operator(EVENTS))
+            results += [caught(name) for name in (*SEEDED, *OPERATOR)]
         case _:
             print(__doc__, file=sys.stderr)
             return 2

@@ -62,7 +62,7 @@ OUTCOMES: tuple[Outcome, ...] = (
     "verified", "taken-back", "refused", "inconclusive", "stopped",
 )  # fmt: skip
 MOVES = (
-    "harm", "calm", "blind", "gone", "lease lost", "crash", "object off", "all off", "observe",
+    "harm", "well", "calm", "blind", "gone", "lease lost", "crash", "object off", "all off", "observe",
     "hours", "a day", "clock set", *OUTCOMES,
 )  # fmt: skip
 
@@ -102,7 +102,9 @@ class World:
 
         Errors: Broken.
         """
-        self.now += {"calm": CALM_S, "hours": 2 * HOUR_S, "a day": 25 * HOUR_S}.get(name, RETRY_S)
+        self.now += {"well": 10.0, "calm": CALM_S, "hours": 2 * HOUR_S, "a day": 25 * HOUR_S}.get(
+            name, RETRY_S
+        )
         if name == "clock set":
             self.set_by_s += 6 * HOUR_S
         if name == "lease lost":
@@ -126,9 +128,11 @@ class World:
     def _look(self, name: str) -> TargetSeen | None:
         autonomy = "observe" if name == "observe" else self.autonomy
         policy = Policy(autonomy, name == "object off", BUDGET, NIGHT)  # type: ignore[arg-type]
-        harm = None if name in ("calm", "blind") else HARM
+        harm = None if name in ("well", "calm", "blind") else HARM
         return (
-            None if name == "gone" else TargetSeen(TARGET, policy, judged=name != "blind", harm=harm)
+            None
+            if name == "gone"
+            else TargetSeen(TARGET, policy, judged=name != "blind", harm=harm)
         )
 
     def _ended(self, name: str) -> tuple[RemedyEnded, ...]:
@@ -138,7 +142,7 @@ class World:
             return (RemedyEnded(KEY, "proposed", "so"),)
         if name not in OUTCOMES or not self.healing:
             return ()
-        outcome: Outcome = name  # type: ignore[assignment]
+        outcome: Outcome = name
         self.healing, self.cut_off = False, outcome == "stopped"
         if outcome in ("verified", "taken-back"):
             self.changed_at.append(self.now)
@@ -162,7 +166,7 @@ class World:
             self.adopted_at = self.now
         self.state, commands = step(self.state, seen, self.now)
         self._written(commands)
-        self._asked(name, look, off, commands)
+        self._asked(look, off, commands)
         now_open = self._open()
         if name == "blind" and not ended:
             changed = [
@@ -197,9 +201,7 @@ class World:
                 ended = gone.status.ended_at or ""
                 self.law("O12", ended < rfc3339(self.now - RETENTION_S), "forgotten too early")
 
-    def _asked(
-        self, name: str, look: TargetSeen | None, off: bool, commands: Sequence[Command]
-    ) -> None:
+    def _asked(self, look: TargetSeen | None, off: bool, commands: Sequence[Command]) -> None:
         heals = [one for one in commands if isinstance(one, Heal)]
         plans = [one for one in commands if isinstance(one, Plan)]
         level = look.policy.autonomy if look else self.autonomy

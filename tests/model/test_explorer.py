@@ -9,8 +9,20 @@ from pathlib import Path
 
 import pytest
 from tests.model.cluster import Setting
-from tests.model.explore import DEFECTS, KINDS, LAWS, QUICKEST, SEEDED, SMALL, caught
+from tests.model.explore import (
+    DEFECTS,
+    EVENTS,
+    FEW_EVENTS,
+    KINDS,
+    LAWS,
+    OPERATOR,
+    QUICKEST,
+    SEEDED,
+    SMALL,
+    caught,
+)
 from tests.model.explorer import explore
+from tests.model.operator_walk import walk as walk_operator
 
 from barostat.platform.workloads import kinds
 
@@ -28,9 +40,14 @@ def test_every_law_holds_in_every_interleaving(name: str) -> None:
     assert found.states > (200 if without else 5_000)
 
 
+@pytest.mark.parametrize("events", [FEW_EVENTS, pytest.param(EVENTS, marks=pytest.mark.sweep)])
+def test_the_operator_keeps_its_laws_in_every_sequence_of_events(events: int) -> None:
+    assert walk_operator(events) == []
+
+
 def test_there_is_one_defect_for_each_law_and_each_kind() -> None:
     seeded = sorted(patch.name.partition("-")[0] for patch in DEFECTS.glob("*.patch"))
-    assert seeded == sorted(SEEDED)
+    assert seeded == sorted((*SEEDED, *OPERATOR))
     assert sorted(LAWS) == sorted(f"L{number}" for number in range(1, 13))
     assert set(KINDS) == set(SEEDED) - set(LAWS)
     changed = {kind.api.kind for kind in kinds() if kind.rolls and kind.rolls != "spares"}
@@ -50,8 +67,9 @@ def test_a_seeded_defect_still_fits_the_code(patch: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_seeded_defect_is_caught() -> None:
-    assert caught("L3")
+@pytest.mark.parametrize("name", ["L3", "O6"])
+def test_a_seeded_defect_is_caught(name: str) -> None:
+    assert caught(name)
 
 
 def test_a_world_that_is_too_large_says_so() -> None:

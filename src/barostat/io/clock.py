@@ -20,6 +20,9 @@ class Clock(Protocol):
     def sleep(self, for_s: float) -> None:
         """Returns after `for_s` seconds."""
 
+    def set_by_s(self) -> float:
+        """How far the machine's clock was set since the start; negative where it was set back."""
+
     def problem(self) -> str:
         """What the machine's clock did that a reader should know; empty if nothing."""
 
@@ -43,9 +46,13 @@ class SteadyClock:
         if for_s > 0:
             time.sleep(for_s)
 
+    def set_by_s(self) -> float:
+        """How far the wall clock is ahead of this one, in seconds."""
+        return time.time() - self.now()
+
     def problem(self) -> str:
         """A sentence if the wall clock was set during the recording."""
-        drift_s = time.time() - self.now()
+        drift_s = self.set_by_s()
         if abs(drift_s) < DRIFT_S:
             return ""
         way = "back" if drift_s < 0 else "forward"

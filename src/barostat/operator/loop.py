@@ -143,7 +143,14 @@ class Operator:
         await self._read_around(now)
         self._take_alerts()
         looks = await self._judge(now)
-        seen = Seen(self.lease.leads, looks, self.healing.ended(), kept, self.switched_off)
+        seen = Seen(
+            self.lease.leads,
+            looks,
+            self.healing.ended(),
+            kept,
+            self.switched_off,
+            self.clock.set_by_s(),
+        )
         self.state, commands = step(self.state, seen, self.clock.now())
         for command in commands:
             self._do(command)

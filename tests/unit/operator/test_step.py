@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-
-import pytest
 
 from barostat.operator.incident import IncidentPlan, IncidentTarget, PressureIncident
 from barostat.operator.policy import Autonomy, Policy, quiet_hours
@@ -326,59 +323,6 @@ def test_a_setting_that_cannot_be_read_is_in_the_incident() -> None:
     world = World()
     world.sees(look(policy=Policy("observe", problem="autonomy is 'full'")))
     assert world.incident.condition("Planned").reason == "PolicyUnreadable"  # type: ignore[union-attr]
-
-
-OUTCOMES: tuple[Outcome, ...] = (
-    "verified", "taken-back", "refused", "inconclusive", "handed-off", "deferred", "stopped",
-)  # fmt: skip
-MOVES = ("harm", "calm", "blind", "gone", "lost", "crash", "off", *OUTCOMES)
-
-
-@pytest.mark.parametrize("autonomy", ["observe", "recommend", "act"])
-def test_every_interleaving_keeps_the_laws(autonomy: Autonomy) -> None:
-    """All sequences of three moves after the first harm: one open incident for a workload, at most one remedy at a time,
-    none in observe, nothing at all without the lease, and what is over says when it ended.
-    """
-    walked = 0
-    for moves in product(MOVES, repeat=3):
-        world = World()
-        running = False
-        for move in ("harm", *moves):
-            if move == "lost":
-                world.state, commands = step(world.state, Seen(False), world.now)
-                assert not [one for one in commands if not isinstance(one, StopHealing)], moves
-                running = False  # the program stops its remedies before it forgets them
-                continue
-            if move == "crash":
-                world.restarts()
-                running = False
-                continue
-            ended = (RemedyEnded(KEY, move, "so"),) if move in OUTCOMES and running else ()
-            running = running and not ended
-            seen = {
-                "calm": look(None, autonomy),
-                "blind": look(None, autonomy, judged=False),
-                "gone": None,
-                "off": look(policy=Policy(autonomy, disabled=True)),
-            }.get(move, look(autonomy=autonomy))
-            commands = world.sees(seen, *ended, after_s=RETRY_S)
-            asked = kinds(commands, Heal)
-            assert len(asked) <= (0 if running or autonomy != "act" else 1), moves
-            running = running or bool(asked)
-            is_open = [one for one in world.kept.values() if not one.ended]
-            assert len(is_open) <= 1, moves
-            assert all(one.status.ended_at for one in world.kept.values() if one.ended), moves
-            walked += 1
-    assert walked > 5_000
-
-
-def test_a_defect_in_the_laws_would_be_seen() -> None:
-    """The walk above is worth nothing if it cannot fail: a state that forgets that a remedy runs."""
-    world = World()
-    world.sees(look(autonomy="act"))
-    forgot = replace(world.state.targets[KEY], busy=False, asked_at=float("-inf"))
-    world.state = replace(world.state, targets={KEY: forgot})
-    assert kinds(world.sees(look(autonomy="act")), Heal)
 
 
 def test_a_plan_that_was_tried_later_is_kept_and_asks_for_no_second_trial() -> None:
