@@ -168,11 +168,8 @@ def _show(survey: Survey, output: str) -> None:
         from barostat.shells.reports.survey.data import survey_json
 
         print(json_text(survey_json(survey)))
-    elif output == "html":
-        from barostat.shells.reports.survey.page import survey_html
+        return
+    from barostat.shells.reports.sheet.forms import shown
+    from barostat.shells.reports.survey.document import survey_document
 
-        sys.stdout.write(survey_html(survey))
-    else:
-        from barostat.shells.reports.survey import text
-
-        print(text.markdown(survey) if output == "md" else text.text(survey, wide=output == "wide"))
+    sys.stdout.write(shown(survey_document(survey, wide=output == "wide"), output))

@@ -48,7 +48,9 @@ def is_asked(arguments: argparse.Namespace) -> bool:
 def run(arguments: argparse.Namespace) -> int:
     """Compare, print; answer 0 safe, 3 watch, 1 do not."""
     from barostat.judge.upgrade.upgrade import upgrade
-    from barostat.shells.reports.simulation.upgrade import FORMS
+    from barostat.shells.reports.json_text import json_text
+    from barostat.shells.reports.sheet.forms import shown
+    from barostat.shells.reports.simulation.upgrade import upgrade_document, upgrade_json
 
     _refuse_others(arguments)
     stated, after = _versions(arguments)
@@ -63,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     asked.engine_version = str(deployed.version)
     tried, notes = _tried(asked, deployed, after, recording)
     found = upgrade(deployed, after, tried, notes)
-    sys.stdout.write(FORMS[arguments.output](found))
+    if arguments.output == "json":
+        print(json_text(upgrade_json(found)))
+    else:
+        sys.stdout.write(shown(upgrade_document(found), arguments.output))
     return _EXIT[found.verdict]
 
 

@@ -6,6 +6,23 @@ from __future__ import annotations
 
 from barostat.shells.reports.sheet.blocks import Document
 
+_ANY_WIDTH = 100_000
+
+
+def shown(document: Document, output: str) -> str:
+    """Return the document as `-o` asks for it: `html`, `md`, `wide` (for a terminal, no line is
+    wrapped), else for a terminal.
+    """
+    match output:
+        case "html":
+            return as_html(document)
+        case "md":
+            return as_markdown(document)
+        case "wide":
+            return as_text(document, _ANY_WIDTH)
+        case _:
+            return as_text(document)
+
 
 def as_html(document: Document) -> str:
     """Return the document as one page that needs nothing else."""

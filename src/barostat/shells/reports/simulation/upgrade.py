@@ -1,8 +1,8 @@
-"""A change of vLLM's version as text, Markdown, a page and data: the same parts in all."""
+"""A change of vLLM's version as a document and as data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,7 @@ from barostat.core.units import figure, gib
 from barostat.judge.upgrade.kernel_speed import StepChange
 from barostat.judge.upgrade.reported import Reported
 from barostat.judge.upgrade.upgrade import Upgrade
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Document,
@@ -25,9 +23,6 @@ from barostat.shells.reports.sheet.blocks import (
     Table,
     Verdict,
 )
-from barostat.shells.reports.sheet.forms import as_html
-from barostat.shells.reports.sheet.safe_text import in_markdown
-from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 _WORD = {"safe": "SAFE", "watch": "WATCH", "do-not": "DO NOT"}
 _SEVERITY: Mapping[str, Severity] = {"safe": "none", "watch": "warning", "do-not": "critical"}
@@ -170,55 +165,19 @@ def _title(found: Upgrade) -> str:
     return f"{named}{card}: vLLM {found.deployed.version} to {found.after}"
 
 
-def upgrade_text(found: Upgrade) -> str:
-    """For a terminal: tables of few columns, long rows as paragraphs."""
-    width = terminal_width()
-    lines = [_title(found), f"{_WORD[found.verdict]}. {_SENTENCE[found.verdict]}"]
-    for section in _sections(found):
-        lines += ["", section.title]
-        if section.rows and max(len(cell) for row in section.rows for cell in row) <= width // 3:
-            lines += [f"  {line}" for line in aligned(section.rows)]
-        else:
-            for row in section.rows[1:]:
-                told = [
-                    f"{name}: {cell}" if name else cell
-                    for name, cell in zip(section.rows[0][1:], row[1:], strict=True)
-                    if cell not in ("", "-")
-                ]
-                lines += paragraph(f"{row[0]}: {'; '.join(told)}", "  ", width)
-        for sentence in section.sentences:
-            lines += paragraph(sentence, "  ", width)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def upgrade_markdown(found: Upgrade) -> str:
-    """For a review or a ticket."""
-    parts = [
-        f"# {in_markdown(_title(found))}\n\n**{_WORD[found.verdict]}.** {_SENTENCE[found.verdict]}\n"
-    ]
-    for section in _sections(found):
-        parts.append(f"\n## {section.title}\n\n")
-        if section.rows:
-            marks = ["---"] * len(section.rows[0])
-            rows = (section.rows[0], marks, *section.rows[1:])
-            parts += [f"| {' | '.join(map(in_markdown, row))} |\n" for row in rows]
-        parts += [f"- {in_markdown(sentence)}\n" for sentence in section.sentences]
-    return "".join(parts)
-
-
-def upgrade_html(found: Upgrade) -> str:
-    """The page."""
-    told = f"vLLM {found.deployed.version} to {found.after}"
+def upgrade_document(found: Upgrade) -> Document:
+    """Return the document: the verdict, then a section for each kind of change."""
+    versions = f"vLLM {found.deployed.version} to {found.after}"
     blocks: list[Block] = [
         Heading("what-if", _title(found)),
-        Verdict(_SEVERITY[found.verdict], _WORD[found.verdict], told, _SENTENCE[found.verdict]),
+        Verdict(_SEVERITY[found.verdict], _WORD[found.verdict], versions, _SENTENCE[found.verdict]),
     ]
     for section in _sections(found):
         rows = section.rows
         table = [Table(rows, words=tuple(range(len(rows[0]))))] if rows else []
         blocks.append(Section(section.title, [*table, Items(section.sentences)]))
     blocks.append(Footer("the same as data: barostat what-if --engine-version OLD..NEW -o json"))
-    return as_html(Document(f"Barostat: {_title(found)}", blocks))
+    return Document(f"Barostat: {_title(found)}", blocks)
 
 
 def upgrade_json(found: Upgrade) -> dict[str, Any]:
@@ -279,12 +238,3 @@ def _report(one: Reported) -> dict[str, Any]:
         "instead": known.instead or None, "firstSeen": known.bad, "lastSeen": known.last_bad, "fixed": known.fixed or None,
         "threads": list(known.threads),
     }  # fmt: skip
-
-
-FORMS: Mapping[str, Callable[[Upgrade], str]] = {
-    "table": upgrade_text,
-    "md": upgrade_markdown,
-    "html": upgrade_html,
-    "json": lambda found: json_text(upgrade_json(found)) + "\n",
-}
-"""By `-o`."""
