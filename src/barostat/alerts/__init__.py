@@ -1,10 +1,9 @@
-"""Prometheus rules for vLLM: recording rules that speak of every version alike, and alerts that
-fire on harm, not on heat.
+"""Prometheus rules for vLLM: recording rules with the same names for every version, and alerts that
+fire on harm to users, not on high utilisation.
 
-    Terms (limits, version, labels) ─▶ recorded: one name per quantity, whatever the version calls it
-                                    ─▶ named/: one file per alert ─▶ groups ─▶ what Prometheus, Thanos, Mimir or the operator reads
-                                                                  ─▶ inhibitions: one incident is one page
+Terms (limits, version, labels) ─▶ recorded: one name per quantity, for every version
+─▶ named/: one file per alert ─▶ groups ─▶ rule files for Prometheus, Thanos, Mimir or the operator
+─▶ inhibitions: one incident pages once
 
-Nothing of `lint/rules/` is here: those judge manifests before they are merged, these watch what
-runs.
+Not to be confused with `lint/rules/`, which check manifests before they are merged.
 """

@@ -1,5 +1,5 @@
-"""What an alert is: an expression made from the terms, how long it has to hold, and the words for
-the person who is woken.
+"""An alert: an expression made from the terms, how long it must hold, and the text for the person
+on call.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from barostat.catalog.metric_names import NAME_ERAS
 from barostat.core.version import EngineVersion
 
 ENGINE_LABELS = "engine,pid"
-"""What tells engines of one server apart (data parallel), and its processes: summed away, for the
-replica is what is acted on.
+"""Labels of data-parallel engines and processes within one server. Alerts are per replica, so they
+are summed away.
 """
 WINDOW_S = 300.0
 """Rates are over five minutes: two scrapes are in it even at one a minute."""

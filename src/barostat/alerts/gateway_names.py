@@ -17,8 +17,8 @@ WANT_OF_ROOM = ("over-capacity", "queue-full", "deadline-passed", "no-replica")
 
 
 def gateway_terms(terms: Terms) -> Terms:
-    """The terms for series of the gateway: it stands beside the engines, in the same namespace at
-    most.
+    """Return the terms for the gateway's series. The gateway shares at most the namespace with the
+    engines.
     """
     return replace(
         terms, labels={name: value for name, value in terms.labels.items() if name == "namespace"}

@@ -24,7 +24,7 @@ fifth hour is the first with usage at 96 % and the card's memory at 92 % through
 """
 HOURS = len(RECORDINGS) + 1
 FIRED: Mapping[str, int] = {}
-"""By alert, how often it fired in those hours; what is not named never did."""
+"""Number of times each alert fired in those hours; alerts not listed never fired."""
 
 
 def said_of(name: str) -> str:

@@ -9,12 +9,12 @@ from barostat.catalog import metric_names as vllm
 
 
 def of_engines(expression: str, terms: Terms) -> str:
-    """The expression for the engines' pods alone. `{labels}` in it stands for matchers,
+    """Restrict the expression to the engines' pods. `{labels}` in it stands for matchers,
     `{labels_and_X}` for matchers and X.
 
-    Where a pod is selected by name it need never have shown a metric: one that crashes at its start
-    is told, too. Elsewhere the model's name comes with it, by which the alert is one of the same
-    workload as those of the engine, and can hide them.
+    A pod that is selected by name need not have metrics, so a pod that crashes at start is
+    included. Otherwise the model's name is joined in, so that the alert has the same workload label
+    as the engines' alerts and can inhibit them.
     """
     matchers = terms.matchers("namespace", "pod")
     inside = matchers[1:-1]

@@ -52,7 +52,7 @@ SLOW = "model:vllm_slow:ratio_"
 COUNTED = "model:vllm_slow_of:increase1h"
 BURN_WINDOWS_S: Mapping[str, float] = {"5m": 300.0, "30m": 1800.0, "1h": 3600.0, "6h": 21600.0}
 MODEL = ("cluster", "job", "namespace", "model_name")
-"""What stays of a fleet's labels: those that are not there stay away."""
+"""The labels of a fleet that are kept, as far as they exist."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What the rules of one workload are made from: whom they watch, what was promised, and at which
-pace.
+"""The terms of one workload's rules: which engines they select, the SLO, and the evaluation
+interval.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Terms:
 
 
 def terms_of(limits: ServingLimits) -> Terms:
-    """What a limits file gives. vLLM serves a model under its own name where no other is given, so
-    that is whom the rules watch.
+    """Derive the terms from a limits file. By default vLLM serves a model under its own name, so
+    the rules select that name.
     """
     spec = limits.spec
     target = spec.target_ref

@@ -25,7 +25,7 @@ _KNOWN_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AskedCards:
-    """So many of one card. `count` is None where the name says none."""
+    """A number of cards of one type. `count` is None if the name states no number."""
 
     card: Card
     count: int | None = None

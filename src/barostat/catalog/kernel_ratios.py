@@ -1,11 +1,10 @@
-"""How much longer kernels take in one version of vLLM than in another, by card, part of a step and
-arithmetic.
+"""Kernel times of one version of vLLM relative to another, by card, part of a step and arithmetic.
 
-`ratio`: all measured shapes together, weighed by their time. `low`, `high`: nine tenths of the
-shapes lie below `high`, nine tenths above `low`. A part whose shapes spread over more than a factor
-of three is not here: the collectors of the two versions measured different kernels, so that the
-table does not tell. Batches up to 8,192 tokens, attention without windows, the fastest kernel that
-is recorded for a shape.
+`ratio`: over all measured shapes, weighted by time. `low`, `high`: 10th and 90th percentile of the
+shapes. Parts whose shapes spread over more than a factor of three are omitted, because the
+collectors of the two versions measured different kernels. Covers batches up to 8,192 tokens and
+attention without windows, with the fastest recorded kernel per shape.
+
 Source: ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0), systems/data, tables of vLLM 0.14.0 to
 0.24.0: ratios of their rows only.
 """

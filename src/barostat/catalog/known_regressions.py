@@ -1,8 +1,9 @@
-"""Regressions of vLLM that people reported with figures: which version has them, what they hit, what
-they cost, and the threads that say so. A new one is a row here.
+"""Reported regressions of vLLM with figures: the affected versions and deployments, the cost, and
+links to the threads. To add one, add a row.
 
-Reports, not tests of ours: `bad` is the first version that was seen with it, `last_bad` the newest.
-Whether a version after `last_bad` still has it is not known, unless `fixed` names the first without.
+These are reports, not our own measurements. `bad` is the first version in which it was seen,
+`last_bad` the last. Whether later versions are affected is unknown, unless `fixed` names the first
+version without it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ stored."""
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """`good`: the newest version that was seen without it. `times`: how many times as long a step
-    takes, where it was measured. `instead`: what those who reported it did.
+    """A regression. `good`: last version known to be unaffected. `times`: factor by which a step
+    takes longer, if measured. `instead`: the workaround in the reports.
 
-    What it hits, all of it: `models`: one of these is part of the model's name, in small letters.
-    `traits`: the model has all. `cards`: the card's name begins with one. `settings`: these
-    arguments have these values (None: are given). `ranks`: at least so many GPUs. Empty: any.
-    `threads`: owner/repository#number.
+    A deployment is affected if all of these match (empty: any). `models`: a part of the model's
+    name, lower case. `traits`: the model has all of them. `cards`: the card's name begins with one.
+    `settings`: these arguments have these values (None: are given). `ranks`: at least this many
+    GPUs. `threads`: owner/repository#number.
     """
 
     name: str

@@ -1,16 +1,15 @@
-"""How often, and for how long, an engine is looked at where nobody says otherwise. What has to span
-several looks follows from it.
-"""
+"""Default polling interval and observation windows of engines, and what follows from them."""
 
 from __future__ import annotations
 
 INTERVAL_S = 5.0
-"""Between two looks."""
+"""Time between two scrapes."""
 FOR_S = max(30.0, 2 * INTERVAL_S)
-"""How long is looked before anything is judged, and how far back a verdict looks."""
+"""Default observation time, and length of the window that a verdict is based on."""
 FLEET_FOR_S = INTERVAL_S
-"""How long many replicas are looked at: two looks, and an answer while one waits for it."""
+"""Observation time for a fleet: two scrapes, so that the answer comes while the user waits."""
 SAMPLED_S = max(90.0, 3 * INTERVAL_S)
-"""Age limit of what is sampled every few seconds: three looks at the slowest usual interval."""
+"""Age at which a signal sampled every few seconds is stale: three times the slowest usual interval.
+"""
 GAP_S = max(60.0, 2 * INTERVAL_S)
 """Two looks further apart than this say nothing about what happened between them."""

@@ -1,8 +1,8 @@
-"""The names of vLLM's metrics from 0.6 to 0.33, and the versions that show each name or label.
+"""The names of vLLM's metrics from 0.6 to 0.33, and the versions that expose each name or label.
 
-Every quantity lists its names newest first: a reader takes the first that is there (0.9.2 to 0.10.2
-expose old and new side by side). Counters are listed without `_total`: the Prometheus client adds
-it, Ray does not always. All rooms take names from here.
+The names of each quantity are listed newest first; readers take the first one present (0.9.2 to
+0.10.2 expose old and new names together). Counters are listed without `_total`: the Prometheus
+client adds it, Ray does not always. All rooms take metric names from here.
 
 Source: vLLM 0.6.6 to 0.33.0, `v1/metrics/loggers.py` (PrometheusStatLogger) and, for V0,
 `engine/metrics.py`.
@@ -67,11 +67,11 @@ RATIOS = (*KV_USAGE, "vllm:cpu_cache_usage_perc", *PREFIX_HIT_RATE_V0)
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Something that only some versions expose.
+    """The range of versions that expose something.
 
-    `since`: first version that has it ("" if older than we read). `before`: first version without
-    it ("" if it is still there). `always`: every default configuration of these versions shows it,
-    so that its absence tells something too.
+    `since`: first version ("" if older than the oldest version read). `before`: first version
+    without it ("" if it still exists). `always`: every default configuration of these versions
+    exposes it, so its absence is informative.
     """
 
     what: str

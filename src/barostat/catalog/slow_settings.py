@@ -19,8 +19,8 @@ from barostat.core.window import Window
 RESOLVED_ATTENTION = "resolved_attention_backend"
 """The setting by which a log tells what attention runs on, whoever chose it."""
 EXCHANGE, SOCKETS = "ranks_exchange_over", "TCP sockets"
-"""The setting by which a log tells what ranks exchange over, where it is neither NVLink nor its
-like; and what NCCL tells of any ranks.
+"""The log settings that show the transport between ranks: one for transports slower than NVLink,
+one for NCCL's sockets.
 """
 _EVERY_KERNEL = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _OWN_KERNELS = re.compile(r"xformers|torch.?sdpa|flex.?attention|triton", re.IGNORECASE)
@@ -39,8 +39,8 @@ longer steps have another reason.
 
 @dataclass(frozen=True, slots=True)
 class SlowSetting:
-    """`told`: what it does to a step. `instead`: how to start the engine. `most`: how many times as
-    long steps may take for it. `name`: the argument or variable that sets it.
+    """`told`: the effect on a step. `instead`: the recommended start arguments. `most`: largest
+    slowdown factor of a step. `name`: the argument or variable.
     """
 
     told: str

@@ -1,12 +1,11 @@
-"""How fast cards do what a step of an engine asks of them: shares of their data sheets that real
-engines reach, and links between cards.
+"""How fast cards execute an engine's steps: the fraction of the data sheet's figures that real
+engines reach, and the speed of links between cards.
 
 `FITTED` was fitted by `bench/pace_fit.py` to public closed-loop measurements of vLLM 0.11 to 0.19
 on H100, H200 and B200 (Qwen3-32B, Llama-3.1-70B, MiniMax-M2.5, Kimi-K2.5, gpt-oss-120b; bf16, fp8,
-fp4, int4; 1 to 8 cards), pulled to physical defaults where those do not tell.
-docs/decisions/step-time.md says how, and how far off it is on models and cards left out.
-Units: _ratio of the data sheet's figure, _s seconds. Source of links: vendors' data sheets (one
-direction, to all other cards).
+fp4, int4; 1 to 8 cards), with physical defaults as prior. docs/decisions/step-time.md describes the
+fit and its error on held-out models and cards. Units: _ratio of the data sheet's figure, _s
+seconds. Source of links: vendors' data sheets (one direction, to all other cards).
 """
 
 from __future__ import annotations

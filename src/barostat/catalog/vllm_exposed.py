@@ -21,9 +21,9 @@ Family = Literal["tokens", "step-tokens", "n", "preemptions", "ttft", "itl", "la
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """One metric as declared: counters without `_total`.
+    """A metric as vLLM declares it; counters without `_total`.
 
-    `label` with its `values`: one series each. `engine`: has the label `engine` beside
+    `label` with its `values`: one series per value. `engine`: has the label `engine` in addition to
     `model_name`. `family` names the buckets.
     """
 

@@ -1,5 +1,5 @@
-"""The versions of vLLM that are known here. A new version that was read: `NEWEST_READ`, then rows
-in `settings/`, `vllm_behaviours.py`, `metric_names.py` and `vllm_exposed.py` for what it changed.
+"""The known versions of vLLM. To add one, set `NEWEST_READ`, then add its changes to `settings/`,
+`vllm_behaviours.py`, `metric_names.py` and `vllm_exposed.py`.
 """
 
 from __future__ import annotations

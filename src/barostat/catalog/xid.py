@@ -1,11 +1,10 @@
-"""What each Xid code of NVIDIA's driver means for the card: broken, waiting for a reset, or a
-program's doing.
+"""The meaning of NVIDIA's Xid codes for the card: failed, pending reset, or caused by a program.
 
-`fatal`: the card, its memory or its link failed, or needs a reset or a reboot before it can be
-trusted; away from the node. `pending`: memory was repaired and the repair waits for a reset; the
-card goes on working, and nothing was lost yet. `application`: a program made the fault; the card
-goes on working. Beside a fatal code on the same card it is a consequence of that one. `unclear`:
-can be either, or says nothing by itself; shown, never counted.
+`fatal`: the card, its memory or its link failed, or needs a reset or a reboot; drain the node.
+`pending`: memory was repaired and the repair takes effect at the next reset; the card keeps working
+and no data was lost. `application`: a program caused the fault; the card keeps working. Next to a
+fatal code on the same card it is a consequence of it. `unclear`: ambiguous; shown, but never
+counted.
 
 Source: NVIDIA, Xid Errors, the catalogue (R555 to R590) with its resolution buckets; codes that its
 Kubernetes device plugin ignores by default (see also `gpu_faults.XID_OF_APPLICATIONS`).
@@ -97,10 +96,10 @@ _CAUSED_BY = re.compile(r"caused by previous Xid (?P<code>\d{1,5})", re.IGNORECA
 
 
 def xid(code: int, text: str = "") -> Xid:
-    """What the code means. `text`: the rest of its line.
+    """Return the meaning of a code. `text`: the rest of its log line.
 
-    It decides for 154 (the recovery action is what it was changed to), for NVLink (144 to 150 say
-    themselves whether they are fatal), and for 45, which names the code that tore the channel down.
+    The text decides for 154 (the new recovery action), for NVLink (144 to 150 state whether they
+    are fatal), and for 45, which names the code that tore the channel down.
     """
     known = XIDS.get(code, Xid(code, "unclear", "not in the catalogue"))
     if code == 45 and (before := _CAUSED_BY.search(text)):

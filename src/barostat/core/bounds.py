@@ -1,5 +1,5 @@
-"""How much of what strangers send is read: one table. Beyond a bound a reader says what it left out
-and goes on, or refuses.
+"""Upper bounds for untrusted input, in one table. Beyond a bound, a reader reports what it skipped
+and continues, or rejects the input.
 """
 
 from __future__ import annotations

@@ -38,15 +38,14 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """One thing that a signal should do after the act.
+    """One expected effect of a change on a signal.
 
-    `zero`: about nothing is left (`bound`: what still counts as nothing). `below`, `above`: on that
-    side of `bound`. `falls`, `rises`: by at least the share `bound` of what it was. `holds`: not
-    above what it was by more than the share `bound`. `no-more`: a counter stands where it stood.
-    `essential`: without it the change has not worked; the others are about harm, and only their
-    breach counts. `unless`: where all of these hold, a breach is no harm, and an essential one is
-    not needed. `by_load`: there is less
-    of it where less comes, so what it was is taken for the load of now.
+    `zero`: falls to about nothing (at most `bound`). `below`, `above`: relative to `bound`.
+    `falls`, `rises`: by at least the ratio `bound`. `holds`: rises by at most the ratio `bound`.
+    `no-more`: the counter does not increase. `essential`: without it the change has not worked; the
+    other effects detect harm, so only a breach counts. `unless`: if all of these hold, a breach is
+    not harm, and an essential effect is not required. `by_load`: the signal scales with the load,
+    so its former value is scaled to the current load.
     """
 
     signal: str
@@ -59,11 +58,12 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a lever promises: the signals that prove it, the load to hold against, and for how long.
+    """The promise of a lever: the signals that prove it, the load that must be present, and for how
+    long.
 
-    Units: `load_ratio` is the least share of the former load under which a verdict counts.
-    `any_load`: one of the load signals that has not fallen is enough (clients that wait for their
-    answers come more slowly where answers take longer, but as many are there).
+    Units: `load_ratio` is the smallest share of the former load under which a verdict counts.
+    `any_load`: one load signal that has not fallen is enough (closed-loop clients send fewer
+    requests when answers take longer, although the number of clients is the same).
     """
 
     expects: tuple[Expect, ...]
@@ -92,8 +92,8 @@ HARM = (
         by_load=True,
     ),
 )
-"""What no change under load may bring. Fewer tokens are no harm where nobody waits for them: then
-they are all that is asked for.
+"""The harm that no change may cause under load. A lower token rate is acceptable if no request
+waits: then the demand is lower.
 """
 
 
@@ -146,12 +146,12 @@ def held_at_edge(
     sustained_s: float = 120.0,
     requests_per_s: float = 0.0,
 ) -> Expectation:
-    """What a limit promises that a gateway holds: at most one request in a hundred is preempted
-    while as much comes as before, no harm.
+    """Return the promise of a limit held at a gateway: at most one in a hundred requests is
+    preempted, at an unchanged arrival rate, without harm.
 
-    The load is what comes to the gateway or is there, not what is let through. `requests_per_s`:
-    that one replica has to serve; of few, none is preempted. Units: the levels in seconds, None
-    where none is set.
+    The load is what arrives at the gateway, not what it admits. `requests_per_s`: arrival rate per
+    replica; at a low rate no request may be preempted. Units: latencies in seconds, None without an
+    SLO.
     """
     calm = Expect("preemptions_per_s", "zero", max(0.01, _PREEMPTED_RATIO * requests_per_s))
     slower = _no_slower(itl_p99_s, ttft_p99_s, SAME_BATCHES)
@@ -193,11 +193,11 @@ _ANSWERS = (Expect("health_ok", "above", 0.99), Expect("scrape_ok", "above", 0.9
 
 
 def comes_up(replicas: int, sustained_s: float = 30.0) -> Expectation:
-    """What is promised for a workload that does not serve: the replica with the change answers and
-    goes on answering.
+    """Return the promise for a workload that does not serve: the changed replica answers and keeps
+    answering.
 
-    `replicas`: of the workload before. There was no load to hold against: a replica of it has to be
-    there, that is all.
+    `replicas`: number before the change. There was no load to compare with; only a ready replica is
+    required.
     """
     loops = Expect("pod_crash_looping", "zero", essential=False)
     harm = (loops, Expect("log_gpu_oom", "no-more", essential=False))
@@ -207,14 +207,14 @@ def comes_up(replicas: int, sustained_s: float = 30.0) -> Expectation:
 
 
 def stays_up(sustained_s: float = 120.0) -> Expectation:
-    """What is promised for one that serves and ends again and again: it answers under the load,
-    does not end, and is no slower.
+    """Return the promise for a workload that crashes repeatedly: it answers under load, does not
+    crash, and is no slower.
     """
     return Expectation((*_ANSWERS, *HARM), sustained_s=sustained_s)
 
 
 def gives_tokens(replicas: int, sustained_s: float = 60.0) -> Expectation:
-    """What is promised for one that hangs: tokens come again."""
+    """Return the promise for an engine that hangs: it produces tokens again."""
     tokens = Expect("generation_tokens_per_s", "above", 0.1)
     restarts = Expect("pod_restarts", "no-more", essential=False)
     return Expectation(

@@ -30,7 +30,7 @@ CauseName = Literal[
 ]
 CAUSES: tuple[CauseName, ...] = get_args(CauseName)
 NOTHING_WRONG: tuple[CauseName, ...] = ("healthy-busy", "healthy-idle", "unknown")
-"""What is said where nothing was found: nobody is harmed, or it cannot be told."""
+"""Causes without a problem: users are not affected, or the cause is unknown."""
 KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queueing")
 """The pool is what is short."""
 
@@ -96,8 +96,8 @@ class SymptomFinding:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When the pool will be full if the trend goes on. None: no trend towards it, or it is full
-    already.
+    """Time until the pool is full if the trend continues. None: no such trend, or the pool is
+    already full.
     """
 
     exhaustion_in_s: float | None
@@ -120,8 +120,8 @@ class Expected:
 
 
 Effect = Literal["helps", "trade-off", "unsure", "nothing", "harms"]
-"""What a step does by its forecast: better than today; better at a price; better or worse, which
-the window does not tell; no more than chance; worse.
+"""Forecast effect of a step: better than today; better at a price; better or worse (the window does
+not show which); no significant difference; worse.
 """
 SloOutlook = Literal["meets", "may-miss", "misses"]
 """Whether a forecast meets the SLO: over its whole range, over a part of it, or nowhere."""
@@ -131,13 +131,13 @@ PreemptionOutlook = Literal["ends", "reduces", "leaves"]
 
 @dataclass(frozen=True, slots=True)
 class StepForecast:
-    """What the twin forecasts of a step, beside today.
+    """The twin's forecast for a step, compared with today.
 
-    `better`, `worse`: figures that change by more than chance. `may_change`: how far each figure
-    may change, where that decides whether the step helps. `stuck`: why the engine would never
-    finish. `between`: the lowest and highest value of each figure, where the pace of a step is not
-    known exactly. `slo`: None where no SLO is set. `preemptions`: None where there are none today.
-    `capacity_ratio`: GPUs that it takes, of today's.
+    `better`, `worse`: figures that change significantly. `may_change`: range of each figure, if it
+    decides whether the step helps. `stuck`: why the engine would never finish. `between`: lowest
+    and highest value of each figure, if step times are not known exactly. `slo`: None without an
+    SLO. `preemptions`: None if there are none today. `capacity_ratio`: number of GPUs relative to
+    today.
     """
 
     expected: Expected
@@ -192,9 +192,9 @@ class ReplicaReport:
     """Names of the symptoms that carry the diagnosis, strongest first."""
     contributing: tuple[str, ...] = ()
     ruled_out: tuple[OtherCause, ...] = ()
-    """What it is not, and the evidence that says so."""
+    """Causes that the evidence rules out."""
     not_ruled_out: tuple[OtherCause, ...] = ()
-    """What would be named instead if it was there, which cannot be told."""
+    """Causes that take precedence but for which evidence is missing."""
     missing: tuple[str, ...] = ()
     next: tuple[NextStep, ...] = ()
     not_advised: tuple[NextStep, ...] = ()
@@ -226,9 +226,9 @@ PodRole = Literal["spare", "detached"]
 
 @dataclass(frozen=True, slots=True)
 class RunningRemedy:
-    """A remedy that is not over, at the time of a diagnosis.
+    """A remedy in progress at the time of a diagnosis.
 
-    `phase`, `change`: empty where its record cannot be read. `pods`: those that it made beside the
+    `phase`, `change`: empty if its record cannot be read. `pods`: pods that it created next to the
     target or took out of rotation.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class InputError(Exception):
-    """The user can mend it: what is wrong, where, and what to do, in one sentence.
+    """An error that the user can fix: what is wrong, where, and what to do, in one sentence.
 
     Exit code 2.
     """

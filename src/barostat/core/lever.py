@@ -42,7 +42,7 @@ class NotApplicable:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a lever may look at: the cause and its variant, and the window it was found in."""
+    """The input of a lever: the cause, its variant, and the window."""
 
     cause: CauseName
     variant: str
@@ -82,8 +82,8 @@ Sets = SetsFlag | SetsEdgeLimit | SetsMemory | SetsReplicas
 class Lever:
     """A rule that proposes one change.
 
-    `causes`: the causes that it can help with; `propose` is called for no other. `sets`: the one
-    value that it always sets, which `mitigate --lever NAME=VALUE` takes; None where there is none.
+    `causes`: the causes it helps against; `propose` is called for these only. `sets`: the value
+    that `mitigate --lever NAME=VALUE` sets; None if the lever has none.
     """
 
     name: str

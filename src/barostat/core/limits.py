@@ -1,9 +1,7 @@
-"""ServingLimits: what a model is allowed to do under load, and what those numbers were derived
-from. One maker, five users.
+"""ServingLimits: what a model may do under load, and what its numbers were derived from.
 
-Every field may be absent (None): an absent limit is no limit. `because` says of each number why it
-is what it is, by its path (`engine.maxNumSeqs`). Places of later parts (edge, tenants, remedy) are
-kept from the start; unknown keys are refused.
+Absent fields (None) mean no limit. `because` holds the reason for each number, by path
+(`engine.maxNumSeqs`). Unknown keys are rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ class TargetRef:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may ask for. `on_missing_output_limit`: cap it silently, or refuse the
+    """Limits of one request. `on_missing_output_limit`: cap the output silently, or reject the
     request.
     """
 

@@ -1,4 +1,4 @@
-"""How much structure a body has, told before anything reads it."""
+"""Counts the structural characters of a body before it is parsed."""
 
 from __future__ import annotations
 

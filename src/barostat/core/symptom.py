@@ -12,11 +12,11 @@ from barostat.core.window import Window
 
 
 class Harm(Flag):
-    """What a symptom means to the people who use the engine, where it is Present.
+    """The meaning of a present symptom for users.
 
-    `DEATH`: nobody is served. `PLAIN`: harm that is told even where no cause can be named.
-    `UNHEALTHY`: an engine that shows it is not well, however busy it is. `OF_THE_ENGINE`: errors at
-    the edge have their reason in the engine.
+    `DEATH`: nobody is served. `PLAIN`: harm that is reported even if no cause is found.
+    `UNHEALTHY`: the engine is not healthy, however busy it is. `OF_THE_ENGINE`: errors at the
+    gateway originate in the engine.
     """
 
     NONE = 0
@@ -28,12 +28,12 @@ class Harm(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """A rule: what it needs, and a pure judgement over it.
+    """A rule: the signals it needs, and a pure function that judges them.
 
-    `needs`: every one of these signals must be fresh, or the harness answers Unknown without
-    calling the rule. `needs_any`: at least one of these must be fresh (empty: no such demand). The
-    rule reads them with `window.fresh`. `title`: the pattern in a few words, for a terminal.
-    `harm`: what it means to those who use the engine.
+    `needs`: all of these signals must be fresh; otherwise the verdict is Unknown and the rule is
+    not called. `needs_any`: at least one of these must be fresh (empty: not required). The rule
+    reads them with `window.fresh`. `title`: the pattern in a few words. `harm`: its meaning for
+    users.
     """
 
     name: str

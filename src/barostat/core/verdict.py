@@ -8,10 +8,10 @@ from typing import NoReturn
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One measured thing that a judgement rests on.
+    """A measurement that supports a judgement.
 
-    Units: `value` in `unit`; `age_s` seconds before the judgement; `source` says where a person can
-    look it up.
+    Units: `value` in `unit`; `age_s` seconds before the judgement; `source` says where to look it
+    up.
     """
 
     signal: str
@@ -53,9 +53,9 @@ class Absent(_NoTruth):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(_NoTruth):
-    """It cannot be told: signals are missing or stale, or they do not carry an answer.
+    """No verdict: signals are missing, stale or inconclusive.
 
-    `crashed`: the rule itself failed, which is our bug and is shown as one.
+    `crashed`: the rule itself failed, which is a bug in Barostat and is shown as one.
     """
 
     why: str

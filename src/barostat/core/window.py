@@ -17,12 +17,12 @@ CLOCK_SKEW_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at`
-    (unix seconds).
+    """The signals of one engine (a replica, or one of its data-parallel engines) at the instant
+    `at` (unix seconds).
 
-    `pod`: namespace/name of the replica's pod where the cluster told of it, else empty: the
-    replica's name may be an address or a file's. `workload`: what the pod belongs to, as far as the
-    cluster or the pod's name tells.
+    `pod`: namespace/name of the replica's pod, if known from the cluster; the replica's own name
+    may be an address or a file name. `workload`: the owner of the pod, from the cluster or the
+    pod's name.
     """
 
     replica: str

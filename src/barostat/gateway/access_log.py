@@ -53,9 +53,7 @@ class AccessLog:
             raise InputError(error.strerror or str(error), self._path) from None
 
     def reopen(self) -> None:
-        """Lines stand in the file of that name from now on: the one before may have been moved
-        away. It is kept where there is no other.
-        """
+        """Reopen the file after log rotation. If it cannot be opened, keep writing to the old one."""
         self.flush()
         try:
             before, self._file = self._file, self._opened()

@@ -14,8 +14,8 @@ from barostat.gateway.messages.shape import Shape
 
 
 class Asking(ABC):
-    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in
-    the budget that gateways share.
+    """A request for admission. `reservation`: in the ledger, 0 if none. `shared_number`: in the
+    shared budget.
     """
 
     # What most of them never change is here once.
@@ -59,7 +59,7 @@ class Asking(ABC):
 
     @abstractmethod
     def follow_if_here(self, decision: Admitted | Refused) -> None:
-        """Its wait is over; if nobody is there by now, what it was given goes back."""
+        """Apply the decision; if the client has left, release what was reserved."""
 
     @abstractmethod
     def counted(self, decision: Decision) -> None:

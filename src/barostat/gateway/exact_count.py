@@ -33,8 +33,8 @@ ALL_WITHIN_S = 10.0
 MOST_QUESTIONS = 256
 _RETRY_S = 2.0
 _ABSURD_BYTES_PER_TOKEN = 128
-"""No token of a text model is longer: a body above so many bytes for each allowed token is too long
-without a count.
+"""Longer than any token of a text model: a body with more bytes per allowed token is rejected
+without counting.
 """
 
 Uncounted = Literal["no-answer", "no-form"]

@@ -1,6 +1,4 @@
-"""What is measured when somebody looks: what is under way, what waits, and what the ledger holds
-for each engine.
-"""
+"""Gauges that are computed at each scrape: running and queued requests, and the ledger per engine."""
 
 from __future__ import annotations
 

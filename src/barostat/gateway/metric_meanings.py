@@ -1,4 +1,4 @@
-"""What each metric of the gateway means, in the line that Prometheus shows beside it."""
+"""The help text of each metric of the gateway."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ MAX_ANSWER_BYTES = 16 << 20
 
 
 class Question:
-    """What a connection to an engine carries in place of a client's exchange. `came`: (status,
-    body), or None where nothing whole did.
+    """A request of the gateway itself to an engine. `came`: (status, body), or None if no complete
+    response arrived.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""One engine behind the gateway: its address, the connections kept to it, and what is known of how
-it is.
-"""
+"""One engine behind the gateway: its address, its connections and its health."""
 
 from __future__ import annotations
 

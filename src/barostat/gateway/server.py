@@ -117,7 +117,7 @@ class _Serving:
         self._again = asyncio.Event()
 
     async def run(self) -> int:
-        """From the first look at the engines to the last byte."""
+        """Run from the first health check to the last byte."""
         settings, rounds = self._settings, Rounds()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_say_what_broke)
@@ -288,7 +288,7 @@ class _Serving:
             say(line)
 
     async def _drain(self, gateway: Gateway, public: asyncio.Server) -> None:
-        """What is under way is finished, or ends when its time is up."""
+        """Wait for open requests until the drain time is over."""
         loop, bounds = asyncio.get_running_loop(), self._settings.bounds
         gateway.draining = True
         began = loop.time()

@@ -25,8 +25,8 @@ class FollowedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
-    """Where it listens, for whom it answers, and by which limits. Files are read when it starts;
-    the limits again when they change.
+    """Listening addresses, engines, keys and limits. Files are read at start; the limits again when
+    they change.
     """
 
     limits_file: Path

@@ -17,7 +17,7 @@ be.
 
 
 class Member(Protocol):
-    """What may run out of time. `part` is the Rounds' own."""
+    """An object with a deadline. `part` belongs to Rounds."""
 
     part: int
 

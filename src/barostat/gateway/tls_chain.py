@@ -1,5 +1,5 @@
-"""The certificate chain that the gateway serves TLS with: read anew when its files change, so that
-a renewed one is there in time.
+"""The gateway's TLS certificate chain. It is reloaded when its files change, so renewals take
+effect.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from barostat.catalog import metric_names as vllm
 
 
 def without_tokens(terms: Terms, seconds: float) -> str:
-    """No token generated and no prompt finished. The counter has to be older than the window: an
-    engine that has just come up is none.
+    """Return an expression that is true while no token is generated and no prompt finishes. The
+    counter must be older than the window, so that an engine that has just started does not match.
     """
     window = f"{terms.matchers()}[{terms.span(seconds)}]"
     counters = [f"{names[0]}_total" for names in (vllm.GENERATION_TOKENS, vllm.PROMPT_TOKENS)]

@@ -18,8 +18,8 @@ from barostat.catalog import metric_names as vllm
 SEEN_S = 21_600.0
 """An engine that is down for longer is no longer told; one whose whole fleet is, is not seen."""
 TARGET = "cluster, job, instance"
-"""What tells targets apart, also where samples were relabelled and `up` was not; a label that is
-not there is the same on both sides.
+"""Labels that identify a target, even if samples were relabelled and `up` was not. A missing label
+is equal on both sides.
 """
 
 

@@ -37,8 +37,8 @@ def expression(terms: Terms) -> str:
 
 
 def _replicas(terms: Terms) -> str:
-    """How many replicas the workload is to have, as kube-state-metrics tells it; empty where the
-    terms name none.
+    """Return the desired number of replicas from kube-state-metrics; empty if the terms name no
+    workload.
     """
     kind, slash, rest = terms.target.partition("/")
     name, _, namespace = rest.partition(" -n ")

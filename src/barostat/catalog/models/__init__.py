@@ -108,9 +108,7 @@ def find_model(name: str) -> CatalogueModel | None:
 
 
 def base_name(name: str) -> str:
-    """The name without organisation, remarks in parentheses and what it says of the weights'
-    format.
-    """
+    """Return the name without organisation, remarks in parentheses and weight format."""
     return str(
         _FORMAT.sub("", sub(r"\s*\(.*\)", "", name.strip().strip("/").lower()).split("/")[-1])
     )
@@ -151,7 +149,7 @@ def _bare(name: str) -> str:
 
 
 def without_format(config: dict[str, object]) -> dict[str, object]:
-    """The shape alone: what is said of quantised weights is left out."""
+    """Return the architecture without its quantization settings."""
     kept = {
         key: value
         for key, value in config.items()

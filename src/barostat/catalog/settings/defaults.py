@@ -31,8 +31,8 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What is known of the card. `name`: as a tool or a person gives it; `memory_gib`: total of one
-    card.
+    """The known properties of the card. `name`: as given by a tool or a person. `memory_gib`: total
+    memory of one card.
     """
 
     name: str | None = None

@@ -19,7 +19,7 @@ class Part(Flag):
     """The part of an engine that a setting acts on."""
 
     POOL = auto()
-    """How many KV blocks there are: the pool, or memory beside it."""
+    """The setting affects the number of KV blocks: the pool itself, or memory outside it."""
     SCHEDULER = auto()
     """What runs, and how much of it in one step."""
     EDGE = auto()

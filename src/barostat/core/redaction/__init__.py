@@ -1,3 +1,1 @@
-"""What looks like a secret, taken out of text: pure, so that every room can do it before it
-quotes.
-"""
+"""Redaction of secrets in text. Pure, so that every room can redact before it quotes."""

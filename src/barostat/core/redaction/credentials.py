@@ -1,6 +1,6 @@
 # ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
-"""What looks like a secret, taken out of any text; what may stay of an environment and of a command
-line.
+"""Redacts credentials in any text; decides which environment variables and command-line values may
+be kept.
 """
 
 from __future__ import annotations
@@ -213,11 +213,11 @@ _WORD = rf"(?:{QUOTED}|[^\s'\"]+)"
 
 
 def clean(text: str) -> str:
-    """Return the text without anything that looks like a credential: known shapes, passwords in
-    URLs, values beside a telling name.
+    """Return the text without anything that looks like a credential: known key formats, passwords
+    in URLs, values of variables with a telling name.
 
-    A text without a credential comes back as it is. Of one with a credential, colours, characters
-    that nobody sees and compatibility forms (full width, mathematical letters) are gone too.
+    Text without a credential is returned unchanged. In redacted text, colours, invisible characters
+    and compatibility forms (full width, mathematical letters) are removed as well.
     """
     plain = _readable(text)
     cleaned = _cleaned(plain)
@@ -449,7 +449,7 @@ def _without_value_before(match: re.Match[str]) -> str:
 
 
 def _without_value_first(match: re.Match[str]) -> str:
-    """The value of a variable whose name stands behind it."""
+    """Redact a value that precedes its variable's name."""
     if telling(match["name"]) is not Telling.SECRET or PLACEHOLDER.fullmatch(match["value"]):
         return match[0]
     return f"{match['said']}{REDACTED}"

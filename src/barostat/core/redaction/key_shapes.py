@@ -1,7 +1,7 @@
-"""What a key looks like by itself: issuers' prefixes, and randomness; and what looks random and is
-none: hashes, digests, uuids, ids.
+"""Recognises keys by their form: issuers' prefixes, and randomness. Excludes random-looking
+non-secrets: hashes, digests, UUIDs, ids.
 
-Source: the prefixes are what the issuers document, and what public secret scanners look for.
+Source: the issuers' documentation, and public secret scanners.
 """
 
 from __future__ import annotations
@@ -479,8 +479,8 @@ def is_issued(word: str) -> bool:
 
 
 def looks_like_a_key(word: str, *, quoted: bool = False) -> bool:
-    """True if a word that stands where a key is named looks like one: mixed and random, or quoted;
-    hashes, ids and words do not.
+    """Return True if a word in the place of a key looks like one: mixed and random, or quoted.
+    Hashes, ids and ordinary words do not.
     """
     if len(word) < (3 if quoted else SHORTEST) or " " in word.strip() or _HARMLESS.fullmatch(word):
         return False

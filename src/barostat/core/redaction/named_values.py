@@ -1,9 +1,10 @@
 # ruff: noqa: E501  (a pattern that is broken over lines is harder to read than a long one)
-"""Values beside a telling name, in any notation: `NAME=v`, `"name": "v"`, `environ['NAME']='v'`,
-`getenv("NAME", "v")`, `SecretStr('v')`, `--name v`, `<name>v</name>`, `| NAME | v |`.
+"""Finds values of variables with telling names, in any notation: `NAME=v`, `"name": "v"`,
+`environ['NAME']='v'`, `getenv("NAME", "v")`, `SecretStr('v')`, `--name v`, `<name>v</name>`, `|
+NAME | v |`.
 
-One pass over the text: each name that says something is looked at once, what stands behind it is
-read to the closing quote or bracket or to the end of the value, and the pass goes on behind it.
+Makes one pass over the text: each telling name is visited once, its value is read up to the closing
+quote or bracket or to the end of the value, and the pass continues after it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _EQUALS = (
     r"(?:[=!]==?|:=|\u2192|\|\|=?|\?\?=?|=>|->|::?=?|=|&#(?:61|58|x3[da]);|&(?:equals|colon);"
     r"|%(?:25)?3[da]|\\(?:u00|x)3[da])"
 )
-"""Between a name and its value, also as code, HTML, URLs and JSON have it."""
+"""Separators between a name and its value, including those of code, HTML, URLs and JSON."""
 _BETWEEN = re.compile(
     rf"(?:\[\d{{0,9}}\])?\\{{0,8}}[\"'`]?\s{{0,64}}[\]\)]?(?:(?:\[\d{{0,9}}\])?\s{{0,64}}:\s{{0,9}}[A-Za-z]\w{{0,40}}(?:\[[\w, |]{{0,60}}\])?\s{{0,9}}(?==\s)|,\s?\w{{1,20}}\s(?=:=))?\s{{0,64}}(?P<sign>{_EQUALS})(?P<gap>\s{{0,64}})",
     re.IGNORECASE,
@@ -54,9 +55,7 @@ _ITEM = re.compile(
     r"\"?\s?\{\s{0,64}(?:\w{1,40}\s{0,9}=\s{0,9}[\w\"]{1,80}\s{1,64}){0,4}default\s{0,9}=\s{0,9}|\\{0,8}[\"'`]?\s{0,64},?(?:\s{0,64}#[^\n]{0,400}\n)?\s{0,64}-?\s{0,64}(?:\\{0,8}[\"'`])?(?<![\w-])value(?:\\{0,8}[\"'`])?\s{0,64}[:=]\s{0,64}",
     re.IGNORECASE,
 )
-"""An entry of `env:` as YAML, JSON, XML, Go and Terraform have it: the name, then the value beside
-it.
-"""
+"""An entry of `env:` in YAML, JSON, XML, Go or Terraform: the name, then the value."""
 _ELEMENT = re.compile(
     r"(?:[\"']?\s?>|</(?:name|key)>\s{0,64}<(?:value|string)>)(?:<!\[CDATA\[)?(?P<value>[^<\n]{1,4096})(?=\]\]>|<)"
 )
@@ -96,8 +95,8 @@ PLACEHOLDER = re.compile(
     r"|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?(?:, ?[\"']?key[\"']?: ?[\"']?[\w.-]{1,80}[\"']?)?[\]} ]*"
     r"|\(\w+: ?[A-Za-z]\w*(?:, ?\w+: ?[A-Za-z]\w*)*\)"
 )
-"""What stands where a value is expected and is none: special tokens, signals, variables, a block's
-mark, the name of a Secret, the types of a signature.
+"""Placeholders that are not secrets: special tokens, signals, variables, YAML block indicators, the
+name of a Secret, parameter types.
 """
 _AMOUNT = re.compile(
     r"-?(?:\d{1,3}|\d{1,9}\.\d{1,6}|\d{1,9}(?=%|ms|us|s|h|/s|[KMGT]i?B))(?:%|ms|us|s|m|h|/s|[kKMGT]i?B?)?"
@@ -427,8 +426,8 @@ def _bracketed(
 
 
 def _bare(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
-    """Read a value without quotes: to the blank behind it, through signs that a password may have;
-    further words go with it as far as one of them looks like a key.
+    """Read an unquoted value up to the next blank, including punctuation that passwords may
+    contain, and any following words that look like keys.
     """
     end = _end_of_bare(text, start)
     value = text[start:end]
@@ -510,7 +509,7 @@ def _flagged(text: str, start: int, name: str) -> list[tuple[int, int, str]]:
 
 
 def _loose(text: str, start: int, level: Telling) -> list[tuple[int, int, str]]:
-    """Read the word behind a blank or in a table's next column: only what looks like a key goes."""
+    """Read the word after a blank or in the next column of a table, if it looks like a key."""
     if _OPEN_QUOTE.match(text, start):
         found = _quoted(text, start, level, plain_words=False)
         value = text[found[0][0] : found[0][1]] if found else ""
@@ -540,8 +539,8 @@ def _sentence(text: str, start: int) -> list[tuple[int, int, str]]:
 
 
 def _may_stay(value: str, level: Telling) -> bool:
-    """True for what is no secret under that name: nothing, a switch, an amount, a path, a
-    placeholder; under a name that only may tell, everything that does not look like a key.
+    """Return True for values that are not secrets: empty, a switch, an amount, a path, a
+    placeholder; after a merely suspicious name, anything that does not look like a key.
     """
     bare = value.strip().strip("\"'`").rstrip(",")
     if len(bare) > _LONGEST_HARMLESS:

@@ -1,4 +1,4 @@
-"""Whole values: what is done to every text in them, however deep."""
+"""Applies a function to every text in a nested value."""
 
 from __future__ import annotations
 

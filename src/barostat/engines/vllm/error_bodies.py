@@ -55,8 +55,8 @@ def bad_request(message: str, param: str | None = None, value: object = None) ->
 def invalid_field(
     kind: str, where: str, message: str, given: object, context: dict[str, str] | None = None
 ) -> Refusal:
-    """400: a field is missing or has another type, as the schema of requests says it; what is large
-    is told by its size.
+    """Return the 400 for a field that is missing or of the wrong type, as in vLLM's schema
+    validation. Large values are replaced by their size.
     """
     if isinstance(given, list | dict):
         given = f"<{type(given).__name__} of {len(given)} items>"

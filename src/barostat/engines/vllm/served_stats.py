@@ -1,5 +1,5 @@
-"""What a serving engine tells of itself after a step: the numbers behind its metrics and its
-statistics line.
+"""A serving engine's statistics after a step: the numbers behind its metrics and its statistics
+line.
 
 Source: vLLM 0.32.0, `v1/metrics/stats.py` (SchedulerStats, IterationStats, FinishedRequestStats).
 """

@@ -45,8 +45,8 @@ _IN_PIECES = (ProcessingMode.STREAMED, _FULL_DUPLEX)
 
 
 class Processor(Protocol):
-    """What all calls share. `endpoints`: the engines' addresses by name. `shows_heads`: Envoy shows
-    the heads of answers, as one that came has told.
+    """State shared by all calls. `endpoints`: the engines' addresses by name. `shows_heads`: Envoy
+    sends response headers (known once one arrived).
     """
 
     gateway: Gateway
@@ -100,7 +100,7 @@ class Call(Asking):
         return self._passed_bytes
 
     async def take(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:
-        """What Envoy is told after this message; nothing where more is to come first."""
+        """Return Envoy's replies to this message; none if more messages must arrive first."""
         kind = message.WhichOneof("request")
         if kind == "request_headers":
             return self._headers(message)
@@ -179,8 +179,8 @@ class Call(Asking):
         return self._unread(with_body=True)
 
     def _unread(self, *, with_body: bool = False) -> Sequence[ProcessingResponse]:
-        """It goes on to any engine, outside the account. `with_body`: its body has come, and goes
-        too.
+        """Forward the request to any engine, outside the ledger. `with_body`: its body has arrived
+        as well.
         """
         replica = self.gateway.desk.any_replica(self.not_on)
         if replica is None:
@@ -253,7 +253,7 @@ class Call(Asking):
             self.gateway.desk.count(self)
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
-        """Its wait is over; if the call has ended by now, what it was given goes back."""
+        """Apply the decision; if the call has ended, release what was reserved."""
         self.reservation = decision.reservation if isinstance(decision, Admitted) else 0
         if self.settled:
             self._return("unsent", Usage(None, None))
@@ -327,8 +327,8 @@ class Call(Asking):
         self.gateway.desk.replicas[name].active += 1
 
     def _credentials(self) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
-        """Headers to set and to remove: the engines' own key for the client's, where there is one;
-        a tenant's goes no further than here.
+        """Return headers to set and to remove: the engines' key replaces the client's; a tenant's
+        key is never forwarded.
         """
         own = self.gateway.engine_credentials
         if own:
@@ -381,8 +381,8 @@ class Call(Asking):
         return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
 
     def look(self) -> None:
-        """Once a second: what it has produced is told, by the engine's pace where the answer is not
-        shown.
+        """Once a second, report the tokens generated so far, estimated by the engine's pace if the
+        response is not shown.
         """
         if not self.reservation or not self.forwarded_at or self.settled:
             return

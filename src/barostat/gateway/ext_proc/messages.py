@@ -1,8 +1,9 @@
-"""What is told to Envoy, as messages of `ext_proc` v3: pass on to this engine, pass on as it is, or
-answer this at once.
+"""Replies to Envoy as messages of `ext_proc` v3: forward to this engine, forward unchanged, or
+respond immediately.
 
-Where the engine is named: the header `x-gateway-destination-endpoint` and, the same in the dynamic
-metadata, `envoy.lb`.
+The engine is named in the header `x-gateway-destination-endpoint` and in the dynamic metadata
+`envoy.lb`.
+
 Source: envoy/service/ext_proc/v3/external_processor.proto; Gateway API Inference Extension,
 endpoint picker protocol (proposal 004).
 """
@@ -119,7 +120,7 @@ def to_engine(
 
 
 def streamed_body(body: bytes) -> Iterator[ProcessingResponse]:
-    """The body of a full-duplex stream: Envoy forwards nothing but what it is sent here."""
+    """Return the body of a full-duplex stream in pieces: Envoy forwards only what it receives here."""
     for at in range(0, max(len(body), 1), _STREAMED_PIECE_BYTES):
         piece = body[at : at + _STREAMED_PIECE_BYTES]
         last = at + _STREAMED_PIECE_BYTES >= len(body)

@@ -1,7 +1,6 @@
-"""How fast each engine makes tokens for one sequence: what stands in for answers that Envoy does
-not show.
+"""Tokens per second of one sequence on each engine, to estimate responses that Envoy does not show.
 
-tokens/s of one sequence = (generation tokens since the last look) / seconds / (sequences that run)
+tokens/s of one sequence = (generated tokens since the last scrape) / seconds / (running sequences)
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ _WEIGHT = 0.3
 
 
 class Pace:
-    """One engine's. Mutable. `tokens_per_s` is None until the engine was seen at work."""
+    """The pace of one engine. Mutable. `tokens_per_s` is None until the engine has generated
+    tokens.
+    """
 
     __slots__ = ("_at", "_generated", "_running", "tokens_per_s")
 

@@ -113,7 +113,7 @@ class ExternalProcessor:
         self._tasks = [loop.create_task(self._look()), loop.create_task(self._learn_pace())]
 
     async def stop(self, grace_s: float) -> None:
-        """No call is open: those that were had so many seconds to end."""
+        """Stop after `grace_s` seconds for open calls."""
         for task in self._tasks:
             task.cancel()
         await self._server.stop(grace_s)

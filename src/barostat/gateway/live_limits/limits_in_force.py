@@ -61,7 +61,7 @@ class LimitsInForce:
         self._reads = False
 
     def limits(self, now: float) -> ServingLimits:
-        """What is in force now."""
+        """Return the limits in force at `now`."""
         try:
             return in_force(self.file, self.override, now)
         except InputError:  # a file that came after the override contradicts it: the file counts
@@ -115,7 +115,7 @@ class LimitsInForce:
         return limits
 
     def tick(self, now: float) -> None:
-        """An override whose lease is over is gone; a file that has changed is read."""
+        """Drop an expired override; reload a changed file."""
         if self.override is not None and now >= self.override.until:
             say(f"the limits set by {self.override.holder} were not renewed: the file's again")
             self.override = None
@@ -156,10 +156,10 @@ class LimitsInForce:
         return asked
 
     def take_back(self, now: float, holder: str = "", epoch: int = 0) -> None:
-        """No override is in force; `holder`: none of that one's, and none that its runs up to this
-        one still have on their way.
+        """Remove the override. `holder`: only this holder's, and reject later writes of its runs up
+        to `epoch`.
 
-        Errors: HeldByAnother where a later run of the holder was heard.
+        Errors: HeldByAnother if a later run of the holder is known.
         """
         if holder:
             if (held := self.override) is not None and held.holder == holder and held.epoch > epoch:
@@ -174,7 +174,7 @@ class LimitsInForce:
             self._tell(now)
 
     def document(self, now: float) -> dict[str, Any]:
-        """What is in force, and why, as JSON has it."""
+        """Return the limits in force and their sources, as JSON values."""
         held = self.override
         lease: dict[str, Any] | None = None
         if held is not None:

@@ -32,11 +32,11 @@ class HeldByAnother(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What somebody has put in place of the file's limits. `values`: by their names in the file.
-    `holder`: who; only the same renews it.
+    """A temporary replacement of the file's limits. `values`: by name in the file. `holder`: only
+    the same holder can renew it.
 
-    `epoch`: the run of the holder. `enforce`: a gateway that only watches (--shadow) enforces its
-    limits, all of them, for that time.
+    `epoch`: the holder's run. `enforce`: a gateway with --shadow enforces all limits during that
+    time.
     """
 
     holder: str
@@ -48,9 +48,7 @@ class Override:
 
 @dataclass(slots=True)
 class Fences:
-    """The latest run that was heard of each holder, and whether it has taken its limits back; of
-    the last holders that were heard.
-    """
+    """The latest known run of each recent holder, and whether it has removed its limits."""
 
     _heard: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
@@ -66,7 +64,7 @@ class Fences:
         )
 
     def heard(self, holder: str, epoch: int, *, ended: bool) -> None:
-        """That run was heard. Who does not number its runs is never outdated."""
+        """Record a run. Holders without run numbers are never outdated."""
         latest, was = self._heard.pop(holder, (epoch, False))
         self._heard[holder] = (
             (epoch, ended or was) if epoch == latest else max((epoch, ended), (latest, was))

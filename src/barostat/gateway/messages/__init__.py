@@ -1,3 +1,3 @@
-"""What goes over the wire, as text: routes, heads, framing, usage, caps, refusals, keys. Nothing
-here waits or holds a connection.
+"""Parsing and formatting of everything on the wire: routes, heads, framing, usage, caps,
+rejections, keys. Nothing here waits or holds a connection.
 """

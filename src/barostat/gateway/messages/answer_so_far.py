@@ -40,9 +40,9 @@ class AnswerSoFar:
                 self.first += data
 
     def _count(self, data: bytes) -> None:
-        """About how many tokens these events bring: one each, and what is longer than the shortest
-        so far brings more (a busy engine joins tokens). The last event of an answer is longer for
-        other reasons.
+        """Estimate the tokens in these events: one each, more for events longer than the shortest
+        so far (a busy engine joins tokens). The last event is excluded, as it is longer for other
+        reasons.
         """
         events = data.count(b"data:")
         if events:

@@ -24,8 +24,8 @@ _HEAD_BYTES = 1024
 
 
 class Form(NamedTuple):
-    """`fields`: the texts by name, of a name that stands twice (a list) joined. `places`: where each
-    stands in the body; `file`: where the file does.
+    """A parsed multipart form. `fields`: texts by name; repeated names (lists) are joined.
+    `places`: byte ranges of the fields; `file`: of the file.
     """
 
     boundary: bytes

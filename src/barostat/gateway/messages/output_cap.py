@@ -1,7 +1,6 @@
-"""One parameter of a JSON body (or of a form) is set to a number; every other byte of it survives.
+"""Sets one parameter of a JSON body (or a form) to a number and keeps every other byte.
 
-The body is one that orjson has read as an object: the walk here only has to find its way, not to
-judge.
+The body has already been parsed by orjson, so this scan only locates the parameter.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The head of a request: understood field by field, and written anew for the engine, so that both
-read the same request.
+"""Parses the head of a request field by field and rewrites it for the engine, so that both parse
+the same request.
 
-What concerns only the connection to the client is left out (RFC 9110, section 7.6.1), the length is
-that of the body which was received, and a head that two readers could take for two requests is
-refused: two lengths, a length beside a transfer encoding, an encoding other than chunked.
+Connection headers are removed (RFC 9110, section 7.6.1), and the length is that of the received
+body. Ambiguous heads are rejected: two lengths, a length with a transfer encoding, an encoding
+other than chunked.
 """
 
 from __future__ import annotations

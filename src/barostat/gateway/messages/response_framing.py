@@ -154,7 +154,7 @@ class Framing:
 
     @property
     def between_chunks(self) -> bool:
-        """Nothing of a chunk has come that is not complete: another one may be put here."""
+        """Return True between two chunks, where another chunk can be inserted."""
         return self.mode == CHUNKS and self.left == 0 and not self._line
 
     def _chunks(self, data: bytes) -> int:

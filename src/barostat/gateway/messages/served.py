@@ -31,8 +31,8 @@ def _end(name: str) -> str:
 
 
 def served_in(page: bytes) -> Served | None:
-    """What this answer of /v1/models says, None where it is none. `longest_tokens`: of the first
-    card that has it.
+    """Parse a /v1/models response; None if it is not one. `longest_tokens`: from the first card
+    that states it.
     """
     try:
         cards = [card for card in orjson.loads(page)["data"] if isinstance(card, dict)]
@@ -74,8 +74,8 @@ def alike(served: Iterable[tuple[str, Served]]) -> dict[str, str]:
 
 
 def elsewhere(served: Iterable[tuple[str, Served]]) -> Mapping[str, tuple[str, ...]]:
-    """By model, the replicas that say what they serve and do not serve it; nothing of a model that
-    all of them serve, or none.
+    """Return, by model, the replicas known not to serve it; models that all or none serve are
+    omitted.
     """
     said = {name: one.names for name, one in served if one.names}
     found: dict[str, tuple[str, ...]] = {}

@@ -68,17 +68,17 @@ _TOKENS_PER_BYTE = 3
 
 @dataclass
 class Shape:
-    """What a request asks for.
+    """The size and the names in a request.
 
-    `text_bytes`: of the body, without what media bring in it. `pictures`, `other_media`: parts
-    that are no text. `unbounded`: its bytes say nothing of how long it is: it has to be counted.
-    `unknown`: no count can say it either, and the operator has allowed it. `indented_bytes`: what
-    a template that indents tools adds.
+    `text_bytes`: of the body without inline media. `pictures`, `other_media`: number of non-text
+    parts. `unbounded`: the bytes do not bound its length, so it must be counted. `unknown`: even
+    counting cannot bound it, and the operator allows it. `indented_bytes`: added by templates that
+    indent tools.
 
-    `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that
-    begin alike. `tools`: it brings tools. `limit_named`: the parameter that states the output
-    limit. `prompt_ids`: tokens of prompts that come as ids. `longest`: the longest of several
-    prompts, in bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
+    `plain`: ASCII without escapes. `opening`: equal for requests with the same beginning. `tools`:
+    has tools. `limit_named`: the parameter with the output limit. `prompt_ids`: tokens of prompts
+    given as ids. `longest`: the longest of several prompts, in bytes or ids. `estimate`, `bound`:
+    of its input tokens, once computed.
     """
 
     route: Route
@@ -314,7 +314,7 @@ def _conversation(shape: Shape, messages: Any) -> None:
 
 
 def _conversations(shape: Shape, document: dict[str, Any]) -> Malformed | None:
-    """Several conversations, each a prompt of its own; what stands beside them counts with each."""
+    """Add several conversations, each a separate prompt; shared members count with each."""
     if document.get("tools"):
         return Malformed("A batch of conversations takes no tools.", "tools")
     conversations = document.get("messages")
@@ -349,7 +349,7 @@ def _text(message: Any) -> str:
 
 
 def _parts(shape: Shape, parts: list[Any]) -> None:
-    """Count the parts that are no text, and take what they bring in the body off its text."""
+    """Count the non-text parts and subtract their inline bytes from the text."""
     for part in parts:
         if type(part) is not dict:
             continue
@@ -370,9 +370,7 @@ def _parts(shape: Shape, parts: list[Any]) -> None:
 
 
 def _inline_bytes(value: Any) -> int:
-    """Bytes of a picture, a sound or a film that stands in the body itself: a data URL, or `data`
-    beside its type.
-    """
+    """Return the bytes of inline media: a data URL, or `data` with a type."""
     if type(value) is str:
         return len(value) if value.startswith("data:") else 0
     if type(value) is not dict:

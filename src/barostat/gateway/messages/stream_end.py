@@ -1,8 +1,7 @@
-"""How a stream that was running for long enough ends, so that the client's library takes it for an
-answer cut at its length.
+"""Ends a stream that reached its time limit, so that client libraries see a normal finish with
+`length`.
 
-Made from what the engine has sent: its first event names the answer, its last one says what is
-open.
+Built from the events sent so far: the first names the answer, the last shows what is open.
 """
 
 from __future__ import annotations

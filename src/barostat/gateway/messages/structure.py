@@ -1,5 +1,5 @@
-"""How much of a body is structure, told before it is read: a loop that reads dense brackets does
-nothing else meanwhile.
+"""Measures the structure of a body before it is parsed, because parsing dense brackets would block
+the event loop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def too_much_of(body: bytes) -> str:
 
 
 def _between_texts(body: bytes) -> Iterator[bytes]:
-    """What stands before, between and behind the texts."""
+    """Yield the bytes outside string literals."""
     at = 0
     while (start := body.find(b'"', at)) >= 0:
         yield body[at:start]

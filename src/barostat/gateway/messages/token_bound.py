@@ -35,7 +35,7 @@ NORMALISED = 3
 _OF_A_TEMPLATE: frozenset[Route] = frozenset({"batch", "score"})
 """Routes of several prompts, each of which the engine puts into a template."""
 _SURELY = 2.0
-"""What a text may be beside its estimate by characters, where nobody writes it to be more."""
+"""Upper factor between a normal text and its estimate by characters."""
 
 
 class TokenCounts:
@@ -77,7 +77,7 @@ class TokenCounts:
         )
 
     def estimate(self, shape: Shape) -> int:
-        """Return what it will be, as far as this traffic tells: the mean."""
+        """Return the expected number of input tokens: the mean for this traffic."""
         if shape.prompt_ids:
             return shape.prompt_ids
         text = shape.text_bytes * self.sizes.of_a_byte(shape.route)

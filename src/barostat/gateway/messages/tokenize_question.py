@@ -39,8 +39,8 @@ _CUT = "truncate_prompt_tokens"
 
 
 class TokenizeQuestion(NamedTuple):
-    """Asked of `path`; the count is in `answered` of what comes. `otherwise`: what is asked where
-    there is no such path.
+    """A request for a token count. The count is in `answered` of the response. `otherwise`: the
+    request to send if `path` does not exist.
     """
 
     path: bytes
@@ -50,8 +50,8 @@ class TokenizeQuestion(NamedTuple):
 
 
 class TokenizeQuestions(NamedTuple):
-    """All that is asked of one request, each count at most `cut` where the engine cuts a prompt
-    (-1: to what it takes). `known`: of prompts that come as ids.
+    """The token-count requests for one request, each result capped at `cut` if the engine truncates
+    (-1: to its context). `known`: tokens of prompts given as ids.
     """
 
     asked: list[TokenizeQuestion]

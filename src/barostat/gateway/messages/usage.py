@@ -1,5 +1,5 @@
-"""What an answer says of its own size, read from its last bytes only: `usage` ends a body, and is
-in the last event of a stream.
+"""Reads `usage` from the last bytes of a response: it ends a body, or is in the last event of a
+stream.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NOT_SAID = Usage(None, None)
 
 
 def usage_in(tail: bytes, levels: int = 0) -> Usage:
-    """Return the usage that the last bytes of an answer show.
+    """Return the usage in the last bytes of a response.
 
-    A quote within a text is escaped in JSON, so that a text that looks like usage is not taken for
-    it. `levels`: how many objects must end behind it, where an answer repeats objects of the
-    request; 0 for any.
+    Quotes in texts are escaped in JSON, so text that looks like usage does not match. `levels`:
+    number of objects that must close after it, if a response repeats objects of the request; 0 for
+    any.
     """
     at = tail.rfind(_KEY)
     while at >= 0 and (tail[at - 1] == 92 or (levels and _ends_behind(tail, at) != levels)):

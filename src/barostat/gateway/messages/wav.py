@@ -1,9 +1,9 @@
-"""How long a WAV file can play at most, by its bytes and its one format chunk.
+"""Upper bound for the duration of a WAV file, from its size and its format chunk.
 
-    RIFF size WAVE | chunks | "fmt " size tag channels rate bytes/s align bits | chunks | data ...
+RIFF size WAVE | chunks | "fmt " size tag channels rate bytes/s align bits | chunks | data ...
 
 All bytes of the file count as samples, whatever its chunks say. Formats whose bytes do not bound
-their duration (compressed ones, and compressed streams that decoders find within PCM) have none.
+their duration (compressed formats, and compressed streams inside PCM) have no bound.
 """
 
 from __future__ import annotations

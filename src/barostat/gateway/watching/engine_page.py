@@ -47,14 +47,14 @@ _BEGAN = series(names.COUNTERS_BEGAN)
 where several processes share their metrics.
 """
 _LARGEST = 1e18
-"""No count and no share is larger: what is, or is no number, is left out."""
+"""Largest plausible count or share; larger and invalid values are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePage:
-    """One look. `progress`: grows whenever the engine has made a token or ended a request. `gaps`:
-    between two tokens of an answer, of all answers since the engine started, and `gaps_s` their
-    sum. `began`: equal for pages of the same process only; empty where they do not say.
+    """One scrape. `progress`: increases whenever the engine produces a token or finishes a request.
+    `gaps`: number of gaps between tokens since the engine started, and `gaps_s` their sum. `began`:
+    equal for scrapes of the same process; empty if unknown.
     """
 
     usage_ratio: float
@@ -68,8 +68,8 @@ class EnginePage:
     began: tuple[float, ...] = ()
 
     def observation(self, gaps_before: float, gaps_before_s: float) -> Observation:
-        """What the desk is told; of the gaps those since the look before, where the engine has not
-        begun anew.
+        """Return the observation for the desk, with the gaps since the previous scrape, unless the
+        engine restarted.
         """
         gaps, gaps_s = self.gaps - gaps_before, self.gaps_s - gaps_before_s
         token_s = gaps_s / gaps if gaps > 0 and gaps_s > 0 else None

@@ -1,11 +1,11 @@
-"""The engines are the pods of a workload: a pod that gets Ready joins, a pod that goes gets no new
-request and leaves when it has answered.
+"""Follows the pods of a workload: a pod that becomes Ready joins; a pod that terminates gets no new
+requests and leaves when it is drained.
 
-A pod that was not Ready for a moment, and still has requests, is taken back as it is.
+A pod that is unready for a moment and still has requests keeps its state.
 
-They are found by the workload's labels, not by who made them: a spare that `mitigate` has put in
-rotation is among them, and a replica that it took out of rotation is not. While the API server does
-not answer, the engines stay those that were known last.
+Pods are found by the workload's labels, not by owner: a spare of `mitigate` in rotation is
+included, a replica taken out of rotation is not. While the API server is unreachable, the last
+known engines are kept.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Following:
         self._listed = asyncio.Event()
 
     async def start(self) -> None:
-        """The workload is there, and the pods that are Ready now have joined.
+        """Check that the workload exists and add the pods that are Ready.
 
-        Errors: InputError where there is no such workload, or only owner references tell its pods;
-        OutsideError where the API server does not answer, or forbids it.
+        Errors: InputError if there is no such workload, or its pods are known only by owner
+        references; OutsideError if the API server is unreachable or forbids it.
         """
         typed = self._kind.typed(self._what.name)
         found = await self._cluster.get(resource_of(self._kind), self._what.name, self._namespace)
@@ -171,8 +171,8 @@ class Following:
 
 
 def _addresses(pods: Iterable[Object]) -> Iterable[tuple[str, tuple[UpstreamAddress, str]]]:
-    """By uid, the address and name of each pod that is Ready, stays, and was not taken out of
-    rotation by a remedy.
+    """Return address and name, by uid, of each pod that is Ready, not terminating, and not taken
+    out of rotation by a remedy.
     """
     for pod in pods:
         host = text(pod, "status", "podIP")

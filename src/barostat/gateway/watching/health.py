@@ -43,7 +43,7 @@ Answer = tuple[int, bytes] | None
 
 @dataclass(slots=True)
 class Watched:
-    """What is remembered of one engine between two looks. `anew_at`: it has begun anew by then."""
+    """State of one engine between two health checks. `anew_at`: a restart has been seen by then."""
 
     missed: int = 0
     progress: float = -1.0
@@ -136,7 +136,7 @@ class Health:
             task.cancel()
 
     async def stop(self) -> None:
-        """No more looks."""
+        """Stop the health checks."""
         for task in self._tasks.values():
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -148,7 +148,7 @@ class Health:
             await self.look(replica)
 
     async def look(self, replica: Replica) -> None:
-        """One look: health and metrics at the same time; the desk is told."""
+        """Check health and metrics concurrently, and notify the desk."""
         watched = self._watched[replica.name]
         asked = Question(replica, b"GET", b"/health")
         health, metrics = await asyncio.gather(
@@ -198,7 +198,9 @@ class Health:
         return ""
 
     def _is_named_twice(self, replica: Replica, other: str) -> None:
-        """What it has counts once: nothing is sent there under this name."""
+        """Take a replica out of rotation that is the same engine as `other`, so that its capacity
+        counts once.
+        """
         replica.why = f"it is {other} by another address; leave one of the two out"
         self._desk.stands(replica, "named-twice")
 

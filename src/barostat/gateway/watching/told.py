@@ -1,5 +1,5 @@
-"""What who watches the process is told of the engines: how each stands and why, and where they and
-the limits do not fit each other.
+"""Log lines for the operator of the gateway: state changes of engines, and mismatches between
+engines and limits.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Told:
         self._said: set[str] = set()
 
     def all(self) -> None:
-        """How every engine stands; changes are said from now on."""
+        """Log the state of every engine; from then on, log changes."""
         desk = self._desk
         for replica in desk.replicas.values():
             pool = desk.pools.get(replica.name)
@@ -95,7 +95,7 @@ class Told:
         self._said = set(now)
 
     def changed(self, replica: Replica, before: Standing) -> None:
-        """It stands differently from now on. Who joins or leaves is said by who knows its pod."""
+        """Log the new state of an engine. Joins and departures are logged where the pod is known."""
         if "leaving" in (before, replica.standing):
             return
         if before != "unknown":

@@ -82,30 +82,30 @@ OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = (
 
 EPILOG = """\
 examples:
-  barostat diagnose http://localhost:8000              what is wrong with this vLLM, in half a minute
-  barostat diagnose deploy/vllm -n inference           the same for a workload in a cluster
-  barostat diagnose --bundle incident.tar.gz           the same for a recorded bundle
-  barostat top deploy/vllm -n inference                the replicas live, a row each
-  barostat report --prometheus URL --from 02:00 --to 04:00   what happened last night
+  barostat diagnose http://localhost:8000              # what is wrong with this vLLM, in half a minute
+  barostat diagnose deploy/vllm -n inference           # the same for a workload in a cluster
+  barostat diagnose --bundle incident.tar.gz           # the same for a recorded bundle
+  barostat top deploy/vllm -n inference                # the replicas live, a row each
+  barostat report --prometheus URL --from 02:00 --to 04:00   # what happened last night
   barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
-  barostat explain kv-preemption-thrash                what a cause or a symptom means
-  barostat plan MODEL --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   cards side by side, with what they cost
-  barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   how much fits, and which limits follow
+  barostat explain kv-preemption-thrash                # what a cause or a symptom means
+  barostat plan MODEL --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   # cards side by side, with what they cost
+  barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   # how much fits, and which limits follow
   barostat mitigate deploy/vllm -n inference --dry-run  what would be changed to end the pressure, checked and shown
-  barostat operator -A                                 watch every vLLM of the cluster and report incidents
-  barostat check deploy/                               manifests before they are merged: what would break, and why
+  barostat operator -A                                 # watch every vLLM of the cluster and report incidents
+  barostat check deploy/                               # manifests before they are merged: what would break, and why
   barostat rules --limits limits.yaml > vllm.rules.yaml  alerts that fire on harm, for Prometheus
-  barostat limits diff old.yaml new.yaml               what a change of limits means
-  barostat simulate --trace t.jsonl --kv-blocks 4096   the same traffic through vLLM's scheduler, without a GPU
-  barostat what-if --from http://localhost:8000 --set load=2   the same engine with twice the traffic
+  barostat limits diff old.yaml new.yaml               # what a change of limits means
+  barostat simulate --trace t.jsonl --kv-blocks 4096   # the same traffic through vLLM's scheduler, without a GPU
+  barostat what-if --from http://localhost:8000 --set load=2   # the same engine with twice the traffic
   barostat tune --from http://localhost:8000 --slo-ttft-p99 2  which flags are best for it
-  kubectl logs --previous POD | barostat diagnose --log -   why it restarted
+  kubectl logs --previous POD | barostat diagnose --log -   # why it restarted
 
 in Python and notebooks: from barostat import diagnose, plan, simulate; each answer shows itself as its page
 man barostat (pipx install puts it there); Tab: source <(barostat completion bash)
 in CI: -o json, junit, sarif or github where it makes sense, --quiet, and the exit code; defaults: barostat config --help
 
-exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug,
+exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 an external system failed, 5 refused, 70 a bug in Barostat,
 141 nobody read the output
 """
 

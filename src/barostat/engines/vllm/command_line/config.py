@@ -1,7 +1,7 @@
-"""The engine's configuration as it resolved it: what it reports itself, over what it was given,
-over what its version defaults to.
+"""Resolves the engine's configuration: reported values override given ones, which override the
+version's defaults.
 
-    metric > log > api > flag > config file > environment > the version's default
+metric > log > api > flag > config file > environment > the version's default
 
 Source: vLLM 0.32.0 FlexibleArgumentParser (command line before config file), EngineArgs (defaults,
 checks), SchedulerConfig.
@@ -60,12 +60,11 @@ def resolve(
     gpu: str | None = None,
     gpu_memory_gib: float | None = None,
 ) -> EngineConfig:
-    """Every setting that can be told, each with where it came from, and what was wrong with the
-    command line for this version.
+    """Return every known setting with its source, and the problems of the command line for this
+    version.
 
-    A default is `certain` only where the version and what it depends on (the card's memory) are
-    known and the command line was seen, with nothing in it that may set the same: a variable that
-    nothing tells.
+    A default is `certain` only if the version and everything it depends on (the card's memory) are
+    known, and the command line was seen and has no unresolved variable that could set it.
     """
     if version is None and "version" in (log_settings or {}):
         version = parse_version(str((log_settings or {})["version"].value))
@@ -207,10 +206,11 @@ def _says_something(value: ConfigScalar) -> bool:
 
 
 def read_value(name: str, text: str) -> ConfigScalar | None:
-    """The text as the kind of value that the argument takes, or None where it is none.
+    """Parse a value as the type of its argument; None if it does not parse.
 
-    Human-readable integers as vLLM has them: k, m, g, t decimal, K, M, G, T binary and whole; `4Gi`
-    is none. `auto` and -1 as a length: -1.
+    Human-readable integers follow vLLM: k, m, g, t decimal; K, M, G, T binary and whole; `4Gi` is
+    invalid. `auto` and -1 as a length: -1.
+
     Source: vLLM 0.32.0 argparse_utils.human_readable_int, human_readable_int_or_auto.
     """
     flag = SETTINGS.get(name)
@@ -307,10 +307,10 @@ def _add_defaults(
     unsaid: str,
     untold: Collection[str],
 ) -> None:
-    """Fills what nothing sets with the version's default, and derives max_running.
+    """Fill unset settings with the version's defaults, and derive max_running.
 
-    `unsaid`: why anything may be set; empty where it was seen that it is not. `untold`: what is
-    set, to a value that nothing tells.
+    `unsaid`: why any setting may have been set; empty if the command line is known. `untold`:
+    settings whose value is unknown.
 
     Source: vLLM EngineArgs.get_batch_defaults and the adjustments after it: performance_mode
     doubles; without chunked prefill the budget is at least max_model_len; the budget is at most
@@ -437,11 +437,11 @@ def _number(values: Mapping[str, ConfigValue], name: str) -> float | None:
 
 
 def config_signals(config: EngineConfig, at: float) -> list[Signal]:
-    """The limits and the pool as signals dated `at`: only what is certain; each says in its source
-    where the value came from.
+    """Return the limits and the pool as signals dated `at`, certain values only, each with its
+    source.
 
-    Blocks times block size stands for the pool's tokens only where the engine does not report them
-    (right for one kind of attention).
+    The pool's tokens are blocks times block size only if the engine does not report them (correct
+    for a single kind of attention).
     """
     out: list[Signal | None] = []
     for setting, name in (

@@ -1,5 +1,5 @@
-"""What is wrong with a command line for the version it meets: arguments that it lacks, that do
-nothing, or that switch protection off.
+"""Problems of a command line for a vLLM version: arguments that do not exist, have no effect, or
+switch a safeguard off.
 """
 
 from __future__ import annotations

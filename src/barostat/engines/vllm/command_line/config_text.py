@@ -1,7 +1,7 @@
-"""One setting of the YAML file behind --config changed, and everything else left byte for byte.
+"""Changes one setting in the YAML file of --config and keeps every other byte.
 
-Such a file is a flat mapping: `key: value`, one a line. What is written otherwise is not guessed at
-but refused.
+Such a file is a flat mapping with one `key: value` per line. Other forms are rejected.
+
 Source: vLLM 0.32.0 FlexibleArgumentParser, `--config`.
 """
 

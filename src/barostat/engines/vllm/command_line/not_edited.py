@@ -36,11 +36,11 @@ _SERVER = re.compile(r"\bvllm\s+serve\b|vllm\.entrypoints")
 
 
 def why_not_edited(text: str, words: Sequence[Word] | None = None, *, bare: bool = False) -> str:
-    """Why this shell text is left alone; empty where every word of it is what it looks like, and
-    one command of it starts vLLM.
+    """Return why this shell text is not edited; empty if all its words are literal and exactly one
+    command starts vLLM.
 
-    `words`: those of the whole command line, where a shell has more than its text ("$@"). `bare`:
-    it may be arguments without a program.
+    `words`: the words of the whole command line, if the shell has arguments ("$@"). `bare`: the
+    text may be arguments without a program.
     """
     found = read_shell(text, {})
     if found.problems or found.doubts:

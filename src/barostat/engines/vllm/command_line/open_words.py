@@ -21,11 +21,10 @@ _MODEL_REFERENCE = re.compile(rf"\"?\$(?:\{{?{_NAME}(?::?-[^}}\s]*)?\}}?|\({_NAM
 
 
 def open_words(line: CommandLine) -> list[Word]:
-    """As they are written: what a variable comes to today need not be what it comes to tomorrow, so
-    an edit goes by these.
+    """Return words with variables as written, because a variable's value can change and an edit
+    must keep the reference.
 
-    The model's is none of them: one of that name, or without a shell, which would split it, the
-    first; unless the model stands elsewhere.
+    Excludes the model's name, if it has no shell that would split it, or is the first of several.
     """
     values = {id(word) for setting in line.occurrences for word in setting.words[1:2]}
     named = {id(setting.words[0]) for setting in line.occurrences if is_named(setting)}
@@ -40,8 +39,8 @@ def open_words(line: CommandLine) -> list[Word]:
 
 
 def untold_words(line: CommandLine) -> list[Word]:
-    """Those of them that nothing tells, by the variables that it was read with: while there is one,
-    nothing is known to be unset.
+    """Return the open words whose variables are undefined. While there are any, no setting is known
+    to be unset.
     """
     return [word for word in open_words(line) if word.missing or "$" in word.text]
 

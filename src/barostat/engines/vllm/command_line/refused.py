@@ -23,11 +23,10 @@ catalogue lacks.
 
 @dataclass(frozen=True, slots=True)
 class RefusedArgument:
-    """One argument, as spelled with its value, and by its name. `because`: a sentence.
+    """An argument that the version rejects. `because`: a sentence.
 
-    `sure`: False where the name is merely not in our catalogue, which is no complete list. `value`:
-    what it is given, quoted, where that cannot be read; empty where it is the argument itself that
-    is refused.
+    `sure`: False if the name is merely missing in our catalogue, which is incomplete. `value`: the
+    quoted value, if it cannot be parsed; empty if the argument itself is rejected.
     """
 
     spelled: str

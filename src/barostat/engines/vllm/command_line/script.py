@@ -12,17 +12,16 @@ from barostat.engines.vllm.command_line.words import CommandLine, parse
 
 
 def script_line(command: Sequence[str], env: Mapping[str, str] | None = None) -> CommandLine | None:
-    """The engine's command line in `sh -c TEXT FILE ARGUMENTS`; None where the text starts no
-    engine that can be seen, or with words that may be anything (an array, "$@" behind `shift`): its
-    container's own words tell more then.
+    """Return the engine's command line in `sh -c TEXT FILE ARGUMENTS`. None if the text starts no
+    recognisable engine, or uses words that may be anything (an array, "$@" after `shift`).
     """
     line = parse(command, env)
     return line if line.started and not untold_words(line) else None
 
 
 def as_command(line: CommandLine, variables: Mapping[str, str]) -> list[str]:
-    """That line as a container's command, with these of its assignments; a value that nothing tells
-    stays the reference that it was.
+    """Return that line as a container's command, with these variables substituted; undefined
+    references are kept.
     """
     words = [word.raw if word.missing else shlex.quote(word.text) for word in line.words]
     return [

@@ -1,5 +1,4 @@
-"""Where what a shell reads as one thing ends: quotes, substitutions, parameters in braces,
-here-documents.
+"""Finds the end of shell constructs: quotes, substitutions, parameters in braces, here-documents.
 
 Source: POSIX.1-2024, Shell Command Language (quoting, word expansions, here-document); Bash 5.2
 manual (process substitution).
@@ -15,7 +14,7 @@ _CASE = re.compile(r"\bcase\s.*\sin\s", re.DOTALL)
 
 
 def end_of_double(text: str, start: int, depth: int = 0) -> int:
-    """The place behind the double quote that ends what begins at `start`; -1 where there is
+    """Return the index after the double quote that closes the one before `start`; -1 if there is
     none.
     """
     at = start + 1
@@ -79,8 +78,8 @@ def _end_of_brackets(text: str, start: int, closing: str, depth: int) -> int:
 
 
 def end_of_here_document(text: str, start: int, marker: str, *, tabs: bool) -> int:
-    """The place behind the line that ends the here-document whose first line begins at `start`; -1
-    where none does.
+    """Return the index after the line that ends the here-document whose first line begins at
+    `start`; -1 if there is none.
     """
     at = start
     while at < len(text):
@@ -93,9 +92,7 @@ def end_of_here_document(text: str, start: int, marker: str, *, tabs: bool) -> i
 
 
 def references(raw: str) -> list[tuple[str, bool]]:
-    """What a shell puts something else in the place of, in a word as it is written, and whether
-    that stands in double quotes.
-    """
+    """Return the expansions in a raw word, each with whether it is in double quotes."""
     found: list[tuple[str, bool]] = []
     at, quoted = 0, False
     while at < len(raw):

@@ -30,19 +30,18 @@ LONGEST = 131_072
 MOST_WORDS = 20_000
 MOST_SCRIPT_WORDS = 100_000
 MOST_PROBLEMS = 20
-"""After so many that are never closed nothing more is read, of a longer text after fewer: each look
-for an end goes through its rest.
+"""Stop after this many unclosed constructs (fewer in a longer text): each search for an end scans
+the rest of the text.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word: `text` is what the program receives, `start` and `end` its place in the text of
+    """One word. `text` is what the program receives; `start` and `end` its position in the text of
     element number `element`.
 
-    `shell`: it lies in a shell text, so that a new value must be quoted. `operator`: it ends a
-    command. `missing`: names that it refers to and that nothing tells. `raw`: as it is written in a
-    shell text.
+    `shell`: part of a shell text, so a new value must be quoted. `operator`: ends a command.
+    `missing`: undefined variables that it refers to. `raw`: as written in a shell text.
     """
 
     text: str
@@ -134,7 +133,7 @@ def split_words(
 def read_shell(
     text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False
 ) -> ShellText:
-    """The same, with what stands between the words. Never raises."""
+    """Return the words and the text between them. Never raises."""
     reader = _Reader(text if whole_script else text[:LONGEST], env)
     if len(text) > len(reader.text):
         reader.problems.append(
@@ -201,9 +200,7 @@ def read_shell(
 
 
 def _here_documents(reader: _Reader) -> None:
-    """The reader stands behind the here-documents that were announced on the line that ended
-    here.
-    """
+    """Skip the here-documents announced on the line that just ended."""
     for marker, tabs in reader.here:
         end = end_of_here_document(reader.text, reader.at, marker, tabs=tabs)
         if end < 0:
@@ -216,7 +213,7 @@ def _here_documents(reader: _Reader) -> None:
 
 
 def _word(reader: _Reader) -> Word:
-    """The word that starts at `at`; the reader stands behind it afterwards."""
+    """Read the word at the current position."""
     text, start = reader.text, reader.at
     out: list[str] = []
     missing: list[str] = []
@@ -289,7 +286,7 @@ def _reference(reader: _Reader, out: list[str], missing: list[str]) -> None:
 
 
 def _unknown(reader: _Reader, out: list[str], missing: list[str]) -> None:
-    """A substitution is one piece of the word, whatever stands in it."""
+    """Read a substitution as one piece of the word."""
     end = end_of_expansion(reader.text, reader.at)
     if end < 0:
         reader.problems.append(

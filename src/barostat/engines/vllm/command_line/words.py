@@ -52,11 +52,11 @@ _LAUNCHER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One argument as given. `text` is its value ("true" and "false" for a switch), None where it
-    has none or its value cannot be told.
+    """One argument as given. `text` is its value ("true" and "false" for a switch); None if it has
+    none or it is unknown.
 
-    `spelled` quotes it; `route` says where: `args[3]`, or `args` for one shell string. `loose`:
-    read from a note.
+    `spelled` quotes the argument; `route` says where it is: `args[3]`, or `args` for a single shell
+    string. `loose`: read from a note.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command line by vLLM's own names. A repeated argument: the last one is in `settings`, all
-    are in `occurrences`.
+    """A command line by vLLM's own argument names. Of a repeated argument, `settings` has the last
+    occurrence and `occurrences` has all.
 
-    `end`: the last word of the engine's command, behind which an argument can be added. `words`:
-    those behind the program. `started`: the program was seen.
+    `end`: the last word of the engine's command, after which an argument can be added. `words`: the
+    words after the program. `started`: the program was found.
     """
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -94,11 +94,11 @@ class CommandLine:
 
 
 def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> CommandLine:
-    """Everything that a command line says, whatever its form.
+    """Parse a command line in any form.
 
-    A list as a process or a container has it; one shell string; `sh -c TEXT`; `python -m
-    vllm.entrypoints.openai.api_server`; `vllm serve MODEL`; bare arguments. References to the
-    environment are resolved from `env` and from assignments in the command itself.
+    Forms: a list as in a process or container; one shell string; `sh -c TEXT`; `python -m
+    vllm.entrypoints.openai.api_server`; `vllm serve MODEL`; bare arguments. Environment references
+    are resolved from `env` and from assignments in the command itself.
     """
     given = dict(env or {})
     words, problems = _words(args, given)
@@ -245,11 +245,10 @@ def _holds_several(element: str, before: Word | None) -> bool:
 
 
 def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Word | None]:
-    """The words behind the program, the assignments before it, and the program's last word. Without
-    one: the longest command.
+    """Return the words after the program, the assignments before it, and the program's last word.
+    Without a program: the longest command.
 
-    A variable that is assigned several values, as the branches of an `if` do, has none that can be
-    told.
+    A variable that is assigned several values, as in the branches of an `if`, counts as undefined.
     """
     commands: list[list[Word]] = [[]]
     for word in words:
@@ -300,10 +299,10 @@ def _is_assignments(command: Sequence[Word]) -> bool:
 
 
 def program_end(command: Sequence[Word], *, alone: bool = False) -> int | None:
-    """Index of the first word behind the program, or None where no server is started (it is
-    printed, looked for, asked for its help).
+    """Return the index of the first word after the program; None if no server is started (it is
+    printed, searched for, or asked for its help).
 
-    `alone`: nothing else stands in the text, so that `serve` by itself is vLLM's.
+    `alone`: the text contains nothing else, so a bare `serve` is vLLM's.
     """
     texts = [word.text for word in command]
     first = next(

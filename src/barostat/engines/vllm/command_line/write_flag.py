@@ -1,6 +1,4 @@
-"""One argument of a command line changed, and everything else left byte for byte, in whatever form
-the command line is written.
-"""
+"""Changes one argument of a command line in any form and keeps every other byte."""
 
 from __future__ import annotations
 
@@ -106,14 +104,14 @@ def with_flag(
 
 
 def with_flag(args: Sequence[str] | str, name: str, value: ConfigScalar | None) -> list[str] | str:
-    """The same command line with that argument set to `value`; added where it is absent, taken away
-    where `value` is None.
+    """Return the command line with the argument set to `value`, or removed if `value` is None.
 
-    Spelling stays (dashes or underscores, `=` or a space, short names). Of a repeated argument the
-    last one, which wins, is changed; a removal takes all of them. A switch takes True or False:
-    `--x` or `--no-x`.
-    Errors: InputError where the model would have to change and stands as a word of its own, and
-    where no command is found.
+    The spelling is kept (dashes or underscores, `=` or a space, short names). If an argument is
+    repeated, the last occurrence, which wins, is changed; a removal removes all. A switch takes
+    True or False: `--x` or `--no-x`.
+
+    Errors: InputError if the model would have to change and is a separate word, or no command is
+    found.
     """
     out = changed_elements(
         [args] if isinstance(args, str) else args, name, value, text=isinstance(args, str)
@@ -295,8 +293,8 @@ def as_written(setting: Setting) -> str | None:
 
 
 def can_be_written(value: str) -> bool:
-    """False for what a shell makes of more than one variable: it would be quoted here, and stay
-    what it is.
+    """Return False for values with several shell variables: they would be quoted here and not be
+    expanded.
     """
     return (
         bool(_FILLED_IN.fullmatch(value) or _KEPT_FROM_IT.fullmatch(value))

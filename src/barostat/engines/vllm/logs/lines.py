@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class StatsLine:
-    """One statistics line of one engine ("" where the line names none). None: the line does not say
-    it, as its version never does, or was quoted in part.
+    """One statistics line of one engine ("" if the line names none). None: the line does not
+    contain the value, in this version or because it was quoted in part.
 
-    Units: `at` on the digest's own clock (see LogDigest). `hit_ratio` is over the engine's last
+    Units: `at` on the digest's clock (see LogDigest). `hit_ratio` is over the engine's last
     thousand requests.
     """
 
@@ -60,12 +60,12 @@ class LogEvent:
 class LoggedStep:
     """One engine step as `--enable-logging-iteration-details` prints it.
 
-    `context`: of requests without a token yet. A resumed request counts as generating, with all the
-    tokens that it computes again. `duration_s`: from handing the step to the executor until its
-    output is there; what passes between two steps is not in it. `usage_ratio`: of the KV pool, once
-    the step's output was taken in. `at` on the log's own clock, often whole seconds. `engine`:
-    data-parallel index, "" where the line names none. `number`: as the engine counts its steps;
-    None where not told.
+    `context`: tokens of requests that have produced no token yet. A resumed request counts as
+    generating, with all recomputed tokens. `duration_s`: from dispatching the step to the executor
+    until its output arrives; time between steps is not included. `usage_ratio`: of the KV pool,
+    after the step's output was processed. `at` on the log's clock, often whole seconds. `engine`:
+    data-parallel index, "" if the line names none. `number`: the engine's step counter; None if not
+    logged.
     """
 
     at: float
@@ -81,7 +81,7 @@ class LoggedStep:
 
 @dataclass(frozen=True, slots=True)
 class LifeEvents:
-    """What an earlier life of the engine left behind in the same log."""
+    """Events of an earlier life of the engine in the same log."""
 
     events: tuple[LogEvent, ...] = field(default_factory=tuple)
     ready: bool = False

@@ -68,12 +68,12 @@ start`.
 
 
 _FAILED_TO_START = ("failed to start", "initialization failed")
-"""What vLLM says of a core or a worker that never came to work, whatever ended it."""
+"""vLLM's messages for a core or worker that failed to start, whatever the reason."""
 _WAITS_FOR_CARDS = "placement group of specs"
 _GAVE_UP_ON_A_START = "Timed out waiting for engine"
 _NCCL_WARNS = "CCL WARN "
 _FATAL_SIGNAL = "ot fatal signal from worker processes"
-"""What the server of vLLM 0.7 and 0.8 says last: a core or a worker told it of an exception."""
+"""Last message of the server in vLLM 0.7 and 0.8, after an exception in a core or worker."""
 _WAITS_OF_A_START = 20
 """Minutes that loading, compiling and capturing may keep the workers from answering; a start of a
 large model took thirteen.
@@ -329,7 +329,7 @@ class Life:
     # --- what it comes to
 
     def events(self) -> tuple[LogEvent, ...]:
-        """The events, what is only a consequence left out."""
+        """Return the events without those that are only consequences."""
         if self._open_oom is not None:
             self._settle("")
         kept = []

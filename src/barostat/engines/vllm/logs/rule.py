@@ -19,13 +19,14 @@ Says = Literal["failure", "no failure", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Lines of one kind. `hints`: the pattern is tried only where one of these stands in the line.
+    """A rule for one kind of line. `hints`: the pattern is tried only if the line contains one of
+    these.
 
-    `level`: the least level that counts; a bare line counts as an error. `unless`: what makes such
-    a line harmless. `starting`: a failure that can only happen before the engine is ready. `weak`:
-    often only the consequence of another failure, or a warning; it counts where nothing stronger
-    explains the life's end. `says`: whether the line tells of a failure, of something that is none
-    but may explain how a start or a life ended, or nothing about that.
+    `level`: lowest level that counts; a line without a level counts as an error. `unless`: makes a
+    matching line harmless. `starting`: a failure that can only happen before the engine is ready.
+    `weak`: often a consequence of another failure, or a warning; it counts only if nothing stronger
+    explains the life's end. `says`: whether the line reports a failure, a harmless fact that may
+    explain how a start or a life ended, or neither.
     """
 
     kind: str
@@ -49,7 +50,7 @@ def rule(
     unless: tuple[str, ...] = (),
     says: Says = "failure",
 ) -> Rule:
-    """A rule out of its wordings, any of which will do."""
+    """Build a rule that matches any of these wordings."""
     return Rule(
         kind,
         hints,
@@ -107,11 +108,11 @@ _SERVES = (
 
 
 def phase_of(words: str) -> Phase:
-    """The phase that a traceback's frames name, or an empty text. An earlier phase outweighs a
-    later one that its frames contain.
+    """Return the phase named by a traceback's frames, or "". An earlier phase takes precedence over
+    a later one whose frames contain it.
 
-    V0 profiles through `execute_model`, so that name alone means serving only where no start-up
-    frame stands beside it.
+    V0 profiles through `execute_model`, so that name alone means serving only without a start-up
+    frame.
     """
     if any(word in words for word in _CAPTURE):
         return "graph_capture"

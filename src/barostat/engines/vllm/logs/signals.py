@@ -43,8 +43,8 @@ _PREVIOUS: dict[str, tuple[str, ...]] = {
 def event_signals(
     events: Sequence[LogEvent], stats: Sequence[StatsLine], at: float, offset_s: float, source: str
 ) -> list[Signal]:
-    """Every log_* signal: how many lines of its kind, 0 where there is none; dated like its last
-    line, its quote as detail.
+    """Return every log_* signal: the number of lines of its kind (0 if none), dated as the last
+    line, with a quote as detail.
     """
     by_kind = {event.kind: event for event in events}
     found: list[Signal | None] = []

@@ -84,11 +84,12 @@ class Line(NamedTuple):
 
 
 def unwrap(raw: str) -> list[Line]:
-    """The lines inside one raw line: more than one where a JSON record carries a traceback.
+    """Return the lines in one raw line; several if a JSON record contains a traceback.
 
-    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON
+    Removes colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON
     formatters, journald's and logging's prefixes, process prefixes, torch's and ray's stamps.
-    Errors: none; what cannot be decoded stays as it is.
+
+    Errors: none; undecodable lines are returned unchanged.
     """
     stamp: Stamp | None = None
     level = ""
@@ -282,9 +283,7 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
 
 
 def _behind_process(text: str) -> tuple[str, str]:
-    """The process that the text's prefix names, empty where there is none, and what stands behind
-    it.
-    """
+    """Split off the process prefix; it is empty if there is none."""
     if (found := _PROCESSES.match(text)) is None:
         return "", text
     return " ".join(part[1] for part in _PROCESS.finditer(found[0])), text[found.end() :]

@@ -31,8 +31,8 @@ def line(process: str, pid: int, level: str, stamp: str, place: str, text: str) 
 
 
 class StatisticsLine:
-    """Gathers what the periodic line tells. Mutable. Of preemptions it tells nothing, as the real
-    one's.
+    """Accumulates the figures of vLLM's periodic statistics line. Mutable. Like vLLM's, it does not
+    contain preemptions.
     """
 
     def __init__(self, version: EngineVersion, device: str, began_s: float) -> None:
@@ -100,8 +100,8 @@ _OUTSIDE_TORCH_GIB = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StartFacts:
-    """What a start tells of the engine. `arguments`: those that differ from vLLM's defaults. `gib`:
-    memory for the cache, where known.
+    """The facts that the start-up log contains. `arguments`: those that differ from vLLM's
+    defaults. `gib`: memory for the cache, if known.
     """
 
     version: EngineVersion
@@ -128,7 +128,7 @@ Entry = tuple[str, str, str, str]
 
 
 def start_lines(facts: StartFacts) -> list[Entry]:
-    """What is logged before the server listens."""
+    """Return the log entries before the server listens."""
     version = facts.version
     found: list[Entry] = [
         (API, "INFO", "api_utils.py:347", f"  █  version {version}\n  █  model   {facts.model}"),
@@ -192,7 +192,7 @@ def overridden(facts: StartFacts) -> list[Entry]:
 
 
 def pool_lines(facts: StartFacts) -> list[Entry]:
-    """What is logged once the pool is there, up to the address."""
+    """Return the log entries from the creation of the pool up to the listening address."""
     version, place = facts.version, "kv_cache_utils.py:2327"
     size = (
         f"{facts.device if version.at_least('0.30.0') else 'GPU'} KV cache size: "

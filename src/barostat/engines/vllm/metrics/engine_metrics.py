@@ -33,7 +33,7 @@ class EngineMetrics:
         began_s: float,
         engine: int = 0,
     ) -> None:
-        """All series are there, at 0, as a started engine shows them."""
+        """Create all series at 0, as a started engine exposes them."""
         self._own = labels_of({"engine": str(engine), "model_name": model_name})
         self._shared = labels_of({"model_name": model_name})
         self._gauges: dict[str, Gauge] = {}

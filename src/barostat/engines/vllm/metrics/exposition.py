@@ -40,7 +40,7 @@ _LOOK_AT_CHARS = 65_536
 
 
 class Sample(NamedTuple):
-    """One line: `name` with the `vllm:` prefix whatever the exporter made of it (Ray writes
+    """One line: `name` has the `vllm:` prefix, even if the exporter changed it (Ray writes
     `ray_vllm_`).
     """
 
@@ -51,11 +51,10 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """One scrape, read.
+    """A parsed scrape.
 
     `by_name`: samples by full name (`_total`, `_bucket`, ... included), in the order of the text.
-    `problems`: what was wrong with it, a sentence each. `cut`: the text ends in the middle, so that
-    a missing name tells nothing.
+    `problems`: one sentence each. `cut`: the text is truncated, so a missing name proves nothing.
     """
 
     by_name: Mapping[str, tuple[Sample, ...]]

@@ -102,13 +102,15 @@ class Counter(_Begun):
         self._values: dict[Labels, float] = {}
 
     def begin(self, at_s: float, labels: Labels = ()) -> None:
-        """That series is there, at 0."""
+        """Create the series at 0."""
         if labels not in self._began:
             self._began[labels] = at_s
             self._values[labels] = 0.0
 
     def begin_undated(self, labels: Labels = ()) -> None:
-        """That series is there, at 0, and does not say since when: read anew at every look."""
+        """Create the series at 0, without a creation timestamp: its value is sampled at every
+        scrape.
+        """
         self._values.setdefault(labels, 0.0)
 
     def add(self, value: float, labels: Labels = ()) -> None:
@@ -140,7 +142,7 @@ class Histogram(_Begun):
         self._sums: dict[Labels, float] = {}
 
     def begin(self, at_s: float, labels: Labels = ()) -> None:
-        """That series is there, empty."""
+        """Create the empty series."""
         if labels not in self._began:
             self._began[labels] = at_s
             self._counts[labels] = [0] * len(self._bounds)

@@ -18,16 +18,16 @@ for several completions.
 
 
 def preempted_signal(engine: EngineScrapes) -> Signal | None:
-    """An estimate from below of the requests that have begun, are not finished and do not run; None
-    where a part of it is not there.
+    """Return a lower bound for the requests that have started, are not finished and do not run;
+    None if an input is missing.
 
-        first tokens seen  =  finished + running that have begun + thrown out + given up by their
-        clients
-        thrown out         >= first tokens - finished - running - given up,   and at most what waits
+    first tokens = finished + running with a token + preempted + cancelled by clients
+    preempted >= first tokens - finished - running - cancelled, and at most the waiting requests
 
-    Clients that gave up are answers of the HTTP server beyond the requests that finished. Where
-    more finished than was answered and can still be on its way, answers stand for several requests
-    each (n above 1, lists of prompts): who gave up cannot be told then.
+    Cancelled requests are responses of the HTTP server beyond the finished requests. If more
+    requests finished than responses could have been sent, one response answers several requests (n
+    above 1, lists of prompts), and cancellations cannot be counted.
+
     Source: vLLM 0.8 to 0.33, IterationStats (a resumed request has no second first token),
     OutputProcessor.abort_requests (not counted).
     """

@@ -22,8 +22,8 @@ _LAG = "the counter lags: it moves when a preempted request emits again"
 
 
 def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
-    """Every signal that counters give between scrapes; None where there are fewer than two scrapes
-    or the counter is not there.
+    """Return the signals derived from counters; None if there are fewer than two scrapes or the
+    counter is missing.
     """
     generated = _steps(engine, names.GENERATION_TOKENS)
     prompts = _steps(engine, names.PROMPT_TOKENS)
@@ -71,7 +71,7 @@ def _rates(steps: list[Step]) -> Points:
 
 
 def _total(steps: list[Step]) -> Points:
-    """What was gained in all, dated with the last step; nothing where there is no step to count."""
+    """Return the total gain, dated with the last step; nothing without steps."""
     return [(steps[-1].end, sum(step.gain for step in steps))] if steps else []
 
 

@@ -91,8 +91,8 @@ def _weight(scrape: Scrape) -> tuple[bool, int, str, str]:
 
 
 def _of_one_process(ordered: list[Scrape], problems: list[str]) -> list[Scrape]:
-    """Without the scrapes that another replica answered: behind a balancer, start times alternate
-    instead of only moving on.
+    """Drop scrapes of another replica: behind a load balancer, start times alternate instead of
+    only increasing.
     """
     starts = [started_at(scrape.exposition) for scrape in ordered]
     seen: list[float] = []
@@ -160,9 +160,9 @@ _MINUS_ONE_MEANS_NONE = "hit_rate"
 
 @dataclass(slots=True)
 class EngineScrapes:
-    """One engine's view of the scrapes.
+    """One engine's series in the scrapes.
 
-    Shapes: `scrapes` oldest first, those in which the engine is there. `problems` grows while it is
+    Shapes: `scrapes` oldest first, only those that contain the engine. `problems` grows as they are
     read.
     """
 
@@ -208,11 +208,11 @@ class EngineScrapes:
         )
 
     def steps(self, points: Sequence[tuple[float, float]], what: str) -> list[Step]:
-        """What a counter gained between consecutive points.
+        """Return a counter's gains between consecutive points.
 
-        A counter that fell, or a process that is new, counted from 0 again: the gain is the new
-        value. A counter that fell within one life of the process tells nothing (a clock, a proxy):
-        that step is left out.
+        If the process is new, the counter started from 0 and the gain is the new value. A counter
+        that fell within one life of the process proves nothing (a clock, a proxy): the step is
+        skipped.
         """
         starts = {scrape.at: started_at(scrape.exposition) for scrape in self.scrapes}
         steps = []
@@ -389,7 +389,7 @@ class EngineScrapes:
         return f"{' and '.join(shown)} ({self.scrapes[-1].source})"
 
     def _note_of(self, counter: str, problem: str) -> None:
-        """One sentence a problem, however many counters have it."""
+        """Note a problem once, however many counters have it."""
         having = self._having.setdefault(problem, [])
         if counter in having:
             return
@@ -417,11 +417,11 @@ def _joined(one: Histogram | None, other: Histogram | None) -> Histogram | None:
 
 
 def _liveliest(now: dict[str, float], earlier: dict[str, float], chosen: str) -> str:
-    """The process whose series to believe: one that changed since the last scrape, else the one
-    believed so far, else the highest.
+    """Return the process whose series to trust: one that changed since the last scrape, else the
+    previous choice, else the highest.
 
-    Every API server process keeps the last value that it was told; those that are told nothing show
-    an old one for ever.
+    Every API server process keeps the last value it received; processes that receive no updates
+    show an old value for ever.
     """
     moved = [pid for pid in now if pid in earlier and now[pid] != earlier[pid]]
     if not moved and chosen in now:

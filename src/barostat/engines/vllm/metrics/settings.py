@@ -1,4 +1,4 @@
-"""What the metrics tell of the engine's configuration, its KV pool, its models and its version."""
+"""Reads the engine's configuration, KV pool, models and version from its metrics."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class VersionHint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The KV pool of one engine as cache_config_info tells it. None: not told.
+    """The KV pool of one engine from cache_config_info. None: unknown.
 
-    `blocks` include the null block that V1 keeps for itself. `usable_ratio` and `idle_usage_ratio`
-    turn the usage gauge into the share of the pool in use: share = usage times `usable_ratio` minus
-    `idle_usage_ratio` (see `pool`).
+    `blocks` includes V1's null block. `usable_ratio` and `idle_usage_ratio` convert the usage gauge
+    to the share of the pool in use: share = usage times `usable_ratio` minus `idle_usage_ratio`
+    (see `pool`).
     """
 
     block_size_tokens: float | None
@@ -47,10 +47,11 @@ class Pool:
 
 
 def settings(exposition: Exposition) -> dict[str, ConfigValue]:
-    """The settings that cache_config_info shows, by vLLM's own name, provenance "metric"; what is
-    "None" there is left out.
+    """Return the settings in cache_config_info, by vLLM's names, with provenance "metric"; values
+    "None" are omitted.
 
-    `num_gpu_blocks` is that of one engine. Engines that differ: the first one's value, not certain.
+    `num_gpu_blocks` is per engine. If engines differ: the first one's value, not certain.
+
     Source: vLLM 0.6.6 to 0.33.0, CacheConfig.metrics_info.
     """
     found: dict[str, ConfigValue] = {}
@@ -140,11 +141,11 @@ def is_v0(exposition: Exposition) -> bool:
 
 
 def version_hint(exposition: Exposition) -> VersionHint:
-    """The versions that this scrape's names and labels fit: for when nothing else tells the
-    version.
+    """Return the versions that fit this scrape's names and labels, for when the version is not
+    reported.
 
-    What is there bounds it for certain; what is not there bounds it only in a whole scrape of V1,
-    and never against what is there.
+    Present names are reliable bounds; missing names are bounds only in a complete scrape of V1, and
+    never contradict present ones.
     """
     low: list[tuple[EngineVersion, str]] = []
     high: list[tuple[EngineVersion, str]] = []

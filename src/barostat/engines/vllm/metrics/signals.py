@@ -41,10 +41,9 @@ _GAP = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What some scrapes of one endpoint tell.
+    """The result of scrapes of one endpoint.
 
-    `signals` by engine index as text ("" where samples carry none). `problems`: what was wrong with
-    them, a sentence each.
+    `signals` by engine index as text ("" if samples have none). `problems`: one sentence each.
     """
 
     signals: dict[str, list[Signal]]

@@ -12,9 +12,9 @@ SHELLS = ("bash", "zsh", "fish")
 
 EPILOG = """\
 examples:
-  source <(barostat completion bash)                        in ~/.bashrc
-  source <(barostat completion zsh)                         in ~/.zshrc, after compinit
-  barostat completion fish | source                         in ~/.config/fish/config.fish
+  source <(barostat completion bash)                        # in ~/.bashrc
+  source <(barostat completion zsh)                         # in ~/.zshrc, after compinit
+  barostat completion fish | source                         # in ~/.config/fish/config.fish
 
 Targets and namespaces are asked of the cluster for at most a second and a half, with the --context, --kubeconfig and -n of the line.
 """

@@ -7,17 +7,17 @@ from typing import Any
 
 EPILOG = """\
 examples:
-  barostat config show                  what is configured, verb by verb, and where it comes from
+  barostat config show                  # the configured flags of each verb, and their source
   barostat config show plan -o json
 
-~/.config/barostat/config.toml ($XDG_CONFIG_HOME), and .barostat.toml in a repository, which wins:
+~/.config/barostat/config.toml ($XDG_CONFIG_HOME), overridden by .barostat.toml in a repository:
 
-  namespace = "inference"               for every verb that has --namespace
+  namespace = "inference"               # for every verb with --namespace
   [plan]
-  gpu = "4xL40S"                        for this verb
+  gpu = "4xL40S"                        # for this verb
 
-Every flag has its variable too, which is stronger than both: BAROSTAT_NAMESPACE, BAROSTAT_PLAN_GPU. The command line is strongest. Which
-cluster is spoken to, and what changes it, is not taken from a repository's file.
+Environment variables override both files: BAROSTAT_NAMESPACE, BAROSTAT_PLAN_GPU. The command line overrides everything. Flags that select
+the cluster or permit changes are ignored in a repository's file.
 """
 
 
@@ -32,10 +32,10 @@ def add_parser(verbs: Any) -> None:
     inner = parser.add_subparsers(dest="action", metavar="show", required=True)
     show = inner.add_parser(
         "show",
-        help="what is configured",
+        help="list the configured flags",
         description="Every flag that is configured, its value, and its source.",
     )
-    show.add_argument("about", nargs="?", metavar="VERB", help="only what holds for this verb")
+    show.add_argument("about", nargs="?", metavar="VERB", help="only flags of this verb")
     show.add_argument(
         "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
     )

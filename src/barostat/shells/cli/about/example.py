@@ -12,7 +12,7 @@ from typing import Any
 
 EPILOG = """\
 examples:
-  barostat example all                         all of them, in this folder: every command of the guide then runs as it is printed
+  barostat example all                         # all of them, into this folder: every command of the guide then runs as printed
   barostat example trace -o requests.jsonl
   barostat example bundle -o incident.tar.gz ; barostat diagnose --bundle incident.tar.gz
   barostat example manifest | barostat check -

@@ -12,10 +12,10 @@ from barostat.shells.reports.json_text import json_text
 
 EPILOG = """\
 examples:
-  barostat limits validate limits.yaml             every unknown key and impossible value, with line and column
-  barostat limits show limits.yaml                 the limits and why each is what it is
-  barostat limits diff old.yaml new.yaml           what a request may do now that it might not before
-  barostat limits schema                           the JSON Schema; with --crd the CustomResourceDefinition
+  barostat limits validate limits.yaml             # every unknown key and impossible value, with line and column
+  barostat limits show limits.yaml                 # the limits and why each is what it is
+  barostat limits diff old.yaml new.yaml           # what a request may do now that it might not before
+  barostat limits schema                           # the JSON Schema; with --crd the CustomResourceDefinition
 
 exit codes: 0 valid, or nothing differs; 1 they differ; 2 not a valid limits file
 """

@@ -53,7 +53,9 @@ def add_parser(verbs: Any) -> None:
         "a bundle, or files of one engine; with --prometheus deploy/, sts/, lws/ or pod/NAME: by "
         "the names of its pods",
     )
-    parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
+    parser.add_argument(
+        "-n", "--namespace", metavar="NS", help="select only series of this namespace"
+    )
     parser.add_argument(
         "--since",
         dest="since_s",
@@ -74,7 +76,7 @@ def add_parser(verbs: Any) -> None:
         "--cards-per-replica",
         type=float,
         metavar="N",
-        help="review: cards that a replica takes, where nothing tells it",
+        help="review: cards per replica, if it cannot be determined",
     )
     add_prometheus_flags(parser)
     parser.add_argument(
@@ -82,11 +84,9 @@ def add_parser(verbs: Any) -> None:
         "--output",
         choices=("md", "html", "json"),
         default="md",
-        help="form of the report (default md)",
+        help="format (default md)",
     )
-    parser.add_argument(
-        "--exit-zero", action="store_true", help="exit 0 also where 1 would be said"
-    )
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 instead of 1")
     parser.set_defaults(run=run)
 
 

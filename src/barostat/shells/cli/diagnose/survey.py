@@ -52,11 +52,13 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=FLEET_FOR_S,
         metavar="TIME",
-        help=f"how long to look (default {FLEET_FOR_S:g}s)",
+        help=f"observe for this long (default {FLEET_FOR_S:g}s)",
     )
     add_interval(parser)
     add_cluster_flags(parser)
-    parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle instead of a cluster")
+    parser.add_argument(
+        "--bundle", metavar="PATH", help="read a recorded bundle instead of a cluster"
+    )
     parser.add_argument(
         "--price",
         action="append",
@@ -64,7 +66,7 @@ def add_parser(verbs: Any) -> None:
         help="price of one GPU for an hour, such as H100=2.5,L40S=0.8",
     )
     parser.add_argument(
-        "-o", "--output", choices=FORMATS, default="table", help="form (default table)"
+        "-o", "--output", choices=FORMATS, default="table", help="format (default table)"
     )
     parser.add_argument("--exit-zero", action="store_true", help="exit 0 instead of 1")
     parser.set_defaults(run=run, log=None, pid=None, only_sick_logs=True)

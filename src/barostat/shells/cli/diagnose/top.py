@@ -22,14 +22,14 @@ NEXT_LOOK_S = 1.0
 
 EPILOG = """\
 examples:
-  barostat top                                         what is at hand: a vLLM on port 8000, else the namespace's
-  barostat top http://a:8000 http://b:8000             two engines
-  barostat top deploy/vllm -n inference                the replicas of a workload; those that come are taken in
-  barostat top -A --interval 10s                       every vLLM pod of the cluster
-  barostat top deploy/vllm --once                      one frame as plain lines, for a script or a ticket
-  barostat top deploy/vllm | tee pressure.log          no terminal: the rows after every interval, the time in front
+  barostat top                                         # a vLLM on port 8000, else those of the current namespace
+  barostat top http://a:8000 http://b:8000             # two engines
+  barostat top deploy/vllm -n inference                # the replicas of a workload, including new ones
+  barostat top -A --interval 10s                       # every vLLM pod of the cluster
+  barostat top deploy/vllm --once                      # one frame as plain lines, for a script or a ticket
+  barostat top deploy/vllm | tee pressure.log          # without a terminal: the rows after every interval, with a timestamp
 
-keys: q quit, < > or arrows sort, r turn, / filter, up and down choose, space pause, ? help
+keys: q quit, < > or arrows sort, r reverse, / filter, up and down select, space pause, ? help
 
 exit codes: 0, 2 usage, 4 nothing answers, 143 ended by SIGTERM
 """
@@ -55,7 +55,7 @@ def add_parser(verbs: Any) -> None:
         dest="interval_s",
         type=interval,
         metavar="TIME",
-        help=f"time between two looks (default {INTERVAL_S:g}s)",
+        help=f"time between two samples (default {INTERVAL_S:g}s)",
     )
     parser.add_argument(
         "--for",
@@ -63,10 +63,12 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=FOR_S,
         metavar="TIME",
-        help=f"how far back a verdict looks (default {FOR_S:g}s)",
+        help=f"length of the window that a verdict is based on (default {FOR_S:g}s)",
     )
     parser.add_argument(
-        "--once", action="store_true", help="two looks, one frame as plain lines, and out"
+        "--once",
+        action="store_true",
+        help="take two samples, print one frame as plain lines, and exit",
     )
     add_cluster_flags(parser)
     parser.set_defaults(run=run, log=None, pid=None, bundle=None)

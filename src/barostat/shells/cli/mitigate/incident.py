@@ -30,13 +30,13 @@ WEEK_S = 7 * 86_400.0
 EPILOG = """\
 examples:
   barostat incident list -n inference
-  barostat incident list -A                                of every namespace
+  barostat incident list -A                                # in all namespaces
   barostat incident show vllm-3f9a1c -n inference -o html > postmortem.html
-  barostat incident review -A --for 7d                     what the operator saw and would have done
-  barostat incident resume vllm-3f9a1c -n inference        from any machine, also after kill -9
-  barostat incident abort vllm-3f9a1c -n inference         takes back what was begun
+  barostat incident review -A --for 7d                     # what the operator saw and would have done
+  barostat incident resume vllm-3f9a1c -n inference        # from any machine, also after kill -9
+  barostat incident abort vllm-3f9a1c -n inference         # revert what was started
 
-exit codes: as of `barostat mitigate`; list and show: 0; review: 0 no incident, 1 incidents, 3 not everything could be read
+exit codes: same as `barostat mitigate`; list and show: 0; review: 0 no incident, 1 incidents, 3 not everything could be read
 """
 
 
@@ -55,14 +55,12 @@ def add_parser(verbs: Any) -> None:
         dest="kind", metavar="list|show|review|resume|abort", required=True
     )
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
-    listed.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    listed.add_argument("-A", "--all-namespaces", action="store_true", help="list all namespaces")
     listed.add_argument(
         "-o", "--output", choices=("table", "json"), default="table", help="form (default table)"
     )
     add_cluster(listed)
-    shown = kinds.add_parser(
-        "show", help="one incident: what was planned, measured and done, how it ended"
-    )
+    shown = kinds.add_parser("show", help="one incident: plan, measurements, actions and result")
     shown.add_argument("id", metavar="ID")
     shown.add_argument(
         "-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)"
@@ -70,16 +68,18 @@ def add_parser(verbs: Any) -> None:
     add_cluster(shown)
     reviewed = kinds.add_parser(
         "review",
-        help="what the operator saw, what it would have done, and what the twin says of that",
+        help="the operator's incidents, the changes it would have made, and their forecasts",
     )
-    reviewed.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    reviewed.add_argument(
+        "-A", "--all-namespaces", action="store_true", help="review all namespaces"
+    )
     reviewed.add_argument(
         "--for",
         dest="review_s",
         type=partial(parse_duration, longest_s=LONGEST_PAST_S),
         default=WEEK_S,
         metavar="TIME",
-        help="how far back (default 7d)",
+        help="length of the period (default 7d)",
     )
     reviewed.add_argument(
         "-o", "--output", choices=("text", "md", "json"), default="text", help="form (default text)"
@@ -88,9 +88,9 @@ def add_parser(verbs: Any) -> None:
     for kind, text in (
         (
             "resume",
-            "go on where it stopped, forward or back; of one that ended: hand a paused owner back",
+            "continue, forward or back; for an ended incident: resume a paused owner",
         ),
-        ("abort", "take back what was begun"),
+        ("abort", "revert what was started"),
     ):
         one = kinds.add_parser(kind, help=text)
         one.add_argument("id", metavar="ID")

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  kubectl apply -f deploy/crds                             PressureIncident and ServingLimits, once
-  barostat operator -n inference                           watch one namespace; write incidents and nothing else
-  barostat operator -A                                     watch the whole cluster
-  barostat operator -n inference --autonomy recommend      with a checked plan in each incident
-  barostat operator -n inference --autonomy act --gateway-token-file token    heal, at the gateway first
-  kubectl get pressureincidents -A                         what happened
+  kubectl apply -f deploy/crds                             # once: the CRDs of PressureIncident and ServingLimits
+  barostat operator -n inference                           # watch one namespace; write incidents only
+  barostat operator -A                                     # watch the whole cluster
+  barostat operator -n inference --autonomy recommend      # add a checked plan to each incident
+  barostat operator -n inference --autonomy act --gateway-token-file token    # heal, first by limits at the gateway
+  kubectl get pressureincidents -A                         # list the incidents
 
 Annotations on a workload, or on its namespace:
   barostat.dev/autonomy: observe|recommend|act     instead of --autonomy
-  barostat.dev/operator: disabled                  leave it alone; on the operator's own namespace: heal nothing anywhere
-  barostat.dev/quiet-hours: "0 2 * * * 4h"         remedies that restart replicas begin only then (UTC)
+  barostat.dev/operator: disabled                  ignore it; on the operator's own namespace: heal nothing anywhere
+  barostat.dev/quiet-hours: "0 2 * * * 4h"         start remedies that restart replicas only then (UTC)
 
-One operator acts at a time (a Lease); others wait. With --shards N several share the workloads, and one acts on each.
-SIGTERM finishes the write under way; the next operator goes on with its remedies.
+One operator acts at a time (a Lease); the others wait. With --shards N, several operators share the workloads, one for each.
+SIGTERM finishes the current write and exits; the next operator continues the remedies.
 """
 MOST_INTERVAL_S = 15.0
 MOST_SHARDS = 64
@@ -40,12 +40,12 @@ def add_parser(verbs: Any) -> None:
         "operator",
         help="watch every vLLM of a cluster, report incidents, and heal within its autonomy",
         description=(
-            "Find every vLLM, watch it, write a PressureIncident for harm, and heal as far as "
-            "its autonomy allows."
+            "Watch every vLLM of a namespace or cluster, write a PressureIncident when users are "
+            "affected, and heal as far as the autonomy allows."
         ),
         epilog=EPILOG,
     )
-    cluster = parser.add_argument_group("the cluster (as kubectl has them)")
+    cluster = parser.add_argument_group("cluster")
     scope = cluster.add_mutually_exclusive_group()
     scope.add_argument(
         "-n", "--namespace", metavar="NS", help="watch this namespace (default: the context's)"
@@ -63,34 +63,34 @@ def add_parser(verbs: Any) -> None:
     cluster.add_argument(
         "--home",
         metavar="NS",
-        help="namespace of its lease (default: the watched one, or the context's)",
+        help="namespace of the operator's Lease (default: the watched one, or the context's)",
     )
     cluster.add_argument(
         "--via",
         choices=("auto", "pods", "api-server"),
         default="auto",
-        help="ask engines at their pods' addresses or through the API server (default auto: "
-        "addresses inside the cluster)",
+        help="reach engines by pod address or through the API server (default auto: pod addresses "
+        "inside the cluster)",
     )
-    policy = parser.add_argument_group("how far it may go")
+    policy = parser.add_argument_group("autonomy")
     levels = ("observe", "recommend", "act")
     policy.add_argument(
         "--autonomy",
         choices=levels,
         default="observe",
-        help="where no annotation and no limits say otherwise (default observe)",
+        help="autonomy unless annotations or limits set it (default observe)",
     )
     policy.add_argument(
         "--max-autonomy",
         choices=levels,
         default="act",
-        help="no annotation or limits may allow more (default act)",
+        help="upper bound for annotations and limits (default act)",
     )
     policy.add_argument(
         "--quiet-hours",
         default="",
         metavar="CRON",
-        help="five cron fields in UTC and a duration: '0 2 * * * 4h'",
+        help="when remedies may restart replicas: five cron fields in UTC and a duration, e.g. '0 2 * * * 4h'",
     )
     parser.add_argument(
         "--interval",
@@ -98,15 +98,15 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=10.0,
         metavar="TIME",
-        help="between two scrapes (default 10s)",
+        help="time between two scrapes (default 10s)",
     )
     parser.add_argument(
         "--shards",
         type=int,
         default=1,
         metavar="N",
-        help="share the workloads in N parts among the operators, a lease for each (default 1); the "
-        "same for all of them",
+        help="split the workloads into N shards, each with a Lease; use the same N for all operators "
+        "(default 1)",
     )
     listening = parser.add_argument_group("listening")
     listening.add_argument(
@@ -117,12 +117,12 @@ def add_parser(verbs: Any) -> None:
         type=int,
         default=8082,
         metavar="N",
-        help="metrics, probes, Alertmanager's webhook (default 8082)",
+        help="port for metrics, probes and Alertmanager's webhook (default 8082)",
     )
     listening.add_argument(
         "--alertmanager-token-file",
         metavar="FILE",
-        help="bearer token of Alertmanager's webhook, which is closed without it unless --host is "
+        help="file with the bearer token for Alertmanager's webhook; required unless --host is "
         "loopback",
     )
     told = parser.add_argument_group("notifications")
@@ -131,17 +131,19 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="file with the URL of a webhook in Slack's form; may be repeated",
+        help="file with the URL of a Slack webhook; repeatable",
     )
     told.add_argument(
         "--notify-alertmanager-file",
         action="append",
         default=[],
         metavar="FILE",
-        help="the same in the form of Alertmanager's webhook",
+        help="file with the URL of a webhook in Alertmanager's format; repeatable",
     )
     told.add_argument(
-        "--notify-secret-file", metavar="FILE", help="secret that signs the messages (HMAC-SHA256)"
+        "--notify-secret-file",
+        metavar="FILE",
+        help="file with the secret that signs the messages (HMAC-SHA256)",
     )
     add_gateway(parser)
     parser.set_defaults(run=run)

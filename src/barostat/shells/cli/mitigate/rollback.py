@@ -36,13 +36,13 @@ FORWARD_FIRST = (
 
 EPILOG = """\
 examples:
-  barostat rollback vllm-3f9a1c -n inference          that incident
-  barostat rollback deploy/vllm -n inference --yes    the one in force on the workload
+  barostat rollback vllm-3f9a1c -n inference          # revert this incident's change
+  barostat rollback deploy/vllm -n inference --yes    # revert the workload's current change
 
-One replica at a time, as `mitigate` does it. What was there before is a claim to verify, too: it has to answer under the load.
-A rollback is itself taken back by its id only.
+The rollback proceeds one replica at a time, as with `mitigate`, and is verified under load as well. To revert a rollback, give its id.
 
-exit codes: 0 taken back, or nothing is in force; 1 it was worse and stays, 2 usage, 3 inconclusive, 4 the outside failed, 5 refused
+exit codes: 0 reverted, or nothing to revert; 1 the former settings were worse, so the change stays; 2 usage; 3 inconclusive;
+4 an external system failed; 5 refused
 """
 
 
@@ -51,7 +51,7 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "rollback",
         help="take the change of an incident back, one replica at a time",
-        description="Take back what `mitigate` changed.",
+        description="Revert a change that `mitigate` made.",
         epilog=EPILOG,
     )
     parser.add_argument(
@@ -60,10 +60,14 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="show the plan, the checks and what the server would make of it; write nothing",
+        help="show the plan, the checks and the server-side diff; write nothing",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--in-place", action="store_true", help="without a spare")
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="use no spare: stop a replica before its successor starts",
+    )
     parser.add_argument(
         "--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA meanwhile"
     )
@@ -74,7 +78,7 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=60.0,
         metavar="TIME",
-        help="how long it is watched (default 1m)",
+        help="how long the result must hold (default 1m)",
     )
     add_look(parser)
     add_gateway(parser)

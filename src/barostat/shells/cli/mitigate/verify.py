@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  barostat verify deploy/vllm -n inference             two minutes against what the incident's plan promised
+  barostat verify deploy/vllm -n inference             # observe for two minutes and compare with the incident's plan
 
-exit codes: 0 it holds, 1 it does not, 2 usage or no incident, 3 inconclusive, 4 the outside failed
+exit codes: 0 it holds, 1 it does not, 2 usage or no incident, 3 inconclusive, 4 an external system failed
 """
 
 
@@ -37,7 +37,7 @@ def add_parser(verbs: Any) -> None:
         "verify",
         help="hold a workload against what its last change promised",
         description=(
-            "Watch every replica and hold it against the expectation and the figures that the "
+            "Observe every replica and compare it with the expectation and the figures that the "
             "last incident recorded."
         ),
         epilog=EPILOG,
@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=None,
         metavar="TIME",
-        help="how long to watch (default: as long as it must hold)",
+        help="observe for this long (default: as long as the result must hold)",
     )
     add_interval(parser)
     add_output(parser)

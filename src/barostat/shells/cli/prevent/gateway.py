@@ -16,7 +16,7 @@ EPILOG = """\
 examples:
   barostat gateway --limits limits.yaml --upstream http://127.0.0.1:8000
   barostat gateway --limits limits.yaml --upstream http://a:8000 --upstream http://b:8000 --shadow
-  barostat gateway deploy/vllm -n inference --limits limits.yaml --host 0.0.0.0      its ready pods, followed as they come and go
+  barostat gateway deploy/vllm -n inference --limits limits.yaml --host 0.0.0.0      # its ready pods, updated as they change
   barostat gateway --limits limits.yaml --upstream http://a:8000 --keys keys.txt --tls-cert tls.crt --tls-key tls.key --host 0.0.0.0
 
 A limits file with `request` and `slo` is enough: the size of the KV pool is read from the engine. SIGHUP, or a change of the file, loads
@@ -32,11 +32,11 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "gateway",
         help=(
-            "admit requests by what they will hold in the KV cache, in front of one or more engines"
+            "admit requests by the KV cache they are expected to use, in front of one or more engines"
         ),
         description=(
-            "Enforce a limits file where requests come in: admitted, queued, capped or refused "
-            "by what each will hold."
+            "Enforce a limits file in front of the engines: admit, queue, cap or reject each request "
+            "by the KV cache it is expected to use."
         ),
         epilog=EPILOG,
     )
@@ -47,19 +47,19 @@ def add_parser(verbs: Any) -> None:
         "target",
         nargs="?",
         metavar="KIND/NAME",
-        help="the engines are its pods: ready ones join, those that go drain",
+        help="use the pods of this workload: ready pods are added, terminating pods are drained",
     )
     parser.add_argument(
         "--upstream",
         action="append",
         default=[],
         metavar="URL",
-        help="an engine instead; may be repeated",
+        help="use the engine at this URL; repeatable",
     )
     parser.add_argument(
         "--shadow",
         action="store_true",
-        help="refuse, queue and change nothing; count what would be",
+        help="forward every request unchanged; count those that would be rejected, queued or capped",
     )
     parser.add_argument(
         "--allow-path",
@@ -67,8 +67,8 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="PATH",
         help=(
-            "let this path pass too, unread and unlimited: PATH, 'METHOD PATH' or PATH/*; may be "
-            "repeated"
+            "also forward this path, without reading or limiting it: PATH, 'METHOD PATH' or "
+            "PATH/*; repeatable"
         ),
     )
     parser.add_argument(
@@ -78,8 +78,8 @@ def add_parser(verbs: Any) -> None:
         choices=GUARDED_PARAMETERS,
         metavar="NAME",
         help=(
-            "take requests with this parameter, though the gateway cannot tell how long they are "
-            f"with it: {', '.join(GUARDED_PARAMETERS)}; may be repeated"
+            "accept requests with this parameter, although it makes their length unknown: "
+            f"{', '.join(GUARDED_PARAMETERS)}; repeatable"
         ),
     )
     listening = parser.add_argument_group("listening")
@@ -98,61 +98,61 @@ def add_parser(verbs: Any) -> None:
         type=int,
         default=8081,
         metavar="N",
-        help="metrics, probes, limits in force (default 8081)",
+        help="port for metrics, probes and the limits in force (default 8081)",
     )
     listening.add_argument(
         "--admin-token-file",
         type=Path,
         metavar="FILE",
-        help="who has this token may set limits for a while",
+        help="file with the token that allows setting temporary limits",
     )
     listening.add_argument(
         "--ext-proc",
         metavar="HOST:PORT",
-        help="decide for an Envoy as well: its external processor listens here",
+        help="also listen here as the external processor of an Envoy",
     )
     listening.add_argument(
         "--tls-cert", type=Path, metavar="FILE", help="serve TLS with this certificate chain"
     )
-    listening.add_argument("--tls-key", type=Path, metavar="FILE", help="and this key")
+    listening.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of --tls-cert")
     shared = parser.add_argument_group("several gateways")
     shared.add_argument(
         "--shared-budget",
         metavar="URL",
-        help="the Redis in which they share the engines' budgets: redis://host:6379/0",
+        help="Redis in which gateways share the engines' budgets: redis://host:6379/0",
     )
     shared.add_argument(
         "--shared-budget-name",
         default="barostat",
         metavar="NAME",
-        help="the same for all that share (default barostat)",
+        help="name of the shared budget, the same for all its gateways (default barostat)",
     )
     keys = parser.add_argument_group("keys")
     keys.add_argument(
         "--keys",
         type=Path,
         metavar="FILE",
-        help="`tenant: key` lines; without it nobody is asked for a key",
+        help="file with `tenant: key` lines (default: no authentication)",
     )
     keys.add_argument(
         "--engine-key-file",
         type=Path,
         metavar="FILE",
-        help="the engines' own key, sent in place of the client's",
+        help="file with the engines' key, sent instead of the client's",
     )
     keys.add_argument(
         "--upstream-ca",
         type=Path,
         metavar="FILE",
-        help="authorities for https engines (default: the system's)",
+        help="CA certificates for https engines (default: the system's)",
     )
-    cluster = parser.add_argument_group("the cluster (as kubectl has them)")
+    cluster = parser.add_argument_group("cluster")
     cluster.add_argument(
         "-n",
         "--namespace",
         metavar="NS",
         default="",
-        help="namespace of deploy/NAME (default: that of the context)",
+        help="namespace of the workload (default: the namespace of the context)",
     )
     cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     cluster.add_argument(
@@ -162,7 +162,11 @@ def add_parser(verbs: Any) -> None:
     )
     bounds = parser.add_argument_group("bounds")
     bounds.add_argument(
-        "--max-body-mib", type=float, default=32.0, metavar="N", help="of one request (default 32)"
+        "--max-body-mib",
+        type=float,
+        default=32.0,
+        metavar="N",
+        help="largest request body (default 32)",
     )
     bounds.add_argument(
         "--drain-timeout",

@@ -15,13 +15,13 @@ EPILOG = """\
 examples:
   barostat load http://localhost:8000 --workload poisson:rate=4,input=1000,output=200 --for 60s
   barostat load http://localhost:8000 --trace azure.csv.gz --scale-rate 2 --for 5m -o html > load.html
-  barostat load http://localhost:8000 --workload poisson:input=512,output=128 --concurrency 32 --for 60s   closed loop
-  barostat load http://localhost:8000 --limits limits.yaml --for 60s          the worst mix that the limits allow
+  barostat load http://localhost:8000 --workload poisson:input=512,output=128 --concurrency 32 --for 60s   # 32 closed-loop clients
+  barostat load http://localhost:8000 --limits limits.yaml --for 60s          # the worst mix that the limits allow
 
-prompts are token ids (words for a chat server) that nobody wrote, no two with a common beginning unless the workload says so; latencies
-count from the instant at which a request was due. Ctrl-C stops at once and tells what there is.
+Prompts are random token ids (random words with chat); they share no prefix unless the workload says so. Latencies count from the time at
+which a request was due. Ctrl-C stops immediately and prints the results so far.
 
-exit codes: 0 answered, 1 errors, or the sender did not keep its schedule, 2 usage, 4 the server failed, 5 it serves somebody else already,
+exit codes: 0 answered, 1 errors, or the sender did not keep its schedule, 2 usage, 4 the server failed, 5 the engine has live traffic,
 130 interrupted
 """
 
@@ -49,13 +49,13 @@ def add_parser(verbs: Any) -> None:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="rows of ours (JSONL, CSV) or a published trace; gzipped or not",
+        help="request rows (JSONL, CSV; see `simulate --help`) or a published trace; .gz is fine",
     )
     what.add_argument(
         "--limits",
         type=Path,
         metavar="FILE",
-        help="as many of the longest requests at once as these limits allow",
+        help="keep as many of the longest requests running as these limits allow",
     )
     how = parser.add_argument_group("how much")
     loop = how.add_mutually_exclusive_group()
@@ -63,7 +63,7 @@ def add_parser(verbs: Any) -> None:
         "--rate",
         type=float,
         metavar="R",
-        help="open loop at R requests per second on average, in the rhythm of the rows",
+        help="open loop at R requests per second on average, with the arrival pattern of the rows",
     )
     loop.add_argument(
         "--concurrency",
@@ -72,7 +72,7 @@ def add_parser(verbs: Any) -> None:
         help="closed loop: C clients, each with one request at a time",
     )
     loop.add_argument(
-        "--scale-rate", type=float, metavar="X", help="open loop, X times as dense as the rows are"
+        "--scale-rate", type=float, metavar="X", help="open loop, at X times the rate of the rows"
     )
     how.add_argument(
         "--for",
@@ -80,28 +80,28 @@ def add_parser(verbs: Any) -> None:
         dest="for_s",
         type=some_time,
         metavar="D",
-        help="send no longer than this (60s, 5m)",
+        help="stop sending after this time, e.g. 60s or 5m",
     )
     how.add_argument(
         "--drain",
         type=parse_duration,
         default=60.0,
         metavar="D",
-        help="for what is under way when all is sent (default 60s)",
+        help="longest wait for open requests at the end (default 60s)",
     )
     how.add_argument(
         "--silence",
         type=some_time,
         default=300.0,
         metavar="D",
-        help="end the run where nothing comes for so long (default 5m)",
+        help="end the run if no response arrives for this long (default 5m)",
     )
     how.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
-        help="of the workload's random streams (default 0)",
+        help="seed of the generated workload (default 0)",
     )
     told = parser.add_argument_group("what is good")
     told.add_argument(
@@ -121,7 +121,7 @@ def add_parser(verbs: Any) -> None:
         "--output",
         choices=("table", "json", "html"),
         default="table",
-        help="form (default table)",
+        help="format (default table)",
     )
     parser.set_defaults(run=run)
 
@@ -130,14 +130,18 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what is aimed at."""
     parser.add_argument("target", metavar="URL", help="the engine: http://host:8000")
     parser.add_argument(
-        "--model", metavar="NAME", help="which one, where it serves several (default the first)"
+        "--model",
+        metavar="NAME",
+        help="model to use if the server has several (default: the first)",
     )
     parser.add_argument(
         "--api",
         choices=("completions", "chat"),
-        help="default completions with token ids, chat where there are none",
+        help="API to use (default: completions with token ids, else chat)",
     )
-    parser.add_argument("--key-file", type=Path, metavar="FILE", help="the server's key")
+    parser.add_argument(
+        "--key-file", type=Path, metavar="FILE", help="file with the server's API key"
+    )
     parser.add_argument(
         "--allow-live-traffic",
         action="store_true",

@@ -32,8 +32,8 @@ def add_parser(verbs: Any) -> None:
         "rules",
         help="Prometheus recording and alert rules from the limits or a running workload",
         description=(
-            "Rules that fire on harm (waiting, preemption, stalled tokens, a burning budget), "
-            "never on high memory alone."
+            "Print Prometheus rules that fire on harm (waiting, preemption, stalled tokens, a "
+            "burning error budget), never on high memory alone."
         ),
         epilog=EPILOG,
     )
@@ -41,27 +41,27 @@ def add_parser(verbs: Any) -> None:
         "target",
         nargs="?",
         metavar="TARGET",
-        help="http://host:8000, deploy/NAME, or a recorded bundle (read only)",
+        help="http://host:8000, deploy/NAME, or a recorded bundle (read-only)",
     )
     parser.add_argument(
         "--limits",
         type=Path,
         metavar="FILE",
-        help="the limits file: what is promised, and what it was derived from",
+        help="limits file with the SLO and the capacity it was derived from",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=FORMATS,
         default="file",
-        help="form (default file: a rule file of Prometheus)",
+        help="format (default file: a Prometheus rule file)",
     )
-    promised = parser.add_argument_group("what is promised, where no limits file says it")
+    promised = parser.add_argument_group("SLO, if no limits file states it")
     promised.add_argument(
-        "--ttft-p99", type=seconds, metavar="S", help="seconds to the first token, 99 times of 100"
+        "--ttft-p99", type=seconds, metavar="S", help="p99 of the time to first token, in seconds"
     )
     promised.add_argument(
-        "--itl-p99", type=seconds, metavar="S", help="seconds between two tokens, 99 times of 100"
+        "--itl-p99", type=seconds, metavar="S", help="p99 of the time between tokens, in seconds"
     )
     watched = parser.add_argument_group("which series")
     watched.add_argument(
@@ -69,33 +69,33 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="as Prometheus has it; VALUE ~x is an expression; may be repeated",
+        help="label to select by, as Prometheus has it; ~VALUE is a regular expression; repeatable",
     )
     watched.add_argument(
         "--engine-version",
         metavar="X.Y.Z",
-        help="only the names of this version (default: 0.6 to 0.33 side by side)",
+        help="use only the metric names of this version (default: those of 0.6 to 0.33)",
     )
     watched.add_argument(
         "--without",
         action="append",
         default=[],
         choices=("engine", "slo", "gateway", "pod", "card"),
-        help="leave out",
+        help="omit the rules on these series; repeatable",
     )
     parser.add_argument(
         "--name",
         metavar="NAME",
-        help="the workload, in labels and names of groups (default: of the limits or the target)",
+        help="workload name for labels and rule groups (default: from the limits or the target)",
     )
     parser.add_argument(
-        "--docs-url", metavar="URL", help="where the page of alerts is published, for runbook_url"
+        "--docs-url", metavar="URL", help="URL of the published page of alerts, for runbook_url"
     )
-    cluster = parser.add_argument_group("a cluster (read only; as kubectl has them)")
+    cluster = parser.add_argument_group("cluster (read-only)")
     cluster.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target")
     cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     cluster.add_argument(
-        "--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one"
+        "--kubeconfig", metavar="FILE", help="kubeconfig file (default: as for kubectl)"
     )
     parser.set_defaults(run=run)
 

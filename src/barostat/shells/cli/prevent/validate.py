@@ -16,11 +16,11 @@ examples:
   barostat validate http://replica:8000 --limits limits.yaml --certificate limits.certificate.json --knee
   barostat validate http://replica:8000 --limits limits.yaml --trace azure.csv.gz --knee -o html > validation.html
 
-what is sent: as many of the longest requests at once as the limits allow; bursts of that many; every length that is allowed (or the trace)
-at --at of the rate that the first phase showed; and one request beyond each limit. Passes where all that is allowed is answered within the
-service level of the limits file without preemptions. --knee finds the highest load within the service level, by bisection.
+phases: (1) as many of the longest requests at once as the limits allow; (2) bursts of as many; (3) all allowed lengths, or the trace, at
+--at times the rate measured in phase 1; (4) one request beyond each limit. The test passes if every allowed request is answered within the
+SLO of the limits file and without preemptions. --knee finds the highest load within the SLO, by bisection.
 
-exit codes: 0 pass, 1 fail, 2 usage, 3 cannot tell, 4 the server failed, 5 it serves somebody else already, 130 interrupted
+exit codes: 0 pass, 1 fail, 2 usage, 3 cannot tell, 4 the server failed, 5 the engine has live traffic, 130 interrupted
 """
 
 
@@ -28,9 +28,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "validate",
-        help=(
-            "prove a limits file under load: long prompts, bursts, the worst mix, where the knee is"
-        ),
+        help=("load-test a limits file: long prompts, bursts, the worst mix, and the highest load"),
         description=("A load test that decides: does this engine meet its SLO at these limits?"),
         epilog=EPILOG,
     )
@@ -40,13 +38,11 @@ def add_parser(verbs: Any) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="the limits file that is to be proved",
+        help="limits file to test",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--trace", type=Path, metavar="FILE", help="the traffic of the third phase and of the knee"
-    )
-    what.add_argument("--workload", metavar="SPEC", help="the same, made here (see barostat load)")
+    what.add_argument("--trace", type=Path, metavar="FILE", help="traffic for phase 3 and --knee")
+    what.add_argument("--workload", metavar="SPEC", help="the same, generated (see barostat load)")
     parser.add_argument(
         "--phase",
         "--for",
@@ -60,52 +56,52 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=120.0,
         metavar="D",
-        help="for what is under way when all is sent (default 2m)",
+        help="longest wait for open requests at the end of a phase (default 2m)",
     )
     parser.add_argument(
         "--at",
         type=float,
         default=0.6,
         metavar="RATIO",
-        help="rate of the third phase (default 0.6 of capacity)",
+        help="rate of phase 3, as a share of the measured capacity (default 0.6)",
     )
-    knee = parser.add_argument_group("the knee")
-    knee.add_argument(
-        "--knee", action="store_true", help="find the highest load within the service level"
-    )
+    knee = parser.add_argument_group("highest load")
+    knee.add_argument("--knee", action="store_true", help="find the highest load within the SLO")
     knee.add_argument(
         "--knee-from",
         type=float,
         metavar="R",
-        help="the first rate to try (default what the worst mix showed)",
+        help="first rate to try (default: the rate measured in phase 3)",
     )
-    knee.add_argument("--trials", type=int, default=10, metavar="N", help="at most (default 10)")
+    knee.add_argument(
+        "--trials", type=int, default=10, metavar="N", help="most rates to try (default 10)"
+    )
     knee.add_argument(
         "--within",
         type=float,
         default=0.04,
         metavar="RATIO",
-        help="width of the interval that is enough (default 0.04)",
+        help="stop when the rate is known to this ratio (default 0.04)",
     )
     parser.add_argument(
         "--certificate",
         type=Path,
         metavar="FILE",
-        help="write what was proved to this file; `check` asks for it",
+        help="write the result to this file, for `check`",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
-        help="of a workload's random streams (default 0)",
+        help="seed of the generated workload (default 0)",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", "json", "junit", "html", "certificate"),
         default="table",
-        help="form (default table)",
+        help="format (default table)",
     )
     parser.set_defaults(run=run)
 

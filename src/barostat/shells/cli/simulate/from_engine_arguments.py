@@ -19,7 +19,7 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
     if source:
         group.add_argument(
             "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE",
-            help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
+            help="take settings, traffic and step times from a running engine, a bundle or a workload (also sts/, pod/)",
         )  # fmt: skip
     group.add_argument(
         "--for",
@@ -27,21 +27,21 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
         type=parse_duration,
         default=FOR_S,
         metavar="TIME",
-        help=f"how long to look (default {FOR_S:g}s)",
+        help=f"observe for this long (default {FOR_S:g}s)",
     )
     add_interval(group)
     group.add_argument(
         "--log", metavar="FILE",
-        help="log of a local engine, for what its metrics do not tell; with --enable-logging-iteration-details how long its steps take",
+        help="log of a local engine; with --enable-logging-iteration-details it also shows the step times",
     )  # fmt: skip
     group.add_argument(
         "--arrivals", choices=("auto", "open", "closed"), default="auto",
-        help="whether clients wait for their answers before they ask again (closed) or not (open); auto: by evidence, else open",
+        help="closed: each client waits for its answer before its next request; open: it does not; auto: by evidence, else open",
     )  # fmt: skip
     group.add_argument(
         "--clients",
         type=int,
         metavar="N",
-        help="so many clients wait for their answers (as --arrivals closed); with --trace they send its requests in turn",
+        help="number of closed-loop clients (implies --arrivals closed); with --trace they send its requests in order",
     )
     add_cluster_flags(parser, of_one=True)

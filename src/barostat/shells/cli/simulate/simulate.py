@@ -16,16 +16,16 @@ EPILOG = """\
 examples:
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 1 --steps-out steps.jsonl
   barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
-  barostat simulate --trace azure.csv.gz --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   admission and routing
-  barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     the same requests, twice as dense
-  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     how much of it is too much
-  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     the verdict, latency and preemptions drawn
-  barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     the traffic, settings and pace of a running engine
+  barostat simulate --trace azure.csv.gz --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   # behind a gateway
+  barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
+  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load
+  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
+  barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
-a row: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, and as you like: request_id, priority,
-prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1 arrival times are step numbers.
-exit codes: 0 it keeps up (or too few requests to tell) and the SLO given holds, 1 it falls behind, misses it or would not start,
-2 usage; behind a gateway: 1 more are preempted than its limits allow, 3 too few requests to tell
+rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, prompt_token_ids or hash_ids.
+Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
+exit codes: 0 it keeps up (or there are too few requests to judge) and meets the SLO; 1 it falls behind, misses the SLO or would not start;
+2 usage error; behind a gateway: 1 too many preemptions; 3 too few requests to judge
 """
 
 
@@ -33,13 +33,10 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "simulate",
-        help=(
-            "what a configuration does with a workload: goodput, latencies, KV usage, "
-            "preemptions, rejections"
-        ),
+        help=("simulate a workload: goodput, latency, KV usage, preemptions and rejections"),
         description=(
-            "Take a workload through the scheduler and block pool of vLLM, decision for "
-            "decision, without an engine."
+            "Run a workload through a simulation of vLLM's scheduler and block pool that makes the "
+            "same decisions, without an engine."
         ),
         epilog=EPILOG,
     )
@@ -52,14 +49,14 @@ def add_parser(verbs: Any) -> None:
         "--gateway",
         type=Path,
         metavar="LIMITS",
-        help="admission and routing by these limits, in front of the replicas",
+        help="limits file of a gateway in front of the replicas, which admits and routes",
     )
     fleet.add_argument(
         "--replicas",
         type=int,
         default=1,
         metavar="N",
-        help="engines like the one described (default 1)",
+        help="number of engines, all alike (default 1)",
     )
     out = parser.add_argument_group("output")
     out.add_argument(
@@ -78,13 +75,15 @@ def add_parser(verbs: Any) -> None:
         "--steps-out",
         type=Path,
         metavar="FILE",
-        help="one JSON line per step in which something was scheduled",
+        help="write one JSON line per non-empty step to this file",
     )
     out.add_argument(
-        "--steps-detail", action="store_true", help="with the ids of the free blocks in their order"
+        "--steps-detail",
+        action="store_true",
+        help="with --steps-out, add the ids of the free blocks, in order",
     )
     out.add_argument(
-        "--html", type=Path, metavar="FILE", help="the page of -o html beside what is printed"
+        "--html", type=Path, metavar="FILE", help="also write the page of -o html to this file"
     )
     out.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
     parser.set_defaults(run=run)
@@ -101,19 +100,19 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool
         "--trace",
         type=Path,
         metavar="FILE",
-        help="rows of ours (JSONL, CSV) or a published trace; gzipped or not",
+        help="request rows (JSONL, CSV; see below) or a published trace; .gz is fine",
     )
     what.add_argument(
         "--workload",
         metavar="SPEC",
-        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
-        + ("; or live: and what --from takes" if may_be_live else ""),
+        help="generate it: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
+        + ("; or live:TARGET for a running engine" if may_be_live else ""),
     )
     parser.add_argument(
         "--draft-acceptance",
         type=float,
         metavar="RATIO",
-        help="share of draft tokens that are accepted, among those whose predecessors were; "
+        help="acceptance rate of a draft token if those before it were accepted; "
         "simulates --speculative-config",
     )
     add_pace_arguments(parser)
@@ -126,32 +125,32 @@ def add_rate_argument(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="X",
-        help="the same requests at X times their rate (default 1)",
+        help="multiply the arrival rate by X (default 1)",
     )
     parser.add_argument(
         "--until-it-breaks",
         action="store_true",
-        help="find the load at which the SLO is lost (without one: at which it falls behind)",
+        help="find the load at which the SLO is missed, or without an SLO, the queue keeps growing",
     )
 
 
 def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how long a step takes, and the seed."""
-    pace = parser.add_argument_group("how long a step takes")
+    pace = parser.add_argument_group("step times")
     pace.add_argument(
         "--step-time",
         type=seconds,
         metavar="S",
-        help="every step takes S seconds, and starts at a multiple of it",
+        help="every step takes S seconds and starts at a multiple of S",
     )
     pace.add_argument(
         "--latency",
         metavar="MODEL",
         help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, "
-        "request, cached token, pair of prompt tokens, "
-        "and on the way; or from=LOG of an engine with --enable-logging-iteration-details",
+        "running request, cached token, pair of prompt tokens, "
+        "and network; or from=LOG of an engine with --enable-logging-iteration-details",
     )
-    pace.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
+    pace.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,21 +166,21 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--kv-blocks",
         type=int,
         metavar="N",
-        help="blocks of the pool, the null block included (num_gpu_blocks)",
+        help="blocks in the pool, including the null block (num_gpu_blocks)",
     )
     engine.add_argument(
         "--model-config",
         metavar="FILE",
-        help="config.json, its folder or a known name: the pool as the engine would size it",
+        help="config.json, its folder or a model of the catalogue, to size the pool as vLLM does",
     )
     engine.add_argument(
-        "--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes"
+        "--gpu", metavar="NAME", help="card, for the size of the pool and the step times"
     )
     engine.add_argument(
         "--limits",
         type=Path,
         metavar="FILE",
-        help="a limits file: what is not given here is as it says",
+        help="limits file that supplies defaults for the other options",
     )
     engine.add_argument(
         "--sliding-window",
@@ -189,14 +188,14 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N",
-        help="one more group of layers with a window of N tokens",
+        help="add a group of layers with a sliding window of N tokens; repeatable",
     )
     engine.add_argument(
         "--hash-block-size",
         type=int,
         default=None,
         metavar="N",
-        help="tokens that one of a row's hash_ids stands for",
+        help="tokens per entry of a row's hash_ids",
     )
     add_engine_settings(parser)
 

@@ -44,9 +44,9 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "tune",
-        help="the engine settings with the best goodput under given service levels",
+        help="find the engine settings with the best goodput for an SLO",
         description=(
-            "Search vLLM's levers on the twin for the most requests per second that keep the "
+            "Search vLLM's settings on the twin for the most requests per second within the "
             "service levels."
         ),
         epilog=EPILOG,
@@ -58,17 +58,17 @@ def add_parser(verbs: Any) -> None:
         "--slo-ttft-p99",
         type=seconds,
         metavar="S",
-        help="99 in 100 requests have their first token within S seconds",
+        help="p99 of the time to first token, in seconds",
     )
     wanted.add_argument(
         "--slo-itl-p99",
         type=seconds,
         metavar="S",
-        help="99 in 100 tokens come within S seconds after the one before",
+        help="p99 of the time between tokens, in seconds",
     )
     wanted.add_argument(
         "--max-refused", type=float, default=0.01, metavar="RATIO",
-        help="of the requests, how many may be refused at most (default 0.01); a refused one is not good",
+        help="largest share of requests that may be refused (default 0.01); refused requests miss the SLO",
     )  # fmt: skip
     how = parser.add_argument_group("search")
     how.add_argument(
@@ -77,21 +77,21 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="NAME",
         dest="levers",
-        help="only these levers; repeat for more",
+        help="search only this lever; repeatable",
     )
     how.add_argument(
         "--budget",
         type=int,
         default=300,
         metavar="N",
-        help="runs of the twin for the search (default 300); the proof adds 12, 6 per lever and 6 per row of the table",
+        help="simulation runs for the search (default 300); validation adds 12, 6 per lever and 6 per row of the table",
     )
     how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
     how.add_argument(
         "--duration",
         type=parse_duration,
         metavar="TIME",
-        help="with --from: how long each run is (default: some 500 requests)",
+        help="with --from: length of each run (default: about 500 requests)",
     )
     add_seen_arguments(parser)
     add_workload_arguments(parser)

@@ -17,8 +17,8 @@ examples:
   barostat twin --gpu H100 -- vllm serve Qwen/Qwen3-8B --runner pooling   # embeddings
 
 faults: oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3@20s, slow-network=200ms, throttle-cpu=0.2 (times from when it listens)
-Answers are words without meaning, the same for the same prompt and seed. Tokens are cut by a simple rule, about four characters each.
-No effect have: sampling parameters, stop, logprobs, tools, response formats. There is no LoRA, no image, no speculative decoding.
+Answers are random words, always the same for the same prompt and seed. A token is about four characters.
+These have no effect: sampling parameters, stop, logprobs, tools, response formats.
 """
 
 
@@ -46,7 +46,7 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="what requests call the model",
+        help="model name in requests; repeatable",
     )
     served.add_argument(
         "--runner",
@@ -56,42 +56,42 @@ def add_parser(verbs: Any) -> None:
     served.add_argument(
         "--output-tokens",
         metavar="MEAN[,SIGMA]",
-        help="answers end by themselves after about so many tokens",
+        help="length of answers without a limit, in tokens",
     )
     served.add_argument(
         "--tokenizer-speed",
         type=float,
         default=3e6,
         metavar="BYTES/S",
-        help="of CPU time per text (default 3e6)",
+        help="bytes tokenized per second of CPU time (default 3e6)",
     )
     served.add_argument(
         "--fault",
         action="append",
         default=[],
         metavar="FAULT",
-        help="something that goes wrong; may be repeated",
+        help="fault to inject, see below; repeatable",
     )
     served.add_argument(
         "--start-time",
         type=parse_duration,
         default=0.0,
         metavar="S",
-        help="how long loading takes before it listens",
+        help="simulated loading time before it listens",
     )
     served.add_argument(
         "--shutdown-timeout",
         type=seconds,
         default=0.0,
         metavar="S",
-        help="at SIGTERM, let what is under way finish",
+        help="at SIGTERM, wait this long for running requests",
     )
     served.add_argument(
         "--log-stats-interval",
         type=parse_duration,
         default=10.0,
         metavar="S",
-        help="between statistics lines (default 10s)",
+        help="time between statistics lines (default 10s)",
     )
     served.add_argument(
         "--disable-log-stats", action="store_true", help="no vllm: metrics and no statistics line"
@@ -103,7 +103,7 @@ def add_parser(verbs: Any) -> None:
         "--cpu-kvcache-space-gib",
         type=float,
         metavar="N",
-        help="the pool of vLLM's CPU backend (with --gpu cpu)",
+        help="KV cache of vLLM's CPU backend, in GiB (with --gpu cpu)",
     )
     parser.add_argument(
         "command", nargs="*", metavar="-- vllm serve ...", help="vLLM's own command line"

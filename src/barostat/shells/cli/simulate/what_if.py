@@ -29,16 +29,16 @@ examples:
   barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
       --set max-num-seqs=48 --set watermark=0.05 --set max-num-seqs=64,watermark=0.02
 
-  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     on the traffic seen in half a minute
+  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     # with the traffic of 30 seconds
   barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
-  barostat what-if --from incident.tar.gz --set load=2,input=3x,output=1.5x --slo-ttft 2     does tomorrow's traffic still fit
-  barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     which of them carries more
-  barostat what-if --from deploy/vllm -n inference --set watermark=0.05     the busiest replica stands for each
+  barostat what-if --from incident.tar.gz --set load=2,input=3x,output=1.5x --slo-ttft 2     # is there capacity for tomorrow's traffic
+  barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     # which candidate carries more load
+  barostat what-if --from deploy/vllm -n inference --set watermark=0.05     # uses the busiest replica
 
-  barostat what-if --from http://localhost:8000 --engine-version 0.33.0     what an upgrade changes: safe, watch or do not
+  barostat what-if --from http://localhost:8000 --engine-version 0.33.0     # what an upgrade changes: safe, watch or do not
   barostat what-if --model-config Qwen/Qwen3-8B --gpu H100 --engine-version 0.19.0..0.24.0 -o md
 
-each --set is one candidate; what it does not name stays as it is today. A candidate is made of
+Each --set is one candidate; other settings stay as they are today. A candidate is made of
   engine settings            max-num-seqs=48,watermark=0.05; off removes one; also as diagnose writes it: --set "--watermark 0.05"
   limits at the gateway      edge-input-cap=4096, edge-output-cap=512, edge-kv-budget=60000 (tokens)
   replicas                   replicas=3 or replicas=+1
@@ -81,7 +81,7 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="NAME=VALUE[,...]",
         dest="candidates",
-        help="a candidate; repeat for more",
+        help="settings to simulate; repeatable",
     )
     parser.add_argument(
         "--slo-ttft",
@@ -99,13 +99,13 @@ def add_parser(verbs: Any) -> None:
         "--runs",
         type=int,
         metavar="N",
-        help="with --from: runs of each, with other dice (default 5)",
+        help="with --from: runs per candidate, with different random seeds (default 5)",
     )
     parser.add_argument(
         "--duration",
         type=parse_duration,
         metavar="TIME",
-        help="with --from: how long each run is (default: some 500 requests)",
+        help="with --from: length of each run (default: about 500 requests)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "md", "html"), default="table")
     parser.set_defaults(run=run)
