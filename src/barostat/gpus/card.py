@@ -37,11 +37,11 @@ class CardProcess:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card, or one MIG slice of it. None: the tool does not tell, which is no fault.
+    """One card, or one MIG slice of it. None: the tool does not report the value.
 
     Units: bytes, C, ratios 0..1. `throttle` holds the reasons by the names of
     `barostat.catalog.gpu_faults`; empty means none is active. `processes` None: the tool was not
-    asked for processes. `lost`: the card does not answer; `note` quotes how it said so.
+    asked for processes. `lost`: the card does not respond; `note` quotes the message.
     """
 
     index: int

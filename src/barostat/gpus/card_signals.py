@@ -214,8 +214,8 @@ def _free(cards: Cards) -> float | None:
 
 
 def _foreign(cards: Cards, own_pids: frozenset[int] | None) -> tuple[float, str] | None:
-    """Foreign bytes on the card that has most of them, and who holds them; None where no card tells
-    its processes.
+    """Return the largest number of foreign bytes on a card, and the processes that hold them; None
+    if no card lists its processes.
     """
     listed = [process for card in cards for process in card.processes or ()]
     by_pid = own_pids is not None and any(process.pid in own_pids for process in listed)
@@ -250,8 +250,8 @@ def _foreign_on(card: Card, own_pids: frozenset[int] | None) -> tuple[float, str
 
 
 def _foreign_by_name(processes: Iterable[CardProcess]) -> list[CardProcess]:
-    """Processes that do not look like vLLM's; and beside its largest, any other so large that it
-    must be a second engine.
+    """Return processes that do not look like vLLM's, and any process next to vLLM's largest that is
+    so large that it must be a second engine.
     """
     known = list(processes)
     ours = sorted(

@@ -32,12 +32,12 @@ _POD_LABELS = (
 
 
 def read_dcgm(text: str, pod: str = "") -> GpuOutput:
-    """The cards in an exporter's text. `pod`: only the cards that the labels give to that pod; all
-    of them where labels tell nothing.
+    """Read the cards in an exporter's text. `pod`: only the cards that the labels assign to this
+    pod; all cards if labels name no pods.
 
-    `pod` is a name, or `namespace/name`: a card whose labels tell another namespace is then of
-    another pod.
-    Errors: none; what cannot be read is a sentence in `problems`.
+    `pod` is a name, or `namespace/name`, which then must match the labels.
+
+    Errors: none; unreadable parts are sentences in `problems`.
     """
     rows: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     labels_of: dict[tuple[str, str, str], Mapping[str, str]] = {}

@@ -170,10 +170,11 @@ class _Boot:
 
 
 def digest(lines: Iterable[str], *, source: str) -> KernelDigest:
-    """The digest of dmesg, journalctl or node-event text. `source` names it for a person. One pass;
-    memory does not grow with the log.
+    """Digest the text of dmesg, journalctl or node events, in one pass with constant memory.
+    `source` names it for the user.
 
-    What came before the last boot is left out: a reset or a reboot may have mended it.
+    Lines before the last boot are ignored, because a reset or a reboot may have fixed their cause.
+
     Errors: none; binary lines are counted in `problems`.
     """
     boot = _Boot()

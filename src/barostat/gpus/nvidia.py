@@ -322,8 +322,8 @@ def _card(fields: dict[str, str], row: int) -> Card:
 
 HUNG_NOTE = "answers N/A for utilisation and power: its system processor (GSP) may hang"
 _NO_ANSWER = {"utilization.gpu", "power.draw"}
-"""A card whose system processor hangs still tells temperature and memory, and neither of these two.
-A MIG card tells its power.
+"""A card whose GSP hangs still reports temperature and memory, but neither of these. A MIG card
+reports its power.
 """
 _NUMERIC = {
     "memory.used",

@@ -30,12 +30,12 @@ _DEPTH_FIELDS = ("num_mtp_modules", "mtp_num_hidden_layers", "num_nextn_predict_
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A drafter as far as the KV cache is concerned.
+    """The KV cache of a drafter.
 
-    `tokens`: drafts per step. `layers`: the drafter's own caches, behind the target's last layer.
-    `retained_tokens`: kept behind every window because several modules read ahead. `copies_of`: the
-    target's layer that each drafter layer is a copy of, None where the drafter is a model of its
-    own or has no layers.
+    `tokens`: drafts per step. `layers`: the drafter's own caches, after the target's last layer.
+    `retained_tokens`: tokens kept behind every window, because several modules read ahead.
+    `copies_of`: the target's layer that each drafter layer copies; None if the drafter is a
+    separate model or has no layers.
     """
 
     method: str = ""

@@ -48,8 +48,8 @@ _ALL_SIZES = 51
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one GPU of each pipeline stage spends outside the KV pool. `parts`: of the first stage;
-    `others`: sums of each stage.
+    """Memory of one GPU in each pipeline stage outside the KV pool. `parts`: of the first stage;
+    `others`: sum per stage.
     """
 
     weights: Estimate
@@ -155,11 +155,11 @@ def activations(
     model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True, form: WeightFormat | None = None,
     capability: float = 0.0, first: bool = True, last: bool = True,
 ) -> Estimate:  # fmt: skip
-    """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and
-    the experts' workspace.
+    """Return the peak of the profiling run: the largest of the sampler's, the forward's and the
+    compiler's, plus the experts' workspace.
 
-    `form`: of the weights; where their inputs are quantised too, a copy of the widest stands beside
-    it. `first`, `last`: of the pipeline's stages, which have the tower and the sampler.
+    `form`: of the weights; if their inputs are quantized too, a copy of the widest activation is
+    added. `first`, `last`: whether the pipeline stage has the tower or the sampler.
     """
     config = model.fields
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
@@ -369,10 +369,10 @@ def above_budget(
 
 
 def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> list[Estimate]:
-    """What is left for the KV pool on a GPU of each pipeline stage: the tower only works on the
-    first one, the sampler on the last.
+    """Return the memory left for the KV pool on a GPU of each pipeline stage. The tower runs on the
+    first stage only, the sampler on the last.
 
-    Errors: none; a negative value means that it does not fit.
+    Errors: none; a negative value means that the model does not fit.
     """
     budget = total.value * utilization
     result = []

@@ -31,10 +31,10 @@ _MORE_DRAFTING_SINCE = "0.32.0"
 def takes_v2(
     model: Architecture, version: EngineVersion, method: str, *, quantized: bool = False
 ) -> bool:
-    """Whether the engine takes the newer runner where nobody asks for either.
+    """Return whether the engine uses the newer runner by default.
 
-    `method`: of speculation, empty where there is none. `quantized`: the weights are in another
-    format than the model's dtype.
+    `method`: of speculation, empty if off. `quantized`: the weights have another format than the
+    model's dtype.
     """
     if quantized and version.before(_PLAIN_SINCE):
         return False

@@ -87,8 +87,8 @@ class Weights:
 
 
 class Feed(NamedTuple):
-    """What one layer's feed-forward is made of. `projections` of its experts and of a plain MLP of
-    that `width` (0: there is none).
+    """The feed-forward of one layer: `projections` of its experts, and of a plain MLP with that
+    `width` (0: none).
     """
 
     projections: int

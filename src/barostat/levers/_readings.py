@@ -171,7 +171,7 @@ _SPREAD = (
     "nnodes", "node_rank", "headless", "data_parallel_address", "data_parallel_rank", "data_parallel_start_rank",
     "data_parallel_external_lb", "data_parallel_hybrid_lb",
 )  # fmt: skip
-"""Where one of these is told, an engine's workers are not all in one pod."""
+"""Arguments that spread an engine's workers over several pods."""
 
 
 def cards_in_pod(window: Window) -> int | None:

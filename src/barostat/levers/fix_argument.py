@@ -169,7 +169,7 @@ _SAID: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], ProposedChange], s
         ),
     )
 )
-"""What some lines say of the value that would do: a pattern, the change, and why."""
+"""Log lines that name the accepted value: a pattern, the change, and the reason."""
 
 _INDIVISIBLE = re.compile(
     r"(\d{1,9})\)?,? (?:is not|must be|should be) (?:evenly )?divisible by (?:the )?"

@@ -85,8 +85,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 
 def _not_for_memory(evicted: str) -> Proposal | None:
-    """What an eviction for something else asks for; None where it was for memory, or for what is
-    not told.
+    """Return the proposal for an eviction for another resource; None for memory, or if the resource
+    is unknown.
     """
     named = _RESOURCE.search(evicted)
     short_of = (named[1] or named[2]) if named is not None else evicted

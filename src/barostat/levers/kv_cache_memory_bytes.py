@@ -23,8 +23,8 @@ SPARE_GIB = 2.0
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it
-    is set to, less 1 GiB; or, where the pool that was set does not go in, the engine's own.
+    """Propose a pool size: the pool plus free memory less 2 GiB; if the engine ran out of memory
+    while serving, the current pool less 1 GiB; if the configured pool does not fit, vLLM's default.
     """
     window = situation.window
     if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:

@@ -24,7 +24,7 @@ NAME = "limit-mm-per-prompt"
 MEASURED_WITH = "profiled_item"
 _JSON_SINCE = "0.9.0"
 _FIRST, _LAST = 24, 56
-"""Where there is a pool and it is only too small, what is asked of it is looked at first."""
+"""Order among the levers: last if there is a pool that is only too small."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:

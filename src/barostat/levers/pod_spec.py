@@ -81,7 +81,7 @@ _SAID = (
         ),
     ),
 )
-"""What some lines say of the cure."""
+"""Log lines that name the remedy."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:

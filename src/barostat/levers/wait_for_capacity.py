@@ -39,7 +39,7 @@ _NO_PLACE = (
         "a toleration, nodeSelector or affinity that a node with a free GPU fits",
     ),
 )
-"""What the scheduler lacks, first what no manifest mends, and what gives it."""
+"""What the scheduler lacks, and what provides it; first the reasons that no manifest can fix."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:

@@ -128,8 +128,8 @@ class Node:
 class Document:
     """One file. `problem`: why reading stopped; `roots` holds what was read before that.
 
-    `is_template`: a tool has to render the file first. `variables`: values for `${NAME}`, from the
-    `.env` beside a compose file.
+    `is_template`: a tool must render the file first. `variables`: values for `${NAME}`, from the
+    `.env` next to a compose file.
     """
 
     file: str
@@ -150,11 +150,10 @@ class Document:
                 yield root
 
     def place(self, node: Node) -> Place:
-        """Where the node stands."""
         return Place(self.file, node.line, node.column, node.start, node.end)
 
     def key_place(self, parent: Node, key: str) -> Place:
-        """Where that key of the mapping stands; the mapping itself where it has none."""
+        """Return the place of the key in the mapping; of the mapping itself if the key is missing."""
         return self.place(parent.keys.get(key, parent))
 
     def at(self, start: int, end: int) -> Place:
@@ -219,7 +218,7 @@ def _source_offsets(text: str, node: Node) -> Sequence[int]:
 
 
 def _unescaped(text: str, at: int, end: int, char: str) -> int:
-    """Behind escaped line ends, and behind the backslash of a character that stands for itself."""
+    """Return the index after escaped line ends and after the backslash of an escaped character."""
     while text.startswith(("\\\n", "\\\r\n"), at):
         at += 1
         while at < end and text[at].isspace():

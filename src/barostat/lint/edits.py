@@ -20,7 +20,7 @@ _NO_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null
 
 
 def changed(place: Place, text: str) -> tuple[Edit, ...]:
-    """What stands there becomes `text`."""
+    """Replace the text at this place."""
     return (Edit(place.file, place.start, place.end, text),) if 0 <= place.start < place.end else ()
 
 
@@ -42,7 +42,7 @@ def with_value(argument: Argument, shown: str) -> tuple[Edit, ...]:
 
 
 def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
-    """The argument is gone, with its lines where nothing else stands in them."""
+    """Remove the argument, including lines that contain nothing else."""
     text = scene.text_of(argument.place.file)
     if (
         text is None
@@ -167,9 +167,7 @@ def _is_json(value: str) -> bool:
 
 
 def _line_of_item(text: str, place: Place) -> tuple[int, int] | None:
-    """The line of a list item that stands alone in it, its end included; None where more stands
-    there.
-    """
+    """Return the range of the line if it contains only this list item; otherwise None."""
     if place.start < 0:
         return None
     start = text.rfind("\n", 0, place.start) + 1

@@ -1,8 +1,9 @@
-"""What manifests say, whatever form they are written in: engines, what watches and scales them, and
-limits. Rules judge these.
+"""The facts in manifests, independent of their format: engines, monitoring, scaling and limits.
+Rules judge these.
 
-A fact that is not told is None or empty; `Engine.complete` says whether what is missing is really
+An unknown fact is None or empty; `Engine.complete` says whether a missing argument is really
 absent.
+
 Units: bytes, cores, seconds.
 """
 
@@ -32,12 +33,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of the engine by vLLM's name with underscores.
+    """One argument of the engine, by vLLM's name with underscores.
 
-    `text`: as given, None where nothing tells it. `value`: read, None where the text is no value
-    for it. `words`: the place of each word. `spelled`: as one would quote it. `origin`: where it is
-    given. `default_of`: the variable whose default it is (`${PORT:-8000}`), which what the container
-    is given elsewhere may set; empty for none.
+    `text`: as given, None if unknown. `value`: parsed, None if invalid. `words`: the place of each
+    word. `spelled`: as quoted in messages. `origin`: where it is set. `default_of`: the variable
+    whose default it is (`${PORT:-8000}`), which the environment may override; empty for none.
     """
 
     name: str
@@ -62,12 +62,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where
-    those are set, None where they are not.
+    """One probe, with Kubernetes' defaults. `failures_place`, `timeout_place`: where these are set,
+    None if they are not.
 
-    `way`: httpGet, tcpSocket, grpc or exec, empty where it cannot be told whom it asks. `port`: a
-    number, or a name that the container has no port of. `keyed`: it may show a key, or none may be
-    asked for.
+    `way`: httpGet, tcpSocket, grpc or exec; empty if unknown. `port`: a number, or a name that the
+    container does not define. `keyed`: it can send an API key, or none is required.
     """
 
     place: Place
@@ -119,14 +118,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
+    """The container around an engine. `shm_bytes` None: not bounded by the pod.
 
-    `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there.
-    `other_device`: an accelerator that is no GPU (TPU, Gaudi, Neuron): its workers, pool and memory
-    are not ours to judge. `rdma`: the container reaches a network card directly.
-    `requested`: resources that are asked for, by a request or a limit. `mounts`: volumes by their
-    path. `user`: the numeric user that it runs as, where that is set. `read_only_root`: that its
-    own file system cannot be written. `ephemeral`: the limit of its local disk.
+    `memory`, `cpu`, `gpus`: limits as given. `cache`: it has a volume for the model.
+    `other_device`: an accelerator other than a GPU (TPU, Gaudi, Neuron), whose pool and memory are
+    not judged. `rdma`: the container accesses a network card directly. `requested`: resources with
+    a request or a limit. `mounts`: volumes by path. `user`: numeric user id, if set.
+    `read_only_root`: the root file system is read-only. `ephemeral`: limit of the local disk.
     """
 
     shm_bytes: float | None
@@ -154,13 +152,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that
-    one node at a time can mount.
+    """The pod and the rollout of a Kubernetes workload. `exclusive_volume`: a claim that only one
+    node can mount.
 
-    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with
-    its number. `gated_by`: another container that has a readiness probe, so that the pod is not
-    ready before it. `alone`: the engine's container is the only one. `prepared`:
-    init containers run before it, which may fill its volumes.
+    `scraped`: annotations request a scrape. `ports`: the ports of its containers, by name.
+    `gated_by`: another container whose readiness probe delays the pod's readiness. `alone`: the
+    engine's container is the only one. `prepared`: it has init containers, which may fill its
+    volumes.
     """
 
     kind: str
@@ -192,11 +190,12 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the planner says of an engine. `refused`: it would not start, and why, whatever memory
-    there is.
+    """The planner's result for an engine. `refused`: why it would not start with any amount of
+    memory.
 
-    `sure`: so at both ends of the estimate. `card`: empty where it is not known, and then only
-    `refused` and `positions` say something.
+    `sure`: true at both ends of the estimate. `card`: empty if unknown; then only `refused` and
+    `positions` are set.
+
     Units: tokens.
     """
 
@@ -323,11 +322,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Something that tells a Prometheus what to scrape. `of`: services or pods by `selector`, or
-    anything (its own language).
+    """A configuration that tells Prometheus what to scrape. `of`: services or pods by `selector`,
+    or anything (its own language).
 
-    `plain`: the selector is labels alone, so that what it takes is known. `ports`: names in its
-    endpoints, each with its place.
+    `plain`: the selector consists of labels only, so its targets are known. `ports`: endpoint
+    names, each with its place.
     """
 
     kind: str
@@ -410,11 +409,11 @@ class LoadTest:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping.
-    `today`: ISO 8601, empty: not asked.
+    """Everything that was read together. `repeated_keys`: keys that occur twice in one mapping.
+    `today`: ISO 8601, empty to skip date checks.
 
-    `contested`: by an engine's place, the limits documents of which each could be about it, where
-    they are several.
+    `contested`: by an engine's place, the limits documents that could apply to it, if there are
+    several.
     """
 
     documents: tuple[Document, ...] = ()

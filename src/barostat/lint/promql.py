@@ -1,4 +1,5 @@
-"""As much of PromQL as it takes to see which metrics an expression reads and what it compares them with. No evaluation.
+"""Parses as much PromQL as is needed to find the metrics that an expression reads and its
+comparisons. No evaluation.
 
 Source: Prometheus 3 query language (metric names, matchers, grouping, durations).
 """

@@ -1,4 +1,4 @@
-"""What a rule is, what it finds, and the harness that lets no rule stop another."""
+"""The definition of a rule and its findings, and the harness that isolates rules from each other."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One finding of a rule: what is wrong, in a sentence, what to do, and how sure that is.
+    """One finding: the problem in a sentence, the fix, and the certainty.
 
-    `edits` carry the fix out; `safety` says whether it is certain to be what the author meant.
-    None: as the rule has it.
+    `edits` implement the fix; `safety` says whether it is certainly what the author meant. None:
+    the rule's default.
     """
 
     place: Place

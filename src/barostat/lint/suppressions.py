@@ -1,15 +1,14 @@
-"""Comments that allow a finding in its place: `# barostat: ignore[rule] reason`.
+"""Comments that suppress a finding: `# barostat: ignore[rule] reason`.
 
-    on a line of its own    it is about the next line that is no comment
-    behind something        it is about its own line
-    ignore-file[rule] ...   it is about the whole file
+on its own line           applies to the next line that is not a comment
+at the end of a line      applies to this line
+ignore-file[rule] ...     applies to the whole file
 
-Of what was rendered the comment may stand where a person edits: in values, a template, a patch.
+For rendered manifests, the comment belongs where a person edits: in values, a template or a patch.
 
-A reason is required: without one nothing is suppressed and that is said
-(`suppression-without-reason`). One that allows nothing is said too (`unused-suppression`), so that
-none outlives what it was for; but not in values, where it may be about what they render to
-elsewhere. Both names can be suppressed like any rule.
+A reason is required: without one, nothing is suppressed and `suppression-without-reason` is
+reported. A comment that suppresses nothing is reported as `unused-suppression`, except in values
+files, which may be rendered elsewhere too. Both findings can be suppressed like any other.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class _Suppression:
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """What is left, and what was allowed with its reason."""
+    """The remaining findings, and the suppressed ones with their reasons."""
 
     findings: tuple[Finding, ...]
     suppressed: tuple[tuple[Finding, str], ...]
@@ -181,9 +180,7 @@ def _about(comment: _Suppression, known: set[str]) -> Iterable[Finding]:
 
 
 def _only_values(document: Document) -> bool:
-    """True for a file of values: what it renders to, and with which other values, may not be known
-    here.
-    """
+    """True for a values file: other charts and values may render it, too."""
     return bool(document.roots) and all(
         root.kind == "map"
         and not any(key in root.entries for key in _OTHER_FILES)
@@ -201,7 +198,7 @@ def _is_compose(root: Node) -> bool:
 
 
 def _removed(comment: _Suppression) -> Edit:
-    """The comment is gone, with its line where it stands alone."""
+    """Remove the comment, and its line if it contains nothing else."""
     text = comment.document.text
     start, stop = text.rfind("\n", 0, comment.start) + 1, text.find("\n", comment.end)
     stop = len(text) if stop < 0 else stop

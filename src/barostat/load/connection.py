@@ -19,7 +19,7 @@ CONNECT_S = 10.0
 
 
 class Carried(Protocol):
-    """What a connection carries: one request and what becomes of its answer."""
+    """One request on a connection, and its response."""
 
     request: bytes
 
@@ -77,11 +77,11 @@ class Connections:
         made.begin(exchange)
 
     def joined(self, one: Connection) -> None:
-        """It is there."""
+        """Called when the connection is established."""
         self._all.add(one)
 
     def lost(self, one: Connection) -> None:
-        """It is gone."""
+        """Called when the connection is closed."""
         self._all.discard(one)
 
     def give_back(self, one: Connection) -> None:
@@ -123,7 +123,6 @@ class Connection(asyncio.Protocol):
         self.reused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It stands."""
         self.transport = transport  # type: ignore[assignment]
         self.owner.joined(self)
 

@@ -51,7 +51,7 @@ def carried_out(
 
 
 def in_loop(main: Coroutine[Any, Any, _T]) -> _T:
-    """What it comes to, on uvloop where there is one."""
+    """Run the coroutine, on uvloop if installed, and return its result."""
     try:
         import uvloop
     except ImportError:  # not made for this platform: slower, and otherwise the same

@@ -25,7 +25,7 @@ _SALTED = 1_000_003_000
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """How many tokens so many words come to: `fixed` (the template's) and so many for each word."""
+    """Tokens per prompt of words: `fixed` for the template, plus a number per word."""
 
     fixed: float
     per_word: float
@@ -63,12 +63,12 @@ class Prompts:
         return b"[%b]" % text[:-1] if self._counted is None else b'"%b"' % text
 
     def _own(self, pieces: int, number: int) -> bytes:
-        """So many pieces that begin as no other."""
+        """Return this many pieces with a unique beginning."""
         begun = self._numbered((self._salt << 32) + number, min(_UNIQUE, pieces))
         return begun + self._filled(pieces - min(_UNIQUE, pieces), number * _STRIDE)
 
     def _shared(self, row: Row, pieces: int, number: int) -> bytes:
-        """Blocks that are alike wherever their id is, then what is the request's own."""
+        """Return the blocks shared by id, then the request's own pieces."""
         each = row.id_tokens or 16
         parts: list[bytes] = []
         left = pieces

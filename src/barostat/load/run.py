@@ -1,6 +1,4 @@
-"""One run of the load: every request is sent when it is due, measured while it streams, and gone at
-the end.
-"""
+"""One run of the load: sends every request when it is due and measures its stream."""
 
 from __future__ import annotations
 
@@ -120,7 +118,7 @@ class Run:
             self._send_due()
 
     def _over_and_over(self) -> Iterator[Row]:
-        """Without end where there is a time; else once through."""
+        """Repeat the rows endlessly if the run has a time limit; otherwise yield them once."""
         return (
             cycle(self._traffic.rows)
             if self._bounds.for_s is not None
@@ -207,7 +205,7 @@ class Run:
             self._drain = self._loop.call_later(self._bounds.drain_s, self._finished.set)
 
     def _sent_all(self) -> bool:
-        """No row is left, and nothing will follow what is under way."""
+        """True if no row is left and no running request will be followed by another."""
         if self._traffic.clients:
             return self._bounds.for_s is None and len(self._kept.sent) >= len(self._traffic.rows)
         return (
@@ -224,7 +222,7 @@ class Run:
         self._ended_all()
 
     def _give_up_on_silence(self) -> None:
-        """Where nothing came for too long, no more is sent, and what is under way has failed."""
+        """After too long a silence, stop sending and mark the running requests as failed."""
         under_way = list(self._under_way)
         heard_s = max(
             (
@@ -249,7 +247,7 @@ class Run:
     # -- looking
 
     async def _lag(self) -> None:
-        """How late the loop comes to a timer: what it was late with all else, too."""
+        """Sample event-loop lag."""
         while True:
             meant = time.perf_counter() + _LAG_EVERY_S
             await asyncio.sleep(_LAG_EVERY_S)

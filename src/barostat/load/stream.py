@@ -87,7 +87,7 @@ class Stream:
         record.produced += events
 
     def _closing(self, data: bytes) -> int:
-        """How many of these events bring no token; what they say of usage and errors is kept."""
+        """Count these events that carry no token, and keep their usage and errors."""
         without = 0
         for line in data.splitlines():
             if not line.startswith(b"data:"):

@@ -1,8 +1,7 @@
-"""The server that load is aimed at: what it is, what it takes, and whether somebody else is using
-it.
+"""The server under load: its model, its API, and whether it has other traffic.
 
-Asked before the first request of the load: /v1/models, /version, /metrics twice, and two requests
-of one token, from which the prompts' real number of tokens is known.
+Probed before the first request: /v1/models, /version, /metrics twice, and two requests of one
+token, to calibrate the token count of prompts.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _FEW, _MANY = 40, 240
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is known of it. `serving`: a sentence where it serves somebody already; `counted`:
-    prompts are words; `takes_ids`: or ids.
+    """The known properties of the server. `serving`: a sentence if it has live traffic. `counted`:
+    prompts are words; `takes_ids`: prompts are token ids.
 
-    `forces_length`: it takes `ignore_eos` and `min_tokens`. `flags`: as its metrics show them
-    resolved. `notes`: for a person.
+    `forces_length`: it accepts `ignore_eos` and `min_tokens`. `flags`: resolved flags from its
+    metrics. `notes`: for the user.
     """
 
     where: Address

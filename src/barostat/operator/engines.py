@@ -43,7 +43,7 @@ from barostat.platform.workloads import kind_named
 from barostat.remedy.annotations import LABELS, SPARE
 
 WINDOW_S = 60.0
-"""What is kept of each engine: as much as `diagnose` looks at, and a rate's left end."""
+"""Retention of each engine's scrapes: the window of `diagnose`, plus the left end of a rate."""
 RELIST_S = 600.0
 STARTING_S = 900.0
 """An engine that has not answered yet may be loading its model for this long."""
@@ -356,7 +356,7 @@ class Engines:
     # --- looking
 
     async def look(self, within_s: float) -> None:
-        """One scrape of every engine that runs; a slow one goes on in the background."""
+        """Scrape every running engine once; slow ones continue in the background."""
         await self._guess()
         running = [(uid, one) for uid, one in self.engines.items() if _running(one.pod)]
         await self._looks.take(((uid, one.scraper) for uid, one in running), within_s)
@@ -370,9 +370,9 @@ class Engines:
         await self._read_memory(now)
 
     def due(self, asked: Collection[Key], harmed: Collection[Key], now: float) -> list[Key]:
-        """The workloads that a verdict is due for, the most urgent first. `asked`: an alert fires
-        for them. `harmed`: they have an open incident. Call once after each look; what is not
-        judged stays due.
+        """Return the workloads that are due for a verdict, the most urgent first. `asked`: an alert
+        fires for them. `harmed`: they have an open incident. Call once after each round of scrapes;
+        workloads that are not judged stay due.
         """
         present = self.workloads()
         self.schedule.keep_only(present)

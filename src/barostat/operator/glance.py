@@ -21,7 +21,7 @@ _SERIES = re.compile(
 
 @dataclass(slots=True)
 class Glance:
-    """Sums of a few series of one page, to tell whether a verdict is due."""
+    """Sums of a few series of one scrape, to decide whether a verdict is due."""
 
     values: dict[str, float] = field(default_factory=dict)
     engines: int = 0

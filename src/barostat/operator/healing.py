@@ -39,7 +39,7 @@ that a person began is the person's.
 """
 READY_S = 1800.0
 READ_OUT_S = 20.0
-"""For remedies to finish what they are writing when the operator stops."""
+"""Time for remedies to finish their current write when the operator stops."""
 POLL_S = 5.0
 
 
@@ -98,7 +98,7 @@ class Healing:
             self._running[key][1].set()
 
     def ended(self) -> tuple[RemedyEnded, ...]:
-        """What has come to an end since the last call."""
+        """Return the remedies that have ended since the last call."""
         done = [key for key, (task, _) in self._running.items() if task.done()]
         return tuple(self._running.pop(key)[0].result() for key in done)
 

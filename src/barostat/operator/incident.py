@@ -147,8 +147,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class IncidentStatus:
-    """How the incident goes on. `reason`: that of the newest condition, for a printer column.
-    `failed_remedies`: remedies that were carried out and did not help.
+    """The status of an incident. `reason`: of the newest condition, for a printer column.
+    `failed_remedies`: number of remedies that did not help.
     """
 
     phase: Phase = "Open"

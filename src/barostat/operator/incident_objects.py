@@ -80,7 +80,7 @@ class IncidentObjects:
         return tuple(known)
 
     def forget_all(self) -> None:
-        """Another operator leads: what it wants is not known here."""
+        """Drop all state, because another operator leads now."""
         self.wanted.clear()
         self.events.clear()
         self.forgotten.clear()

@@ -1,12 +1,12 @@
-"""One operator acts on a shard: a Lease of coordination.k8s.io.
+"""Lets one operator act on a shard, by a Lease of coordination.k8s.io.
 
-Held for 15 s from each renewal; whoever could not renew for 10 s stops acting, so that there are
-5 s in which nobody does. Only the monotonic clock counts here: instants that other operators wrote
-are never compared with our own time, so that a clock step does no harm.
+Each renewal is valid for 15 s; an operator that could not renew for 10 s stops acting, which leaves
+5 s in which nobody acts. Only the monotonic clock counts: timestamps written by other operators are
+never compared with the local time, so clock steps are harmless.
 
-Of several shards each has its lease (`shards.py`). The lease of the first one says how many there
-are. A holder of any shard stops acting within RENEW_WITHIN_S where that number is not its own, and
-nobody acts by a new number before DURATION_S have passed since it was first seen.
+Each shard has its own lease (`shards.py`). The lease of the first shard states the number of
+shards. A holder of any shard stops acting within RENEW_WITHIN_S if that number differs from its
+own, and nobody acts by a new number until DURATION_S after it was first seen.
 """
 
 from __future__ import annotations

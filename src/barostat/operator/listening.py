@@ -1,7 +1,7 @@
-"""What the operator listens to: its own metrics and probes, and Alertmanager's webhook.
+"""The operator's HTTP endpoints: metrics, probes, and Alertmanager's webhook.
 
 GET  /metrics /livez /readyz      for everyone who can reach the port
-POST /alertmanager                alerts that fire; with the bearer token, where one is set
+POST /alertmanager                firing alerts; requires the bearer token, if one is set
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The loop: look, judge, decide, do; every interval, until it is told to stop.
+"""The control loop: scrape, judge, decide, act; once per interval.
 
-    Engines (pods, pages)  ->  examine  ->  TargetSeen  ->  step  ->  IncidentObjects, Healing, Notifications
+Engines (pods, scrapes)  ->  examine  ->  TargetSeen  ->  step  ->  IncidentObjects, Healing,
+Notifications
 
-An operator that does not lead looks at nothing: it waits for the lease.
+An operator that does not lead scrapes nothing; it waits for the lease.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ class Operator:
     # --- judging
 
     async def _judge(self, now: float) -> dict[Key, TargetSeen]:
-        """The workloads with what is known of each: newly judged where that is due."""
+        """Return the workloads with their state, newly judged if due."""
         open_ones = [key for key, one in self.state.targets.items() if one.incident is not None]
         due = self.engines.due(self.alerts, open_ones, now)
         fresh = await self._fresh_verdicts(due, now)

@@ -1,7 +1,7 @@
-"""The part of a metrics page that the diagnosis reads, cut out as bytes.
+"""Extracts the part of a metrics page that the diagnosis reads, as bytes.
 
-A page of vLLM has 60 to 200 kB, much of it families that nothing reads. Families
-stand together behind their `# TYPE` lines, so whole families are skipped by one search each.
+A page of vLLM has 60 to 200 kB, most of which is never read. The lines of a family follow its `#
+TYPE` line, so one search skips a whole family.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ SLOWER_BY = 1.5
 EQUALS = 3
 """Fewer replicas have no middle to differ from."""
 STEADY_SHARE = 0.75
-"""Of the steps of a trend so many rise: a level with noise rises in half of them."""
+"""Share of a trend's steps that must rise: in a noisy constant series, half of them do."""
 _SLO_SIGNALS = (("ttft_p99_s", "ttft_p99_seconds"), ("itl_p99_s", "itl_p99_seconds"))
 
 
@@ -64,8 +64,8 @@ def predictions(
     memory: Mapping[str, MemoryTrend] | None = None,
     usage: Mapping[str, Points] | None = None,
 ) -> tuple[Prediction, ...]:
-    """What is coming for the replicas of one workload, the nearest first. `usage`: of the KV pool,
-    further back than the windows.
+    """Return the predictions for the replicas of one workload, the nearest first. `usage`: of the
+    KV pool, over a longer time than the windows.
     """
     found: list[Prediction] = []
     for report in reports:

@@ -1,5 +1,5 @@
-"""What a time of observing comes to: each incident, what the operator would have done, what the twin
-says the result would have been, and what people did. Pure.
+"""Reviews a period of observation: each incident, the change that the operator would have made, its
+forecast, and what people did. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whose verdict is due, and in which order. Pure.
+"""Decides which workloads are due for a verdict, and in which order. Pure.
 
     an alert asks for it                                  at once
     an engine looks worse, or an incident is open         AGAIN_S after the last verdict

@@ -1,4 +1,4 @@
-"""What the operator is told when it starts."""
+"""The operator's settings."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ RECURS_AT = 3
 HOUR_S = 3600.0
 BREAKER_AT = 2
 BREAKER_S = 86_400.0
-"""After two remedies in this time that did not help, a person has to look."""
+"""Time without remedies after two that did not help, so that a person can investigate."""
 RETRY_S = 300.0
 """A plan that was refused is asked for again after this time, while the harm lasts."""
 RETENTION_S = 30 * 86_400.0
@@ -82,12 +82,12 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class TargetSeen:
-    """What a look at one workload shows. `judged`: False where nothing could be concluded.
+    """The observation of one workload. `judged`: False if there was no conclusion.
 
-    `present`: False where it has no engine in rotation now, as in the middle of a remedy.
+    `present`: False if no engine is in rotation, for example during a remedy.
 
-    `can_act`: why a remedy is impossible whatever the policy says; empty if it is possible.
-    `alert`: an alert of Alertmanager that fires for it, with `verdict`, the diagnosis in a sentence.
+    `can_act`: why a remedy is impossible regardless of policy; empty if it is possible. `alert`: a
+    firing alert of Alertmanager, with `verdict`, the diagnosis in a sentence.
     """
 
     target: IncidentTarget
@@ -227,11 +227,11 @@ Command = Keep | Forget | Emit | Notify | Answer | Plan | Heal | StopHealing
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """What is remembered of one workload.
+    """The operator's memory of one workload.
 
-    `harmed_at`: when harm was last seen. `busy`: a plan or a remedy is being worked on. `healing`:
-    it is a remedy. `asked_at`: when one was last asked for. `predicted`: kinds of predictions that
-    stand.
+    `harmed_at`: time of the last harm. `busy`: a plan or a remedy is in progress. `healing`: it is
+    a remedy. `asked_at`: time of the last request for one. `predicted`: kinds of current
+    predictions.
     """
 
     incident: PressureIncident | None = None
@@ -309,8 +309,8 @@ def key_of(incident: PressureIncident) -> Key:
 
 
 def _adopted(kept: Iterable[PressureIncident], now: float) -> State:
-    """The state that the incidents in the cluster come to. Of two open ones of a workload the
-    older one goes on.
+    """Restore the state from the incidents in the cluster. If a workload has two open incidents,
+    the older one continues.
     """
     targets: dict[Key, TargetState] = {}
     past: list[tuple[Key, PressureIncident]] = []
@@ -346,7 +346,7 @@ def _looked(
     now: float,
     commands: list[Command],
 ) -> TargetState:
-    """The look is taken in: an incident opens, goes on, or ends."""
+    """Apply an observation: open, update or close an incident."""
     if not look.judged:
         return replace(target, seen_at=now)
     target = replace(target, seen_at=now, harmed_at=now if look.harm else target.harmed_at)
@@ -417,8 +417,8 @@ def _opened(
 
 
 def _updated(incident: PressureIncident, harm: Harm, now: float) -> PressureIncident:
-    """The incident with what is seen now. Evidence changes with the cause only: each look has other
-    numbers, and an object that is written at every look is noise.
+    """Update the incident. Evidence is written only when the cause changes: its numbers differ at
+    every observation, and constant writes are noise.
     """
     changed = harm.cause != incident.status.cause
     more = tuple(name for name in harm.replicas if name not in incident.status.replicas)

@@ -117,8 +117,8 @@ _PATH_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One answered request. `status` 499 stands for a client that left; `probe`: a health check or
-    a scrape, which is no traffic.
+    """One answered request. `status` 499: the client disconnected. `probe`: a health check or a
+    scrape, which is not traffic.
 
     `route` is one of vLLM's own routes, or "other": never the path itself.
     """
@@ -198,8 +198,8 @@ def _envoy(found: re.Match[str]) -> Access:
 
 
 def _envoy_status(status: int, flags: str) -> int:
-    """Envoy answers 0 where the client left (DC), and marks an upstream time-out (UT) by a flag
-    beside whatever it answered.
+    """Return the status of an Envoy line: Envoy logs 0 if the client disconnected (DC), and flags
+    an upstream time-out (UT) separately from the status.
     """
     if "DC" in flags.split(",") or status == 0:
         return 499

@@ -1,5 +1,5 @@
-"""What a gateway's access log says about its requests: rates, answers, durations. Never who asked
-for what.
+"""Request rates, status codes and durations from a gateway's access log, without callers and
+content.
 """
 
 from __future__ import annotations

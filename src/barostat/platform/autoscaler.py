@@ -36,7 +36,7 @@ _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
 def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) -> list[Signal]:
-    """hpa_at_max and hpa_lagging of the workload's autoscaler; nothing where there is none."""
+    """Return hpa_at_max and hpa_lagging of the workload's autoscaler, if it has one."""
     found = _autoscaler(documents, workload)
     if found is None:
         return []

@@ -117,12 +117,11 @@ def sick_gpu(words: str) -> bool:
 
 
 def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Signal]:
-    """kernel_* signals from what the node problem detector, the device plugin and the kubelet
-    reported about the node.
+    """Return kernel_* signals from events of the node problem detector, the device plugin and the
+    kubelet about the node.
 
-    Nothing is said where no such event is: its absence proves nothing, events live an hour. The
-    kernel's killer is told only where its victim may be an engine's process: a node runs other
-    things too.
+    Without such events nothing is returned: events are kept for an hour, so their absence proves
+    nothing. OOM kills are reported only if the victim may be an engine's process.
     """
     fatal: list[tuple[int, str]] = []
     kills: list[str] = []

@@ -1,8 +1,6 @@
-"""What Barostat's own gateway says of its requests: its page of metrics, looked at again and again.
-Counts only, never who asked for what.
+"""Reads the metrics of Barostat's own gateway over time: counts only, no callers and content.
 
-Errors are those of the engines behind it: what the gateway itself refused with 429 or 503 is a
-share of its own.
+Errors are those of the engines; the gateway's own 429 and 503 are counted separately.
 """
 
 from __future__ import annotations
@@ -71,10 +69,10 @@ class GatewayPage:
 
 
 def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:
-    """The gateway_* signals of all gateways together, a point for each time that they were looked
-    at; shares are of the whole time.
+    """Return the gateway_* signals of all gateways together, one point per scrape; shares are over
+    the whole time.
 
-    A gateway that started anew counts from nought. Pages of anything else are left out.
+    A restarted gateway counts from 0. Other metrics pages are ignored.
     """
     by_gateway: dict[str, list[GatewayPage]] = {}
     for page in sorted(pages, key=lambda one: one.at):

@@ -157,7 +157,7 @@ def _stopped(state: str) -> bool:
 
 
 def problems(readings: Sequence[Reading]) -> list[str]:
-    """What the readings leave untold or tell wrongly, a sentence each."""
+    """Return what the readings lack or report incorrectly, a sentence each."""
     said: list[str] = []
     for _, values, source in readings:
         if not isinstance(values, Mapping):

@@ -13,12 +13,12 @@ from barostat.platform.pods import engine_container, find_pod
 
 
 def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Signal], list[str]]:
-    """The pod_*, node_*, replicas_*, hpa_* and rollout signals of the replica, and what was wrong
-    with the documents.
+    """Return the replica's pod_*, node_*, replicas_*, hpa_* and rollout signals, and the problems
+    of the documents.
 
     `documents`: decoded `kubectl get -o json` by kind (pods, events, nodes, replicasets,
-    deployments, statefulsets, hpas). `pod`: the replica's name; where no pod is called so, the only
-    pod that looks like vLLM stands for it.
+    deployments, statefulsets, hpas). `pod`: the replica's name; if no pod has this name, the only
+    pod that looks like vLLM is used.
     """
     problems = [
         problem for kind in documents if (problem := shape_problem(str(kind), documents[kind]))

@@ -19,7 +19,7 @@ _BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
 """Programs that run the file behind them and their options."""
 _TEXT_FOLLOWS = re.compile(r"-\w*c\w*")
 _NAME_FOLLOWS = re.compile(r"[-+]\w*[oO]\w*")
-"""Options of a shell in one word: `-euc`, and `-euo`, behind which stands the name of one more:
+"""Combined shell options such as `-euc`, and `-euo`, which is followed by another option's name:
 `pipefail`.
 """
 

@@ -1,8 +1,7 @@
-"""Whether a node is one that a pod must have by its node affinity; what it only prefers does not
-count.
+"""Evaluates a pod's required node affinity; preferences are ignored.
 
 Source: core/v1 NodeAffinity (requiredDuringSchedulingIgnoredDuringExecution: terms are
-alternatives, what stands in one holds together; an empty term selects nothing), Kubernetes 1.27 to
+alternatives, the conditions in a term all apply; an empty term selects nothing), Kubernetes 1.27 to
 1.34.
 """
 

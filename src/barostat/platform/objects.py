@@ -53,7 +53,6 @@ def text(node: Any, *path: str) -> str:
 
 
 def value(node: Any, *path: str) -> Any:
-    """Whatever stands at the path, or None."""
     for part in path:
         node = node.get(part) if isinstance(node, dict) else None
     return node
@@ -114,7 +113,7 @@ def items(document: Any) -> list[Object]:
 
 
 def shape_problem(kind: str, document: Any) -> str:
-    """What is wrong with a document as a whole, or an empty text."""
+    """Return what is wrong with the document as a whole, or ""."""
     if isinstance(document, list) or (
         isinstance(document, dict) and ("items" in document or "metadata" in document)
     ):
@@ -147,7 +146,7 @@ def condition(item: Object, kind: str) -> Object:
 
 
 def fact(name: str, measured: float, at: float, source: str, detail: str = "") -> list[Signal]:
-    """One point of a signal, as a list to add to others; empty where the number is none."""
+    """Return a list with one point of a signal; empty if the number is NaN."""
     made = signal(name, [(at, measured)], source, " ".join(detail.split())[:600])
     return [made] if made else []
 

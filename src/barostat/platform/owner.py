@@ -1,9 +1,8 @@
-"""Who else writes a workload: Helm, Argo CD, Flux, an operator, an autoscaler; whether a direct
-write would last; and how each is paused.
+"""Finds other writers of a workload (Helm, Argo CD, Flux, an operator, an autoscaler), whether they
+would revert a direct write, and how to pause them.
 
-Found from owner references, labels, annotations and managed fields of the workload itself; the
-owner's own object, where it is given, tells whether it corrects drift and whether it is paused
-already.
+The evidence is in the workload's owner references, labels, annotations and managed fields. The
+owner's own object, if available, shows whether it corrects drift and whether it is paused.
 
 Source: Helm 3 (meta.helm.sh annotations), Argo CD 2.7 to 3.5 (resource tracking, skip-reconcile,
 syncPolicy.automated), Flux 2 (kustomize-controller, helm-controller v2: suspend, driftDetection),
@@ -51,9 +50,7 @@ _TOOLS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """How an owner is told to leave a workload alone, and to take it up again: a merge patch of its
-    own object, and its undo.
-    """
+    """How to pause and resume an owner: a merge patch of its own object, and its undo."""
 
     api_version: str
     kind: str
@@ -73,11 +70,11 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One writer besides us.
+    """Another writer of the workload.
 
-    `over`: what it writes (an autoscaler: replicas only). `reverts`: what becomes of a direct
-    write. `source`: where a change belongs. `paused`: it leaves the workload alone now. `switch`:
-    None where it has none that we know.
+    `over`: what it writes (an autoscaler: replicas only). `reverts`: what happens to a direct
+    write. `source`: where to make the change. `paused`: it is suspended for this workload.
+    `switch`: None if there is no known way to pause it.
     """
 
     kind: Kind
@@ -104,12 +101,11 @@ def owners(
     flux: Iterable[Object] = (),
     paused: Collection[tuple[str, str, str]] = (),
 ) -> tuple[Owner, ...]:
-    """Everyone who writes this Deployment or StatefulSet besides us; the one who would undo a write
-    first comes first.
+    """Return all other writers of this Deployment or StatefulSet, those that revert writes first.
 
-    `applications`: Argo CD Applications; `flux`: Kustomizations and HelmReleases; all as far as
-    they could be read. `paused`: kind, namespace and name of those whom the workload's mark calls
-    paused for it.
+    `applications`: Argo CD Applications; `flux`: Kustomizations and HelmReleases, as far as
+    readable. `paused`: kind, namespace and name of the owners that the workload's annotation lists
+    as paused.
     """
     found: list[Owner] = []
     found += _operators(workload)

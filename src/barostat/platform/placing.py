@@ -32,8 +32,8 @@ PLENTY = 1_000_000
 
 
 def requests(pod: Object) -> dict[str, float]:
-    """What the pod asks a node for: its containers and sidecars together, or an init container with
-    the sidecars before it where that is more; limits stand in.
+    """Return the pod's resource requests: containers and sidecars together, or an init container
+    with the earlier sidecars if that is more. Limits replace missing requests.
     """
     beside: dict[str, float] = {}
     most: dict[str, float] = {}
@@ -81,7 +81,7 @@ def used_by(pods: Iterable[Object]) -> Used:
 def placeable_beside(
     templates: Sequence[Object], nodes: Sequence[Object], held: Used
 ) -> tuple[bool, str]:
-    """As `placeable`, beside what is held already."""
+    """Like `placeable`, given the resources already in use."""
     used = {node: dict(amounts) for node, amounts in held.items()}
     for place, template in enumerate(templates):
         wanted = requests(template)
@@ -145,9 +145,9 @@ def _lacks(wanted: Mapping[str, float], node: Object, used: Mapping[str, float])
 
 
 def quota_left(template: Object, quotas: Iterable[Object], also_counted: Sequence[str] = ()) -> int:
-    """How many more pods of the template the namespace's quotas allow.
+    """Return how many more pods of the template the namespace's quotas allow.
 
-    `also_counted`: names under which a quota counts what is made with each of them, such as
+    `also_counted`: other objects created with each pod, by their names in quotas, such as
     `count/deployments.apps`.
     """
     wanted = requests(template)

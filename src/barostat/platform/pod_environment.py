@@ -1,8 +1,8 @@
-"""The environment of a pod's containers with what it takes out of ConfigMaps filled in: `envFrom`,
-`valueFrom`. Secrets stay names.
+"""Resolves the environment of a pod's containers from ConfigMaps (`envFrom`, `valueFrom`). Secrets
+are not resolved.
 
-Source: core/v1 EnvFromSource, ConfigMapKeySelector (Kubernetes 1.34): a later envFrom overrules an
-earlier one, and env overrules both; names that are no C identifier are left out.
+Source: core/v1 EnvFromSource, ConfigMapKeySelector (Kubernetes 1.34): a later envFrom overrides an
+earlier one, and env overrides both; names that are not C identifiers are skipped.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What one pod's status and events say: waiting, starting, restarted and why, probed to death, out
-of host memory.
+"""The state of one pod from its status and events: waiting, starting, restarted (with the reason),
+killed by probes, out of host memory.
 
     exit 137 + reason OOMKilled   the container's memory limit (host memory), never the GPU
     exit 137 without it           a SIGKILL: a failed liveness probe, an eviction, a delete, the node's OOM killer. Events tell which
@@ -43,7 +43,7 @@ _RUNTIMES_FRAME = re.compile(
     r"(?:unable to start container process: )?(?:error during container init: )?(?:error running \w+ hook #\d+: .{0,80}?stderr: )?"
     r"(?:Auto-detected mode as '?\w+'?\s*)?"
 )
-"""What containerd and runc say around the sentence that tells what is wrong."""
+"""The text that containerd and runc put around their error message."""
 _BEING_MADE = {"ContainerCreating", "PodInitializing", ""}
 _NOT_MADE_EVENTS = {
     "FailedMount",
@@ -361,7 +361,7 @@ def _restart_detail(
 
 
 def exit_meaning(code: int, reason: str, pod: Object, recent: Iterable[Event]) -> str:
-    """What an exit code means here, with the sender of a SIGKILL where the events tell it."""
+    """Return the meaning of an exit code, with the sender of a SIGKILL if events name it."""
     shown = f"{reason or 'Error'}, exit {code}"
     if reason == "OOMKilled":
         return f"{shown}: the container's memory limit (host memory, not the GPU)"

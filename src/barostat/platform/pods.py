@@ -49,10 +49,11 @@ _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 class Container:
     """One container of a pod spec.
 
-    Shapes: `args` is command and args together, with `$(NAME)` filled in from literal environment
+    Shapes: `args` is command and args together, with `$(NAME)` expanded from literal environment
     values. `env` holds literal values only.
-    Units: `shm_bytes` is None where the spec does not bound it (the node's memory, or the host's
-    own /dev/shm).
+
+    Units: `shm_bytes` is None if the spec does not bound it (the node's memory, or the host's
+    /dev/shm).
     """
 
     name: str
@@ -68,12 +69,10 @@ class Container:
 
     @property
     def memory_limit_bytes(self) -> float | None:
-        """The memory limit, or None where there is none."""
         return quantity(self.limits.get("memory"))
 
     @property
     def cpu_limit_cores(self) -> float | None:
-        """The CPU limit, or None where there is none."""
         return quantity(self.limits.get("cpu"))
 
     @property
@@ -86,7 +85,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One replica as its pod tells it; `document` is the whole object."""
+    """One replica, from its pod; `document` is the whole object."""
 
     name: str
     namespace: str
@@ -181,10 +180,10 @@ def last_start_s(documents: Mapping[str, Any], name: str) -> float | None:
 
 
 def pod_place(name: str) -> tuple[str, str]:
-    """Where a replica's pod is (namespace, cluster/namespace, or nothing), and the pod's own name.
+    """Return (namespace, cluster/namespace or nothing) and the pod's name.
 
-    `vllm-0`, `inference/vllm-0`, as files have it `inference_vllm-0`, and as Prometheus' memory
-    tells replicas apart `west/inference/vllm-0`, `vllm-0:8001`, `vllm-0@10.0.0.7:8000`.
+    Accepts `vllm-0`, `inference/vllm-0`, the file-name form `inference_vllm-0`, and the forms of
+    Prometheus replicas `west/inference/vllm-0`, `vllm-0:8001`, `vllm-0@10.0.0.7:8000`.
     """
     place, _, bare = (
         name.partition("@")[0].replace("_", "/").rpartition("/")
@@ -280,9 +279,7 @@ def _amounts(item: Object, kind: str) -> dict[str, str]:
 
 
 def container_named(pod: Object, name: str) -> Object:
-    """The container of that name as it is written; empty where there is none. `pod`: a pod, or a
-    pod template.
-    """
+    """Return the container of that name, or an empty object. `pod`: a pod, or a pod template."""
     return next(
         (item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {}
     )

@@ -1,4 +1,4 @@
-"""The workload that a pod belongs to: what it asks for, what is Ready, what waits for a node.
+"""The workload of a pod: desired replicas, Ready replicas, and pods waiting for a node.
 
 Source: owner references of core/v1 and apps/v1; the `pod-template-hash` label.
 """

@@ -1,3 +1,3 @@
-"""The remedy: a plan, the checks before it, the machine that carries it out, the judgement after
-it. Pure: io performs what it asks for.
+"""The remedy: a plan, its pre-checks, the state machine that carries it out, and the verification.
+Pure; io performs the commands.
 """

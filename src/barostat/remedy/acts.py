@@ -353,12 +353,12 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class TightenGateway:
-    """The gateways before home hold the plan's limit, under a lease that this run renews; `back`:
-    they hold no limit of this incident.
+    """Set the plan's limit at the gateways in front of the target, under a lease that this run
+    renews; `back`: remove all limits of this incident.
 
-    Each write carries the run's epoch: a gateway that heard from a later run of the incident
-    rejects the writes of an earlier one. Back is Done as well if a gateway does not answer for as
-    long as the lease may last: the lease has then expired.
+    Each write carries the run's epoch: a gateway that has seen a later run of the incident rejects
+    the writes of an earlier one. `back` is also Done if a gateway does not respond for as long as
+    the lease can last: the lease has then expired.
     """
 
     back: bool = False
@@ -439,8 +439,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer. The request took effect or never will: io says so only when the connection is gone
-    and the server's own time for it is over.
+    """No response. The request took effect or never will: io reports this only once the connection
+    is closed and the server's timeout has passed.
     """
 
     why: str

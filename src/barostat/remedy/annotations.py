@@ -56,7 +56,7 @@ def written_claim(incident: str, epoch: int, holder: str) -> str:
 
 
 def read_claim(written: str) -> Claim:
-    """The claim that the annotation tells; an empty incident where there is none."""
+    """Parse a claim annotation; the incident is empty if there is none."""
     incident, epoch, holder = [*written.split("#", 2), "", ""][:3]
     found = whole_number(epoch)
     return Claim(incident, -1 if found is None else found, holder)

@@ -1,12 +1,13 @@
-"""Whether a signal differs from what it was, with a stated chance of being wrong however often it
-is looked at.
+"""Decides whether a signal differs from its former value, with a stated error rate for any number
+of looks.
 
-The mean of an autocorrelated series has a standard error; the bound on its distance from the former
-mean is that of a normal mixture (Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric,
-nonasymptotic confidence sequences"): it holds at every look at once, so that to look each few
-seconds, and to stop at the first clear answer, costs nothing.
+The mean of an autocorrelated series has a standard error. Its distance from the former mean is
+bounded by a normal mixture (Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric,
+nonasymptotic confidence sequences"). The bound holds at all looks simultaneously, so checking every
+few seconds and stopping at the first clear result is valid.
 
-    better ---[  interval of the mean now  ]--- former --- worse        an interval that holds the former mean: no difference can be told
+better ---[  interval of the mean now  ]--- former --- worse        an interval that contains the
+former mean: inconclusive
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from itertools import pairwise
 from barostat.core.signal import Signal
 
 ERROR_RATE = 0.05
-"""The chance that any comparison of one verification calls a difference where there is none."""
+"""Probability that any comparison of one verification reports a difference where there is none."""
 FEWEST_POINTS = 3
 """Fewer do not tell how much they scatter."""
 _TIGHTEST = 8.8
@@ -61,8 +62,8 @@ def estimate(signal: Signal) -> Estimate:
 def radius(
     now: Estimate, former_error: float | None, planned_points: float, error_rate: float
 ) -> float:
-    """How far the mean now may be from the former one by chance, at any look. `former_error`: None
-    where none was kept: taken as now's.
+    """Return how far the current mean may differ from the former one by chance, at any look.
+    `former_error`: None if none was kept; the current error is used.
     """
     error = math.hypot(now.error, now.error if former_error is None else former_error)
     if error == 0.0 or not math.isfinite(error):

@@ -1,5 +1,5 @@
-"""What the incidents of one target come to: which change is in force, which was taken back, which
-is not over.
+"""Evaluates the incidents of one target: which change is in force, which was reverted, which is
+still running.
 """
 
 from __future__ import annotations

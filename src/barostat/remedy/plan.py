@@ -31,7 +31,7 @@ Canary = Literal["none", "dark", "live"]
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
 ROLLBACK = "rollback"
-"""The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
+"""The lever of a rollback plan, which does not depend on the current cause."""
 SCALING = ("HorizontalPodAutoscaler", "ScaledObject")
 """Kinds of owners that write the number of replicas and nothing else."""
 
@@ -61,11 +61,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class PausedOwner:
-    """Who else writes the target, and its switch.
+    """Another writer of the target, and how to pause it.
 
     `kind`, `namespace`, `name`: of the owner's own object. `pause`, `resume`: merge patches of it,
-    as JSON. `note`: what pausing it means, for a person. `by`: the incident that has paused it
-    already; empty where this plan does.
+    as JSON. `note`: the effect of pausing, for the user. `by`: the incident that has already paused
+    it; empty if this plan does.
     """
 
     kind: str
@@ -127,13 +127,13 @@ class LiveEdge:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long each kind of step may take, and how often it is tried.
+    """Time limits and retries of each kind of step.
 
-    Units: seconds. `drain_s` bounds the wait for a drained replica; what still runs then is cut and
-    counted, or the change is taken back. `ready_s`: for a start; `end_s`: what a pod's own grace
-    period grants it to end, beyond `answer_s`. `confirm_s`: as long it is looked for a cause that
-    comes and goes before it is said to be gone. `resume_s`: a run that is resumed later than that
-    after its facts were judged goes back instead of on.
+    Units: seconds. `drain_s`: longest wait for a draining replica; remaining requests are then cut
+    off and counted, or the change is reverted. `ready_s`: for a start; `end_s`: a pod's termination
+    grace period, in addition to `answer_s`. `confirm_s`: an intermittent cause is retried for this
+    long before it counts as gone. `resume_s`: a run resumed later than this after its facts were
+    judged goes back instead of forward.
     """
 
     answer_s: float = 90.0
@@ -264,7 +264,7 @@ class RemedyPlan:
 
     @property
     def done_sentence(self) -> str:
-        """What is so when all of it is done."""
+        """Return the sentence for the completed plan."""
         return (
             f"{self.change} is in force"
             if self.lasts
@@ -309,9 +309,10 @@ class RemedyPlan:
 
 
 def lint(plan: RemedyPlan) -> tuple[str, ...]:
-    """What is wrong with the plan itself, a sentence each; nothing for one that may be carried out.
+    """Return the problems of the plan itself, a sentence each; empty for a plan that may be carried
+    out.
 
-    Law: L4 and L8, before anything is asked of the world.
+    Law: L4 and L8, before anything is sent.
     """
     wrong: list[str] = []
     bounds = plan.bounds

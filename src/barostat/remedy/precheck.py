@@ -63,7 +63,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One named condition. `gloss`: what it asks, in a line."""
+    """A named condition. `gloss`: the condition in one line."""
 
     name: str
     gloss: str
@@ -434,10 +434,11 @@ def is_lull(facts: Facts, plan: RemedyPlan) -> bool:
 
 
 def refusals(facts: Facts, plan: RemedyPlan) -> tuple[str, ...]:
-    """Why the plan may not be carried out, check by check; nothing where every check holds.
+    """Return why the plan may not be carried out, by check; empty if every check passes.
 
-    Rights that are missing are told once, as one list: what could not be read for want of one is
-    not told again.
+    Missing rights are reported once, as one list; facts that are unreadable for lack of a right are
+    not reported again.
+
     Law: L2.
     """
     against: list[str] = []

@@ -99,8 +99,8 @@ def _hand_back(plan: RemedyPlan) -> tuple[Step, ...]:
 
 
 def _hold() -> tuple[Step, ...]:
-    """The gateways hold the limit while it is needed. Once the load is gone, or the time is over,
-    it is only taken back.
+    """Return the steps that hold the limit at the gateways until the load is gone or the time is
+    over. After that it is only removed.
     """
     return (
         Step("Changing", TightenGateway(), (TightenGateway(back=True),)),

@@ -39,8 +39,8 @@ _ADDED: Mapping[str, Any] = {
     "owners": (), "edge": None, "any_load": False, "end_s": 30.0, "rolls": "spares", "canary": "none",
     "canary_percent": 0, "surge": 0, "unavailable": 0, "unit_pods": 1,
 }  # fmt: skip
-"""Fields that records of earlier versions lack, with what they stand for there. They are written
-where they say more than that.
+"""Fields missing in records of earlier versions, with their defaults. They are written only if they
+differ from the default.
 """
 _TOP = (
     "apiVersion",
@@ -142,9 +142,7 @@ def _key(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of ours as JSON has it: keys in camel case with the unit spelled, fields that say
-    nothing new left out.
-    """
+    """Convert a value to JSON: camelCase keys with the unit spelled out, defaults omitted."""
     if is_dataclass(value) and not isinstance(value, type):
         kept = {field.name: getattr(value, field.name) for field in fields(value)}
         return {

@@ -53,8 +53,8 @@ def replace_replicas(plan: RemedyPlan) -> tuple[Step, ...]:
 
 
 def add(plan: RemedyPlan) -> tuple[Step, ...]:
-    """One more replica of home. Its undo finds the surplus replica, takes it out of rotation and
-    drains it before it goes.
+    """Add one replica to the target. The undo finds the surplus replica, takes it out of rotation
+    and drains it before deletion.
     """
     now, slot = plan.replicas, "surplus"
     back: tuple[Act, ...] = (

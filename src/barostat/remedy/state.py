@@ -1,5 +1,5 @@
-"""Where a remedy stands: the state, the events that move it, the commands that come out. Values
-only; what of it is kept is the record.
+"""The state of a remedy, the events that change it, and the commands it emits. Values only; the
+record holds what is persisted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What is outstanding: one thing at a time. `until`: the instant after which a Tick ends the
+    """The outstanding command; there is one at a time. `until`: after this instant, a Tick ends the
     wait.
     """
 

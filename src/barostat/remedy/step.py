@@ -16,11 +16,11 @@ TERMINAL: frozenset[Phase] = frozenset({"Done", "RolledBack", "HandedOff", "Refu
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One act, its phase, and the undo that goes on the stack before the act is sent.
+    """One act, its phase, and the undo that is pushed onto the stack before the act is sent.
 
-    The stack is undone from its end, so the last act of `undo` is the first to be sent. `forgets`:
-    how many entries on top of the stack the new ones replace. `commits`: once it is done, the
-    remedy only goes forward.
+    The stack is undone from its end, so the last act of `undo` is sent first. `forgets`: number of
+    entries on top of the stack that the new ones replace. `commits`: once done, the remedy only
+    goes forward.
     """
 
     phase: Phase

@@ -29,7 +29,7 @@ NEARLY = 0.9
 its very end.
 """
 ERROR_OF = ":error"
-"""After a signal's name in a baseline: the standard error of what stands under the name itself."""
+"""Suffix in a baseline for the standard error of the signal."""
 LEAST_OF = ":least"
 """After a signal's name in a baseline: its mean at the replica that has least of it."""
 NEVER = math.inf
@@ -37,13 +37,13 @@ NEVER = math.inf
 FEWEST_REQUESTS = 20.0
 """Fewer on either side are no load to compare under."""
 MOST_LONGER_S = 3600.0
-"""What would take longer to tell is not worth a number."""
+"""Longer remaining times are not reported as a number."""
 BESIDE = ("itl_mean_s", "itl_p99_s")
 """Promised beside what proves the change, and not measured everywhere: without the histogram, or
 where nobody streams.
 """
 RELATIVE = ("falls", "rises", "holds")
-"""What is held against what it was, and so may differ by chance."""
+"""Expectations that compare with the former value, and may differ by chance."""
 REMNANT = 0.1
 """Up to this share, a harm has nearly ended. Of what the unchanged replicas have in the same
 minutes: the change works. Of before: inconclusive, as the load may differ.
@@ -62,9 +62,7 @@ ALIKE = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """What one comparison may be wrong by: its share of the error rate, and for how long it is
-    planned to be looked at.
-    """
+    """The share of the error rate for one comparison, and the planned observation time."""
 
     error_rate: float
     sustained_s: float
@@ -72,7 +70,9 @@ class Sureness:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One promise, judged. `more_s`: seconds more until it could be; NEVER if time does not tell."""
+    """The judgement of one promise. `more_s`: additional seconds needed to judge it; NEVER if time
+    does not help.
+    """
 
     met: Met
     says: str
@@ -82,13 +82,12 @@ class Finding:
 def baseline(
     expectation: Expectation, window: Window, fleet: Sequence[Window] = ()
 ) -> tuple[tuple[str, float], ...]:
-    """The figures that the expectation will be held against, by signal: the mean, and of a counter
-    where it stands.
+    """Return the former figures by signal: the mean, or for a counter its current value.
 
-    Taken from a replica under the former setting, and kept in the plan, so that a run on another
-    machine can judge too. What is missing or stale is left out. `fleet`: all replicas that share
-    the load; what goes by the load is their mean, as the one that is worst off has more than its
-    part, if only by chance.
+    They are taken from a replica under the former setting and kept in the plan, so that a run on
+    another machine can judge too. Missing and stale signals are omitted. `fleet`: all replicas that
+    share the load. Signals that depend on the load use the fleet's mean, because the most affected
+    replica has more than its share, if only by chance.
     """
     shared = {
         *expectation.load_signals,
@@ -159,18 +158,22 @@ def verify(
     since: float,
     control: Sequence[Window] = (),
 ) -> Judged:
-    """Better, worse, or inconclusive, with a sentence for each thing that counted.
+    """Return better, worse or inconclusive, with a sentence for each relevant result.
 
-    `former`: the plan's baseline. `after`: the replica with the change; only what was measured from
-    `since` on counts. `control`: replicas without the change that serve in the same minutes.
-    Better: every essential promise is met, nothing got worse, under no less load, for long enough.
-    The load counts as no less where it is that of before, or that of replicas which still have the
-    harm. Worse: harm was done, a level that was promised is not kept, nor nearly, or what should
-    have improved got worse, and another load does not explain it. Inconclusive: everything else,
-    with how long more it would take. What is held against what it was counts where the difference
-    is not by chance: of all the comparisons of one verification, at any number of looks, at most
-    `comparison.ERROR_RATE` call one where there is none. A latency that was measured neither before
-    nor now is named, and the rest is judged.
+    `former`: the plan's baseline. `after`: the changed replica; only measurements from `since` on
+    count. `control`: unchanged replicas that serve during the same minutes.
+
+    Better: every essential promise is met and nothing got worse, under at least the same load, for
+    long enough. The load counts as the same if it equals the former load or that of replicas that
+    still show the harm. Worse: harm occurred, a promised level is clearly missed, or an expected
+    improvement got worse, and a changed load does not explain it. Inconclusive: everything else,
+    with the remaining time.
+
+    Comparisons with former values count only if significant: over all comparisons of one
+    verification, at any number of looks, at most a share of `comparison.ERROR_RATE` report a
+    difference where there is none. A latency that was measured neither before nor now is named, and
+    the rest is judged.
+
     Law: L2, what was not measured proves nothing.
     """
     return _Case(expectation, former, after, since, tuple(control)).judged()
@@ -192,11 +195,11 @@ def is_over(judged: Judged, left_s: float, *, fresh: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the change is compared with: the figures before, or those of unchanged replicas now.
+    """What the change is compared with: the former figures, or those of unchanged replicas now.
 
-    `load`: what comes after the change, over what comes there; `demand`: the same of the requests
-    that are there, which clients that wait for their answers do not lower when those take longer.
-    None where it was not measured.
+    `load`: arrival rate of the changed replica relative to the other side. `demand`: the same for
+    requests in flight, which does not fall when closed-loop clients wait longer. None if not
+    measured.
     """
 
     figures: Mapping[str, float]
@@ -403,8 +406,9 @@ class _Case:
         )
 
     def _gone_everywhere(self) -> str:
-        """Why the end of the harm is not the change's doing: every replica had it, and those without
-        the change have it no more, which the changed one has not relieved. Empty where it may be.
+        """Return why the end of the harm is not due to the change: every replica had it, and it
+        also ended on unchanged replicas, which the changed one has not relieved. Empty if the
+        change may be the reason.
         """
         if self.control is None or (self.control.load or 0.0) > ALIKE:
             return ""
@@ -474,8 +478,8 @@ class _Case:
         )
 
     def _incomparable(self, side: _Side) -> tuple[str, float]:
-        """Why the load after is none to compare under, and seconds more that would help: too few
-        requests, or too different; empty where it is one.
+        """Return why the load after the change is not comparable (too few requests, or too
+        different) and how many more seconds would help; empty if it is comparable.
         """
         arrivals = self._now(ARRIVALS) if ARRIVALS in self.expectation.load_signals else None
         if arrivals is not None and arrivals.mean * arrivals.span_s < FEWEST_REQUESTS:

@@ -33,7 +33,7 @@ class HalvesCompared:
 
     @property
     def confidence(self) -> float:
-        """How sure so many readings make us (0..1)."""
+        """Return the confidence that this number of readings gives (0..1)."""
         return 0.9 if self.readings >= 8 else 0.7
 
 
@@ -56,11 +56,10 @@ GROWTH_RATIO = 1.5
 
 
 def longer(window: Window, name: str, what: str, least_tokens: float) -> Verdict:
-    """Present if the lengths that the signal tells grew by half within the window, and by at least
-    so many tokens.
+    """Present if the lengths in the signal grew by half within the window, and by at least
+    `least_tokens`.
 
-    `what`: the noun of a person's sentence. Small lengths vary by half all the time, which is why a
-    least growth is asked for.
+    `what`: the noun for the sentence. Short lengths often vary by half, hence the minimum growth.
     """
     lengths = window[name]
     moved = change(lengths)

@@ -19,9 +19,7 @@ from typing import NamedTuple
 from barostat.core.signal import Point, Signal
 
 RECENT_S = 300.0
-"""What is judged is at most this long: in an hour of log lines, it is the last minutes that
-somebody is paged for.
-"""
+"""Longest window that is judged: in an hour of log lines, the last minutes are relevant."""
 MOST = 0.6
 """Share of the readings in which a condition must be true: pressure comes in waves, so every
 reading is too much to ask.

@@ -17,8 +17,8 @@ SHARED_CORE = 0.5
 requests kept from the engine convict it.
 """
 KEPT_REQUESTS, KEPT_RATIO = 4.0, 3.0
-"""So many requests in the server, and three times what the engine holds: they spend their time
-before the engine or after it.
+"""This many requests in the server, and three times as many as in the engine: they spend their time
+before or after the engine.
 """
 CORE_SLACK = 0.8
 """An engine core process that uses less than this waits for work some of the time."""

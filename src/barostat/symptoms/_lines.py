@@ -17,8 +17,8 @@ QUOTE_LENGTH = 90
 """A quoted line longer than this is cut: the evidence keeps all of it."""
 
 EARLIER_LIFE_CONFIDENCE = 0.85
-"""What only the log before a restart tells explains that restart; whether it goes on is another
-question.
+"""Confidence if only the log before a restart shows it: it explains the restart, but may not
+continue.
 """
 
 
@@ -63,10 +63,10 @@ def counted(
     confidence: float = 1.0,
     once: bool = False,
 ) -> Verdict:
-    """Present with the first of these that counted something, quoting what it saw; Absent where all
-    that were read are zero.
+    """Present with the first signal that counted something, with its quote; Absent if all readable
+    signals are 0.
 
-    `once`: it happens once in a life, however many lines tell it.
+    `once`: it happens once per life of the engine, however many lines report it.
     """
     hits = found(window, names)
     if not hits:

@@ -11,9 +11,7 @@ from barostat.symptoms._holding import recent_mean
 from barostat.symptoms._queue import steps_are_light
 
 PINNED_RATIO = 0.95
-"""From here on the pool is full for practical purposes: what is left is smaller than one usual
-request.
-"""
+"""Usage from which the pool is effectively full: the rest is smaller than a typical request."""
 HOLDING_RATIO = 0.9
 """Where neither slots nor the step budget hold the queue, so full a pool does: a prompt needs more
 at once than those that run hold.

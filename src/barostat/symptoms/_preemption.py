@@ -23,7 +23,7 @@ V1_DEFAULT_SINCE = "0.8.0"
 
 @dataclass(frozen=True, slots=True)
 class Preemptions:
-    """What was counted. `per_finished` and `per_s` are None where there is nothing to divide by.
+    """Preemptions in the window. `per_finished` and `per_s` are None without a divisor.
 
     `at_least`: the count is a lower bound.
     """

@@ -26,7 +26,7 @@ that end while others arrive.
 
 @dataclass(frozen=True, slots=True)
 class SentBack:
-    """What was seen: so many requests, in a sentence, and how sure it is (0..1)."""
+    """The preempted requests, in a sentence, with a confidence (0..1)."""
 
     requests: float
     because: str

@@ -30,7 +30,7 @@ from barostat.symptoms._holding import holding, together
 from barostat.symptoms._queue import QUEUE, length, queue, running_limit
 
 TINY_BATCH = 2
-"""At one or two sequences per step a batch is none."""
+"""With at most two sequences per step there is no batching."""
 COLLAPSE_RATIO = 1 / 3
 """Less than a third of the earlier batch is a collapse rather than a lull."""
 WORTH_COLLAPSING = 6

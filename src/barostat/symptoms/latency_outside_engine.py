@@ -25,7 +25,7 @@ from barostat.core.window import Window
 
 NEEDS_ANY = ("gateway_duration_p99_s", "gateway_upstream_share_ratio")
 SLOW_S = 1.0
-"""Below a second nobody looks for where the time went."""
+"""Latencies below a second are not worth an explanation."""
 OUTSIDE_RATIO = 2.0
 UPSTREAM_SHARE_RATIO = 0.5
 """Where the engine has less than half of the time, or the gateway's tail is twice the engine's,

@@ -24,7 +24,7 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import longer
 
 GROWTH_TOKENS = 32
-"""By at least so many tokens: twenty after ten is a longer answer in no sense that matters."""
+"""Minimum growth: an increase from ten to twenty tokens is irrelevant."""
 
 
 def judge(window: Window) -> Verdict:

@@ -43,7 +43,7 @@ from barostat.symptoms._preemption import (
 from barostat.symptoms._sent_back import sent_back
 
 HEAVY_PER_FINISHED = 0.1
-"""One victim per ten finished requests: from here on a user notices."""
+"""One preemption per ten finished requests is noticeable to users."""
 HEAVY_PER_S = 0.1
 """One every ten seconds, on average."""
 RARE_PER_FINISHED = 0.03
@@ -58,9 +58,13 @@ STALL_S = 0.2
 enough to see.
 """
 HEAVY_WAITING, HEAVY_WAITING_RATIO = 1.0, 0.05
-"""So many thrown out on average, and one in twenty of what runs: somebody is always stalled."""
+"""This many preempted requests on average, and one in twenty of those running: some request is
+always stalled.
+"""
 SHORT_POOL_RATIO = 0.8
-"""With more room than this nobody is thrown out: what looks like it is clients that gave up."""
+"""With more free space than this nothing is preempted; what looks like preemption is cancelled
+requests.
+"""
 
 
 def _running(window: Window) -> float:

@@ -33,11 +33,11 @@ from barostat.symptoms._halves import change
 from barostat.symptoms._preemption import SOURCES, preemptions
 
 HARM_RATIO = 0.1
-"""Work done twice, at most, from which on it is worth a page: the low end of what is published for
-live traffic.
+"""Upper bound of repeated work that is worth an alert: the low end of published figures for live
+traffic.
 """
 HITS_LOST_RATIO = 0.7
-"""A hit rate that falls below this share of what it was counts as evidence beside the estimate."""
+"""A hit rate below this share of its former value supports the estimate."""
 
 
 def _first(window: Window, *names: str) -> Signal | None:

@@ -39,8 +39,8 @@ from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
 
 LEAST_FACTOR = 3.0
-"""So many times as long as expected at least, however sure the model is: settings it does not know
-cost some.
+"""Smallest factor over the expected step time, however certain the model: settings unknown to it
+cost some time.
 """
 DEVIATIONS = 4.0
 BUSY_SHARE = 0.9
@@ -119,10 +119,10 @@ def times_too_slow(window: Window) -> float:
 
 
 def host_is_short(window: Window) -> str:
-    """What was seen of a step loop that gets too little CPU; empty for nothing.
+    """Return the evidence that the step loop lacks CPU; empty if there is none.
 
-    A core's process that computes all the time waits for its card as well: only beside a card with
-    slack it is what takes the time.
+    A core process also uses a full core while it waits for its card, so this counts only if the
+    card has slack.
     """
     if (
         throttled := window.fresh("cpu_throttled_ratio")

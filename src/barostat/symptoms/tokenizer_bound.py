@@ -28,7 +28,7 @@ from barostat.symptoms._host import engine_has_slack, server_confidence
 LONG_PROMPT_TOKENS = 1000
 """Below this a prompt is tokenized in well under a millisecond or two."""
 PROMPT_HEAVY_RATIO = 20.0
-"""So many prompt tokens for each generated one: streaming is not what keeps the process busy."""
+"""This many prompt tokens per generated token: streaming is not what keeps the process busy."""
 LENGTHS = ("prompt_tokens_p50", "prompt_tokens_mean")
 
 

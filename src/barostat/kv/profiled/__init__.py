@@ -1,3 +1,3 @@
-"""What the engine tries before it sizes its pool, beside the text model: towers with the largest
-image, and CUDA graphs.
+"""Memory outside the text model that the engine profiles before it sizes its pool: towers with the
+largest image, and CUDA graphs.
 """

@@ -15,15 +15,15 @@ from barostat.core.units import GIB
 class MemoryModel:
     """The fitted constants. Units: copies of a tensor, or bytes.
 
-    `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: where the
-    sampler sorts them. `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden
-    activations. `state_copies`: of a state layer's projections. `tower_bytes`: a multimodal profile
-    on top (`old_`: of V0). `context_bytes`: what a process takes of a card before it allocates
-    anything. `host_growth_bytes`, `host_bytes`: where the host shares the memory, what it comes to
-    take while the engine starts, and has before. `delta_tuning_bytes`: what the tuning of delta
-    nets' kernels leaves behind on Blackwell. `single_bytes`, `linked_bytes`, `unlinked_bytes`:
-    non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on several others.
-    `early_`: the same before 0.12 or 0.18, and of linked ones before 0.13.
+    `sampler_copies`: simultaneous float32 copies of the logits; `sorting_copies`: if the sampler
+    sorts them. `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden
+    activations. `state_copies`: of a state layer's projections. `tower_bytes`: extra memory of a
+    multimodal profile (`old_`: in V0). `context_bytes`: used by a process before it allocates
+    anything. `host_growth_bytes`, `host_bytes`: for a host that shares the card's memory, its
+    growth during start, and its use before. `delta_tuning_bytes`: left allocated by kernel tuning
+    of delta nets on Blackwell. `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory
+    on one GPU, on several Hopper or newer data-centre GPUs, on several others. `early_`: the same
+    before 0.12 or 0.18, and for linked ones before 0.13.
     """
 
     sampler_copies: float = 3.62

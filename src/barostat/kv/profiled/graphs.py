@@ -1,12 +1,13 @@
-"""CUDA graphs: how many the engine records, what they take, and what it charges for them before it
-knows.
+"""CUDA graphs: how many the engine captures, their memory, and the engine's estimate of it.
 
-    batch sizes  1 2 4 8 16 .. 248 | 256 272 .. largest      recorded layer by layer (piecewise) for every size,
-                 '- up to max_num_seqs x (1 + drafts) -'     and whole, for batches that only decode
+batch sizes  1 2 4 8 16 .. 248 | 256 272 .. largest      captured layer by layer (piecewise) for
+every size,
+'- up to max_num_seqs x (1 + drafts) -'     and whole, for decode-only batches
 
-Since 0.20.0 the engine records the two largest graphs of each kind before it sizes the pool, and
-charges the first and as many times the second as there are others.
-VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS asks for that from 0.18.0 on, and does without it later.
+Since 0.20.0 the engine captures the two largest graphs of each kind before it sizes the pool, and
+charges the first plus the second times the number of the others.
+VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS enables this from 0.18.0 on, and disables it later.
+
 Source: vLLM 0.18.0 to 0.32.0, VllmConfig._set_cudagraph_sizes,
 GPUModelRunner.profile_cudagraph_memory, Worker.determine_available_memory.
 """
@@ -106,7 +107,7 @@ def recorded_graphs(model: Architecture, flags: Deployment, capability: float) -
 
 
 def charged_bytes(model: Architecture, flags: Deployment, capability: float) -> float:
-    """What the engine's own estimate comes to."""
+    """Return the engine's own estimate of the graphs' memory."""
     layers = len(model.layers) / flags.pp
     each = max(
         _LEAST_BYTES, layers * (_LAYER_BYTES_HOPPER if 9.0 <= capability < 12.0 else _LAYER_BYTES)

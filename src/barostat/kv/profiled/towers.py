@@ -135,7 +135,7 @@ def splits_tower(model: Architecture) -> bool:
 
 
 def _video_images(config: ConfigJson, model: Architecture, flags: Deployment) -> int:
-    """How many images' worth the profiled video is; 0 where none is profiled.
+    """Return the size of the profiled video as a number of images; 0 if no video is profiled.
 
     Source: vLLM 0.23.0, Qwen2VLProcessingInfo.get_num_frames_with_most_features.
     """
@@ -148,14 +148,14 @@ def _video_images(config: ConfigJson, model: Architecture, flags: Deployment) ->
 
 
 def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None:
-    """The profiling run of a tower that merges patches; None for other towers, and before there was
-    one of this kind.
+    """Return the profiling run of a tower that merges patches; None for other towers, and in
+    versions without one.
 
-    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP
-    in and out of its activation (of towers with a gate, whose norm adds, what attention gave as
-    well); or in attention queries and keys apart and rotated, values, and the output (rotated in
-    float32: all three twice, and both queries and keys once as they were and four times twice as
-    wide). Beside them pixels, and positions where they are learnt.
+    At its peak, these are allocated: a layer's input, the residual after attention, its norm, and
+    the MLP's input and output around the activation (for gated towers also the attention output);
+    or, in attention, queries and keys separate and rotated, values, and the output (with float32
+    rotation: all three twice, and queries and keys once unrotated and four times at double width).
+    In addition: pixels, and learned positions.
     """
     if flags.generation == "V0":
         return None

@@ -1,3 +1,3 @@
-"""How long a step of an engine takes on a card: what it moves and computes, and how fast cards were
-seen to do that.
+"""Predicts step times on a card: the bytes and operations of a step, and the measured speeds of
+cards.
 """

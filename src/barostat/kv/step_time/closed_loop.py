@@ -68,7 +68,7 @@ class SeenByClients:
 
 
 class Steps(Protocol):
-    """How long steps take, and what a client waits for beside them."""
+    """Step times, and the latency that clients see in addition."""
 
     def step_s(self, load: StepLoad) -> float:
         """How long a step of this load takes."""
@@ -118,7 +118,7 @@ class _Run:
             self.sent += 1
 
     def step(self) -> None:
-        """One step, or as many alike as there are until a request arrives or ends."""
+        """Run one step, or all identical steps until a request arrives or ends."""
         while self.coming and self.coming[0][0] <= self.now_s:
             self.waiting.append(heapq.heappop(self.coming)[1])
         parts, pairs = self._scheduled()

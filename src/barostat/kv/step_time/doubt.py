@@ -1,8 +1,7 @@
-"""How far a predicted step may be off: as far as points that were left out of the fit, and farther
-the less it is like any of them.
+"""The uncertainty of a predicted step time: the error on held-out points, growing with the distance
+from the measured configurations.
 
-Each way in which a prediction leaves what was measured adds its own share; independent, so their
-squares add up.
+Each kind of deviation adds an independent share, so their squares add up.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Doubt:
 
 
 def doubt_of(model: Architecture, flags: Deployment, card: Card, *, fast_link: bool) -> Doubt:
-    """How far steps of this deployment may be off, whatever their load."""
+    """Return the uncertainty of this deployment's step times, at any load."""
     found = Doubt(LEFT_OUT_RATIO)
     if card.name not in MEASURED_CARDS:
         if card.name in SIMILAR_CARDS:

@@ -190,8 +190,8 @@ class StepTimeModel:
         )
 
     def _in_tiles(self, tokens: float) -> float:
-        """Rows that products compute for so many tokens: whole tiles, once there is more than one.
-        Below that kernels have smaller ones, and wait for the weights.
+        """Return the rows that matrix products compute for this many tokens: whole tiles, above one
+        tile. Smaller batches use smaller tiles and are bound by reading the weights.
         """
         rows = self.card.tile_rows
         return float(math.ceil(tokens / rows) * rows) if tokens > rows > 1 else tokens

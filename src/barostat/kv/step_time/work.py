@@ -92,13 +92,13 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What attention reads and computes on one GPU, over all its layers.
+    """Reads and operations of attention on one GPU, over all its layers.
 
-    `token_bytes`: of the cache for each token, where all are read. `windows`: (bytes for each
-    token, tokens) where only the last are. `request_bytes`: read and written for each request and
-    step, whatever its length (states). `pair_flops`: for each pair of a prompt token and one up to
-    it. `window_pair_flops`: the same in window layers, with their reach. `read_flops`: for each
-    cached token that a decoding request reads. `latent`: an MLA model.
+    `token_bytes`: of the cache per token, for layers that read all tokens. `windows`: (bytes per
+    token, tokens) for window layers. `request_bytes`: read and written per request and step, at any
+    length (states). `pair_flops`: per pair of a prompt token and an earlier token.
+    `window_pair_flops`: the same in window layers, with their window. `read_flops`: per cached
+    token that a decoding request reads. `latent`: an MLA model.
     """
 
     token_bytes: float

@@ -9,7 +9,7 @@ from barostat.lint.facts import Engine, Mount, Scene
 _BILLIONS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[bB](?![A-Za-z])")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 USUAL_S = 90.0
-"""What a start takes beside the weights: imports, compilation, graphs."""
+"""Start-up time in addition to loading weights: imports, compilation, graphs."""
 DOWNLOAD_BYTES_PER_S = 0.3e9
 """Of a download from the hub, as clusters usually see it; some are five times as fast."""
 DEFAULT_CACHE = "/root/.cache/huggingface"

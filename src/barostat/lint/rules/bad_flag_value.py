@@ -136,10 +136,9 @@ def _what_is_wrong(text: str) -> tuple[str, str] | None:
 
 
 def _of_switch(engine: Engine, argument: Argument) -> Found | None:
-    """A switch with a value, which argparse refuses; before 0.9.0 some took one.
+    """Report a switch with a value, which argparse rejects; before 0.9.0 some switches took one.
 
-    As a word of its own it is taken for the model, so that it is refused where the model stands
-    before it.
+    A separate word is taken for the model, so it is rejected only if the model precedes it.
     """
     apart = (
         argument.origin == "flag"

@@ -28,7 +28,7 @@ from barostat.lint.rule import Found, Rule
 
 _UUID = re.compile(r"(?:MIG|GPU)-[0-9a-fA-F-]{8,}")
 SEEN_UNTIL = "0.24.0"
-"""Before this version the failure was reported; of newer ones nothing says that it is mended."""
+"""The failure was reported for versions up to this one; whether later ones fixed it is unknown."""
 
 
 def judge(scene: Scene) -> Iterator[Found]:

@@ -29,7 +29,7 @@ from barostat.lint.rule import Found, Rule
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every share that a pool size stands beside."""
+    """Yield every utilization that is ignored because a pool size is set."""
     for engine in scene.engines:
         share = engine.arguments.get("gpu_memory_utilization")
         if share is not None and engine.has("kv_cache_memory_bytes"):

@@ -45,7 +45,7 @@ _NEWEST = parse_version(NEWEST_READ)
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every name that the version beside it (or the newest, where none is told) does not show."""
+    """Yield every metric name that the version (the newest, if unknown) does not expose."""
     known = known_names()
     recorded = {query.name for query in scene.queries if query.what == "record"}
     for query in all_queries(scene):

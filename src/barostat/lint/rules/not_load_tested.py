@@ -81,7 +81,7 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _judged(newest: LoadTest, engines: list[Engine], today: str) -> Iterator[Found]:
-    """What is wrong with the newest load test of these very numbers."""
+    """Report problems of the newest load test for exactly these limits."""
     if newest.verdict == "fail":
         yield _failed(newest, "the newest load test of these limits failed")
     elif newest.verdict != "pass":

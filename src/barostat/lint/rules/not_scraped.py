@@ -157,7 +157,7 @@ def _is_opened(pod: Pod, scene: Scene) -> bool:
 
 
 def _is_watched(pod: Pod, scene: Scene) -> bool:
-    """True if rules on vLLM's metrics stand beside the workload."""
+    """True if rules on vLLM's metrics are declared with the workload."""
     return any(
         "vllm:" in one.expression and _folder(one.place) == _folder(pod.place)
         for one in scene.queries

@@ -70,8 +70,8 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _form_of(name: str) -> str | None:
-    """Return the form of the weights that the name tells: empty for a published checkpoint that is
-    not quantized, None where it cannot be told.
+    """Return the weight format that the name states: "" for a published unquantized checkpoint,
+    None if unknown.
     """
     last = name.rstrip("/").rsplit("/", 1)[-1]
     said = [form for form, pattern in _NAMED if pattern.search(last)]

@@ -42,11 +42,11 @@ _ELSEWHERE: dict[FileForm, str] = {
     "image": "when the container is started, not in the image",
     "task": "from the tool's store of secrets",
 }
-"""Where a secret is kept instead, by what it stands in."""
+"""Where to keep the secret instead, by kind of file."""
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every value that looks like a secret and is none of the usual placeholders. The value itself
+    """Yield every value that looks like a secret and is not a common placeholder. The value itself
     is never shown.
     """
     for engine in scene.engines:

@@ -39,7 +39,7 @@ from barostat.lint.rules._watched import leads_to
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every Service of which no port leads to the server behind it."""
+    """Yield every Service with no port that leads to the server."""
     for service in scene.services:
         led = (
             [engine for engine in scene.engines if leads_to(service, engine)]

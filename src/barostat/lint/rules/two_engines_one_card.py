@@ -75,11 +75,11 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _beside_a_told_pool(device: str, engines: list[Engine]) -> Iterator[Found]:
-    """The last engine for whose start too much is held: shares of those before it, or anything at
-    all where it states no share itself.
+    """Yield the last engine for which too little memory is left: the shares of those before it
+    exceed the card, or it has no share of its own.
 
-    What an engine with a told pool holds is not known here, so that a stated share may be right
-    beside it.
+    The memory of an engine with an explicit pool size is unknown here, so a stated share may still
+    fit.
     """
     held, told, late = 0.0, False, None
     for engine in engines:

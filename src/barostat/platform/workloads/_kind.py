@@ -72,13 +72,13 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one template of engine pods stands in the object.
+    """The position of a template of engine pods in the object.
 
-    `path`: keys from the top; `*` for each item of a list, whose `name` is then the role, or for each
-    entry of a mapping, whose key is the role. `units`, `size`: paths of the number of units and of
-    the pods in a unit, counted from that item where `path` has a `*`. `several`: a path that is there where a unit is more than one pod.
-    `model`: the key of a container in the pod's spec whose image comes from elsewhere.
-    `parallel`: the path of parallel sizes that the owner puts into the command.
+    `path`: keys from the top; `*` for each item of a list (its `name` is the role) or each entry of
+    a mapping (its key is the role). `units`, `size`: paths of the number of units and of pods per
+    unit, relative to that item if `path` has a `*`. `several`: a path that exists if a unit has
+    several pods. `model`: the key of a container in the pod's spec whose image comes from
+    elsewhere. `parallel`: the path of the parallel sizes that the owner adds to the command.
     """
 
     path: tuple[str, ...]
@@ -116,22 +116,22 @@ class Revision:
 
 
 class WorkloadKind:
-    """One kind of workload; a kind overrides what is different about it.
+    """One kind of workload; subclasses override what differs.
 
-    `places`: where its templates are, the one whose pods answer first. `name_label`: the label of
-    its pods that holds the object's name; without one, pods are found by owner references and the
-    object's own selector. `fixed_labels`: labels of its pods that its owner needs: they cannot
-    be taken off. `other_labels`: labels that all its pods have besides, where the name's label is a
-    common one. `pod_suffix`: what a pod's name has behind the object's, as a regular
+    `places`: positions of its templates, first the one whose pods serve requests. `name_label`: the
+    label of its pods that holds the object's name; without one, pods are found by owner references
+    and the object's own selector. `fixed_labels`: labels of its pods that its owner requires, so
+    they cannot be removed. `other_labels`: additional labels of all its pods, if the name's label
+    is a common one. `pod_suffix`: the part of a pod's name after the object's, as a regular
     expression. `source_path`: the part of the object that a change edits. `reads`: lists that
-    `own_pods` and `revisions` need besides pods: what stands between it and its pods, the nearest to
-    the pods first. `verbs`: `create` and `delete` where a remedy makes
-    objects of the kind. `whole`: nobody adds an image, arguments or
-    containers to its templates. `replicas_path`: the field that holds the number of units.
-    `default_replicas`: where the manifest says nothing. `by_hand`: why we do not change it, and how a
-    person does. `reverts`: what becomes of an edit of the objects below it. `without_surge`: how its
-    owner rolls without GPUs beside those in use, as a sentence. `apply`: how a person makes a change
-    where a patch of the object does not do.
+    `own_pods` and `revisions` need besides pods: the objects between it and its pods, the nearest
+    to the pods first. `verbs`: `create` and `delete` if a remedy creates objects of the kind.
+    `whole`: its templates are complete, nobody adds an image, arguments or containers.
+    `replicas_path`: the field with the number of units. `default_replicas`: used if the manifest
+    has none. `by_hand`: why Barostat does not change it, and how a person does. `reverts`: what
+    happens to an edit of the objects below it. `without_surge`: how its owner rolls out without
+    extra GPUs, as a sentence. `apply`: how a person makes a change if a patch of the object is not
+    enough.
     """
 
     api: Api

@@ -62,7 +62,7 @@ class DynamoGraphDeployment(WorkloadKind):
         return None
 
     def surge(self, item: Object) -> int:
-        """Not told by the object."""
+        """Return 0, because the object does not state it."""
         return 0
 
 
