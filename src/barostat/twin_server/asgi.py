@@ -49,7 +49,7 @@ class Held:
 
 
 class Exchange:
-    """One request and its answer. Mutable. `held`: what it shares with the others."""
+    """One request and its response. Mutable. `held`: memory budget shared with other requests."""
 
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, held: Held | None = None
@@ -115,9 +115,9 @@ class Exchange:
         self._own_bytes = 0
 
     async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the work comes to. The client going away ends it.
+        """Return the result of the work, or cancel it if the client disconnects.
 
-        Errors: Gone; what the work raises.
+        Errors: Gone; those of the work.
         """
         task = asyncio.ensure_future(work)
         watch = asyncio.ensure_future(self._disconnect())

@@ -47,7 +47,7 @@ class Connection(HttpToolsProtocol):
                 timer.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """What came is read; headers beyond what is read of them end the connection."""
+        """Parse the received data; close the connection if its headers are too long."""
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             self._head_bytes += len(data)

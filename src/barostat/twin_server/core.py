@@ -52,12 +52,12 @@ class _Slowed:
         return round(self._pace.step_ns(prefill_tokens, decodes, kv_tokens, pairs) * self.factor)
 
     def start_ns(self, arrival_ns: int) -> int:
-        """As the pace has it."""
+        """Return the start of the step; delegates to the wrapped pace."""
         return self._pace.start_ns(arrival_ns)
 
     @property
     def empty_ns(self) -> int:
-        """As the pace has it."""
+        """Return the duration of an empty step; delegates to the wrapped pace."""
         return self._pace.empty_ns
 
 
@@ -155,8 +155,8 @@ class _Core:
                 self._send(self._ticked(self._due_ns))
 
     def _ticked(self, now_ns: int) -> Tick:
-        """The next step is under way, without those who came in during the last one: asynchronous
-        scheduling had it made up by then.
+        """Start the next step, without requests that arrived during the last one: with asynchronous
+        scheduling it was already composed.
 
         Source: vLLM 0.32.0, EngineCore.step_with_batch_queue, which reads no request while it waits
         for a step's result.

@@ -294,7 +294,7 @@ class Vectors:
         return f'{head[:-1]},"data":[{",".join(items)}],"usage":{_json(usage)}}}'.encode()
 
     def metadata(self) -> bytes | None:
-        """Return the header `metadata` of an answer in bytes; None where there is none."""
+        """Return the header `metadata` of a binary response, if it has one."""
         asked = self.asked
         if asked.encoding != "bytes":
             return None

@@ -74,7 +74,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def _amount(name: str, text: str) -> float:
-    """How much of it. Errors: ValueError with what is wrong."""
+    """Parse a fault's amount. Errors: ValueError with a sentence."""
     if not text:
         raise ValueError(f"how much is missing: {name}={_EXAMPLES[name]}")
     if name == "slow-network":
@@ -109,7 +109,7 @@ class Throttle:
         self._used_s = time.process_time()
 
     def owed_s(self) -> float:
-        """How long this process has to stand still now; 0 while it has quota left."""
+        """Return how long this process must pause now; 0 while it has quota left."""
         now_s, used_s = time.monotonic(), time.process_time()
         if now_s - self._began_s >= _PERIOD_S and used_s - self._used_s <= self._share * (
             now_s - self._began_s

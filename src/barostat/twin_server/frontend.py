@@ -26,7 +26,7 @@ _AT_ONCE = 128
 """Sequences that are dealt with before others have their turn."""
 _ABORTED_AT_ONCE = 1024
 DEAD = "engine-dead"
-"""How a sequence ends whose engine core is gone before it is done."""
+"""Finish reason of a sequence whose engine core died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,9 @@ class _Group:
 
 
 class Running:
-    """One sequence under way. Mutable; `arrived` gives what has come since it was last asked.
+    """A running sequence. Mutable; `arrived` returns the output since the last call.
 
-    One object while it waits, as there may be tens of thousands: what it says and who waits for it
-    are made when they are asked for.
+    There may be tens of thousands of waiting requests, so text and waiters are created lazily.
     """
 
     __slots__ = (
@@ -119,7 +118,7 @@ class Running:
         return found, self.finish_reason
 
     async def whole(self) -> tuple[list[int], str]:
-        """All tokens from here to the end, and how it ended."""
+        """Wait for all remaining tokens; return them with the finish reason."""
         tokens, reason = await self.arrived()
         while reason is None:
             new, reason = await self.arrived()
@@ -127,7 +126,7 @@ class Running:
         return tokens, reason
 
     def wake(self) -> None:
-        """Whoever waits looks again."""
+        """Wake all waiters."""
         if self._event is not None:
             self._event.set()
 

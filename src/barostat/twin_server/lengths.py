@@ -1,6 +1,4 @@
-"""How long answers are: as long as was asked for, or drawn, as a model that ends by itself would
-have it.
-"""
+"""Answer lengths: as requested, or drawn at random for a model that stops by itself."""
 
 from __future__ import annotations
 

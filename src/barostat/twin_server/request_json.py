@@ -1,9 +1,8 @@
-"""The JSON of a request, read so that nobody else waits for it: one long call into C holds the
-interpreter's lock until it is over.
+"""Parses the JSON of a request without blocking other requests: a long call into C holds the GIL
+until it returns.
 
-A large body is read by the reader that is written in Python, which lets others have their turn.
-Lists and objects are bounded: with many of them alive, each full collection of garbage stands still
-for all.
+Large bodies are parsed in pure Python, which yields to other threads. Lists and objects are
+bounded, because a full garbage collection stops all threads for longer the more objects exist.
 """
 
 from __future__ import annotations

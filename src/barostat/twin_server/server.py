@@ -35,9 +35,9 @@ WATCHDOG_S = 5.0
 _CORE_ENDS_WITHIN_S = 1.0
 _THROTTLED_EVERY_S = 0.005
 _TURN_S = 0.0005
-"""How long one thread runs while another waits for its turn. The loop waits so long behind each of
-its calls into the kernel while a request is tokenized: with the interpreter's 5 ms, 500 clients
-that send a few bytes each keep it from everything else.
+"""Thread switch interval. During tokenization, the event loop waits this long after each of its
+system calls: with the interpreter's default of 5 ms, 500 clients that each send a few bytes would
+starve everything else.
 """
 _ACCEPTED_AT_ONCE, _BACKLOG = 64, 2048
 _TODO = {
@@ -57,10 +57,10 @@ class _Server(uvicorn.Server):
 
 
 def serve(serving: Serving, interrupted: Callable[[], bool]) -> int:
-    """Serve until told to stop, or until the engine is gone; the exit status. `interrupted`:
-    whether Ctrl-C was pressed before.
+    """Serve until stopped or until the engine dies; return the exit status. `interrupted`: whether
+    Ctrl-C was pressed before.
 
-    Errors: OutsideError where the address is not to be had.
+    Errors: OutsideError if the address is not available.
     """
     listener = _listen(serving)
     core_pid, connection = (os.getpid(), None) if serving.refused else core.start(serving)
@@ -129,8 +129,8 @@ def _refuse_to_start(serving: Serving, telemetry: Telemetry) -> int:
 
 
 def let_others_have_turns() -> None:
-    """Threads give way soon, and a full collection of garbage, for which all stand still, does not
-    look at what is loaded and stays.
+    """Shorten the thread switch interval, and exclude loaded modules from garbage collection, which
+    stops all threads.
     """
     sys.setswitchinterval(_TURN_S)
     gc.freeze()
@@ -204,11 +204,11 @@ async def _serve(
 async def _stop_when_told(
     serving: Serving, frontend: Frontend, server: _Server, told: asyncio.Event
 ) -> None:
-    """SIGTERM: the core goes at once, or when what is under way is done or its time is up; then the
-    server.
+    """On SIGTERM, stop the core immediately, or when open requests are done or the time-out is
+    over; then stop the server.
 
-    Without a shutdown time-out nobody tells those who wait: the server closes its port and stays
-    until they have gone.
+    Without a shutdown time-out, clients are not notified: the server closes its port and stays
+    until they disconnect.
     """
     await told.wait()
     telemetry, timeout_s = frontend.telemetry, serving.shutdown_timeout_s
@@ -261,8 +261,8 @@ async def _stop_when_told(
 
 
 async def _watch(frontend: Frontend, server: _Server) -> None:
-    """A dead engine ends the server: as soon as it has told somebody, else when the watchdog
-    looks.
+    """Stop the server when the engine dies: after an error has been reported to a client, or at the
+    next watchdog check.
     """
     await frontend.dead.wait()
     if frontend.stopping:

@@ -1,5 +1,5 @@
-"""What is served, resolved: the engine, its pace, its name, its faults. Made once from the command
-line and handed to both processes.
+"""The resolved configuration of the twin server: engine, pace, names, faults. Built once from the
+command line and passed to both processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the API server tells of itself: its metrics page and its log."""
+"""The API server's metrics page and log."""
 
 from __future__ import annotations
 

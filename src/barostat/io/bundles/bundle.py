@@ -32,7 +32,7 @@ from barostat.platform import access_log
 from barostat.platform.pods import pods
 
 MAX_TEXT_BYTES = 32 << 20
-"""One scrape or one tool's output; a real one has less than one megabyte."""
+"""Largest size of one scrape or one tool's output; a real one is below one megabyte."""
 MAX_JSON_BYTES = 64 << 20
 MAX_KEPT_BYTES = 512 << 20
 """All texts and documents that are kept whole; logs are streamed and do not count."""
@@ -40,11 +40,11 @@ _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d
 
 
 def read(path: Path, *beside: Path) -> Recording:
-    """The recording that a bundle holds: everything in it that can be read, and a sentence for
-    everything that cannot. `beside`: loose files of the same engine, such as its log.
+    """Return the recording in a bundle: everything readable, and a sentence for everything that is
+    not. `beside`: separate files of the same engine, such as its log.
 
-    Errors: InputError where there is no such path, nothing readable in it, an unsafe archive, a
-    bundle.yaml that is wrong, or a second bundle.
+    Errors: InputError for a missing path, no readable content, an unsafe archive, an invalid
+    bundle.yaml, or a second bundle.
     """
     reader = _Reader(path)
     for name, found, file in files(path, reader.note):
@@ -92,9 +92,9 @@ class _Reader:
             self.note(f"{name} cannot be read ({error.strerror}); left out")
 
     def of_the_engine(self, place: Place, path: Path) -> Place:
-        """The place of a loose file beside what was read: that of the one replica, if there is one.
+        """Return the place of a separate file, assigned to the only replica.
 
-        Errors: InputError where there are several, or the replica has such a log.
+        Errors: InputError if there are several replicas, or the replica already has such a log.
         """
         if place.role not in ("scrape", "gpu", "host", "log", "previous-log"):
             return place

@@ -17,10 +17,10 @@ _LOOSE_REPLICA = "engine"
 
 
 def files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Place, Reads]]:
-    """Name, place and content of every file that a bundle keeps; what lies wrong is told to `note`,
-    what is no part of one is passed over.
+    """Yield name, place and content of every file of a bundle; misplaced files are reported to
+    `note`, other files are skipped.
 
-    Errors: InputError where nothing can be opened, or the archive is unsafe.
+    Errors: InputError if nothing can be opened, or the archive is unsafe.
     """
     try:
         if path.is_dir():
@@ -70,9 +70,9 @@ def _archived(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Re
 
 
 def loose_file(path: Path) -> tuple[str, Place, Reads]:
-    """Name, place and content of a file that is given beside a bundle or another file.
+    """Return name, place and content of a file given in addition to a bundle or another file.
 
-    Errors: InputError where it is not there, is a bundle itself, or cannot be told.
+    Errors: InputError if it is missing, is a bundle itself, or its kind is unknown.
     """
     if path.is_dir() or (path.is_file() and archive.is_archive(path)):
         raise InputError("is a second bundle: diagnose them one after the other", str(path))

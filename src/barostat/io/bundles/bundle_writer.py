@@ -51,10 +51,11 @@ class Recorded:
 def write(
     recording: Recording, path: Path, logs: Logs = Logs(), *, force: bool = False
 ) -> dict[str, int]:
-    """The bundle is at `path` (an archive if its name ends in .tar.gz or .tgz, else a directory),
-    and what it holds is counted by kind.
+    """Write the bundle to `path` (an archive if the name ends in .tar.gz or .tgz, else a
+    directory), and count its content by kind.
 
-    Everything is redacted. A failure leaves nothing behind and what was there before untouched.
+    Everything is redacted. A failure leaves nothing behind and keeps an existing bundle.
+
     Errors: InputError as `check`; OutsideError if it cannot be written.
     """
     packed = check(path, force=force)

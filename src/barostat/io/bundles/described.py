@@ -100,11 +100,9 @@ def is_described(text: str) -> bool:
 
 
 def is_log(text: str, line: re.Pattern[str]) -> bool:
-    """True where a log's `line` stands before what was described, or after all of it; everywhere,
-    where nothing is.
+    """True if a log's `line` precedes or follows the described objects, or there are none.
 
-    A container's last words are printed as they are, at the margin, with its other fields behind
-    them.
+    A container's termination message is printed unindented, followed by its other fields.
     """
     fields = [found.start() for found in _PRINTED.finditer(text)] if is_described(text) else []
     return any(
@@ -301,9 +299,7 @@ def _volumes(lines: Sequence[str]) -> list[Found]:
 
 
 def _event(line: str) -> Found | None:
-    """One row: type, reason, age, who says it, what. None for the head of the table and for what is
-    no row.
-    """
+    """Parse one row: type, reason, age, source, message. None for the header and for other lines."""
     cells = _GAP.split(line.strip(), maxsplit=4)
     if len(cells) < 5 or cells[0] not in ("Normal", "Warning"):
         return None

@@ -41,10 +41,10 @@ def base(path: Path) -> Path:
 
 
 def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, BinaryIO]]:
-    """Every file of the bundle directory, named as a member of an archive would be.
+    """Yield every file of the bundle directory, named as a member of an archive.
 
-    What is no regular file, cannot be opened, or is a link that leaves the directory is told to
-    `note` and left out.
+    Special files, unreadable files and links that leave the directory are reported to `note` and
+    skipped.
     """
     root = path.resolve()
     count = 0

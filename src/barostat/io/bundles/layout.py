@@ -49,10 +49,10 @@ ahead.
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one file of a bundle is. `owner`: replica, node or kind of object. `at`: unix seconds, 0
-    where the name has none.
+    """The role of one file in a bundle. `owner`: replica, node or kind of object. `at`: unix
+    seconds, 0 if the name has none.
 
-    `printed` is a loose file of Kubernetes objects; `kind` says in which form.
+    `printed` is a separate file of Kubernetes objects; `kind` is its format.
     """
 
     role: Role

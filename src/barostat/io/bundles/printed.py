@@ -25,7 +25,7 @@ from barostat.platform.objects import items
 
 Printed = Literal["objects", "described", "nvidia-smi.txt", "nvidia-smi.csv", ""]
 HEAD_BYTES = 64 << 10
-"""Of a file's beginning: enough to tell what it is."""
+"""Bytes to read from the beginning of a file: enough to recognise it."""
 _JSON = re.compile(r"^\s*[\[{]")
 _JSON_KIND = re.compile(rf'"kind": ?"(?:{"|".join(KINDS)})(?:List)?"')
 _LIVE_JSON = re.compile(r'"(?:status|containerStatuses|involvedObject|regarding)": ?[{\[]')

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from barostat.core.errors import InputError
 
 DEFAULT_PORT = 8000
-"""Where `vllm serve` listens unless told otherwise."""
+"""Default port of `vllm serve`."""
 _ENDPOINTS = re.compile(
     r"/(?:metrics|health|version|v1(?:/(?:models|completions|chat/completions))?|docs|ping)?/*$"
 )

@@ -33,8 +33,8 @@ FailureKind = Literal[
     "redirect",
     "between",
 ]
-"""`between`: what stands between here and the engine failed or forbids it (a cluster's API server):
-nothing is known of the engine.
+"""`between`: an intermediary (a cluster's API server) failed or denies access, so the engine's
+state is unknown.
 """
 
 
@@ -62,8 +62,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Nothing came. `why` goes on from the address: "http://x:8000 " + why. `unsent`: nothing of
-    the request has left this machine.
+    """No response. `why` continues after the address: "http://x:8000 " + why. `unsent`: the request
+    never left this machine.
     """
 
     kind: FailureKind
@@ -205,8 +205,8 @@ def _no_connection(error: httpx.ConnectTimeout | httpx.PoolTimeout) -> str:
 
 
 def failure_of(error: httpx.HTTPError, untrusted: str = UNTRUSTED) -> Failure:
-    """What a broken exchange means, as a sentence that goes on from the address. `untrusted`: what
-    to do about its certificate.
+    """Describe a failed exchange as a clause that follows the address. `untrusted`: what to do
+    about its certificate.
     """
     causes = list(_chain(error))
     # That the handshake waits for more bytes is no error of its own: it is in the chain of every

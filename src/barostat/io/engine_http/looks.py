@@ -17,23 +17,21 @@ PER_S = 100.0
 
 
 def whole_round_s(engines: int, look_s: float) -> float:
-    """How long to wait for one look at each of so many engines. `look_s`: the limit of one look."""
+    """Return how long to wait for one scrape of each engine. `look_s`: the limit of one scrape."""
     return look_s + engines / PER_S
 
 
 @dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
 class Looks:
-    """What is under way: at most one look for each name, AT_ONCE looks together, and the tokens
-    that are asked for once.
-    """
+    """Scrapes in progress: at most one per name and AT_ONCE in total, plus the one-token probes."""
 
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tokens: list[asyncio.Task[None]] = field(default_factory=list)
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def take(self, scrapers: Iterable[tuple[str, Scraper]], within_s: float) -> None:
-        """Each is looked at, unless its last look still goes on; what takes longer than `within_s`
-        goes on in the background.
+        """Scrape each, unless its last scrape is still in progress; scrapes longer than `within_s`
+        continue in the background.
         """
         for name, scraper in scrapers:
             if name not in self._busy or self._busy[name].done():
@@ -55,7 +53,7 @@ class Looks:
         ]
 
     async def settle(self) -> None:
-        """What was under way has come, or its time is over."""
+        """Wait for scrapes in progress, until their time-out."""
         pending = [task for task in self._all() if not task.done()]
         if pending:
             await asyncio.wait(pending, timeout=PROBE_S)

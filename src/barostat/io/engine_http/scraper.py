@@ -56,9 +56,9 @@ class Scraper:
     _token_sent: bool = False
 
     async def look(self) -> None:
-        """One more scrape (or one more failure) is kept, with what /health says at the same time.
+        """Record one more scrape (or failure), with a simultaneous /health.
 
-        The first look asks what the server is, too.
+        The first call also identifies the server.
         """
         first = self.probe is None
         started = round(self.clock.now(), 3)
@@ -85,9 +85,7 @@ class Scraper:
         )
 
     async def send_token(self, within_s: float = PROBE_S) -> None:
-        """One request of one token was sent, the first time this is called and never again; the
-        probe tells what came of it.
-        """
+        """Send one request for one token, on the first call only; its result is in the probe."""
         if self._token_sent:
             return
         self._token_sent = True
@@ -128,9 +126,7 @@ class Scraper:
         await self.where.close()
 
     def forget_before(self, at: float) -> None:
-        """What is older than `at` is dropped, but for the newest scrape before it: rates need a
-        left end.
-        """
+        """Drop scrapes older than `at`, except the newest of them, because rates need a left end."""
         older = [scrape for scrape in self.scrapes if scrape.at < at]
         self.scrapes = [*older[-1:], *(scrape for scrape in self.scrapes if scrape.at >= at)]
         self.failed = [entry for entry in self.failed if entry[0] >= at]

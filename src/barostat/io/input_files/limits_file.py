@@ -155,7 +155,7 @@ _SHAPES = {
 
 
 def _complaint(root: yaml.Node, found: ErrorDetails) -> tuple[yaml.Mark, str, str]:
-    """What the library found, as we say it: where, of which field, and in a sentence."""
+    """Convert a pydantic error to (place, field, sentence)."""
     kind, route = found["type"], [part for part in found["loc"] if isinstance(part, str | int)]
     key_mark, node = located(root, route)
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in route).lstrip(

@@ -17,9 +17,9 @@ NAME = "stdin"
 
 
 def piped_in(where: str = STDIN) -> BinaryIO:
-    """What is piped in, as bytes.
+    """Return stdin as a binary stream.
 
-    Errors: InputError where this program was started with stdin closed.
+    Errors: InputError if stdin is closed.
     """
     if sys.stdin is None:
         raise InputError("stands for what is piped in, and stdin is closed", where)

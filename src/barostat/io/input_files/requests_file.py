@@ -33,11 +33,12 @@ _LATEST_S = 4_000_000_000  # unix seconds of this century; in nanoseconds it fit
 def read_requests(
     path: Path, block_tokens: int, id_tokens: int | None = None
 ) -> tuple[list[Row], list[str]]:
-    """The rows of the file, and what is worth saying about it.
+    """Return the rows of the file, and notes on it.
 
-    `id_tokens`: tokens that one of hash_ids stands for; without it, the block size if the rows
-    agree with it, else what they agree with.
-    Errors: InputError where the file cannot be read, or a row of our own is wrong (with its line).
+    `id_tokens`: tokens per entry of hash_ids; by default the block size if the rows fit it, else
+    the size that they fit.
+
+    Errors: InputError if the file cannot be read, or one of its rows is invalid (with its line).
     """
     return parse_requests(read_whole(path), str(path), block_tokens, id_tokens, path)
 

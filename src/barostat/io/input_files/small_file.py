@@ -13,10 +13,9 @@ from barostat.core.bounds import CREDENTIAL_BYTES
 
 
 def read_small(path: Path, most_bytes: int = CREDENTIAL_BYTES.most) -> bytes:
-    """All of a regular file.
+    """Read a whole regular file.
 
-    Errors: OSError, with a `strerror` that says why: also for what is no regular file, and for one
-    that is larger.
+    Errors: OSError, with a reason in `strerror`; also for special files and files above the limit.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

@@ -169,9 +169,7 @@ class _Times:
         self._unread: InputError | None = None
 
     def read(self, named: Mapping[str, object], row: Mapping[str, object], where: str) -> float:
-        """The row's time in its own unit; 0 where it has none. What is wrong with it is told by
-        `check`.
-        """
+        """Return the row's time in its own unit; 0 if it has none. `check` reports invalid times."""
         name = next(
             (
                 name

@@ -15,12 +15,12 @@ _STARTS, _ENDS = (
 
 
 def too_much(text: str, *, spelled_out: bool = True) -> str:
-    """Why the text is not read: too many values with its aliases spelled out (billion laughs), or
-    too deep; else empty.
+    """Return why the text is not parsed: too many values after alias expansion (billion laughs), or
+    too deep; otherwise empty.
 
-    `spelled_out`: an alias is as much as what it stands for; not so where it stays one and the same
-    value.
-    Errors: yaml.YAMLError for what is no YAML.
+    `spelled_out`: count each alias as its expansion; False if aliases stay shared.
+
+    Errors: yaml.YAMLError for invalid YAML.
     """
     total = 0
     sizes: dict[str | None, int] = {}

@@ -81,11 +81,10 @@ def is_null(node: yaml.Node) -> bool:
 
 
 def plain(root: yaml.Node, say: Callable[[yaml.Mark, str, str], None]) -> Any:
-    """Mappings and lists of `Written`; what is null is left out. `say(mark, path, sentence)`: keys
-    that are no words or stand twice.
+    """Convert to mappings and lists of `Written`, without nulls. `say(mark, path, sentence)`
+    reports keys that are not strings or repeated.
 
-    A node that aliases repeat is converted once, so that a document of nested aliases stays as
-    small as it is written.
+    A node with several aliases is converted once, so nested aliases do not expand.
     """
     made: dict[int, Any] = {}
 

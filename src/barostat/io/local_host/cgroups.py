@@ -12,10 +12,10 @@ _NO_LIMIT_BYTES = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One reading of the tightest group around a process. None: no such limit, or not told.
+    """One reading of the tightest cgroup around a process. None: no such limit, or unknown.
 
-    Units: `usage_s` is CPU time since the group was made; `memory_bytes` is the working set, as the
-    kubelet counts it.
+    Units: `usage_s` is CPU time since the group was created; `memory_bytes` is the working set, as
+    the kubelet computes it.
     """
 
     cpu_limit_cores: float | None = None

@@ -13,9 +13,9 @@ _PROGRAM = re.compile(r"^vllm(?:$|[ .])|^api_server\.py")
 
 
 def engine_behind(port: int) -> int | None:
-    """The engine process that listens on the port, the topmost where several do.
+    """Return the engine process that listens on the port, the topmost if there are several.
 
-    None if it cannot be told (also for want of rights), or if what listens is no vLLM (a tunnel, a
+    None if it is unknown (also for lack of rights), or if the listener is not vLLM (a tunnel, a
     proxy).
     """
     holders = {

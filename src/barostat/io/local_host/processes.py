@@ -35,7 +35,7 @@ class Process:
 
 
 def process(pid: int, proc: Path = Path("/proc")) -> Process | None:
-    """The process as it stands, or None if there is none.
+    """Return the process, or None if it does not exist.
 
     Source: proc(5), stat.
     """
@@ -142,9 +142,7 @@ def _name(command: bytes, short: str) -> str:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at one engine's process tree again and again. `args` and `env` are what it was started
-    with.
-    """
+    """Samples one engine's process tree. `args` and `env` are those it was started with."""
 
     pid: int
     proc: Path = Path("/proc")
@@ -158,8 +156,8 @@ class Observer:
     _born: int | None = None
 
     def look(self, at: float) -> None:
-        """One more reading is kept, from the second look on; an engine that ended is noticed, with
-        its status where it can be read.
+        """Record a reading, from the second call on; detect the engine's end, with its exit status
+        if readable.
         """
         found = tree(self.pid, self.proc)
         if self._born is None and found:
@@ -216,7 +214,7 @@ class Observer:
 
 
 def _standing(now: dict[int, Process], group: cgroups.Group) -> dict[str, Any]:
-    """What one look alone tells."""
+    """Return the values of a single sample."""
     values: dict[str, Any] = {
         "memory_bytes": group.memory_bytes
         if group.memory_bytes is not None

@@ -35,8 +35,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to look at. `log` and `pid` belong to the first URL, or stand alone. `log_name`: what
-    the log is called where it is a copy.
+    """What to record. `log` and `pid` belong to the first URL, or are used alone. `log_name`: the
+    display name of a copied log.
     """
 
     urls: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ def record_engines(
     clock: Clock | None = None,
     on_progress: Progress | None = None,
 ) -> Recording:
-    """What the sources showed from now on for `for_s` seconds: the first look at once, the last at
-    the end; 0 is a single look.
+    """Record the sources for `for_s` seconds; 0 takes a single sample. The first sample is
+    immediate, the last at the end.
 
-    Ctrl-C ends it early with what there is. A replica that does not answer has failed scrapes and
-    stops no other.
-    Errors: InputError for an address, a log or a process that cannot be; OutsideError where nothing
-    at all can be had.
+    Ctrl-C ends it early. A replica that does not respond has failed scrapes and does not stop the
+    others.
+
+    Errors: InputError for an invalid address, log or process; OutsideError if nothing can be read.
     """
     watcher = _EngineRecorder(sources, clock or SteadyClock(), on_progress or (lambda _: None))
     with asyncio.Runner() as runner:
@@ -75,11 +75,11 @@ def record_engines(
 def follow(
     sources: Sources, window_s: float, interval_s: float, clock: Clock | None = None
 ) -> Iterator[Recording]:
-    """A recording after every interval, over the last `window_s` seconds, until the caller stops
-    asking.
+    """Yield a recording after every interval, over the last `window_s` seconds, until the caller
+    stops.
 
-    Errors: as `record`, at the first look only; later on an engine that is gone is part of what is
-    shown.
+    Errors: as `record_engines`, for the first sample only; later, an engine that ends is part of
+    the recording.
     """
     watcher = _EngineRecorder(sources, clock or SteadyClock(), lambda _: None)
     with asyncio.Runner() as runner:
@@ -97,7 +97,7 @@ def follow(
 
 @dataclass(slots=True)
 class _Log:
-    """A log file that may grow, digested anew when that is worth the time."""
+    """A growing log file, digested again when that is worth the time."""
 
     path: Path
     name: str
@@ -186,10 +186,9 @@ class _EngineRecorder:
         await self._under_way.settle()
 
     async def look(self, within_s: float) -> None:
-        """One look at everything; a server that takes longer than `within_s` goes on with its
-        answer in the background.
+        """Sample everything once; a server slower than `within_s` continues in the background.
 
-        Errors: OutsideError at the first look if no server can be had and there is nothing else to
+        Errors: OutsideError for the first sample if no server responds and there is nothing else to
         judge by.
         """
         if self.observer is not None:
@@ -236,7 +235,6 @@ class _EngineRecorder:
         self.problems.append("interrupted before the window was over")
 
     def forget_before(self, at: float) -> None:
-        """What is older is dropped."""
         for scraper in self.scrapers:
             scraper.forget_before(at)
         if self.observer is not None:

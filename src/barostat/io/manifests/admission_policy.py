@@ -156,8 +156,8 @@ def _last(source: str) -> str:
 
 
 def _validation(flag: str, field: str, value: float) -> dict[str, str]:
-    """One number: the argument is there, and wherever it is, as a plain number of at most the
-    limit.
+    """Return the validation of one number: the argument is present, and each occurrence is a plain
+    number of at most the limit.
     """
     spelled = flag.replace("-", "[-_]")
     given = f"(' ' + {_WORDS}.join(' ')).findAll(r'\\s--{spelled}[=\\s]+[^\\s\"]+')"

@@ -16,13 +16,11 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
-    """By file, the lines that are there since `ref` and were not before; of a new file all. What
-    git does not know yet counts as new.
+    """Return, by file, the lines added since `ref`; all lines of a new or untracked file.
 
-    An empty set stands for such a file, whose every line is new; one of which lines were only taken
-    out has {0}, which is no line.
+    An empty set means that every line is new; {0} means that lines were only removed.
 
-    Errors: InputError where that is no repository or no such revision.
+    Errors: InputError if there is no repository or no such revision.
     """
     root, base = root_and_base(ref, folder)
     found: dict[Path, set[int]] = {}

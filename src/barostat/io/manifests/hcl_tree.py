@@ -144,7 +144,7 @@ class _Reader:
         return self._expression(node.start) if match is not None else node
 
     def _expression(self, start: int) -> Node:
-        """Read what is no literal, to the end of the line or of the list that it stands in."""
+        """Read a non-literal expression, to the end of the line or of the enclosing list."""
         at, inner = start, 0
         while at < len(self.text):
             char = self.text[at]

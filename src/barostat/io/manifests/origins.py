@@ -24,14 +24,12 @@ _LINE = re.compile(
 )
 _DIRECTIVE = re.compile(r"^[ \t]*\{\{[^}]*\}\}[ \t]*$")
 _SHORTEST = 3
-"""Characters: what is shorter than this is said by chance."""
+"""Characters: shorter texts match by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where something stands in a document. `text`: of the scalar, None for a key. `listed`: it is
-    an item of a list.
-    """
+    """A path in a document. `text`: of the scalar, None for a key. `listed`: it is a list item."""
 
     keys: Keys
     text: str | None
@@ -59,7 +57,9 @@ def way_to(root: Node, place: Place) -> Way | None:
 
 
 def in_tree(source: Node, way: Way) -> Node | None:
-    """The same scalar or key in another tree, None where there is none or two are as much alike."""
+    """Return the same scalar or key in another tree; None if there is none or the match is
+    ambiguous.
+    """
     found = list(_same(source, way, by_key=True))
     if not found and way.listed and len(way.text or "") >= _SHORTEST:
         found = list(_same(source, way, by_key=False))
@@ -174,7 +174,7 @@ def _alike(one: Keys, other: Keys) -> int:
 
 
 def _alone(found: Sequence[tuple[int, T]]) -> T | None:
-    """The one that is the most alike, None where that is none or several."""
+    """Return the best match; None if there is none or a tie."""
     best = max((alike for alike, _ in found), default=0)
     of_them = [one for alike, one in found if alike == best]
     return of_them[0] if len(of_them) == 1 else None

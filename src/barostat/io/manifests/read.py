@@ -68,7 +68,9 @@ def is_template(text: str) -> bool:
 
 
 def document_of(text: str, file: str) -> Document:
-    """Read the text by the file's ending; without one, or with another, by what it looks like."""
+    """Parse the text by the file's extension, or by its content if the extension is missing or
+    unknown.
+    """
     text = text.removeprefix("\ufeff")
     if not file.lower().endswith(JINJA_ENDING):
         return _document_of(text, file, Path(file).name.lower())
@@ -99,7 +101,7 @@ def _document_of(text: str, file: str, name: str) -> Document:
 
 
 def _template(text: str, file: str) -> Document:
-    """Read what looks like a template, where it is none of Helm's; else return it unread."""
+    """Parse a template-like text unless it is Helm's; otherwise return it unparsed."""
     if _OF_HELM.search(text) is None:
         whole = read_yaml(text, file)
         if whole.problem is None and _is_whole(whole):
@@ -162,9 +164,7 @@ def read_file(path: Path, shown: str | None = None) -> Document:
 
 
 def _variables_beside(path: Path) -> dict[str, str]:
-    """What compose takes from the `.env` of the folder, but no secret; nothing where there is none
-    that can be read.
-    """
+    """Return the variables of compose's `.env` file, without secrets; empty if it cannot be read."""
     try:
         with (path.parent / ".env").open(encoding="utf-8", errors="replace") as opened:
             rows = opened.read(_LARGEST_ENV).splitlines()
@@ -180,7 +180,9 @@ def _variables_beside(path: Path) -> dict[str, str]:
 
 
 def _of_another_encoding(path: Path, name: str) -> Document:
-    """What is no UTF-8, its text as far as it can be told: by that one sees what it is about."""
+    """Return a document for a file that is not UTF-8, decoded as far as possible, so that its
+    subject can be recognised.
+    """
     data = path.read_bytes()
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     reason = (

@@ -44,8 +44,8 @@ class Traced:
 
 @dataclass(slots=True)
 class Rendered:
-    """The output, or `why` there is none. `sources`: the files that it is made of, those that
-    decide first; `without`: charts that were not there to render.
+    """The rendered output, or `why` there is none. `sources`: its source files, in order of
+    precedence; `without`: charts that were not available.
     """
 
     document: Document

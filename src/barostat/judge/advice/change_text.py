@@ -60,7 +60,7 @@ def as_set_option(change: ProposedChange) -> Prose:
 
 
 def summary_of(forecast: StepForecast) -> Prose:
-    """What the forecast comes to beside today, in one clause."""
+    """Return the forecast compared with today, in one clause."""
     if forecast.stuck:
         return Prose(f"the engine would be stuck: {forecast.stuck}")
     if forecast.may_change:

@@ -1,9 +1,8 @@
-"""The range of a forecast over every pace that the window leaves open.
+"""The range of a forecast over all step-time models that fit the window.
 
-A forecast of another step size, or of more requests at once, depends on how a step's time divides
-into a part that grows with its work and a part that does not. Where nothing in the window tells
-that, the paces differ, and so does the forecast: a step may help under one and harm under another.
-Then it ranks below what is sure.
+A forecast for another step size or concurrency depends on which part of a step's time grows with
+its work. If the window does not show this, the models differ, and so do their forecasts: a step may
+help under one and harm under another. It then ranks below steps with a certain effect.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How much better than today a forecast is, as one number, and whether it helps, as one word.
+"""Scores a forecast against today: one number, and one word for whether it helps.
 
-The number adds logarithms of ratios to today: throughput in full, the wait for the first token by
-0.3, the 99th percentile of the gap between tokens by 0.2; up to 0.2 for fewer preemptions, and 0.1
-more where they end. Prices are subtracted: each hundredth of the requests rejected costs as much as
-3 % of throughput, a restart 5 %, and more GPUs as much throughput as they should bring.
+The score adds logarithms of ratios to today: throughput with weight 1, TTFT with 0.3, the p99 of
+ITL with 0.2; up to 0.2 for fewer preemptions, and 0.1 more if they end. Prices are subtracted: each
+percent of rejected requests costs as much as 3 % of throughput, a restart 5 %, and additional GPUs
+the throughput that they should add.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from barostat.core.diagnosis import Effect, Expected, PreemptionOutlook
 from barostat.judge.experiments.side_by_side import Compared, Difference
 
 MOST_REFUSED_RATIO = 0.01
-"""A larger share of rejected requests is a price, whatever else the step brings."""
+"""A larger share of rejected requests is a price, whatever the benefit."""
 ENDED_RATIO = 0.05
 """Preemptions per finished request, in a pool that is a little smaller, that count as none: a few
 in a run.
@@ -81,10 +81,10 @@ def preempted_per_token(expected: Expected) -> float:
 def preemption_outlook(
     today: Expected, then: Expected, preempted_ratio: float
 ) -> PreemptionOutlook | None:
-    """What becomes of today's preemptions; None where there are none to speak of.
+    """Return what happens to today's preemptions; None if there are hardly any.
 
-    `preempted_ratio`: preemptions per finished request in the smaller pool that a step has to
-    stand.
+    `preempted_ratio`: preemptions per finished request in the smaller pool in which a step must
+    work.
     """
     before = preempted_per_token(today)
     if before * _THRASH_TOKENS < _RARE:
@@ -110,10 +110,10 @@ def beyond_chance(today: Expected, then: Expected, differences: Sequence[Differe
 
 
 def effect_of(differences: Sequence[Difference], refused_ratio: float, value: float) -> Effect:
-    """What the differences come to. A slight one for the worse does not outweigh a better one; what
-    costs more than it brings harms.
+    """Return the effect of the differences. A slight degradation does not outweigh an improvement;
+    a step that costs more than it gains harms.
 
-    `value`: as `benefit` has it.
+    `value`: from `benefit`.
     """
     told = [difference for difference in differences if difference.told]
     worse = [difference for difference in told if not difference.better]

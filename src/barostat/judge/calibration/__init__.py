@@ -1,1 +1,1 @@
-"""How long a running engine's steps take, fitted to what it shows, best source first."""
+"""Estimates a running engine's step times from its log and metrics, best source first."""

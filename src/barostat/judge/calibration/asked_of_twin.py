@@ -78,11 +78,11 @@ _WORTH_TELLING_RATIO = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The mean request's way to its first token in the twin.
+    """The mean request's path to its first token on the twin.
 
-    `steps`: how many; `mean`: what one of them did; `spread_ratio`: one deviation of its time over
-    the mean, of so many `requests`, those that took longer than `bound_s` left out. `again_tokens`:
-    computed again after a preemption, None without one.
+    `steps`: their number; `mean`: the mean step; `spread_ratio`: standard deviation of the time
+    over its mean, for that many `requests`, without those above `bound_s`. `again_tokens`:
+    recomputed after a preemption, None without one.
     """
 
     steps: float
@@ -100,10 +100,10 @@ def asked_of_twin(
     traffic: ObservedTraffic,
     expected: LinearPace | None = None,
 ) -> FittedStepTimes:
-    """The pace with what the twin of this engine at this traffic says of prompts and of
-    preemptions; as it was where the twin says nothing.
+    """Refine the step times with the twin's account of prefills and preemptions; unchanged if the
+    twin gives none.
 
-    `expected`: the pace from the card's figures, for what neither metrics nor twin tell.
+    `expected`: step times from the card's data sheet, for what neither metrics nor twin show.
     """
     if not traffic.rate_per_s or not traffic.in_flight or not found.samples:
         return found
@@ -246,17 +246,17 @@ class _Noted:
         self._pace = pace
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """As the pace has it."""
+        """Return the step's duration in ns; delegates to the wrapped pace."""
         self.steps.append((prefill_tokens, decodes, kv_tokens))
         return self._pace.step_ns(prefill_tokens, decodes, kv_tokens, pairs)
 
     def start_ns(self, arrival_ns: int) -> int:
-        """As the pace has it."""
+        """Return the start of the step; delegates to the wrapped pace."""
         return self._pace.start_ns(arrival_ns)
 
     @property
     def empty_ns(self) -> int:
-        """As the pace has it."""
+        """Return the duration of an empty step; delegates to the wrapped pace."""
         return self._pace.empty_ns
 
 

@@ -1,11 +1,10 @@
-"""How long a running engine's steps take, calibrated from its log: every step is a line that tells
-its load.
+"""Calibrates step times from the log of an engine that logs every step.
 
-What a step takes is how far apart the lines of a busy stretch are stamped. The seconds that a line
-itself tells are not used: what they span differs by executor and by version, and never spans what
-passes between two steps. A clock of whole seconds will do (the steps between two of its ticks took
-so many seconds), one of milliseconds is much sharper: a container's log has it with `kubectl logs
---timestamps`.
+A step's duration is the difference between the timestamps of consecutive lines in a busy period.
+The seconds inside a line are not used: their meaning differs by executor and version, and they
+exclude the time between steps. Timestamps in whole seconds are sufficient (the steps between two
+ticks took that many seconds), milliseconds are far more precise: `kubectl logs --timestamps` adds
+them.
 """
 
 from __future__ import annotations

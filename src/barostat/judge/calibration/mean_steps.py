@@ -103,11 +103,11 @@ def _miscounted_tokens(
     prompt_tokens: float,
     budget_tokens: float | None,
 ) -> float:
-    """One deviation of what a stretch counts of prompts from what its steps computed of them; 0
-    where a step holds a whole one.
+    """Return the standard deviation of the difference between prompt tokens counted in a period and
+    those computed in it; 0 if a step holds a whole prompt.
 
-    At each of its ends so many prompts (Little's law) are anywhere between their first step, which
-    counts nothing, and their last.
+    At each end of the period, a number of prompts (Little's law) are between their first step,
+    which counts nothing, and their last.
     """
     prefill_s, ended = mean_of(engine, names.PREFILL_TIME)
     _, count = mean_of(engine, names.TTFT)

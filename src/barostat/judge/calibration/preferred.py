@@ -1,5 +1,5 @@
-"""How long a running engine's steps take, from the best source that it has. The order of preference
-stands here and nowhere else.
+"""Chooses the best source of a running engine's step times. The order of preference is defined only
+here.
 
 1. the log's step lines            what each step computed, and how long it took
 2. its metrics between scrapes     with what these do not tell asked of the twin
@@ -31,10 +31,10 @@ def preferred_step_times(
     card: LinearPace | None = None,
     budget_tokens: int | None = None,
 ) -> FittedStepTimes | None:
-    """The step times by the best source that tells any; None where none does.
+    """Return the step times from the best available source, or None.
 
-    `settings`: the twin's, None where they are not known: then neither log nor twin is asked.
-    `card`: a step as its figures have it.
+    `settings`: of the twin; None if unknown, then neither log nor twin is used. `card`: step times
+    from the card's data sheet.
     """
     if (
         measured := measured_step_times(

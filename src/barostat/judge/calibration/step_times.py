@@ -107,7 +107,7 @@ def fitted_step_times(
 
 
 def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
-    """Where the pace is from, and how far it tells of other loads."""
+    """Return the source of the step times, and how well they extrapolate to other loads."""
     loads = [sample.decodes for sample in samples]
     varied = (
         ""
@@ -275,9 +275,7 @@ def usual_divisions(samples: Sequence[StepSample]) -> list[Shares]:
 
 
 def shares_of(pace: LinearPace | None, samples: Sequence[StepSample]) -> Shares:
-    """What each part of the pace has of a step at the mean load; what is usual where there is
-    none.
-    """
+    """Return the share of each part of a step at the mean load; typical values without a pace."""
     if pace is None:
         return _EXPECTED
     mean = mean_load(samples)

@@ -14,11 +14,11 @@ from barostat.symptoms import symptoms
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a cause may look at. Names are symptom names; a name that was never judged counts as
+    """The input of a cause: verdicts by symptom name. A symptom that was not judged counts as
     Unknown.
 
-    `elsewhere`: another replica behind the same gateway that is sick by itself, and with what;
-    empty where none is known.
+    `elsewhere`: another replica behind the same gateway that has a problem of its own, and which;
+    empty if none is known.
     """
 
     window: Window
@@ -112,7 +112,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """It cannot be told whether this cause is it. `missing`: the signals that would tell."""
+    """The cause can neither be confirmed nor ruled out. `missing`: the signals that would decide."""
 
     why: str
     missing: tuple[str, ...] = ()

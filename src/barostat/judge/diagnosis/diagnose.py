@@ -196,10 +196,10 @@ def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
 def choose(
     judged: Mapping[CauseName, tuple[int, Judgement]], case: Case
 ) -> tuple[Diagnosis, tuple[str, ...]]:
-    """The sure claim with the lowest rank, with the symptoms it rests on; unknown where there is
+    """Return the claim with the lowest rank and the symptoms it is based on; unknown if there is
     none.
 
-    Unknown still says what is plain to see: an engine that died is critical, whatever killed it.
+    An unknown cause still has a severity: an engine that died is critical, whatever the cause.
     """
     claims = [
         (rank, name, claim)

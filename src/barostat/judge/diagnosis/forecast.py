@@ -33,8 +33,8 @@ MIN_USAGE_RATIO = 0.15
 BEGUN_RATIO = 0.1
 """The load has begun where running requests first reach this share of their present number."""
 ESTABLISHED_RATIO = 0.5
-"""Where the first look shows less than this share of the present number, the load may have begun
-just before it.
+"""If the first sample is below this share of the current number, the load may have started just
+before.
 """
 STUDENT_T = {2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36}
 """Student's t by degrees of freedom that chance exceeds once in forty times."""
@@ -45,7 +45,7 @@ scatters.
 REACH = 1.5
 """A trend is believed for this many times the span that it was seen for."""
 SURGE_GROWTH_RATIO = 0.15
-"""Of the requests that run now: the least growth over two looks that is a surge."""
+"""Smallest growth over two samples that counts as a surge, relative to the running requests."""
 SURGE_RUNNING_RATIO = 0.8
 """Of those that fit: from further below a surge has too far to go."""
 SURGE_ARRIVALS_S = 6.0
@@ -147,8 +147,8 @@ def _surge(window: Window, load: Signal, begun_at: float, stay_s: float, fits: f
 
 
 def _begun_at(load: Signal) -> float:
-    """The last look at which the load had not begun yet; the first look where that may have been
-    shortly before; else long ago.
+    """Return the last time before the load started; the first sample if it may have started shortly
+    before; otherwise long ago.
     """
     first = next(
         index for index, point in enumerate(load.points) if point.value >= BEGUN_RATIO * load.last

@@ -1,6 +1,4 @@
-"""From a recording to windows: every reader is asked, and each signal is taken from the best source
-that has it.
-"""
+"""Turns a recording into windows: runs every reader and takes each signal from its best source."""
 
 from __future__ import annotations
 
@@ -31,10 +29,10 @@ from barostat.platform.workload import workload_reference
 def windows(
     recording: Recording, replica: ReplicaRecording
 ) -> tuple[dict[str, Window], tuple[str, ...]]:
-    """One window per engine index of the replica (one named "" where there is a single engine), and
-    what was wrong with the input.
+    """Return one window per engine index of the replica ("" for a single engine), and the problems
+    of the input.
 
-    Precedence of sources for one signal: metrics, the log's statistics lines, the resolved
+    Precedence of sources for a signal: metrics, the log's statistics lines, the resolved
     configuration.
     """
     at = recording.at
@@ -108,10 +106,10 @@ def _first_of(*sources: Iterable[Signal]) -> dict[str, Signal]:
 
 
 def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None, LogDigest | None]:
-    """The log to judge by, and the one before the restart; one without a line is none.
+    """Return the log to judge by, and the one before the restart; an empty log counts as missing.
 
-    An engine that fails to start fails again in the same way: while its newest start has neither
-    failed nor come up, the log of the start before is the one that tells why it does not run.
+    An engine that fails to start fails repeatedly in the same way. While the current start has
+    neither failed nor succeeded, the log of the previous one shows the reason.
     """
     log, before = (
         found if found is not None and found.lines else None
@@ -164,8 +162,8 @@ def _printed_version(log: LogDigest | None) -> str | None:
 def _version_problems(
     replica: ReplicaRecording, version: EngineVersion | None, log: LogDigest | None
 ) -> list[str]:
-    """What is odd about the version: not one, newer than any that was read, or not the one that the
-    engine itself tells.
+    """Return problems of the version: unparsable, newer than any known one, or different from the
+    one that the engine reports.
     """
     found: list[str] = []
     if replica.version and parse_version(replica.version) is None:
@@ -243,8 +241,8 @@ def _surroundings(
 
 
 def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
-    """The pod as an exporter's labels have it, `namespace/name`; where it was not read, as much of
-    that as the replica's name tells.
+    """Return the pod as exporters label it, `namespace/name`; if the pod was not read, as much as
+    the replica's name contains.
     """
     if pod is not None:
         return f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}".removeprefix("/")

@@ -12,7 +12,7 @@ from barostat.platform.objects import Object, count, mapping, objects, text
 from barostat.platform.pods import Container, container_named, engine_container, looks_like_vllm
 
 DEFAULT_PORT = 8000
-"""Where `vllm serve` listens unless told otherwise."""
+"""Default port of `vllm serve`."""
 _WORKER = re.compile(
     r"\bray\s+start\b(?!.*(?:--head\b|vllm\s+serve))|multi-node-serving\.sh\s+worker|(?:^|\s)--headless\b",
     re.DOTALL,

@@ -1,12 +1,10 @@
-"""What an engine's card should need for the tokens it computed: the step model held against the
-measured rates.
+"""Compares the time that the card should need for the computed tokens with the measured rates.
 
-    prompt and generated tokens/s, running requests, cache in use  --step model-->  seconds of steps
-    in each second
+prompt and generated tokens/s, running requests, cache in use  --step model-->  seconds of steps in
+each second
 
-An engine with a request running takes one step after the other, so that it needs all of every
-second. Where the model has it need a small part of that, its steps take longer than model, card and
-load explain.
+An engine with running requests executes one step after another, so it is busy all the time. If the
+model needs only a small part of that time, the steps take longer than model, card and load explain.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ def nearby(recording: Recording) -> Nearby:
 
 
 def _of_namespace(documents: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """Objects of the namespace and of none. A document that is none is kept for what is said of
-    it.
+    """Return the objects of the namespace and cluster-scoped ones. Invalid documents are kept, so
+    that they are reported.
     """
     return {
         kind: document

@@ -62,7 +62,7 @@ class GpuText:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What the server itself answered beside /metrics. None: not asked. `at`: unix seconds."""
+    """The server's responses other than /metrics. None: not requested. `at`: unix seconds."""
 
     at: float
     health_ok: bool | None = None
@@ -102,13 +102,13 @@ class ReplicaRecording:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A workload's replicas and what surrounds them. `at`: the instant to judge at, unix seconds.
+    """A workload's replicas and their environment. `at`: the instant to judge at, unix seconds.
 
     `kubernetes`: decoded `kubectl get -o json` documents by kind: pods, events, nodes, replicasets,
-    deployments, statefulsets, hpas. `missing`: what could not be asked for want of a right, a
-    sentence each, with what it would have told. `gateway_pages`: metrics of Barostat's own gateways
-    before them, each page with its gateway's name. `problems`: what was wrong with the recording
-    itself, a sentence each (half a file, an unknown name). `remedies`: those that are not over.
+    deployments, statefulsets, hpas. `missing`: what could not be read for lack of a right, a
+    sentence each. `gateway_pages`: metrics of Barostat's gateways in front of the replicas, with
+    the gateway's name. `problems`: defects of the recording itself, a sentence each (a truncated
+    file, an unknown name). `remedies`: those in progress.
     """
 
     target: str

@@ -1,5 +1,5 @@
-"""What a gate makes of a traffic: goodput, preempted share, refusals, and whether the limits held
-(`simulate --gateway`).
+"""The result of a simulation behind a gateway: goodput, preempted share, rejections, and whether
+the limits held (`simulate --gateway`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GatedSummary:
 def run_gated(
     fleet: Fleet, rules: Rules, traffic: Traffic, slo: Slo, gate: GateName = "forecast"
 ) -> GatedSummary:
-    """What the fleet behind that gate makes of the traffic."""
+    """Simulate the fleet behind that gate."""
     return summed_up(GatedRun(fleet, rules, traffic, gate).run(), rules, slo, gate)
 
 

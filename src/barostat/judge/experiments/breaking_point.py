@@ -101,11 +101,11 @@ def rate_of(rows: Sequence[Row]) -> float:
 
 
 def lasting(rows: Sequence[Row], load: float) -> list[Row]:
-    """The same requests at so many times their rate, over and over until they last as long as they
-    did: a burst would say nothing.
+    """Repeat the requests at a multiple of their rate until they last as long as before, because a
+    short burst would prove nothing.
 
-    Prefixes that are shared in them are shared within a copy only: one that finds the copy before
-    in the cache would be no load.
+    Shared prefixes are shared within one copy only; a copy that hits the cache of the previous one
+    would be no load.
     """
     copies = max(1, math.ceil(load))
     space = _first_ids(rows)

@@ -35,8 +35,8 @@ _BLOCKS, _BLOCKS_OVERRIDE = "kv_blocks", "num_gpu_blocks_override"
 
 @dataclass(frozen=True, slots=True)
 class ScaleLoad:
-    """That many times today's requests, with prompts and outputs that many times as long: no change
-    of the engine, but of what comes to it.
+    """That many times today's requests, with prompts and outputs that many times as long. Changes
+    the load, not the engine.
     """
 
     times: float = 1.0
@@ -50,9 +50,7 @@ TrialChange = ProposedChange | ScaleLoad
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What candidates are tried beside. `replicas`: that share the traffic, as far as it was
-    seen.
-    """
+    """The baseline of candidates. `replicas`: number that share the traffic, as far as known."""
 
     settings: Settings
     sizing: Sizing = field(default_factory=Sizing)
@@ -61,9 +59,9 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is tried. `load`, `input_times`, `output_times`: times today's; `engines`: how many share what is one engine's today.
-    `pool`: the pool afterwards, None where it stays. `tier`: a prefix cache behind the pool.
-    `told`: what a person has to know about how the candidate was estimated.
+    """A simulated change. `load`, `input_times`, `output_times`: relative to today; `engines`:
+    number of engines that share the load of one today. `pool`: the new pool, None if unchanged.
+    `tier`: a prefix cache behind the pool. `told`: how the candidate was estimated, for the user.
     """
 
     name: str

@@ -43,12 +43,11 @@ _AFTER_REFUSAL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests with what they say of themselves. `output_limit`: the max_tokens of all whose row
-    has none of its own. A row that waits for another comes so long after its end, or after its
-    refusal.
+    """Requests with their declared properties. `output_limit`: max_tokens of rows without their
+    own. A row that follows another is sent that long after its end or rejection.
 
-    `tenants`: by request id, "" for those that are not in it. `seen`: requests whose answers the
-    gate has learned the lengths of before.
+    `tenants`: by request id, "" if missing. `seen`: requests whose answers the gate has already
+    learned the lengths of.
     """
 
     rows: Sequence[Row]

@@ -1,5 +1,5 @@
-"""One engine behind a gateway that holds requests back by their KV tokens: its run, with times
-counted from the arrival at the gateway.
+"""Simulates one engine behind a gateway that holds requests back by KV tokens. Times count from the
+arrival at the gateway.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SEEN = 500
 def held_at_edge(
     settings: Settings, pace: Pace, rows: Sequence[Row], budget_tokens: int
 ) -> Outcome:
-    """What becomes of the rows where so many tokens may be in flight at once. What waits at the
-    gateway counts as waiting, however long it does.
+    """Simulate the rows with at most `budget_tokens` in flight. Requests held at the gateway count
+    as waiting.
 
-    Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has
-    one.
+    Errors: InputError for an engine with several kinds of attention, which the simulated gateway
+    does not support.
     """
     one_kind_of_attention(settings, "edge-kv-budget")
     cap = settings.edge_input_tokens

@@ -1,4 +1,4 @@
-"""What a stretch of a simulated run comes to, and how sure that is over several runs."""
+"""Summarizes a stretch of a simulated run, with the uncertainty over several runs."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def _begin(step: tuple[int, int, int, int]) -> int:
 
 
 def of_several(one: Outlook, engines: float) -> Outlook:
-    """What so many engines that share a load yield together; latencies, use and queue stay those of
-    one.
+    """Return the total of that many engines sharing a load; latencies, usage and queue stay those
+    of one.
     """
     if engines == 1.0:
         return one
@@ -151,8 +151,8 @@ class Range:
 def over(
     runs: Sequence[Outlook], central: int, of: Callable[[Outlook], float | None]
 ) -> Range | None:
-    """The number over several runs, the first `central` of which are the expected case; None where
-    too few of them have it.
+    """Return the figure's range over the runs, of which the first `central` are the expected case;
+    None if too few runs have it.
     """
     middle = [value for value in map(of, runs[:central]) if value is not None]
     found = [value for value in map(of, runs) if value is not None]

@@ -1,11 +1,10 @@
-"""The pool that follows from a setting of its memory: utilisation, precision, cards, graphs.
-Reckoned by sizing, anchored on what was seen.
+"""Computes the pool after a change of its memory settings (utilisation, precision, cards, graphs),
+relative to the observed pool.
 
-    blocks then = blocks today x planned blocks then / planned blocks today
+blocks after = blocks today x planned blocks after / planned blocks today
 
-Both plans are of the same model and card, so that what the plan is off by falls out of the ratio.
-Where steps are reckoned, too, they are scaled the same way: what the plan's steps take then over
-what they take today, part by part.
+Both plans are for the same model and card, so the plan's error cancels out. Predicted step times
+are scaled in the same way, part by part.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ _PARTS = ("base_s", "prefill_token_s", "decode_s", "kv_token_s")
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What the pool is reckoned from. `lacks`: what is missing for it, with the flags that supply
-    it; empty where nothing is.
+    """The inputs for computing the pool. `lacks`: missing inputs, with the flags that supply them;
+    empty if complete.
     """
 
     config: EngineConfig = field(default_factory=EngineConfig)

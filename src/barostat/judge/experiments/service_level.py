@@ -7,7 +7,7 @@ from barostat.twin.outcome import Outcome
 from barostat.twin.summary import Slo, Summary
 
 WITHIN_RATIO = 0.99
-"""So many of all requests have to be good for a service level to hold."""
+"""Share of requests that must meet the SLO."""
 
 
 def stated(slo: Slo) -> bool:

@@ -87,10 +87,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a candidate differs from today in one number. `ratio`: of today's (None where that is 0).
-    `told`: it is more than chance.
+    """The difference between a candidate and today in one figure. `ratio`: relative to today (None
+    if that is 0). `told`: it is significant.
 
-    `error`: the standard error, infinite where one run of each decides nothing.
+    `error`: the standard error, infinite if there is only one run of each.
     """
 
     field: str
@@ -119,8 +119,8 @@ def compare(one: Candidate, load: Load, slo: Slo, paces: Sequence[Pace], version
 
 
 def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
-    """How the candidate differs in each number that matters; told where all paces agree on the
-    direction and chance does not explain it.
+    """Return the candidate's difference in each figure; significant if all step-time models agree
+    on the direction and chance does not explain it.
     """
     found = []
     for number in NUMBERS:

@@ -177,9 +177,9 @@ class MadeOnce:
 
 @dataclass(frozen=True, slots=True)
 class Denser:
-    """The same requests at so many times their rate, or fewer of them.
+    """Scale the arrival rate of the same requests.
 
-    Errors: InputError where clients wait for their answers: what they send has no rate of its own.
+    Errors: InputError for closed-loop clients, whose requests have no rate of their own.
     """
 
     load: Load
@@ -202,8 +202,8 @@ class Denser:
 
 
 def times_as_much(load: Load, times: float) -> Load:
-    """So many times the load: of seen traffic its clients or its rates, of a closed loop its
-    clients, of the rest how dense it comes.
+    """Multiply the load: clients or rates of observed traffic, clients of a closed loop, otherwise
+    the arrival rate.
     """
     if times == 1.0:
         return load
@@ -274,9 +274,9 @@ def is_replayed(load: Load) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one run takes. At the edge, before the engine: longer prompts than `input_cap` are
-    refused, longer outputs than `output_cap` cut, what would hold more than `kv_budget` tokens
-    waits. `tier`: what preemptions threw out comes back without being computed again.
+    """The parameters of one simulation run. At the gateway: prompts longer than `input_cap` are
+    rejected, outputs are capped at `output_cap`, and requests that would exceed `kv_budget` tokens
+    wait. `tier`: preempted KV is restored without recomputation.
     """
 
     settings: Settings
@@ -289,9 +289,10 @@ class Trial:
 
 
 def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
-    """What the engine with these settings makes of that version of the load.
+    """Simulate the engine with these settings under that version of the load.
 
-    Errors: InputError for a budget at the edge of an engine that the fast form does not have.
+    Errors: InputError for a budget at the gateway of an engine that only the exact simulation
+    supports.
     """
     rows = load.rows(trial.version)
     from_s, until_s, of_arrivals = load.span_s(rows)
@@ -338,8 +339,8 @@ def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:
 
 
 def stay_s(traffic: ObservedTraffic) -> float:
-    """How long a request stays with the engine, on average: what is there over what comes
-    (Little).
+    """Return a request's mean time in the engine: requests in the engine over arrival rate
+    (Little's law).
     """
     mean = sum(traffic.in_flight) / len(traffic.in_flight) if traffic.in_flight else 0.0
     return mean / traffic.rate_per_s if traffic.rate_per_s else 0.0

@@ -52,8 +52,8 @@ class Score(NamedTuple):
 
 @dataclass(slots=True)
 class Results:
-    """What has been run: for each point its outlooks, one for each version in order. Mutable while
-    the search goes on.
+    """The runs so far: for each point its outlooks, one per version, in order. Mutable during the
+    search.
     """
 
     space: Space
@@ -233,7 +233,7 @@ def mean_or_none(runs: Sequence[Outlook], name: str) -> float | None:
 
 
 def values_of(runs: Sequence[Outlook], name: str) -> list[float]:
-    """That field of the runs that have it."""
+    """Return the field's values, without runs that lack it."""
     return [value for run in runs if (value := getattr(run, name)) is not None]
 
 
@@ -268,14 +268,14 @@ def front(results: Results, best: Point) -> list[Point]:
 
 
 def compared_runs(results: Results) -> int:
-    """How many runs of each point are held beside each other: the same versions of the load, which
+    """Return how many runs per point are compared: the same versions of the load, because versions
     may differ by more than settings do.
     """
     return min(RUNGS[1], max((len(runs) for runs in results.runs.values()), default=0))
 
 
 def _three(runs: Sequence[Outlook]) -> tuple[float, float, float]:
-    """What is better when smaller: goodput turned round, and both quantiles."""
+    """Return negated goodput and both quantiles, all better when smaller."""
     first = runs[: RUNGS[1]]
     return (
         -round(sum(run.good_per_s for run in first) / len(first), 3),

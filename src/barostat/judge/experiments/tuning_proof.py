@@ -24,13 +24,13 @@ _TOLD = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Runs of today and of the winner on the same held-out versions, with the expected pace first
-    and then with every other one.
+    """Runs of today's settings and of the winner on the same held-out versions, first with the
+    expected pace, then with every other one.
 
-    `gain_per_s`: good requests per second more than today, `error_per_s` its standard error.
-    `told`: more than noise; `agreed`: in the same direction with every pace. `parts`: for each
-    change, the goodput that is lost where it alone is undone. `spent`: runs that it took. `beside`:
-    other settings on the same held-out versions, today's and the winner's among them.
+    `gain_per_s`: additional good requests per second; `error_per_s` its standard error. `told`:
+    significant; `agreed`: in the same direction with every pace. `parts`: for each change, the
+    goodput lost if it alone is undone. `spent`: number of runs. `beside`: other settings on the
+    same versions, including today's and the winner.
     """
 
     today: tuple[Outlook, ...]
@@ -64,8 +64,8 @@ def prove(
     versions: int = VERSIONS,
     beside: Sequence[Point] = (),
 ) -> Proof | None:
-    """The proof on the held-out versions; None where somebody stopped it. `versions`: how many
-    there are; `beside`: settings that are shown beside the winner, run on the same versions.
+    """Validate on the held-out versions; None if interrupted. `versions`: their number; `beside`:
+    other settings to run on the same versions, for comparison.
     """
     changed = space.changed(best)
     undone = {name: _undone(space, best, name) for name in changed} if len(changed) > 1 else {}

@@ -120,11 +120,12 @@ def space_of(
 
 
 def flags_of(settings: Settings, changed: Mapping[str, Value]) -> dict[str, Value]:
-    """The changes as vLLM's arguments (edge caps are none; None: left out). Fewer running requests
-    keep the graphs where the version can.
+    """Return the changes as vLLM's arguments, without limits at the gateway (None: remove the
+    argument). A lower number of running requests keeps the graphs if the version can.
 
-    A limit of the active ones that is set today bounds what runs: it is moved, or left out where
-    more are to run than it may allow.
+    If max_num_active_seqs is set today, it is changed, or removed if more requests should run than
+    it allows.
+
     Source: vLLM 0.31.0, SchedulerConfig.max_num_active_seqs.
     """
     flags: dict[str, Value] = {}

@@ -1,14 +1,14 @@
-"""Does demand grow, and when does it reach what there is? From daily peaks, with an interval, and
-"cannot tell" where that is so.
+"""Estimates whether demand grows and when it reaches capacity, from daily peaks, with an interval
+or "inconclusive".
 
-A week has its own pattern: a Monday beside a Sunday says nothing of growth. Only days with the same
-weekday are compared:
+Demand has a weekly pattern, so only days with the same weekday are compared:
 
-    slope of each pair (same weekday)   the median of all is the growth
-    interval                            90 %, from the ranks (seasonal Kendall)
+slope of each pair (same weekday)   the median of all is the growth
+interval                            90 %, from the ranks (seasonal Kendall)
 
-A trend is reckoned on for as long again as it was seen, and no further. Days in a row are alike:
-the interval is a little too narrow.
+A trend is extrapolated over at most the time it was observed. Consecutive days are correlated, so
+the interval is slightly too narrow.
+
 Source: Sen 1968; Hirsch, Slack and Smith 1982.
 """
 
@@ -27,14 +27,14 @@ DAY_S = 86_400.0
 WEEK_DAYS = 7
 FEWEST_DAYS = 14
 FEWEST_SHARE = 0.5
-"""A day of which less was measured has no peak that can be told."""
+"""Days with less data than this share have no reliable peak."""
 _NORMAL_90 = 1.645
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How daily peaks move. Units: `per_day`, `low`, `high` in what is measured, per day; `level`:
-    the last week's highest peak.
+    """The trend of daily peaks. Units: `per_day`, `low`, `high` in the measured unit per day;
+    `level`: the last week's highest peak.
     """
 
     per_day: float

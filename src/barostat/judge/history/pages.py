@@ -25,10 +25,10 @@ edge cut it, or the store lost a part.
 def pages(
     series: Sequence[Series], target_labels: Iterable[str], source: str
 ) -> tuple[list[Scrape], list[str]]:
-    """The scrapes, ascending in time, and what was odd, a sentence each.
+    """Return the scrapes, ascending in time, and their problems, a sentence each.
 
-    `target_labels`: names of labels that the scrape added, left out as the server never wrote them.
-    `source`: where a person can look.
+    `target_labels`: labels added by the scrape, which are removed. `source`: where the user can
+    look it up.
     """
     own = set(target_labels)
     by_instant: dict[float, list[tuple[str, tuple[tuple[str, str], ...], float]]] = {}

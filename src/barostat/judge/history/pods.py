@@ -40,11 +40,11 @@ _RESOURCES = {
 def pod_of(
     series: Sequence[Series], name: str, namespace: str, cluster: str = ""
 ) -> dict[str, Any] | None:
-    """The pod's document, or None where the series tell of no such pod. `series`: those of `NAMES`,
-    of this pod only.
+    """Return the pod's document, or None if the series contain no such pod. `series`: those of
+    `NAMES`, of this pod only.
 
-    `cluster`: kept as the object's `clusterName`, by which two pods of one name and namespace are
-    told apart.
+    `cluster`: kept as the object's `clusterName`, to distinguish pods of the same name and
+    namespace.
     """
     series = of_now(series)
     infos = [one for one in series if one.name == "kube_pod_info"]
@@ -79,8 +79,8 @@ def pod_of(
 
 
 def untold(name: str, namespace: str, cluster: str = "") -> dict[str, Any]:
-    """The document of a pod of which no series tells: its name, so that nobody takes another pod's
-    document for it.
+    """Return a document with the name only, for a pod without series, so that no other pod's
+    document is used for it.
     """
     return {
         "kind": "Pod",

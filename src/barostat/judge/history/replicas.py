@@ -57,11 +57,11 @@ _OF_TARGET = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RememberedReplica:
-    """One target. `labels`: those that the target's scrape carries. `at`: instants of its scrapes,
+    """A scrape target. `labels`: those added by the scrape. `at`: instants of its scrapes,
     ascending, unix seconds.
 
-    `others`: labels that other targets have and this one has not: what carries one of them is not
-    its, although its labels select it.
+    `others`: labels that other targets have and this one lacks: series with one of them belong to
+    another target, even if the other labels match.
     """
 
     name: str
@@ -111,12 +111,12 @@ def first_of(labels: Mapping[str, str], names: Iterable[str]) -> str:
 def remembered_replicas(
     gauges: Sequence[Series], since: float = 0.0
 ) -> tuple[list[RememberedReplica], list[str]]:
-    """The replicas behind the series of one gauge, by name, and what is odd about their labels, a
+    """Return the replicas behind the series of one gauge, by name, and problems of their labels, a
     sentence each.
 
-    One target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica:
-    the way with more points from `since` on is taken. What was before tells nothing then: the
-    labels of a target may have changed in the meantime.
+    A target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica;
+    the way with more points since `since` is used. Earlier points do not count, because a target's
+    labels may have changed.
     """
     targets: dict[tuple[tuple[str, str], ...], list[Series]] = {}
     for one in gauges:
@@ -159,9 +159,7 @@ def _points(found: Sequence[Series], since: float) -> tuple[int, int]:
 
 
 def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What tells one engine from another: pod and address where they are there, else all that is
-    left.
-    """
+    """Return the labels that identify an engine: pod and address if present, otherwise all."""
     pod, instance = first_of(labels, POD_LABELS), labels.get("instance", "")
     if pod or instance:
         return (
@@ -223,11 +221,10 @@ def _name(labels: Mapping[str, str]) -> str:
 
 
 def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[RememberedReplica]:
-    """The same, with so much in front of a name (or behind it) that no two are called alike,
-    ordered by name.
+    """Return the replicas with unique names, by adding a prefix or suffix, ordered by name.
 
-    The only one that is still there `since` then has the bare name: a pod that came back at another
-    address goes on under its own. `platform.pods.pod_place` finds the pod in each of these names.
+    The only one still present since `since` keeps the bare name, so a pod that came back with
+    another address continues under its name. `platform.pods.pod_place` parses these names.
     """
     spaces = {one.namespace for one in replicas if one.namespace}
     clusters = {one.cluster for one in replicas}
@@ -247,7 +244,7 @@ def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[Re
 
 
 def _told_apart(several: Sequence[RememberedReplica]) -> list[str]:
-    """What stands behind the name of each: nothing for a single one, else the port, the address,
+    """Return the suffix of each name: nothing for a single replica, else the port, the address,
     Ray's id, or the labels that differ.
     """
     if len(several) == 1:

@@ -20,7 +20,7 @@ from barostat.judge.history.growth import CannotTell, Growth, Reach, daily_peaks
 from barostat.judge.history.series import Series
 
 HEADROOM_RATIO = 0.1
-"""What stays free of a pool for growth of what runs: as the limits have it."""
+"""Share of the pool kept free for the growth of running requests, as in the limits."""
 HOUR_S = 3600.0
 
 Points = tuple[Point, ...]
@@ -28,8 +28,8 @@ Points = tuple[Point, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was asked of the history, step by step: sums over the fleet by name, and histograms as
-    their buckets' gains.
+    """The queried history, step by step: sums over the fleet by name, and the gains of histogram
+    buckets.
     """
 
     start: float

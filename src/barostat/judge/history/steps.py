@@ -23,8 +23,8 @@ class ReplicaSeen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was seen from `start` to `end`, unix seconds. `figures`: by the names of `FIGURES`; what
-    was not measured is not there.
+    """Observations from `start` to `end`, unix seconds. `figures`: by the names of `FIGURES`;
+    missing if not measured.
     """
 
     start: float

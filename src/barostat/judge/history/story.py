@@ -48,11 +48,11 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that is told of a range. `onset` and `end`: the stretch within which harm began and
-    ended; None where it did not, or not here.
+    """The findings for a time range. `onset` and `end`: the periods in which harm began and ended;
+    None if it did not, or not in the range.
 
-    `trigger`: what the first harmful diagnosis names; `changed`: what of the traffic was otherwise
-    than before, a sentence each.
+    `trigger`: from the first harmful diagnosis; `changed`: how the traffic differed from before, a
+    sentence each.
     """
 
     episodes: tuple[Episode, ...]
@@ -66,7 +66,7 @@ class Story:
     after: Mapping[str, float] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
     untold_s: float = 0.0
-    """How long nothing could be told within the range."""
+    """Total time within the range without a verdict."""
 
 
 def story_of(steps: Sequence[Step]) -> Story:

@@ -1,8 +1,7 @@
-"""What came of the requests that were sent, in the numbers that people compare, and whether the
-sender itself kept up.
+"""The results of a load test, and whether the sender kept its schedule.
 
 Units: seconds since the run began; tokens. Latencies count from the instant at which a request was
-due: what the sender itself was late is in them, and told beside them.
+due, so they include the sender's own delay, which is also reported separately.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ _SHORTEST_S = 1e-6
 _BINS = 60
 _SETTLED_S = 2.0
 LATE_S, LATE_RATIO, LAG_S, BUSY_RATIO = 0.010, 0.05, 0.050, 0.9
-"""The sender keeps up while its sends are at most so late at p99, or so little beside the median
-time to the first token that it does not show; while its loop comes to timers in time; and while its
-core has time left.
+"""The sender keeps up while its p99 delay is below this bound, or negligible relative to the median
+TTFT; while its event loop is on time; and while its core is not saturated.
 """
 
 
@@ -91,8 +89,8 @@ class Reading:
 
 @dataclass(slots=True)
 class Collected:
-    """One run, unjudged. Mutable while it goes on. `lags_s`: how late the event loop came to a
-    timer; `cpu_s`: the sender's own.
+    """The raw results of one run. Mutable while it runs. `lags_s`: delays of the event loop;
+    `cpu_s`: CPU time of the sender.
     """
 
     sent: list[Sent] = field(default_factory=list)

@@ -26,8 +26,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One load that was tried. `lost`: why it does not hold, empty where it does; `unsure`: why
-    that cannot be told, empty where it can.
+    """A tested load. `lost`: why the SLO was missed, empty if it was met; `unsure`: why this is
+    unknown, empty if it is known.
     """
 
     per_s: float
@@ -49,17 +49,17 @@ class Knee:
 
     @property
     def unsure(self) -> Tried | None:
-        """The lowest load of which nothing can be told."""
+        """Return the lowest load without a verdict."""
         return next((one for one in self.tried if one.unsure), None)
 
 
 class Bisection:
-    """Which load is tried next. Mutable. Ends when the interval is narrower than `within_ratio`, or
-    after so many trials.
+    """Chooses the next load to test. Mutable. Ends when the interval is narrower than
+    `within_ratio`, or after a number of trials.
 
-    A load a little above what an engine can keep up with passes a short trial: its queue has no
-    time to grow until the service level is lost. So what held is tried again, longer, before it is
-    the knee; where that is lost, the search goes on below it with trials as long.
+    An engine slightly above its capacity passes a short trial, because the queue has no time to
+    grow. So the highest passing load is tested again for longer before it is accepted; if it fails,
+    the search continues below it with equally long trials.
     """
 
     def __init__(self, start_per_s: float, *, within_ratio: float = 0.04, trials: int = 10) -> None:
@@ -69,9 +69,7 @@ class Bisection:
 
     @property
     def knee(self) -> Knee:
-        """What is known by now. A load above one that was lost does not count as held: luck is no
-        capacity.
-        """
+        """Return the result so far. A pass above a failed load does not count."""
         lost = min((one.per_s for one in self._tried if one.lost), default=None)
         holding = (one.per_s for one in self._tried if not one.lost and not one.unsure)
         held = max((per_s for per_s in holding if lost is None or per_s < lost), default=None)

@@ -16,8 +16,8 @@ from barostat.twin.summary import Slo
 Standing = Literal["pass", "fail", "note", "unknown"]
 Verdict = Literal["pass", "fail", "unknown"]
 PREEMPTED_RATIO = 0.01
-"""Preemptions per request that limits may cost: what is thrown out is computed twice, and limits
-are there so that it does not happen.
+"""Highest acceptable number of preemptions per request: preempted work is computed twice, and
+limits exist to prevent that.
 """
 FEW = 20
 

@@ -1,5 +1,5 @@
-"""Rows of a workload -> what is sent and when: open loop at a rate, or so many clients of which
-each waits for its answer.
+"""Turns rows of a workload into a sending schedule: open loop at a rate, or a number of closed-loop
+clients.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _SHORT_SHARE = 0.125
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What is sent. `clients` 0: each row when its time comes (or after the row that it follows);
-    else so many at once, rows over and over.
+    """A sending schedule. `clients` 0: open loop, each row at its time (or after the row that it
+    follows); otherwise closed loop with that many clients, repeating the rows.
 
-    `told`: what it is, for a person; it holds no text of anybody.
+    `told`: description for the user; contains no prompt text.
     """
 
     rows: tuple[Row, ...]
@@ -61,8 +61,8 @@ def at_rate(traffic: Traffic, per_s: float) -> Traffic:
 
 
 def faster(traffic: Traffic, times: float) -> Traffic:
-    """The same requests, arrivals so many times as dense, the first at once. Errors: InputError
-    where arrivals wait for answers.
+    """Scale the arrival rate; the first request is sent immediately. Errors: InputError for rows
+    that follow others.
     """
     if not traffic.is_open:
         raise InputError(
@@ -101,11 +101,10 @@ def first_at_once(traffic: Traffic) -> Traffic:
 
 
 def as_many(traffic: Traffic, count: int) -> Traffic:
-    """So many requests of it, at its rate: over and over where it has fewer, as it would be a
-    burst.
+    """Return `count` requests at the same rate, repeating the rows if there are fewer.
 
-    Prefixes that are shared in it are shared within a turn only: a turn that finds the one before
-    in the cache would be no load.
+    Shared prefixes are shared within one repetition only; a repetition that hits the cache of the
+    previous one would be no load.
     """
     rows, turns = traffic.rows[:count], -(-count // max(1, len(traffic.rows)))
     if turns < 2 or not traffic.rate_per_s:
@@ -175,8 +174,8 @@ def allowed(limits: ServingLimits, where: str) -> Allowed:
 
 
 def worst_mix(most: Allowed) -> Traffic:
-    """As many at once as may be, all of them as long as they may be, but for one in eight: short
-    ones feel a prefill that goes on.
+    """Return as many simultaneous requests as allowed, each as long as allowed, except that one in
+    eight is short, because short requests suffer from others' prefills.
     """
     dice = Dice(0, "worst-mix")
     rows = []

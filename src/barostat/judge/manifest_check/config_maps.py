@@ -13,9 +13,7 @@ from barostat.lint.document import Document, Node
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One text of a ConfigMap, with where it stands. `namespace`: empty where the manifest does not
-    say it.
-    """
+    """A value of a ConfigMap, with its place. `namespace`: empty if the manifest has none."""
 
     document: Document
     node: Node

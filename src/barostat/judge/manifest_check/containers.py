@@ -50,7 +50,8 @@ _NO_TEXT = re.compile(
 _BESIDE = re.compile(
     r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b"
 )
-"""What a shell text starts beside the engine, and that may listen on a port of its own."""
+"""Programs that a shell text may start next to the engine, and that may listen on their own port.
+"""
 _MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
 """Variables that its controller sets, before all others, in every container."""
@@ -291,8 +292,8 @@ def _sizes(document: Document, parallelism: Node | None) -> dict[str, Argument]:
 
 
 def _kserve_model(found: PodSpec, model: Node, config_maps: ConfigMaps) -> Engine | None:
-    """predictor.model: the runtime brings image and command; here stand arguments, resources and
-    environment.
+    """Read predictor.model: the runtime provides image and command; this object has arguments,
+    resources and environment.
     """
     form = model.word("modelFormat", "name").lower()
     runtime = model.word("runtime").lower()
@@ -372,9 +373,7 @@ def card_hint(spec: Node) -> str:
 
 
 def _slice(container: Node) -> str:
-    """The MIG profile of which the container asks for instances, as card names have it: `MIG
-    1g.10gb`.
-    """
+    """Return the MIG profile that the container requests, as in card names: `MIG 1g.10gb`."""
     for key in ("limits", "requests"):
         asked = container.get("resources", key)
         for name in asked.entries if asked is not None else ():
@@ -443,8 +442,8 @@ def _held(text: Held) -> Given:
 def _not_text(
     document: Document, container: Node, words: list[Node]
 ) -> tuple[tuple[Place, str], ...]:
-    """What of the command and the variables YAML 1.1 reads as a number or a boolean; one with a tag
-    (`!!str 1`) is left out.
+    """Return the command words and variables that YAML 1.1 parses as a number or a boolean, except
+    tagged ones (`!!str 1`).
     """
     values = [
         value

@@ -58,11 +58,11 @@ class ImageFacts:
 
 
 def image_facts(reference: str) -> ImageFacts:
-    """What can be told from `registry/name:tag@digest`; a template, a variable or `<what to put
-    here>` in name or tag tells nothing.
+    """Return the facts in `registry/name:tag@digest`; a template, a variable or a `<placeholder>`
+    in name or tag gives none.
 
-    A variable's default is what it stands for, but moves with whoever sets it: such a tag is not
-    called floating.
+    A variable is replaced by its default, but its tag is never reported as floating, because it can
+    be overridden.
     """
     last = _DEFAULT.sub(r"\1", reference).rsplit("/", 1)[-1]
     if not last or _NO_REFERENCE.search(last):

@@ -1,6 +1,4 @@
-"""What the planner says of an engine as it is declared: whether it would start, and how much it
-would hold.
-"""
+"""Plans a declared engine: whether it would start, and its capacity."""
 
 from __future__ import annotations
 

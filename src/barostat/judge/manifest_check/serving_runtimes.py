@@ -12,7 +12,7 @@ from barostat.lint.document import Document, Node
 KINDS = ("ServingRuntime", "ClusterServingRuntime")
 MODEL_CONTAINER = "kserve-container"
 _ADDED = ("args", "env", "volumeMounts", "envFrom")
-"""Lists of which the service's items come behind the runtime's."""
+"""Lists to which the service's items are appended after the runtime's."""
 
 
 def runtime_container(document: Document, name: str, namespace: str) -> Node | None:

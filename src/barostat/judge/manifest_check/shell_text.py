@@ -33,7 +33,7 @@ _STRETCH = re.compile(
 waited for.
 """
 _DOCKER = re.compile(r"^[-@:+!|]*(?:/[\w./-]*/)?(?:docker|podman|nerdctl)$")
-"""By name or path; systemd's own prefixes may stand before the path."""
+"""The docker program, by name or path, optionally with systemd's prefixes."""
 _DOCKER_VALUED = ("--context", "-c", "-H", "--host", "-l", "--log-level", "--config")
 _BEFORE = ("exec", "sudo", "nohup", "time", "command", "env", *KEYWORDS)
 _RUNS_TEXT = ("ssh", "tmux", "screen", "su", "eval", "sshpass", "watch", "script", "gcloud", "srun")

@@ -18,8 +18,8 @@ SERVER = re.compile(
 )
 _STUCK = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)[ \t]+(\S.*)$", re.DOTALL)
 LONGEST_COMMAND = 64_000
-"""Characters: half of what Linux takes as one argument. What is longer is data in a place where
-commands stand.
+"""Characters: half of Linux's limit for one argument. Longer text in the place of a command is
+data.
 """
 _YAML_WORDS = {
     **dict.fromkeys(("true", "yes", "on"), "true"),
@@ -31,11 +31,11 @@ _KUBERNETES = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look.
+    """`shell`: run by a shell. `complete`: no part of it comes from an unreadable source.
     `assigned`: variables set in it.
 
-    `cut`: its last word, where that is a backslash and the blank behind it: the line does not go
-    on.
+    `cut`: its last word, if that is a backslash followed by a blank, so that the line does not
+    continue.
     """
 
     arguments: Mapping[str, Argument] = field(default_factory=dict)

@@ -49,7 +49,7 @@ FROM_REFERENCE = "(from a reference)"
 
 
 _OF_ARGUMENTS = re.compile(r"\$\{?[@*1-9]|\bargv\b")
-"""In a script: what it was given."""
+"""In a script: references to its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ def set_flag(
     config_maps: Mapping[str, Object] | None = None,
     template_only: bool = False,
 ) -> Surgery | NotChanged:
-    """The template (or the ConfigMap behind its --config) with that one setting at `value`; None
-    takes it away.
+    """Return the template (or the ConfigMap behind its --config) with this setting at `value`; None
+    removes it.
 
     `name`: an argument in any spelling, or a variable (VLLM_CPU_KVCACHE_SPACE). `config_maps`: by
-    name, where the template mounts any. `template_only`: what is shared with other pods is not
-    touched; a setting of the config file is overruled by an argument.
+    name, if the template mounts any. `template_only`: do not change objects shared with other pods;
+    a setting of the config file is overridden by an argument.
     """
     container = engine_container(with_references(template, config_maps or {}))
     if container is None:
@@ -276,9 +276,8 @@ def _variable(
 
 
 def is_former_whole(change: ConfigChange) -> bool:
-    """False where what it was before cannot be written again from the change: it came from
-    elsewhere, is shown in part, or was more than one variable that a shell fills in (`$((SEQS *
-    2))`).
+    """Return False if the former value cannot be restored from the change: it came from elsewhere,
+    is truncated, or used several shell variables (`$((SEQS * 2))`).
     """
     former = change.former
     if change.kind == "argument" and former is not None:

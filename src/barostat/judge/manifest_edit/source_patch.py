@@ -1,8 +1,9 @@
-"""Where a direct write would not last: the change as a patch of what the owner keeps, to be put
-there by a person.
+"""Builds the patch for the owner's source when a direct write would be reverted; a person applies
+it.
 
-The values of a chart are named only where the chart is known for certain by what it leaves on its
-objects; else the manifest is patched.
+Chart values are used only if the chart is certain from its objects; otherwise the manifest is
+patched.
+
 Source: the chart of vLLM's production stack (deployment-vllm-multi: names, labels, vllmConfig),
 autoscaling/v2, KEDA ScaledObject v1alpha1.
 """
@@ -135,8 +136,8 @@ def own_patch(
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """What changes the one into the other as a JSON merge patch (RFC 7386): lists as a whole, null
-    for a key that is gone.
+    """Return the JSON merge patch (RFC 7386) from one to the other: lists as a whole, null for
+    removed keys.
     """
     found: dict[str, Any] = {}
     for key in dict.fromkeys([*after, *before]):
@@ -149,7 +150,7 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def former_release(owner: Owner) -> str:
-    """How whoever ships the workload goes back to what it shipped before."""
+    """Return how to roll back with the owner's own tool."""
     match owner.kind:
         case "helm":
             return f"helm rollback {owner.name} -n {owner.namespace}"

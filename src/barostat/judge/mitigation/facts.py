@@ -36,7 +36,7 @@ _LESS_IS_WORSE = (
 )
 _MORE_IS_WORSE = ("max_model_len", "max_num_seqs", "max_num_active_seqs")
 _SPARE_COUNTS = ("count/deployments.apps", "count/replicasets.apps")
-"""What a quota may count of a spare beside its pod: it is a Deployment of its own."""
+"""What a quota may count for a spare in addition to its pod: it is a Deployment of its own."""
 CHANGES_PER_HOUR = 2
 BURN_WINDOW_S = 7200.0
 
@@ -161,9 +161,7 @@ def wrong_way(change: ConfigChange, window: Window) -> bool:
 
 
 def written_number(name: str, written: str | None) -> float | None:
-    """The number that an argument's value stands for, as vLLM reads it; None for any other value,
-    and where there is none.
-    """
+    """Parse an argument's value as vLLM does; None if it is missing or not a number."""
     found = read_value(name, written) if written is not None else None
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
@@ -188,8 +186,8 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
 
 
 def worse_before(change: ConfigChange, source: Object, earlier: Sequence[State]) -> State | None:
-    """The incident in which the very change of the very same source was worse, or ended the engine;
-    None where there is none.
+    """Return the earlier incident in which the same change of the same source made things worse or
+    ended the engine; None if there is none.
     """
     now = digest(source)
     alike = (
@@ -202,8 +200,8 @@ def worse_before(change: ConfigChange, source: Object, earlier: Sequence[State])
 
 
 def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
-    """How many changes of this target were begun within the last hour, this one aside. To take one
-    back is none.
+    """Return how many changes of this target were started within the last hour, without this one
+    and without rollbacks.
     """
     others = (state for state in earlier if state.plan.id != own and state.plan.lever != ROLLBACK)
     return sum(
@@ -232,8 +230,8 @@ def _quota_left(seen: TargetSnapshot) -> int | None:
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:
-    """(who would revert the template, which autoscaler would set the replicas back), empty for
-    nobody or whom the plan pauses.
+    """Return (who would revert the template, which autoscaler would reset the replicas); empty for
+    nobody, or for owners that the plan pauses.
     """
     paused = {(owner.kind, owner.namespace, owner.name) for owner in plan.owners}
     writers = seen.writers()

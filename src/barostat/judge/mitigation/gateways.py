@@ -1,5 +1,5 @@
-"""The gateways before a target: which pods they are, what they hold, what a limit at them comes to,
-and when it is not needed any more.
+"""The gateways in front of a target: their pods, their limits, the effect of a limit, and when it
+is no longer needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barostat.remedy.annotations import FRONTS
 from barostat.remedy.plan import GatewayRef, LiveEdge
 
 ADMIN_PORT = 8081
-"""Where `barostat gateway` has its admin page, unless it is told otherwise."""
+"""Default admin port of `barostat gateway`."""
 FIELDS = {
     "request.maxInputTokens": ("request", "maxInputTokens"),
     "request.maxOutputTokens": ("request", "maxOutputTokens"),
@@ -34,9 +34,9 @@ _TELL_CALM = (
     "gateway_queued_requests",
 )
 _SHELL_ENDS = re.compile(r"""[;&|()"'\n]+""")
-"""What a word ends at in a shell's text, beside white space."""
+"""Characters that end a word in a shell text, in addition to white space."""
 NOBODY = 1.0
-"""So many wait at an engine at an instant where nobody really waits."""
+"""Mean number of waiting requests below which nobody really waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class SeenGateway:
         return any(document.get("shadow") is True for document in self.documents)
 
     def taken_by(self, incident: str) -> str:
-        """Who else holds limits there; empty for nobody."""
+        """Return another holder of limits at the gateway; empty for none."""
         holders = (text(document, "override", "holder") for document in self.documents)
         return next((holder for holder in holders if holder and holder != incident), "")
 
@@ -71,12 +71,11 @@ class SeenGateway:
 def fronting(
     pods: Iterable[Object], namespace: str, deployment: str
 ) -> dict[GatewayRef, list[Object]]:
-    """The gateways among these pods that stand before that Deployment, each with its pods, those on
-    their way out left aside.
+    """Return the gateways in front of that Deployment with their pods, without terminating ones.
 
-    One says so itself: by the annotation `barostat.dev/fronts` (names, or namespace/name, between
-    commas), or because its command follows the workload (`barostat gateway deploy/NAME`), also as
-    the text of a shell (`sh -c "exec barostat gateway deploy/NAME"`).
+    A gateway is recognised by the annotation `barostat.dev/fronts` (names, or namespace/name,
+    comma-separated), or because its command follows the workload (`barostat gateway deploy/NAME`),
+    also inside a shell text (`sh -c "exec barostat gateway deploy/NAME"`).
     """
     found: dict[GatewayRef, list[Object]] = {}
     for pod in pods:

@@ -1,8 +1,7 @@
-"""What was measured around a remedy, for its post-mortem: a few figures of each engine over time,
-before the change and after it.
+"""Measurements around a remedy, for its post-mortem: a few figures of each engine over time, before
+and after the change.
 
-Kept beside the record, which does not need it: numbers and the names of pods, bounded in size.
-Nothing is decided by it.
+Stored next to the record: numbers and pod names, bounded in size. No decision uses them.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Look:
 
     @property
     def key(self) -> Key:
-        """The same for a look that went on."""
+        """Return the key that a continued observation shares."""
         return self.when, self.pod, self.engine, self.at
 
 
@@ -97,9 +96,9 @@ def longer(earlier: Look, later: Look) -> Look:
 
 
 def carried(held: str, own: Iterable[Look]) -> str:
-    """What is to be kept where that is held already: the looks of both; empty for nothing.
+    """Merge the stored document with new observations; empty if there are none.
 
-    What cannot be read stays until there is something to put in its place.
+    An unreadable document is kept until there is something to replace it.
     """
     own = list(own)
     try:
@@ -141,10 +140,9 @@ def document(looks: Sequence[Look]) -> dict[str, Any]:
 
 
 def measured(text: str, where: str = "measurements") -> tuple[Look, ...]:
-    """The looks that a document holds, the oldest first.
+    """Return the observations in a document, oldest first.
 
-    Errors: InputError for anything that is not exactly such a document, with the path of what is
-    wrong.
+    Errors: InputError for an invalid document, with the path of the error.
     """
     if len(text) > MOST_BYTES:
         raise InputError(f"is longer than {MOST_BYTES} characters", where)

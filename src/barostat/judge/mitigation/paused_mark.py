@@ -120,7 +120,7 @@ def planned(switch: Switch) -> PausedOwner:
 
 
 def paused_by(home: Object, incident: str) -> tuple[PausedOwner, ...]:
-    """Whom that incident has paused and not handed back: its rollback does."""
+    """Return the owners that the incident has paused and not resumed; its rollback resumes them."""
     entries = (
         entry for entry in read_mark(home)[0] if is_entry(entry) and incident_of(entry) == incident
     )

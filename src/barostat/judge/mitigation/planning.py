@@ -583,10 +583,10 @@ def limits_after(
 
 
 def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyPlan | NoRemedy:
-    """The plan that takes a change back that is in force: a person wants it, so no cause has to be
-    found again.
+    """Return the plan that reverts a change in force, on a person's request, without a new
+    diagnosis.
 
-    What it has to prove is that the replicas still answer under the load, where there is any.
+    It has to prove only that the replicas still answer under load, if there is any.
     """
     serving = seen.serving()
     if serving is None:

@@ -1,5 +1,5 @@
-"""What a look at a target and a request come to: a plan with all that speaks for and against it, or
-why there is none.
+"""Prepares a plan from one observation of the target and a request, with all arguments for and
+against it, or says why there is none.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class NothingPrepared:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan that could be carried out, judged by one look.
+    """A plan that could be carried out, judged by one observation.
 
-    `replica`: the one that it was read from; None where it takes a change back. `limits`: the
-    limits file that will hold once it is in force. `in_the_way`: who would revert or fight what it
-    writes and is not paused by it. `writes`: what the server would make of it.
+    `replica`: the one it is based on; None for a rollback. `limits`: the limits file in force after
+    it. `in_the_way`: owners that would revert or fight the write and are not paused. `writes`: the
+    server-side dry-run result.
     """
 
     seen: TargetSnapshot
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """What is wrong with the plan itself."""
+        """Return the problems of the plan itself."""
         return lint(self.plan)
 
     @property
@@ -56,8 +56,8 @@ class Prepared:
 
 
 def standing_of(seen: TargetSnapshot) -> Standing:
-    """What a look comes to that gave no plan: healthy is no failure, unknown cannot be told,
-    anything else is refused.
+    """Return the outcome if there is no plan: healthy is success, unknown is inconclusive, anything
+    else is refused.
     """
     causes = {replica.diagnosis.cause for replica in seen.report.replicas}
     if causes and all(cause.startswith("healthy") for cause in causes):
@@ -74,7 +74,7 @@ def own_controller(seen: TargetSnapshot, why: str) -> Owner:
 
 
 def hinderers(seen: TargetSnapshot, strategy: str) -> tuple[Owner, ...]:
-    """Who would revert or fight what a plan of that strategy writes."""
+    """Return the owners that would revert or fight the writes of that strategy."""
     if strategy in ("edge-only", "edge-live"):
         return ()
     found = seen.writers()

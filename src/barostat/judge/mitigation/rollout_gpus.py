@@ -8,8 +8,8 @@ from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 
 
 def rollout_gpus(seen: TargetSnapshot) -> str:
-    """What the rollout of the target's owner needs beside the units that run, and whether nodes have
-    it; empty where it needs no GPU.
+    """Return the GPUs that the owner's rollout needs in addition to those in use, and whether they
+    are free; empty if it needs none.
     """
     kind, home = seen.kind, seen.home
     units = kind.surge(home)

@@ -21,11 +21,11 @@ from barostat.remedy.plan import RemedyPlan
 
 
 def made_else(seen: TargetSnapshot, done: RemedyPlan) -> str:
-    """What has become of the change of that plan, where it is not what it was left at; empty where
-    it is, and where that is not told.
+    """Return how the plan's change differs from what it was left as; empty if it does not, or if
+    this is unknown.
 
-    A former revision counts as changed by any change of the template after it: to leave it would
-    take all of that along.
+    Any later change of the template counts for a rollback to a former revision, because reverting
+    it would revert all of them.
     """
     change = done.change
     if change.kind == "revision":
@@ -48,8 +48,8 @@ def made_else(seen: TargetSnapshot, done: RemedyPlan) -> str:
 
 
 def _now(seen: TargetSnapshot, change: ConfigChange) -> str | NotChanged | None:
-    """What the template says of it, as a change writes it; NotChanged where it is what the change
-    made of it, and where it is not told.
+    """Return the template's current value; NotChanged if it is the one that the change set, or
+    unknown.
     """
     if change.kind == "pod-spec":
         return pod_spec_now(change.name, seen.template)

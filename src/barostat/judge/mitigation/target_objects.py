@@ -12,10 +12,10 @@ from barostat.platform.workloads import Revision
 
 
 def former_revision(kept: Sequence[Revision]) -> tuple[str, str] | None:
-    """(the present revision, the one to go back to): of those whose pods differ, one that serves,
-    else the newest. None where there is none.
+    """Return (the current revision, the one to go back to): among revisions with different pods,
+    one that serves, else the newest. None if there is none.
 
-    A restart, labels and annotations make a revision and no difference.
+    Restarts, labels and annotations create revisions without a difference.
     """
     if not kept:
         return None
@@ -66,7 +66,7 @@ def _bare(node: Any) -> Any:
 def behind(
     services: Iterable[Object], slices: Iterable[Object]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """(uids of the pods that stand ready behind every one of the Services, uids that stand behind
+    """Return (uids of pods that are ready in every one of the Services, uids of pods that are in
     any of them in any state).
     """
     ready: dict[str, set[str]] = {name_of(service): set() for service in services}

@@ -23,13 +23,12 @@ ALL_PODS = "all pods"
 
 @dataclass(slots=True)
 class TargetSnapshot:
-    """What was read. `lists`: objects by plural name (pods of the namespace; `all pods` of the
-    cluster). `unread`: why a list is absent.
+    """The target as read at one moment. `lists`: objects by plural name (pods of the namespace;
+    `all pods` of the cluster). `unread`: why a list is missing.
 
-    `lacking`: rights that carrying out a plan needs and that are not there;
-    None where that could not be asked. `cannot_read`: rights to read that are missing;
-    `cannot_pause`: the one to write an owner, by its kind, namespace and name. `held`: the object
-    that holds home's templates, which stand in `home` as well.
+    `lacking`: missing rights that carrying out a plan needs; None if unknown. `cannot_read`:
+    missing read rights; `cannot_pause`: missing rights to write owners, by kind, namespace and
+    name. `held`: the object that holds the target's templates, which are also in `home`.
     """
 
     at: float
@@ -90,7 +89,7 @@ class TargetSnapshot:
         return self.kind.own_pods(self.home, self.lists)
 
     def serving(self) -> int | None:
-        """How many of home's pods stand ready behind every one of its Services."""
+        """Return how many of the target's pods are ready in every one of its Services."""
         services, slices, pods = self.services(), self.lists.get("endpointslices"), self.pods()
         if services is None or slices is None or pods is None:
             return None

@@ -40,7 +40,7 @@ class Stretch:
 
     @property
     def grown(self) -> float:
-        """What is held more than before: what came less what ended."""
+        """Return the growth of requests in the engine: arrivals minus completions."""
         return self.held_after - self.held_before
 
 

@@ -50,10 +50,9 @@ def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> Engin
 
 
 def observed_engine(recording: Recording) -> ObservedEngine:
-    """The engine of the recording that most requests are at, of those whose configuration is told:
-    it stands for all.
+    """Return the busiest engine of the recording whose configuration is known; it represents all.
 
-    Errors: InputError where no engine tells any.
+    Errors: InputError if there is none.
     """
     found = [
         (replica, index, window)

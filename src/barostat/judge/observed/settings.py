@@ -24,8 +24,8 @@ _ROOMY_USAGE_RATIO = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something that decides a result and was not seen. `about`: the setting, `architecture` or
-    `version`. `option`: the flag with which a person says it, empty where there is none.
+    """A setting that affects a result and was not observed. `about`: the setting, `architecture` or
+    `version`. `option`: the flag that supplies it, empty if there is none.
     """
 
     about: str
@@ -102,7 +102,7 @@ def seen_values(
 def assumptions(
     config: EngineConfig, window: Window, given: Collection[str] = ()
 ) -> Iterator[Assumption]:
-    """Yield what is assumed of the engine's settings and version, but for what is `given`."""
+    """Yield the assumed settings and version, except those in `given`."""
     for name in ASSUMED:
         found = config.get(name)
         if found is not None and not found.certain and name not in given:
@@ -155,8 +155,8 @@ def is_cpu(window: Window) -> bool:
 
 
 def _is_at_its_slots(window: Window) -> bool:
-    """True if the same number runs at every look, requests wait at every look, and the pool has
-    room: then nothing but the limit on sequences holds the others back.
+    """True if the same number runs in every sample, requests wait in every sample, and the pool has
+    room: then only the limit on sequences can be the reason.
     """
     running, waiting, usage = (
         window.signals.get(name)

@@ -34,11 +34,10 @@ _FALLING = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class ObservedLengths:
-    """How long something was: `counts` cumulative per bound as in a histogram, and the true mean of
-    what was observed. Units: tokens.
+    """A length distribution: `counts` cumulative per bound as in a histogram, and the exact mean.
+    Units: tokens.
 
-    `deviation_tokens`: how far lengths lie from their mean, as the means between scrapes tell; None
-    where they do not.
+    `deviation_tokens`: standard deviation, from the means between scrapes; None if unknown.
     """
 
     histogram: Histogram
@@ -133,9 +132,7 @@ class ObservedTraffic:
         )
 
     def times(self, factor: float) -> ObservedTraffic:
-        """So many times as much of it: clients where these wait for their answers (one at least),
-        else arrivals.
-        """
+        """Scale the traffic: clients for closed-loop traffic (at least one), otherwise arrivals."""
         clients = None if self.clients is None else max(1, round(self.clients * factor))
         really = factor if self.clients is None or clients is None else clients / self.clients
         rates = tuple((seconds, rate * really) for seconds, rate in self.rates)
@@ -148,9 +145,7 @@ class ObservedTraffic:
 
     @property
     def pause_s(self) -> float:
-        """Between an answer and the client's next request: what the clients that are not there are
-        at.
-        """
+        """Client think time between an answer and the next request, in seconds."""
         if self.clients is None or not self.in_flight or not self.rate_per_s:
             return 0.0
         return max(
@@ -176,7 +171,7 @@ class ObservedTraffic:
 
 @dataclass(frozen=True, slots=True)
 class NotObserved:
-    """What is missing for a workload, in one sentence that names the flag that supplies it."""
+    """The input that is missing for a workload, in one sentence with the flag that supplies it."""
 
     why: str
 

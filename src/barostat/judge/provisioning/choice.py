@@ -12,10 +12,10 @@ from barostat.judge.provisioning.offers import Offer
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`ranked`: the best first, those that are none last. `because`: sentences for the first; empty
-    where there is none.
+    """`ranked`: best first, infeasible ones last. `because`: reasons for the first; empty if there
+    is none.
 
-    `by_price`: the order is that of cost, else of cards.
+    `by_price`: ranked by cost, otherwise by number of cards.
     """
 
     ranked: tuple[Offer, ...]
@@ -29,8 +29,8 @@ class Choice:
 
 
 def choose(offers: Sequence[Offer]) -> Choice:
-    """By cost where a price is known, else by cards; then by what they come to where steps are
-    slow, then by ITL.
+    """Rank by cost if prices are known, otherwise by cards; then by the result with slow steps,
+    then by ITL.
     """
     by_price = any(one.price_per_card is not None for one in offers)
     ranked = tuple(sorted(offers, key=lambda one: _order(one, by_price)))

@@ -79,7 +79,7 @@ class Need:
         return None if self.users else self.rate_per_s * self.output_tokens
 
     def rows(self, replicas: int, seed: int) -> list[Row]:
-        """What one of so many replicas gets, when each request goes to any of them alike."""
+        """Return the rows of one of the replicas when requests are spread evenly."""
         kind = "closed" if self.users else "bursty" if self.cv != 1.0 else "poisson"
         if self.users:
             return self._of_users(math.ceil(self.users / replicas), seed)
@@ -92,9 +92,7 @@ class Need:
         return make(replace(self._spec(kind), rate_per_s=rate, minutes=length_s / 60), seed)
 
     def _of_users(self, users: int, seed: int) -> list[Row]:
-        """So many users who have not all come at the same moment: their first questions are spread
-        over a turn.
-        """
+        """Return the users' requests, with their first requests spread over one turn."""
         rows = make(
             replace(self._spec("closed"), clients=users, requests=users * _REQUESTS_OF_A_USER), seed
         )

@@ -1,9 +1,9 @@
-"""One way to meet a need: so many replicas of a planned engine, found by trying on the twin, with
-what its doubt makes of the number.
+"""One way to meet a demand: a number of replicas of a planned engine, found by simulation, with its
+uncertainty.
 
-A replica of N gets an Nth of the load. The fewest that hold are sought from what one engine's
-arithmetic could carry at best; then again with steps as long, and as short, as the step model's
-doubt says they may be.
+Each of N replicas gets an Nth of the load. The search for the smallest number starts from the most
+that one engine could carry, and is repeated with the longest and the shortest step times within the
+model's uncertainty.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _LEAST_SCALE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What all replicas together do. `tpot`: the mean time between a request's tokens, over
-    requests, as the service level has it. `output_tokens_per_s`, `good_per_s`: of a rate, the share
-    of what is asked for that is delivered; of users, as measured.
+    """The forecast for all replicas. `tpot`: mean time between a request's tokens, over requests,
+    as in the SLO. `output_tokens_per_s`, `good_per_s`: for a rate, the delivered share; for users,
+    as measured.
     """
 
     good_per_s: float
@@ -52,12 +52,11 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One way to meet the need, or why it is none.
+    """One way to meet the demand, or why it cannot.
 
-    `replicas`: the fewest that hold; `fewest`, `most`: the same where steps are as short or as long
-    as they may be (None: none of up to 512 does). `expected`, `fast`, `slow`: the forecast for
-    `replicas`. `price_per_card`: an hour of one card, where it is known. `machine`: cards come in
-    as many.
+    `replicas`: the smallest number that meets the SLO; `fewest`, `most`: the same with the shortest
+    and longest step times (None: not even 512 do). `expected`, `fast`, `slow`: the forecast for
+    `replicas`. `price_per_card`: per card and hour, if known. `machine`: cards come in this number.
     """
 
     name: str
@@ -201,7 +200,7 @@ class _Tried:
         return all(carries(*self._run(replicas, scale, seed), self.need.slo) for seed in _SEEDS)
 
     def forecast(self, replicas: int, scale: float) -> Forecast:
-        """What so many replicas do, seen on one of them."""
+        """Forecast that many replicas from the simulation of one."""
         outcome, summary = self._run(replicas, scale, 0)
         tpot = spread(
             (life.finished_ns - life.first_token_ns) / (life.output_tokens - 1) / NS
@@ -223,7 +222,7 @@ class _Tried:
         )  # fmt: skip
 
     def _run(self, replicas: int, scale: float, seed: int) -> tuple[Outcome, Summary]:
-        """One of so many replicas, with that seed."""
+        """Simulate one of that many replicas."""
         key = (replicas, scale, seed)
         if key not in self._runs:
             self._runs[key] = self._simulated(self.need.rows(replicas, seed), scale)

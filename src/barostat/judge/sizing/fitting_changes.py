@@ -22,9 +22,7 @@ _CLOSE_BYTES = 0.05 * GIB
 
 @dataclass(frozen=True, slots=True)
 class FittingChange:
-    """One change with which the engine would start. `arguments`: as flags. `cost`: what it gives
-    up.
-    """
+    """A change with which the engine would start. `arguments`: as flags. `cost`: its drawback."""
 
     arguments: str
     cost: str
@@ -63,7 +61,7 @@ def may_not_start(found: CapacityPlan) -> str:
 
 
 def _short_while_warming_up(found: CapacityPlan) -> str:
-    """Why the card may run out of memory after the pool stands."""
+    """Return why the card may run out of memory after the pool is allocated."""
     room = found.room
     taken = sum(step.value for step in found.warm_up) + _CLOSE_BYTES
     if not found.fits or room is None or not found.warm_up or taken <= room.value:
@@ -184,7 +182,7 @@ def _with(request: PlanRequest, **values: ConfigScalar) -> PlanRequest:
 
 
 def _spread(request: PlanRequest, tp: int) -> PlanRequest:
-    """On so many GPUs; weights that were stated for one GPU shrink as the reckoned ones would."""
+    """Plan for that many GPUs; stated weights per GPU are scaled like computed ones."""
     spread = _with(request, tensor_parallel_size=tp)
     if request.weights_bytes is None:
         return spread

@@ -68,7 +68,7 @@ def _walk(old: Any, new: Any, path: str) -> list[Difference]:
 
 
 def _plain(value: Any) -> Any:
-    """What is set of a part of the document, as data."""
+    """Return the set fields of a part of the document, as data."""
     if isinstance(value, tuple):
         return [_plain(one) for one in value] or None
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def _tenants(before: tuple[TenantLimits, ...], after: tuple[TenantLimits, ...]) -> list[Difference]:
-    """By name, in the order they stand: who is new, who is gone, whose limits changed."""
+    """Return added, removed and changed tenants, in file order."""
     old, new = ({tenant.name: tenant for tenant in tenants} for tenants in (before, after))
     found = []
     for name in {**old, **new}:

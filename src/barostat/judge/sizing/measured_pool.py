@@ -1,4 +1,4 @@
-"""A window of a running engine -> what it says of its own pool, and the traffic it has seen."""
+"""Extracts the pool and the observed traffic from a running engine's window."""
 
 from __future__ import annotations
 

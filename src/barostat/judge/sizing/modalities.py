@@ -1,4 +1,4 @@
-"""What an engine is told of other inputs than text: whether it takes any, and videos.
+"""The engine's arguments for other inputs than text: whether it accepts any, and videos.
 
 Source: vLLM 0.32.0, MultiModalConfig.get_limit_per_prompt, --language-model-only.
 """

@@ -27,11 +27,10 @@ def pin_of(config: EngineConfig, flags: Deployment) -> str:
 def beyond_card(
     layout: Layout, blocks: int, total: Estimate, spent: Footprint, pin: str
 ) -> Estimate:
-    """What the fullest stage's GPU is asked for beyond what it has, in bytes: below zero where
-    something is left.
+    """Return the bytes by which the fullest stage's GPU is overcommitted; negative if memory is
+    left.
 
-    The share that --gpu-memory-utilization asks for has no say in it, and graphs, which come last,
-    are left out.
+    --gpu-memory-utilization is ignored, and graphs, which are allocated last, are not counted.
     """
     stages = zip(
         spent.stage_weights, spent.stage_activations, layout.block_bytes_by_stage, strict=True

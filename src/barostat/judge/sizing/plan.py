@@ -34,8 +34,8 @@ from barostat.kv.weights import module_bytes, weight_bytes
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a running engine or its start-up log says of its pool. None: not said. `source`: quotes
-    the place.
+    """The pool as reported by a running engine or its start-up log. None: not reported. `source`:
+    quotes the place.
     """
 
     source: str

@@ -28,10 +28,10 @@ def without_user(url: str) -> str:
 
 
 def checked(url: str, field: str, where: str) -> tuple[str, tuple[str, str] | None]:
-    """The http or https address without the user in it, and that user. `field`: what is told of it,
+    """Return the http or https address without its user, and the user. `field`: for error messages,
     such as "server of cluster 'k'".
 
-    Errors: InputError for what is no such address.
+    Errors: InputError for an invalid address.
     """
     told = without_user(url)
     try:

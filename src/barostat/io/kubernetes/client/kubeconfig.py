@@ -42,7 +42,7 @@ class ExecPlugin:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     cluster: Mapping[str, Any] | None = None
-    """What the plugin is told of the cluster, where it asks for it."""
+    """Cluster information for the exec plugin, if it requests it."""
     install_hint: str = ""
     may_ask: bool = True
 
@@ -80,10 +80,10 @@ def find_access(
     context: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Access:
-    """The access that kubectl would use with the same options: --kubeconfig, else $KUBECONFIG, else
-    ~/.kube/config, else the pod's own.
+    """Return the access that kubectl would use with the same options: --kubeconfig, else
+    $KUBECONFIG, else ~/.kube/config, else the pod's service account.
 
-    Errors: InputError where there is none, or the file, the context, the cluster or the user is
+    Errors: InputError if there is none, or if the file, the context, the cluster or the user is
     missing or unreadable.
     """
     env = os.environ if environment is None else environment
@@ -139,7 +139,7 @@ def _in_cluster(env: Mapping[str, str]) -> Access | None:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One named entry, and the file that it stands in: relative paths start there."""
+    """A named entry and its file, the base of its relative paths."""
 
     values: Mapping[str, Any]
     file: Path

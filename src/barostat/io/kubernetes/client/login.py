@@ -29,7 +29,7 @@ EARLY_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is shown to the API server. `until`: unix seconds, None where it does not say."""
+    """A credential for the API server. `until`: unix seconds, None if it has no expiry."""
 
     token: str | None = None
     certificate: str | None = None

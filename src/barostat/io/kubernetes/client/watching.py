@@ -66,8 +66,8 @@ async def watch(
     fields: str = "",
     for_s: float,
 ) -> AsyncIterator[Changed | Relisted | RequestFailed]:
-    """First the list, then every change, for `for_s` seconds. A `Failed` that cannot pass ends it;
-    one that can is told, and it goes on.
+    """Yield the list, then every change, for `for_s` seconds. A permanent failure ends it; a
+    temporary one is yielded, and the watch continues.
     """
     deadline = time.monotonic() + for_s
     version = ""

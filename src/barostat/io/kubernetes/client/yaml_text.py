@@ -10,11 +10,11 @@ from barostat.io.input_files.yaml_bounds import LOADER, too_much
 
 
 class NoYaml(Exception):
-    """What is wrong, and in which line."""
+    """The error and its line."""
 
 
 class _Loader(LOADER):  # type: ignore[misc, valid-type]
-    """Says of a value that is none, such as the date 2020-13-45, where it stands."""
+    """Adds the line to errors about invalid values, such as the date 2020-13-45."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

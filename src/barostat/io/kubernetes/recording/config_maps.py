@@ -24,8 +24,8 @@ from barostat.platform.pods import engine_container
 
 @dataclass(slots=True)
 class FromConfigMaps:
-    """By replica: `pods` with their variables and scripts filled in, `files`: the decoded file
-    behind --config. `lacking`: rights that are missing; `problems`: other trouble.
+    """By replica: `pods` with variables and scripts resolved, `files`: the parsed file of --config.
+    `lacking`: missing rights; `problems`: other errors.
     """
 
     pods: dict[str, Object] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class FromConfigMaps:
 
 
 async def from_config_maps(cluster: Cluster, pods: Mapping[str, Object]) -> FromConfigMaps:
-    """What the engines of these pods take out of ConfigMaps. Only what they name is read."""
+    """Resolve what the engines of these pods take from ConfigMaps. Only referenced ones are read."""
     made = FromConfigMaps()
     await made.read(
         cluster, ((_namespace(pod), name) for pod in pods.values() for name in _named(pod))
@@ -126,7 +126,7 @@ def _filled(pod: Object, config_maps: Mapping[str, Object]) -> Object:
 
 
 def _behind_config(pod: Object, written: Object) -> Mounted | None:
-    """Where the file behind --config is from. `written`: the same pod as the API has it."""
+    """Return the source of the file of --config. `written`: the same pod as the API returned it."""
     container = engine_container(pod)
     path = parse(container.args, container.env).text("config") if container is not None else None
     return config_map_of(written, container.name, path) if container is not None and path else None

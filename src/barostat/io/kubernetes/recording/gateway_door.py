@@ -41,7 +41,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one gateway process answered. `status`: 0 where it did not answer, and `why` says so."""
+    """The response of one gateway process. `status`: 0 without a response; `why` is the reason."""
 
     where: str
     status: int

@@ -45,7 +45,9 @@ from barostat.platform.pods import engine_container, image_version
 from barostat.platform.workloads import kind_typed
 
 LOG_BUDGET_BYTES = 12 << 20
-"""All logs together; a pod that is not well may take its whole part whatever the number of pods."""
+"""Limit for all logs together; an unhealthy pod may use its whole share, however many pods there
+are.
+"""
 SICK_LOG_BYTES = 2 << 20
 LEAST_LOG_BYTES = 64 << 10
 LOGS_S = 8.0
@@ -53,8 +55,8 @@ LOGS_S = 8.0
 LOGS_AT_ONCE = 8
 """So that logs that hang leave room for all else."""
 MANY = 40
-"""From so many pods on each is asked for less, and logs are read while the window lasts: an answer
-about a fleet is waited for.
+"""From this many pods on, less is read from each, and logs are read during the window, because the
+user waits for the result.
 """
 
 Progress = Callable[[str], None]
@@ -62,9 +64,9 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to look. `keep_logs`: a directory to put the raw logs in, for a bundle. `gateway`: its
-    admin page, where it is not found. `only_sick_logs`: leave out the logs of pods that are Ready,
-    answer and have not restarted.
+    """Recording options. `keep_logs`: a directory for the raw logs, for a bundle. `gateway`: its
+    admin page, if it is not found. `only_sick_logs`: skip the logs of pods that are Ready, respond
+    and have not restarted.
     """
 
     for_s: float = FOR_S
@@ -82,13 +84,11 @@ def record_pods(
     clock: Clock | None = None,
     on_progress: Progress | None = None,
 ) -> Recorded:
-    """What the wanted pods show from now on for `for_s` seconds, and what the cluster says of them.
-    Nothing is written to the cluster.
+    """Record the pods and the cluster's state for `for_s` seconds. Read-only.
 
-    Ctrl-C ends it early with what there is. A pod that does not answer, or a right that is missing,
-    stops nothing else.
-    Errors: InputError for a target that is not there; OutsideError where the API server cannot be
-    had.
+    Ctrl-C ends the recording early. Unresponsive pods and missing rights do not stop it.
+
+    Errors: InputError for a missing target; OutsideError if the API server is unreachable.
     """
     watcher = PodRecorder(
         Cluster(find_access(wanted.kubeconfig, wanted.context)),
@@ -201,7 +201,7 @@ class PodRecorder:
             del self.scrapers[gone], self.doors[gone]
 
     async def choose_again(self) -> None:
-        """The same, but that those known before go on being looked at where this cannot be told."""
+        """Select the pods again; keep the known ones if that fails."""
         try:
             await self.choose()
         except (InputError, OutsideError) as error:
@@ -245,7 +245,7 @@ class PodRecorder:
         await self._under_way.settle()
 
     async def look(self, within_s: float) -> None:
-        """One look at every pod that runs; one that takes longer goes on in the background."""
+        """Scrape every running pod; slow scrapes continue in the background."""
         running = [self.name_of(pod) for pod in self.selection.pods if _runs(pod)]
         await self._under_way.take(((name, self.scrapers[name]) for name in running), within_s)
         scraped = sum(len(scraper.scrapes) for scraper in self.scrapers.values())

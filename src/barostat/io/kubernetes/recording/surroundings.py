@@ -88,7 +88,7 @@ class Surroundings:
 
 
 def missing(lacking: Iterable[str]) -> tuple[str, ...]:
-    """Each missing right once, with what it would have told."""
+    """Return each missing right once, with the information lost without it."""
     return tuple(
         (
             f"cannot {right}: that would have told "

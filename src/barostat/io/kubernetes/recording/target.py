@@ -101,19 +101,16 @@ def parsed(target: str) -> tuple[WorkloadKind, str]:
 
 
 async def require_namespace(cluster: Cluster, namespace: str) -> None:
-    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError
-    where it does not exist.
-    """
+    """Check that the namespace exists, as far as permitted. Errors: InputError if it does not."""
     found = await cluster.get(NAMESPACES, namespace)
     if isinstance(found, RequestFailed) and found.kind == "not-found":
         raise InputError("there is no such namespace in this cluster", f"namespace {namespace}")
 
 
 async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
-    """The pods meant.
+    """Return the selected pods.
 
-    Errors: InputError for what is not there or runs no vLLM; OutsideError where pods cannot be read
-    at all.
+    Errors: InputError if they do not exist or run no vLLM; OutsideError if pods cannot be read.
     """
     namespace = wanted.namespace or cluster.access.namespace
     found = Selection()

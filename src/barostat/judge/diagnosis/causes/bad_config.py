@@ -52,9 +52,7 @@ SAYS_MORE = (
     "preemption-heavy", "kv-capacity-waiting", "engine-died", "endpoint-silent", "gpu-throttled", "tokens-stalled", "probe-unanswered",
     "core-stopped", "collective-hang", "gpu-program-error", "cpu-throttled", "host-cpu-saturated", "foreign-gpu-memory",
 )  # fmt: skip
-"""Beside these a setting that makes steps slow makes it worse, and is not what is to be mended
-first.
-"""
+"""Symptoms that take precedence over a slow setting, which only makes them worse."""
 
 
 def _slow(case: Case) -> Claim | None:

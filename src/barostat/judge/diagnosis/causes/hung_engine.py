@@ -48,7 +48,7 @@ OTHER_REASONS = (
 )
 """Symptoms that explain a queue before an engine that runs nothing."""
 WORK_IS_THERE = ("collective-hang", "endpoint-silent", "health-failing", "timeouts-and-5xx")
-"""Symptoms that show beside the engine's own count that requests are there and get nothing."""
+"""Symptoms that confirm waiting requests independently of the engine's own count."""
 AT_WORK_RATIO = 0.9
 """A collective that waits spins: the card is busy while no step ends."""
 SUSPICION = 0.4
@@ -77,11 +77,11 @@ def _queue_stands(case: Case) -> bool:
 
 
 def _work_is_there(case: Case) -> bool:
-    """True if more than the engine's count of running requests says that there is work, or it has
-    stood for a minute at several.
+    """True if other evidence than the count of running requests confirms work, or the count was
+    constant above one for a minute.
 
-    A count of one may be of a client who gave up, after whom nobody came; that several give up
-    between two steps is rarer than a hang.
+    A constant count of one may be a cancelled request with no later step; several cancellations
+    between two steps are rarer than a hang.
     """
     card, stalled = (
         case.window.fresh("gpu_utilization_ratio"),

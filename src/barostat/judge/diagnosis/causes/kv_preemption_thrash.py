@@ -31,9 +31,7 @@ from barostat.judge.diagnosis.causes._rare_preemptions import rare_preemptions
 
 PRESSURE = ("kv-usage-pinned", "kv-capacity-waiting")
 HARM = ("tail-latency-up", "recompute-churn", "throughput-falling", "batch-collapsed")
-"""What preemption does to people: where all of it was measured and none is there, it is a warning
-and no page.
-"""
+"""Harm that preemption causes. If all of it was measured and absent, the severity is a warning."""
 
 
 def judge(case: Case) -> Judgement:

@@ -128,7 +128,7 @@ def _rows(text: str) -> list[_Row]:
 
 
 def _entries(rows: Sequence[_Row], index: int) -> Iterator[_Row]:
-    """What stands in the mapping of that row: below it, or in braces behind its key."""
+    """Yield the entries of the mapping in that row: the rows below it, or in braces after its key."""
     row = rows[index]
     if row.value.startswith("{"):
         for match in _ENTRY.finditer(row.value):
