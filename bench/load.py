@@ -40,7 +40,7 @@ from barostat.judge.load_test.figures import figures
 from barostat.judge.load_test.traffic import Traffic, with_clients
 from barostat.load.process import carried_out
 from barostat.load.prompts import WordCount
-from barostat.load.run import Bounds
+from barostat.load.run import RunBounds
 from barostat.load.target import Target
 from barostat.twin.request import Row
 
@@ -219,7 +219,7 @@ def many_streams(count: int, for_s: float) -> None:
         target = _Paced(address("http://127.0.0.1:21690"), "chat", "m", counted=WordCount(0, 1))
         rows = tuple(Row(str(place), 0.0, 64, _STREAM_TOKENS) for place in range(count))
         found = figures(
-            carried_out(target, with_clients(Traffic(rows), count), Bounds(for_s, 30.0))
+            carried_out(target, with_clients(Traffic(rows), count), RunBounds(for_s, 30.0))
         )
         events, keeping = found.output_tokens_per_s, found.keeping
         print(

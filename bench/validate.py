@@ -31,7 +31,7 @@ from barostat.judge.load_test.figures import figures
 from barostat.judge.load_test.knee import lost
 from barostat.judge.load_test.traffic import allowed, at_rate, mixed
 from barostat.load.process import carried_out, looked_at, understood
-from barostat.load.run import Bounds
+from barostat.load.run import RunBounds
 from barostat.twin.summary import Slo
 
 # The pool: 70 blocks of 128 tokens. Good: 8 x 700 tokens fit. Bad: 32 x 2,000 do not.
@@ -86,7 +86,7 @@ def swept(url: str, file: Path, start_per_s: float, phase_s: float) -> float:
     per_s, held, missed = start_per_s, 0.0, 0
     while missed < 2:
         traffic = at_rate(mixed(most, max(60, round(per_s * phase_s)), 1.0), per_s)
-        why = lost(figures(carried_out(target, traffic, Bounds(None, 120.0)), slo), slo)
+        why = lost(figures(carried_out(target, traffic, RunBounds(None, 120.0)), slo), slo)
         print(f"  sweep: {per_s:.3f}/s {why or 'holds'}", flush=True)
         held, missed = (held, missed + 1) if why else (per_s, 0)
         per_s *= STEP

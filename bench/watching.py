@@ -20,7 +20,7 @@ from pathlib import Path
 
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.operator.engines import Engines
 from barostat.operator.verdict import harm_of
@@ -94,7 +94,13 @@ def pod(index: int) -> dict[str, object]:
 async def measured(count: int, for_s: float) -> None:
     """Print what it cost."""
     engines = Engines(
-        Cluster(Access("http://127.0.0.1:9")), None, SteadyClock(), True, "", print, _memory_at=1e18
+        Cluster(ClusterAccess("http://127.0.0.1:9")),
+        None,
+        SteadyClock(),
+        True,
+        "",
+        print,
+        _memory_at=1e18,
     )
     for index in range(count):
         await engines._came(pod(index))

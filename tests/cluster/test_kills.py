@@ -40,7 +40,7 @@ from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import Prepared
-from barostat.remedy.plan import Bounds
+from barostat.remedy.plan import StepLimits
 from barostat.remedy.state import State
 from barostat.shells.cli.main import main
 
@@ -101,7 +101,7 @@ class Lives:
                     new_id("twin"),
                     autonomy="act",
                     sustained_s=SUSTAINED_S,
-                    bounds=Bounds(drain_s=120.0),
+                    bounds=StepLimits(drain_s=120.0),
                 )
                 found = await campaign.prepare(wish, self.limits)
                 if isinstance(found, Prepared):

@@ -33,7 +33,13 @@ from hypothesis.stateful import (
 )
 
 from barostat.io.redis.budget_scripts import scripts
-from barostat.io.redis.shared_budget import Claim, Full, SharedBudget, Taken, Unreachable
+from barostat.io.redis.shared_budget import (
+    BudgetClaim,
+    BudgetFull,
+    SharedBudget,
+    Taken,
+    Unreachable,
+)
 
 LIMIT = {"pool": 100, "tenant": 40}
 NAMES = itertools.count()
@@ -108,8 +114,8 @@ def namespace() -> str:
     return f"test-{next(NAMES)}"
 
 
-def _claims(**tokens: int) -> dict[str, Claim]:
-    return {name: Claim(count, LIMIT[name]) for name, count in tokens.items()}
+def _claims(**tokens: int) -> dict[str, BudgetClaim]:
+    return {name: BudgetClaim(count, LIMIT[name]) for name, count in tokens.items()}
 
 
 # -- against a model, on a clock of the test
@@ -193,7 +199,7 @@ class _Model(RuleBasedStateMachine):
         if self._name(gateway) not in self.leases:
             self._beaten_before(gateway, outcome)
         fits = self._sum("pool") + pool <= 100 and self._sum("tenant") + tenant <= 40
-        assert isinstance(outcome, Taken if fits else Full)
+        assert isinstance(outcome, Taken if fits else BudgetFull)
         if isinstance(outcome, Taken):
             self.holds[self._name(gateway)][outcome.number] = {"pool": pool, "tenant": tenant}
 
@@ -290,7 +296,7 @@ def test_two_gateways_at_once_never_exceed_one_budget(server: Server, namespace:
                     holding -= 7 + turn % 5
                     await gateway.give_back(outcome.number)
                 else:
-                    assert isinstance(outcome, Full)
+                    assert isinstance(outcome, BudgetFull)
                     full += 1
 
         await asyncio.gather(*(work(gateway) for gateway in pair for _ in range(12)))
@@ -333,10 +339,10 @@ def test_what_a_killed_gateway_held_comes_back_after_its_lease(
         for _ in range(9):
             assert "Taken" in await asyncio.to_thread(holder.stdout.readline)
         await asyncio.sleep(1.5)  # it lives: more than a lease changes nothing
-        assert isinstance(await other.take(_claims(pool=20)), Full)
+        assert isinstance(await other.take(_claims(pool=20)), BudgetFull)
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-        assert isinstance(await other.take(_claims(pool=20)), Full)
+        assert isinstance(await other.take(_claims(pool=20)), BudgetFull)
         await asyncio.sleep(2.5)
         assert isinstance(await other.take(_claims(pool=100)), Taken)
         await other.close()
@@ -372,7 +378,7 @@ def test_redis_gone_and_back(tmp_path: Path, server: Server, namespace: str, for
         assert await closed.beat()
         assert await opens.beat()
         assert own.held(namespace) == {"pool": 80}  # what runs, told by those who know
-        assert isinstance(await closed.take(_claims(pool=30)), Full)
+        assert isinstance(await closed.take(_claims(pool=30)), BudgetFull)
         for number in (before.number, passed.number):
             await opens.give_back(number)
         assert own.held(namespace) == {}

@@ -39,11 +39,11 @@ from barostat.operator.step import (
     Heal,
     Keep,
     Key,
+    OperatorState,
     Outcome,
     Plan,
     RemedyEnded,
     Seen,
-    State,
     StopHealing,
     TargetSeen,
     step,
@@ -79,7 +79,7 @@ class World:
     now: float = AT_THREE
     set_by_s: float = 0.0
     """How far the clock on the wall was set since the start."""
-    state: State = field(default_factory=State)
+    state: OperatorState = field(default_factory=OperatorState)
     kept: dict[str, PressureIncident] = field(default_factory=dict)
     planning: bool = False
     healing: bool = False
@@ -110,7 +110,7 @@ class World:
         if name == "lease lost":
             self._without_the_lease()
         elif name == "crash":
-            self.state = State()
+            self.state = OperatorState()
             self._forgets()
         else:
             self._step(name)

@@ -8,11 +8,11 @@ from tests.model.cluster import OLD, READY, ROLLOUT, Setting, World, home_servin
 
 from barostat.core.change import ChangeKind, ConfigChange, pressure_relieved
 from barostat.remedy.plan import (
-    Bounds,
     GatewayRef,
     LiveEdge,
     PausedOwner,
     RemedyPlan,
+    StepLimits,
     Strategy,
     Target,
 )
@@ -54,7 +54,7 @@ def plan_of(setting: Setting, number: int) -> RemedyPlan:
         template="as-found",
         because="the model",
         autonomy="act" if proved_first(setting) else "recommend",
-        bounds=Bounds(attempts=setting.attempts),
+        bounds=StepLimits(attempts=setting.attempts),
         owners=(PausedOwner(OWNERS[setting.owner], "inference", "vllm", "{}", "{}"),)
         if setting.owner
         else (),

@@ -19,10 +19,10 @@ from barostat.remedy.acts import Conflict, Done, Failed, Judged, Lost, PodRef, R
 from barostat.remedy.machine import step
 from barostat.remedy.plan import (
     Autonomy,
-    Bounds,
     GatewayRef,
     LiveEdge,
     RemedyPlan,
+    StepLimits,
     Strategy,
     Target,
 )
@@ -100,7 +100,7 @@ def a_plan(
     strategy: Strategy = "spare",
     replicas: int = 1,
     autonomy: Autonomy = "act",
-    bounds: Bounds | None = None,
+    bounds: StepLimits | None = None,
 ) -> RemedyPlan:
     """A plan that lowers --max-num-seqs on so many replicas, or caps outputs at the edge, adds a
     replica, undoes a rollout.
@@ -130,7 +130,7 @@ def a_plan(
         template="t",
         because="60 run, 64 are allowed",
         autonomy=autonomy,
-        bounds=bounds or Bounds(attempts=2),
+        bounds=bounds or StepLimits(attempts=2),
         edge=LiveEdge((GatewayRef("Deployment", "gateway", "inference", 8081),))
         if strategy == "edge-live"
         else None,

@@ -27,7 +27,7 @@ from barostat.core.change import ConfigChange, Expect, Expectation
 from barostat.io.clock import SteadyClock
 from barostat.io.engine_http.http import Failure
 from barostat.io.kubernetes.client.cluster import Cluster, Reply
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.login import Credential
 from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation.act_context import ActContext
@@ -41,7 +41,7 @@ from barostat.remedy.precheck import Facts
 from barostat.remedy.state import Aborted, Began, Event, Resumed, State
 
 T = TypeVar("T")
-ACCESS = Access("http://little", namespace=NAMESPACE)
+ACCESS = ClusterAccess("http://little", namespace=NAMESPACE)
 LIMITS = "apiVersion: barostat.dev/v1alpha1\n"
 
 
@@ -56,7 +56,7 @@ class Mortal(Cluster):
     Records, events and the renewal of the claim are no acts.
     """
 
-    def __init__(self, access: Access, dies_at: int, *, late: bool = False) -> None:
+    def __init__(self, access: ClusterAccess, dies_at: int, *, late: bool = False) -> None:
         super().__init__(access)
         self.dies_at, self.late, self.acts = dies_at, late, 0
         self.died = asyncio.Event()

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.support.small_servers import Handler, answer, serving
 
 from barostat.core.signal import Point
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.recording import Moment, remembered
 from barostat.judge.evidence.recording import Recording
@@ -103,7 +103,7 @@ def recorded(*known: list[Series]) -> Recording:
     """What is remembered of the last four minutes."""
 
     async def ask(port: int) -> Recording:
-        server = Prometheus(Access(f"http://127.0.0.1:{port}"))
+        server = Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}"))
         try:
             return await remembered(server, Moment(AT, 240.0))
         finally:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barostat.catalog.looks import SAMPLED_S
+from barostat.catalog.polling import SAMPLED_S
 from barostat.core.signal import Point, Signal
 
 STATUS_S = 900.0

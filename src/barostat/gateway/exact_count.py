@@ -19,9 +19,9 @@ import orjson
 from barostat.admit.decision import Refused
 from barostat.gateway.asking import Asking
 from barostat.gateway.desk import Desk
+from barostat.gateway.engine_query import EngineQuery
 from barostat.gateway.messages.shape import Shape
 from barostat.gateway.messages.tokenize_question import TokenizeQuestion, questions_of
-from barostat.gateway.question import Question
 
 if TYPE_CHECKING:
     from barostat.gateway.replica import Replica
@@ -178,7 +178,7 @@ async def _counted(
     """Ask the engine. One that lacks the path, or will not count there what is longer than its
     context, is asked in the other form.
     """
-    answer = await Question(
+    answer = await EngineQuery(
         replica,
         b"POST",
         question.path,

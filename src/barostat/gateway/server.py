@@ -39,8 +39,8 @@ from barostat.gateway.settings import GatewaySettings
 from barostat.gateway.state import Gateway
 from barostat.gateway.time_limits import TICK_S, Rounds
 from barostat.gateway.tls_chain import chain_of, trusting
+from barostat.gateway.watching.engine_log import EngineLog
 from barostat.gateway.watching.health import Health
-from barostat.gateway.watching.told import Told
 from barostat.io.input_files.secret_file import is_open_to_all, secret_in
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class _Serving:
             allowed_parameters=settings.allowed_parameters,
         )
         desk.counter = ExactCount(desk).count
-        told = Told(desk)
+        told = EngineLog(desk)
 
         def adopt(limits: ServingLimits, enforce: bool) -> None:
             gateway.adopt(limits, enforce)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from barostat.admit.decision import Admitted, Refused
 from barostat.gateway.messages.usage import NOT_SAID
 from barostat.gateway.say import say
-from barostat.io.redis.shared_budget import Claim, Full, SharedBudget, Taken
+from barostat.io.redis.shared_budget import BudgetClaim, BudgetFull, SharedBudget, Taken
 
 if TYPE_CHECKING:
     from barostat.gateway.desk import Desk
@@ -68,7 +68,9 @@ class SharedEntry:
         # What is expected of an answer may be more than there is as long as no length is known: it
         # is the whole then, not more for ever.
         charge = min(limit, max(0, round(held.charge)))
-        outcome = await self._budget.take({f"replica/{decision.replica}": Claim(charge, limit)})
+        outcome = await self._budget.take(
+            {f"replica/{decision.replica}": BudgetClaim(charge, limit)}
+        )
         if isinstance(outcome, Taken):
             if not outcome.accounted:
                 desk.metrics.count("shared_budget_unaccounted_total")
@@ -76,7 +78,7 @@ class SharedEntry:
         if desk.shadow:
             desk.metrics.would_refuse("over-capacity")
             return 0
-        if isinstance(outcome, Full):
+        if isinstance(outcome, BudgetFull):
             rate = held.turn.line.rate_per_s()
             again_s = _AGAIN_S if not rate else max(_AGAIN_S, 1.0 / rate)
             return Refused(

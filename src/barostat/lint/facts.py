@@ -105,7 +105,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class VolumeClaim:
     """A PersistentVolumeClaim. `modes`: its access modes. Units: bytes."""
 
     name: str
@@ -428,7 +428,7 @@ class Scene:
     today: str = ""
     scrapes: tuple[Scrape, ...] = ()
     contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[VolumeClaim, ...] = ()
 
     @property
     def is_about_vllm(self) -> bool:

@@ -14,7 +14,7 @@ from barostat.io.engine_http.address import Address
 from barostat.judge.load_test.figures import Collected
 from barostat.judge.load_test.traffic import Traffic
 from barostat.load.prompts import Prompts
-from barostat.load.run import Bounds, Run
+from barostat.load.run import Run, RunBounds
 from barostat.load.target import Api, Target, counted, find_out
 
 _COLLECTED_AFTER = 50_000  # objects: a stream leaves no cycles, and looking for some is a pause
@@ -40,7 +40,7 @@ def understood(target: Target) -> Target:
 
 
 def carried_out(
-    target: Target, traffic: Traffic, bounds: Bounds, progress: Progress | None = None
+    target: Target, traffic: Traffic, bounds: RunBounds, progress: Progress | None = None
 ) -> Collected:
     """The run."""
     prompts = Prompts(secrets.randbits(_SALT_BITS), target.counted)

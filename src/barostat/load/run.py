@@ -30,7 +30,7 @@ _FILES_BESIDE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RunBounds:
     """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest
     may take when all is sent. `silent_s`: an engine of which nothing came for so long, while
     requests are under way, hangs.
@@ -50,7 +50,7 @@ class Run:
         self,
         target: Target,
         traffic: Traffic,
-        bounds: Bounds,
+        bounds: RunBounds,
         prompts: Prompts,
         progress: Callable[[int, int, int], None] | None = None,
     ) -> None:

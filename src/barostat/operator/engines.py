@@ -19,8 +19,8 @@ from barostat.core.units import many
 from barostat.io.clock import Clock
 from barostat.io.engine_http.address import address
 from barostat.io.engine_http.http import MAX_BODY_BYTES, Answer, Failure
-from barostat.io.engine_http.looks import Looks
 from barostat.io.engine_http.route import DirectRoute, EngineRoute
+from barostat.io.engine_http.scrape_rounds import ScrapeRounds
 from barostat.io.engine_http.scraper import Scraper
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
@@ -228,7 +228,7 @@ class Engines:
     schedule: Schedule = field(default_factory=Schedule)
     _unlike: dict[str, float] = field(default_factory=dict)
     _maybe: dict[str, Object] = field(default_factory=dict)
-    _looks: Looks = field(default_factory=Looks)
+    _looks: ScrapeRounds = field(default_factory=ScrapeRounds)
     _task: asyncio.Task[None] | None = None
     _memory_at: float = float("-inf")
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from barostat.catalog.looks import INTERVAL_S
+from barostat.catalog.polling import INTERVAL_S
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.limits import ServingLimits
 from barostat.core.proposed_change import Restart

@@ -24,7 +24,7 @@ from barostat.io.clock import Clock
 from barostat.io.input_files import limits_file
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import SERVICE_ACCOUNT, Access
+from barostat.io.kubernetes.client.kubeconfig import SERVICE_ACCOUNT, ClusterAccess
 from barostat.io.kubernetes.client.resources import NAMESPACES, resource_of
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.evidence.recording import Recording
@@ -49,10 +49,10 @@ from barostat.operator.step import (
     Keep,
     Key,
     Notify,
+    OperatorState,
     Plan,
     Prediction,
     Seen,
-    State,
     StopHealing,
     TargetSeen,
     key_of,
@@ -102,7 +102,7 @@ class Operator:
     objects: IncidentObjects
     healing: Healing
     notifications: Notifications
-    state: State = field(default_factory=State)
+    state: OperatorState = field(default_factory=OperatorState)
     around: dict[Key, Surrounding] = field(default_factory=dict)
     verdicts: dict[Key, TargetSeen] = field(default_factory=dict)
     alerts: dict[Key, str] = field(default_factory=dict)
@@ -511,7 +511,7 @@ def _as_limits(item: Object, source: str) -> ServingLimits:
 
 def made(
     settings: OperatorSettings,
-    access: Access,
+    access: ClusterAccess,
     clock: Clock,
     tell: Callable[[str], None],
     shard: int = 0,
@@ -559,7 +559,7 @@ def made(
 
 
 def made_all(
-    settings: OperatorSettings, access: Access, clock: Clock, tell: Callable[[str], None]
+    settings: OperatorSettings, access: ClusterAccess, clock: Clock, tell: Callable[[str], None]
 ) -> tuple[Operator, ...]:
     """An operator for each shard, in one process."""
     found = [made(settings, access, clock, tell)]

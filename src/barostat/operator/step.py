@@ -245,7 +245,7 @@ class TargetState:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class OperatorState:
     """The operator's memory. All of it that has to outlive a crash is in the incidents.
 
     `past`: incidents that are over, within the retention.
@@ -256,13 +256,13 @@ class State:
     past: tuple[tuple[Key, PressureIncident], ...] = ()
 
 
-def step(state: State, seen: Seen, now: float) -> tuple[State, list[Command]]:
+def step(state: OperatorState, seen: Seen, now: float) -> tuple[OperatorState, list[Command]]:
     """The next state, and what is to be done."""
     if not seen.leads:
         stop: list[Command] = [
             StopHealing(key) for key, target in state.targets.items() if target.busy
         ]
-        return State(), stop
+        return OperatorState(), stop
     if not state.leads:
         if seen.kept is None:
             return state, []  # whose incidents are not known yet would open them twice
@@ -299,7 +299,7 @@ def step(state: State, seen: Seen, now: float) -> tuple[State, list[Command]]:
             commands.append(Forget(incident.namespace, incident.name))
         else:
             kept.append((key, incident))
-    return State(True, targets, tuple(kept)), commands
+    return OperatorState(True, targets, tuple(kept)), commands
 
 
 def key_of(incident: PressureIncident) -> Key:
@@ -308,7 +308,7 @@ def key_of(incident: PressureIncident) -> Key:
     return Key(incident.namespace, target.kind, target.name)
 
 
-def _adopted(kept: Iterable[PressureIncident], now: float) -> State:
+def _adopted(kept: Iterable[PressureIncident], now: float) -> OperatorState:
     """Restore the state from the incidents in the cluster. If a workload has two open incidents,
     the older one continues.
     """
@@ -320,7 +320,7 @@ def _adopted(kept: Iterable[PressureIncident], now: float) -> State:
             past.append((key, incident))
             continue
         targets[key] = TargetState(incident, harmed_at=now, seen_at=now)
-    return State(True, targets, tuple(past))
+    return OperatorState(True, targets, tuple(past))
 
 
 def _gone(target: TargetState, now: float, commands: list[Command]) -> TargetState:

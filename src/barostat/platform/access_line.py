@@ -116,7 +116,7 @@ _PATH_KEYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessEntry:
     """One answered request. `status` 499: the client disconnected. `probe`: a health check or a
     scrape, which is not traffic.
 
@@ -131,7 +131,7 @@ class Access:
     upstream_s: float | None = None
 
 
-def access(line: str) -> Access | None:
+def access(line: str) -> AccessEntry | None:
     """The request that the line tells of, or None for any other line.
 
     Reads: common and combined, nginx-ingress, `rt=`/`urt=` forms, Traefik (CLF and JSON), Envoy and
@@ -148,11 +148,11 @@ def access(line: str) -> Access | None:
         return _clf(found_clf)
     if found_uvicorn := _UVICORN.search(text):
         route, probe = _route(found_uvicorn["path"])
-        return Access(None, int(found_uvicorn["status"]), route, probe)
+        return AccessEntry(None, int(found_uvicorn["status"]), route, probe)
     return None
 
 
-def _clf(found: re.Match[str]) -> Access:
+def _clf(found: re.Match[str]) -> AccessEntry:
     route, probe = _route(found["path"])
     rest = found["rest"]
     total = upstream = None
@@ -172,7 +172,7 @@ def _clf(found: re.Match[str]) -> Access:
                 total = _number(named["value"])
             elif named["name"] in ("urt", "upstream_response_time"):
                 upstream = _number(named["value"])
-    return Access(
+    return AccessEntry(
         _clf_time(found["time"]),
         int(found["status"]),
         route,
@@ -182,12 +182,12 @@ def _clf(found: re.Match[str]) -> Access:
     )
 
 
-def _envoy(found: re.Match[str]) -> Access:
+def _envoy(found: re.Match[str]) -> AccessEntry:
     route, probe = _route(found["path"])
     status = _envoy_status(int(found["status"]), found["flags"])
     milliseconds = _number(found["ms"])
     upstream = _number(found["upstream"])
-    return Access(
+    return AccessEntry(
         _iso(found["time"]),
         status,
         route,
@@ -206,7 +206,7 @@ def _envoy_status(status: int, flags: str) -> int:
     return 504 if {"UT", "DT", "SI"} & set(flags.split(",")) else status
 
 
-def _json(text: str) -> Access | None:
+def _json(text: str) -> AccessEntry | None:
     try:
         record = json.loads(text[text.index("{") :])
     except (ValueError, RecursionError):
@@ -232,7 +232,7 @@ def _json(text: str) -> Access | None:
         path.split(" ")[1] if path.count(" ") >= 1 and path.split(" ")[0].isupper() else path
     )
     at = next((at for key in _TIME_KEYS if (at := _instant(flat.get(key))) is not None), None)
-    return Access(at, status, route, probe, _total(flat), _duration(flat, _UPSTREAM_KEYS))
+    return AccessEntry(at, status, route, probe, _total(flat), _duration(flat, _UPSTREAM_KEYS))
 
 
 def _total(flat: Mapping[str, Any]) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
-from barostat.platform.access_line import Access, access
+from barostat.platform.access_line import AccessEntry, access
 
 WINDOW_S = 900.0
 """Shares and quantiles are taken over the last part of the log, as long as this."""
@@ -182,7 +182,7 @@ def digest(lines: Iterable[str], *, source: str) -> AccessLogDigest:
     )
 
 
-def _count(part: _Slice, found: Access) -> None:
+def _count(part: _Slice, found: AccessEntry) -> None:
     part.requests += 1
     part.failed += 500 <= found.status <= 599
     part.timed_out += found.status in _GAVE_UP

@@ -126,7 +126,7 @@ class LiveEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class StepLimits:
     """Time limits and retries of each kind of step.
 
     Units: seconds. `drain_s`: longest wait for a draining replica; remaining requests are then cut
@@ -185,7 +185,7 @@ class RemedyPlan:
     max_replicas: int | None = None
     autonomy: Autonomy = "recommend"
     parent: str = ""
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: StepLimits = field(default_factory=StepLimits)
     owners: tuple[PausedOwner, ...] = ()
     edge: LiveEdge | None = None
     rolls: Rolls = "spares"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from barostat.catalog.looks import GAP_S
+from barostat.catalog.polling import GAP_S
 from barostat.core.verdict import Evidence
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together

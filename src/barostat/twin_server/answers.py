@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.twin_server.asked import Asked
+from barostat.twin_server.generation_request import GenerationRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerSoFar:
     """One choice as far as it has come. `tokens` and `prompt` are given where the client asked for
     ids.
     """
@@ -44,7 +44,9 @@ def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
     }
 
 
-def whole(asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> dict[str, Any]:
+def whole(
+    asked: GenerationRequest, head: Head, said: list[AnswerSoFar], used: dict[str, Any]
+) -> dict[str, Any]:
     """The answer to a request that does not stream."""
     if asked.chat:
         choices = [
@@ -84,7 +86,9 @@ def whole(asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> d
     }  # fmt: skip
 
 
-def piece(asked: Asked, head: Head, one: Said, used: dict[str, Any] | None) -> dict[str, Any]:
+def piece(
+    asked: GenerationRequest, head: Head, one: AnswerSoFar, used: dict[str, Any] | None
+) -> dict[str, Any]:
     """One event of a stream."""
     if asked.chat:
         choice: dict[str, Any] = {
@@ -107,7 +111,9 @@ def piece(asked: Asked, head: Head, one: Said, used: dict[str, Any] | None) -> d
     return event
 
 
-def opening(asked: Asked, head: Head, index: int, used: dict[str, Any] | None) -> dict[str, Any]:
+def opening(
+    asked: GenerationRequest, head: Head, index: int, used: dict[str, Any] | None
+) -> dict[str, Any]:
     """The first event of a chat's stream: who speaks."""
     choice = {
         "index": index,
@@ -118,13 +124,13 @@ def opening(asked: Asked, head: Head, index: int, used: dict[str, Any] | None) -
     return {**_event(asked, head, [choice], used), "prompt_token_ids": None, "prompt_text": None}
 
 
-def closing(asked: Asked, head: Head, used: dict[str, Any]) -> dict[str, Any]:
+def closing(asked: GenerationRequest, head: Head, used: dict[str, Any]) -> dict[str, Any]:
     """The last event of a stream whose client asked for the count of tokens."""
     return {**_event(asked, head, [], used), "system_fingerprint": head.fingerprint}
 
 
 def _event(
-    asked: Asked, head: Head, choices: list[dict[str, Any]], used: dict[str, Any] | None
+    asked: GenerationRequest, head: Head, choices: list[dict[str, Any]], used: dict[str, Any] | None
 ) -> dict[str, Any]:
     event: dict[str, Any] = {
         "id": head.answer_id,

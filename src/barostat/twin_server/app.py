@@ -20,11 +20,11 @@ from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin.workload.words import Tokenizer
 from barostat.twin_server import answers, responses
-from barostat.twin_server.answers import Head, Said
+from barostat.twin_server.answers import AnswerSoFar, Head
 from barostat.twin_server.asgi import Exchange, Gone, Held, Late, Receive, Scope, Send, TooMuch
-from barostat.twin_server.asked import Asked, Reader
 from barostat.twin_server.embeddings import AskedVectors, VectorReader, Vectors
-from barostat.twin_server.frontend import DEAD, Frontend, Prompt, Running, Wanted
+from barostat.twin_server.frontend import DEAD, Frontend, Prompt, Running, WantedSequence
+from barostat.twin_server.generation_request import GenerationRequest, Reader
 from barostat.twin_server.request_json import written
 from barostat.twin_server.responses import AskedResponse, Events, ResponseReader
 
@@ -267,7 +267,7 @@ class App:
         """The work, done where it does not hold up the others."""
         return await asyncio.get_running_loop().run_in_executor(self._tokenizing, work, *given)
 
-    async def _generate(self, exchange: Exchange, asked: Asked | Refusal) -> None:
+    async def _generate(self, exchange: Exchange, asked: GenerationRequest | Refusal) -> None:
         """The answer to a request for tokens. A client that goes away aborts it."""
         if isinstance(asked, Refusal):
             return await self._refuse(exchange, asked)
@@ -289,7 +289,7 @@ class App:
         )
 
     async def _choices(
-        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+        self, exchange: Exchange, asked: GenerationRequest, head: Head, sequences: list[Running]
     ) -> None:
         if asked.stream:
             await exchange.begin_events()
@@ -302,7 +302,7 @@ class App:
         exchange: Exchange,
         answer_id: str,
         prompts: tuple[Prompt, ...],
-        wanted: tuple[Wanted, ...],
+        wanted: tuple[WantedSequence, ...],
         answer: Callable[[list[Running]], Awaitable[None]],
     ) -> None:
         """Put the prompts under way and answer with what comes of them; a client that goes away
@@ -325,7 +325,7 @@ class App:
         exchange: Exchange,
         answer_id: str,
         prompts: tuple[Prompt, ...],
-        wanted: tuple[Wanted, ...],
+        wanted: tuple[WantedSequence, ...],
         under_way: list[Running],
     ) -> Refusal | None:
         """Put every prompt under way, and among `under_way`; return why one cannot be."""
@@ -462,7 +462,7 @@ class App:
         return responses.usage(one.prompt_tokens, one.cached_tokens, written, one.tokens)
 
     async def _whole(
-        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+        self, exchange: Exchange, asked: GenerationRequest, head: Head, sequences: list[Running]
     ) -> None:
         said = []
         for index, one in enumerate(sequences):
@@ -473,13 +473,13 @@ class App:
             if index % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             said.append(
-                Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ()))
+                AnswerSoFar(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ()))
             )
         used = answers.usage(asked.prompt_tokens, sum(one.tokens for one in sequences))
         return await exchange.answer(200, await self._written(asked, head, said, used))
 
     async def _written(
-        self, asked: Asked, head: Head, said: list[Said], used: dict[str, Any]
+        self, asked: GenerationRequest, head: Head, said: list[AnswerSoFar], used: dict[str, Any]
     ) -> bytes:
         """The answer as bytes. One of many choices is written piece by piece, so that nobody else
         waits for it.
@@ -491,7 +491,7 @@ class App:
         )
 
     async def _stream(
-        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]
+        self, exchange: Exchange, asked: GenerationRequest, head: Head, sequences: list[Running]
     ) -> None:
         prompt_tokens = asked.prompt_tokens
         if asked.chat:
@@ -524,7 +524,12 @@ class App:
         await exchange.end_events()
 
     async def _stream_some(
-        self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running], first: int
+        self,
+        exchange: Exchange,
+        asked: GenerationRequest,
+        head: Head,
+        sequences: list[Running],
+        first: int,
     ) -> bool:
         """Every so many of the choices are sent, one after another; True where the engine died
         before their end.
@@ -538,7 +543,7 @@ class App:
         return False
 
     @staticmethod
-    def _shown(asked: Asked, one: Running, tokens: list[int]) -> list[int]:
+    def _shown(asked: GenerationRequest, one: Running, tokens: list[int]) -> list[int]:
         """What a client sees where these are the first tokens: an echo comes with them."""
         return (
             list(one.prompt)
@@ -549,7 +554,7 @@ class App:
         )
 
     async def _stream_one(
-        self, exchange: Exchange, asked: Asked, head: Head, index: int, one: Running
+        self, exchange: Exchange, asked: GenerationRequest, head: Head, index: int, one: Running
     ) -> bool:
         """All pieces of one choice are sent; True where the engine died before its end."""
         sent = 0
@@ -559,7 +564,7 @@ class App:
                 return True
             shown = new if sent else self._shown(asked, one, new)
             sent += len(new)
-            said = Said(
+            said = AnswerSoFar(
                 index, self.tokenizer.decode(shown), reason, new if asked.token_ids else None
             )
             used = answers.usage(one.prompt_tokens, sent) if asked.usage_always else None

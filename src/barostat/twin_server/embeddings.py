@@ -23,8 +23,8 @@ from typing import Any, Literal
 from barostat.core.bounds import VECTOR_VALUES
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
-from barostat.twin_server.asked import Reader
-from barostat.twin_server.frontend import Prompt, Wanted
+from barostat.twin_server.frontend import Prompt, WantedSequence
+from barostat.twin_server.generation_request import Reader
 
 Api = Literal["embeddings", "pooling"]
 _ENCODINGS = ("float", "base64", "bytes", "bytes_only")
@@ -41,7 +41,7 @@ class AskedVectors:
 
     api: Api
     prompts: tuple[Prompt, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedSequence, ...]
     model: str
     request_id: str
     encoding: str
@@ -101,7 +101,7 @@ class VectorReader:
                 f"request here, got {len(prompts)}.",
                 "input",
             )
-        wanted = Wanted(1, priority=priority, pooled=True)
+        wanted = WantedSequence(1, priority=priority, pooled=True)
         return AskedVectors(
             api=api,
             prompts=tuple(map(Prompt, prompts)),

@@ -30,7 +30,7 @@ DEAD = "engine-dead"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedSequence:
     """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer
     never ends by itself; `pooled`: a vector is wanted and no token, so it ends with its prompt.
     """
@@ -62,7 +62,7 @@ class _Group:
 
     prompt: list[int]
     digest: str
-    wanted: Wanted
+    wanted: WantedSequence
     arrival_s: float
     left: int
     longest_tokens: int = 0
@@ -187,7 +187,7 @@ class Frontend:
         self,
         request_id: str,
         prompt: Prompt,
-        wanted: Wanted,
+        wanted: WantedSequence,
         arrival_s: float,
         under_way: list[Running],
     ) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from barostat.core.bounds import REQUEST_CONTAINERS, REQUEST_ITEMS
-from barostat.core.marks import JSON_MARKS, counted
+from barostat.core.structure_counts import JSON_MARKS, counted
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
-from barostat.twin_server.asked import Asked, Reader
+from barostat.twin_server.generation_request import GenerationRequest, Reader
 
 _ECHOED: tuple[tuple[str, object], ...] = (
     ("instructions", None), ("metadata", None), ("max_tool_calls", None), ("prompt", None), ("reasoning", None), ("text", None),
@@ -30,7 +30,7 @@ _KIND = "invalid_request_error"
 class AskedResponse:
     """A request to /v1/responses that can be served. `echoed`: fields that the answer repeats."""
 
-    asked: Asked
+    asked: GenerationRequest
     answer_id: str
     echoed: dict[str, Any]
     created: int = field(default_factory=lambda: int(time.time()))

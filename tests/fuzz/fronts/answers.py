@@ -27,11 +27,11 @@ from barostat.io.engine_http.route import DirectRoute
 from barostat.io.engine_http.scraper import Scraper
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access as ClusterAccess
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.kubernetes.client.sockets import _Response
 from barostat.io.kubernetes.client.watching import watch
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import kept
 from barostat.io.prometheus.recording import Moment, remembered
@@ -175,7 +175,7 @@ def _prometheus(data: bytes, _: Path) -> None:
     raw = answer(data, kind="application/json")
 
     async def asked() -> None:
-        server = Prometheus(Access(f"http://127.0.0.1:{_spoken(raw)}"))
+        server = Prometheus(PrometheusAccess(f"http://127.0.0.1:{_spoken(raw)}"))
         try:
             if len(data) % 2:
                 examine(await remembered(server, Moment(_AT, 60.0)))

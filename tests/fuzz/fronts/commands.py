@@ -15,10 +15,10 @@ from tests.fuzz.fronts.files import said, strict_json
 from barostat.core.errors import InputError
 from barostat.core.redaction.credentials import arguments
 from barostat.core.version import parse_version
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.refused import refused_arguments
-from barostat.engines.vllm.command_line.words import parse
 from barostat.engines.vllm.command_line.write_flag import with_flag
 from barostat.io.prometheus.access import access
 from barostat.io.prometheus.selector import matchers

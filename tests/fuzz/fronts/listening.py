@@ -18,7 +18,7 @@ from dev.twin_engine import TwinEngine
 from tests.fuzz.front import Front, Wrong
 from tests.fuzz.fronts.files import strict_json
 from tests.support.gateway_wire import World, chat, chunked, event, ok, post
-from tests.unit.twin_server.test_asked import reader
+from tests.unit.twin_server.test_generation_request import reader
 
 from barostat.admit.decision import Refused
 from barostat.gateway.asking import Asking
@@ -26,7 +26,7 @@ from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.routes import GENERATING, ROUTES
 from barostat.gateway.messages.shape import Malformed, shape_of
 from barostat.gateway.messages.tokenize_question import questions_of
-from barostat.twin_server.asked import Asked, Reader
+from barostat.twin_server.generation_request import GenerationRequest, Reader
 
 _CUT = b"\n=8<=\n"
 """Between what the client sends and what the engine says."""
@@ -125,7 +125,7 @@ def _twin_body(data: bytes, _: Path) -> None:
         one = _reader(version)
         for read in (one.completion, one.chat):
             found = read(data)
-            if isinstance(found, Asked):
+            if isinstance(found, GenerationRequest):
                 if any(wanted.max_tokens > 100 for wanted in found.wanted):
                     raise Wrong("more is promised than the context holds")
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barostat.catalog.asked_cards import asked_cards
+from barostat.catalog.card_counts import read_card_count
 from barostat.catalog.cards import find_card, is_slice
 from barostat.core.units import GIB
 
@@ -27,7 +27,7 @@ def test_a_slice_has_its_share(name: str, card: str, seen_gib: float) -> None:
     _, low, high = found.memory_bytes
     assert low <= seen_gib * GIB <= high
     assert is_slice(found.name)
-    asked = asked_cards(name)
+    asked = read_card_count(name)
     assert asked is not None
     assert asked.card == found
 
@@ -39,4 +39,4 @@ def test_what_is_none(name: str) -> None:
 
 def test_a_slice_of_no_card() -> None:
     assert find_card("Voodoo2 MIG 1g.10gb") is None
-    assert asked_cards("vodka H100 MIG 1g.10gb") is None
+    assert read_card_count("vodka H100 MIG 1g.10gb") is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.catalog.looks import SAMPLED_S
+from barostat.catalog.polling import SAMPLED_S
 from barostat.catalog.signals import signal
 from barostat.core.signal import Fresh, Missing, Signal, Stale
 from barostat.core.window import CLOCK_SKEW_S, Window

@@ -13,7 +13,7 @@ from tests.support.gateway_wire import World, chat, ok
 from barostat.admit.decision import Admitted
 from barostat.gateway.gauges import gauges
 from barostat.gateway.shared_entry import SharedEntry
-from barostat.io.redis.shared_budget import Claim, SharedBudget, Taken
+from barostat.io.redis.shared_budget import BudgetClaim, SharedBudget, Taken
 
 ANSWER = ok(b"{}")
 
@@ -22,10 +22,10 @@ class Budget:
     """What a budget is asked for."""
 
     def __init__(self) -> None:
-        self.claims: list[Claim] = []
+        self.claims: list[BudgetClaim] = []
         self.reachable = True
 
-    async def take(self, claims: dict[str, Claim]) -> Taken:
+    async def take(self, claims: dict[str, BudgetClaim]) -> Taken:
         self.claims += claims.values()
         return Taken(1)
 
@@ -62,7 +62,7 @@ def test_the_claim_is_within_what_the_engine_and_the_limits_have(
     budget = Budget()
     entry = SharedEntry(world.desk, cast("SharedBudget", budget))
     assert asyncio.run(entry.enter(Admitted(number, "engine-0:8000", None, False))) == 1
-    assert budget.claims == [Claim(limit_tokens, limit_tokens)]
+    assert budget.claims == [BudgetClaim(limit_tokens, limit_tokens)]
 
 
 def test_an_engine_that_leaves_while_the_budget_is_asked_loses_the_request_to_another() -> None:
@@ -70,7 +70,7 @@ def test_an_engine_that_leaves_while_the_budget_is_asked_loses_the_request_to_an
     left: list[str] = []
 
     class Slow(Budget):
-        async def take(self, claims: dict[str, Claim]) -> Taken:
+        async def take(self, claims: dict[str, BudgetClaim]) -> Taken:
             if not left:
                 (name,) = claims
                 left.append(name.removeprefix("replica/"))

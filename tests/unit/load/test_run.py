@@ -17,7 +17,7 @@ from barostat.io.engine_http.address import address
 from barostat.judge.load_test.figures import Collected
 from barostat.judge.load_test.traffic import Traffic
 from barostat.load.prompts import Prompts
-from barostat.load.run import Bounds, Run
+from barostat.load.run import Run, RunBounds
 from barostat.load.target import Target
 from barostat.twin.request import Row
 
@@ -54,7 +54,7 @@ def ran(
         target = Target(address(f"http://127.0.0.1:{port}"), "completions", "m")
         began = time.monotonic()
         run = Run(
-            target, Traffic(tuple(rows), clients), Bounds(for_s, DRAIN_S, silent_s), Prompts(1)
+            target, Traffic(tuple(rows), clients), RunBounds(for_s, DRAIN_S, silent_s), Prompts(1)
         )
         kept = asyncio.run(asyncio.wait_for(run.go(), 10))
         return kept, time.monotonic() - began
@@ -117,7 +117,7 @@ def test_metrics_are_read_with_the_key() -> None:
         target = Target(address(f"http://127.0.0.1:{port}"), "completions", "m", "sesame")
         target = replace(target, shows_metrics=True)
         run = Run(
-            target, Traffic((Row("a", 0.0, 8, 1),), 0), Bounds(None, DRAIN_S, 60.0), Prompts(1)
+            target, Traffic((Row("a", 0.0, 8, 1),), 0), RunBounds(None, DRAIN_S, 60.0), Prompts(1)
         )
         asyncio.run(asyncio.wait_for(run.go(), 10))
     assert seen

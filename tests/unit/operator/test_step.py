@@ -21,12 +21,12 @@ from barostat.operator.step import (
     Keep,
     Key,
     Notify,
+    OperatorState,
     Outcome,
     Plan,
     Prediction,
     RemedyEnded,
     Seen,
-    State,
     StopHealing,
     TargetSeen,
     step,
@@ -52,7 +52,7 @@ class World:
     """An operator that leads, and what the cluster holds."""
 
     now: float = BEGIN
-    state: State = field(default_factory=State)
+    state: OperatorState = field(default_factory=OperatorState)
     kept: dict[str, PressureIncident] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)
 
@@ -77,7 +77,7 @@ class World:
         return commands
 
     def restarts(self) -> None:
-        self.state = State()
+        self.state = OperatorState()
 
     @property
     def incident(self) -> PressureIncident:
@@ -245,7 +245,7 @@ def test_an_operator_that_lost_the_lease_writes_nothing_and_stops_what_runs() ->
 
 
 def test_who_does_not_know_the_incidents_yet_opens_none() -> None:
-    state, commands = step(State(), Seen(True, {KEY: look()}, kept=None), BEGIN)
+    state, commands = step(OperatorState(), Seen(True, {KEY: look()}, kept=None), BEGIN)
     assert (state.leads, commands) == (False, [])
 
 

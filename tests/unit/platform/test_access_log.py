@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.platform.access_line import Access, access
+from barostat.platform.access_line import AccessEntry, access
 from barostat.platform.access_log import SLICES_KEPT, digest
 
 AT = 1_795_004_800.0  # 2026-11-18 12:26:40 UTC
@@ -27,8 +27,8 @@ def _access(
     upstream_s: float | None = None,
     at: float | None = NGINX_AT,
     route: str = "/v1/chat/completions",
-) -> Access:
-    return Access(at, status, route, False, duration_s, upstream_s)
+) -> AccessEntry:
+    return AccessEntry(at, status, route, False, duration_s, upstream_s)
 
 
 LINES = {

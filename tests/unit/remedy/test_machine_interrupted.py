@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.support.remedy_dialogue import TO_PROOF, Dialogue, a_plan
 
-from barostat.remedy.plan import Bounds
+from barostat.remedy.plan import StepLimits
 from barostat.remedy.state import Do
 
 
@@ -134,7 +134,7 @@ def test_what_is_not_drained_in_time_is_cut_and_told_or_taken_back() -> None:
         TO_PROOF.replace("ok           -> Observe", "late         -> Observe")
     )
     assert any("not drained within 300 s" in entry.detail for entry in run.state.timeline)
-    careful = Dialogue(a_plan(bounds=Bounds(on_drain_bound="roll-back")))
+    careful = Dialogue(a_plan(bounds=StepLimits(on_drain_bound="roll-back")))
     careful.follow(TO_PROOF.replace("ok           -> Observe", "late         -> record"))
 
 

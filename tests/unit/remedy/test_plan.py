@@ -15,7 +15,7 @@ from tests.support.remedy_dialogue import Dialogue, a_plan
 from barostat.core.change import ConfigChange, Expectation
 from barostat.core.errors import InputError
 from barostat.remedy.acts import DeletePod, Detach, LeaveRotation, PatchTemplate, ScaleHome
-from barostat.remedy.plan import Bounds, RemedyPlan, lint
+from barostat.remedy.plan import RemedyPlan, StepLimits, lint
 from barostat.remedy.program import program
 from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import State
@@ -46,9 +46,9 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
         (replace(a_plan(), template=""), "the template was not read"),
         (replace(a_plan(), serving=2), "2 of 1 replicas cannot serve"),
         (replace(a_plan(), id="a#b"), "the id"),
-        (replace(a_plan(), bounds=Bounds(drain_s=0.0)), "above 0"),
-        (replace(a_plan(), bounds=Bounds(attempts=0)), "one attempt"),
-        (replace(a_plan(), bounds=Bounds(verify_s=30.0)), "cannot be seen in 30 s"),
+        (replace(a_plan(), bounds=StepLimits(drain_s=0.0)), "above 0"),
+        (replace(a_plan(), bounds=StepLimits(attempts=0)), "one attempt"),
+        (replace(a_plan(), bounds=StepLimits(verify_s=30.0)), "cannot be seen in 30 s"),
         (
             replace(a_plan("edge-only"), change=ConfigChange("argument", "--x", None, "1")),
             "only limits",

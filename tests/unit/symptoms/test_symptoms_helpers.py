@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from barostat.catalog.looks import SAMPLED_S
+from barostat.catalog.polling import SAMPLED_S
 from barostat.catalog.signals import signal
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.signal import Signal

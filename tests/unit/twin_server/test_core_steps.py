@@ -17,7 +17,7 @@ from barostat.engines.vllm.logs.writer import StartFacts
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
 from barostat.twin_server.core import _Core
-from barostat.twin_server.frontend import _AT_ONCE, Frontend, Prompt, Wanted
+from barostat.twin_server.frontend import _AT_ONCE, Frontend, Prompt, WantedSequence
 from barostat.twin_server.lengths import OutputLengths
 from barostat.twin_server.serving import Serving
 from barostat.twin_server.telemetry import Telemetry
@@ -76,7 +76,7 @@ def test_the_prompt_of_who_leaves_between_two_parts_is_kept_no_longer() -> None:
     front = Frontend(core._serving, 1, Telemetry(core._serving, 1))
 
     async def leaves() -> None:
-        wanted = Wanted(n=3 * _AT_ONCE, max_tokens=2)
+        wanted = WantedSequence(n=3 * _AT_ONCE, max_tokens=2)
         listening = await front.connect(ours)
         asked = asyncio.create_task(front.submit("r", Prompt([1, 2]), wanted, 0.0, []))
         await asyncio.sleep(0)

@@ -13,10 +13,10 @@ import pytest
 
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server.asked import Reader
 from barostat.twin_server.embeddings import AskedVectors, VectorReader, Vectors, packed, vector
+from barostat.twin_server.generation_request import Reader
 
-from .test_asked import reader
+from .test_generation_request import reader
 
 SIZE = 8
 

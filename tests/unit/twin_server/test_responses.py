@@ -11,7 +11,7 @@ from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin_server import responses
 from barostat.twin_server.responses import AskedResponse, Events, ResponseReader
 
-from .test_asked import reader
+from .test_generation_request import reader
 
 
 def read(**body: Any) -> AskedResponse | Refusal:

@@ -6,9 +6,16 @@ argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read
 
 from __future__ import annotations
 
-from barostat.catalog.settings.setting import FROM_ZERO, POOL, PROCESS, SCHEDULER, Bounds, Setting
+from barostat.catalog.settings.setting import (
+    FROM_ZERO,
+    POOL,
+    PROCESS,
+    SCHEDULER,
+    Setting,
+    ValueBounds,
+)
 
-RANKS = Bounds(1, 65_536)
+RANKS = ValueBounds(1, 65_536)
 """More than any engine has."""
 
 # fmt: off

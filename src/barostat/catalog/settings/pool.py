@@ -12,8 +12,8 @@ from barostat.catalog.settings.setting import (
     PROCESS,
     SCHEDULER,
     SHARE,
-    Bounds,
     Setting,
+    ValueBounds,
 )
 
 # fmt: off
@@ -28,7 +28,7 @@ SETTINGS = (
         limit="gpu_memory_utilization", chart="gpuMemoryUtilization"),
     Setting("kv_cache_memory_bytes", "int", POOL,
         "size of each card's KV pool; --gpu-memory-utilization is then ignored", "bytes",
-        since="0.10.2", aliases=("kv_cache_memory",), bounds=Bounds(1, 10**17), optional=True,
+        since="0.10.2", aliases=("kv_cache_memory",), bounds=ValueBounds(1, 10**17), optional=True,
         label="kv_cache_memory_bytes", sized=True, limit="kv_cache_memory_bytes"),
     Setting("num_gpu_blocks_override", "int", POOL,
         "number of KV blocks regardless of memory, for tests", "blocks", optional=True,
@@ -56,7 +56,7 @@ SETTINGS = (
         defaults={"": "sha256"}, label="prefix_caching_hash_algo"),
     Setting("kv_offloading_size", "float", POOL,
         "host memory for a second prefix cache; running requests do not fit there", "GiB",
-        since="0.11.1", bounds=Bounds(0.0, open_below=True), optional=True,
+        since="0.11.1", bounds=ValueBounds(0.0, open_below=True), optional=True,
         label="kv_offloading_size"),
     Setting("kv_offloading_backend", "text", POOL,
         since="0.11.1", defaults={"": "native"}, choices=("native", "lmcache"),

@@ -15,8 +15,8 @@ from barostat.catalog.settings.setting import (
     POOL,
     PROCESS,
     SCHEDULER,
-    Bounds,
     Setting,
+    ValueBounds,
 )
 
 # fmt: off
@@ -66,7 +66,7 @@ SETTINGS = (
         defaults={"": True}, twin="reserve_full_isl", short=("--reserve-full-isl",)),
     Setting("watermark", "float", SCHEDULER,
         "share of the blocks kept free when a request is admitted beside others", "ratio",
-        since="0.24.0", defaults={"": 0.0}, bounds=Bounds(0.0, 1.0, open_above=True),
+        since="0.24.0", defaults={"": 0.0}, bounds=ValueBounds(0.0, 1.0, open_above=True),
         twin="watermark_ratio", limit="watermark"),
     Setting("prefill_schedule_interval", "int", SCHEDULER,
         "steps between two that admit prefills", "steps", since="0.24.0"),

@@ -6,12 +6,12 @@ history: the argument parsers of the published wheels 0.6.6.post1 to 0.33.0, eve
 
 from __future__ import annotations
 
-from barostat.catalog.settings.setting import FROM_ZERO, PROCESS, Bounds, Setting
+from barostat.catalog.settings.setting import FROM_ZERO, PROCESS, Setting, ValueBounds
 
 # fmt: off
 SETTINGS = (
     Setting("host", "text", PROCESS, since="0.1.0"),
-    Setting("port", "int", PROCESS, since="0.1.0", defaults={"": 8000}, bounds=Bounds(1, 65535)),
+    Setting("port", "int", PROCESS, since="0.1.0", defaults={"": 8000}, bounds=ValueBounds(1, 65535)),
     Setting("config", "text", PROCESS, "a YAML file of arguments; the command line overrides it"),
     Setting("disable_log_stats", "bool", PROCESS, "no statistics line and no vllm: metrics"),
     Setting("enable_server_load_tracking", "bool", PROCESS),

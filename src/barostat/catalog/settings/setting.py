@@ -31,7 +31,7 @@ class Part(Flag):
 POOL, SCHEDULER, EDGE, PROCESS = Part.POOL, Part.SCHEDULER, Part.EDGE, Part.PROCESS
 
 
-class Bounds(NamedTuple):
+class ValueBounds(NamedTuple):
     """The numbers that an argument takes. `open_below`, `open_above`: excluding that end."""
 
     least: float
@@ -55,8 +55,8 @@ class Bounds(NamedTuple):
         )
 
 
-SHARE = Bounds(0.0, 1.0, open_below=True)
-FROM_ZERO = Bounds(0)
+SHARE = ValueBounds(0.0, 1.0, open_below=True)
+FROM_ZERO = ValueBounds(0)
 
 
 def option_of(name: str) -> str:
@@ -93,7 +93,7 @@ class Setting(NamedTuple):
     aliases: tuple[str, ...] = ()
     defaults: Mapping[str, ConfigScalar] = {}
     by_card: Mapping[str, Mapping[Tier, int]] = {}
-    bounds: Bounds | None = None
+    bounds: ValueBounds | None = None
     choices: tuple[str, ...] = ()
     optional: bool = False
     label: str = ""

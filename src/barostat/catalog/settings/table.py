@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from barostat.catalog.settings import execution, model, pool, scheduling, server
 from barostat.catalog.settings.other_arguments import LISTS, REMOVED, SHORT, SWITCHES, VALUED
-from barostat.catalog.settings.setting import Bounds, Setting, option_of
+from barostat.catalog.settings.setting import Setting, ValueBounds, option_of
 from barostat.catalog.vllm_versions import OLDEST_READ
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def is_unset(name: str, text: str) -> bool:
     return text in ("", "None") and name in SETTINGS and SETTINGS[name].optional
 
 
-def bounds_of(name: str) -> Bounds | None:
+def bounds_of(name: str) -> ValueBounds | None:
     """Return the numbers that the argument takes, None if it takes no numbers. Most take at least
     1, amounts and shares at least 0.
 
@@ -88,7 +88,7 @@ def bounds_of(name: str) -> Bounds | None:
     setting = SETTINGS.get(name)
     if setting is None or setting.kind not in ("int", "length", "float"):
         return None
-    return setting.bounds or Bounds(0.0 if setting.kind == "float" else 1)
+    return setting.bounds or ValueBounds(0.0 if setting.kind == "float" else 1)
 
 
 def known_flag(name: str, version: EngineVersion | None) -> Presence:

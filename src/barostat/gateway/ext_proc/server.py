@@ -22,9 +22,9 @@ from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingRequest, 
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.whole_number import whole_number
+from barostat.gateway.engine_query import EngineQuery
 from barostat.gateway.ext_proc.call import Call
 from barostat.gateway.ext_proc.pace import Pace
-from barostat.gateway.question import Question
 from barostat.gateway.replica import UpstreamAddress
 from barostat.gateway.state import Gateway
 
@@ -157,7 +157,7 @@ class ExternalProcessor:
         while True:
             for name, replica in desk.replicas.items():
                 await self._resolve_again(name, replica.address)
-                came = await Question(replica, b"GET", b"/metrics").asked(_METRICS_WITHIN_S)
+                came = await EngineQuery(replica, b"GET", b"/metrics").asked(_METRICS_WITHIN_S)
                 if came is not None and came[0] == 200:
                     self._paces[name].seen(came[1], desk.clock())
             await asyncio.sleep(_PACE_EVERY_S)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from barostat.core.marks import counted
+from barostat.core.structure_counts import counted
 
 TEXTS_AND_BRACKETS = 65_536
 """Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from barostat.gateway.desk import Desk
+from barostat.gateway.engine_query import EngineQuery
 from barostat.gateway.messages.served import Served, served_in
-from barostat.gateway.question import Question
 from barostat.gateway.replica import Replica, Standing
 from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
 
@@ -150,9 +150,9 @@ class Health:
     async def look(self, replica: Replica) -> None:
         """Check health and metrics concurrently, and notify the desk."""
         watched = self._watched[replica.name]
-        asked = Question(replica, b"GET", b"/health")
+        asked = EngineQuery(replica, b"GET", b"/health")
         health, metrics = await asyncio.gather(
-            asked.asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S)
+            asked.asked(WITHIN_S), EngineQuery(replica, b"GET", b"/metrics").asked(WITHIN_S)
         )
         text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
         page = read_page(text) if text else None
@@ -214,9 +214,9 @@ class Health:
             self._desk.has_pool(replica, pool)
 
     async def _read_served(self, replica: Replica) -> None:
-        came = await Question(replica, b"GET", b"/v1/models", credentials=self._credentials).asked(
-            WITHIN_S
-        )
+        came = await EngineQuery(
+            replica, b"GET", b"/v1/models", credentials=self._credentials
+        ).asked(WITHIN_S)
         served = served_in(came[1]) if came is not None and came[0] == 200 else None
         if (
             served is not None or replica.standing != "up"
@@ -227,7 +227,7 @@ class Health:
 def _why(
     replica: Replica,
     standing: Standing,
-    asked: Question,
+    asked: EngineQuery,
     health: Answer,
     metrics: Answer,
     *,

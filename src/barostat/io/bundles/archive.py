@@ -38,7 +38,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ArchiveBounds:
     """How much an archive may hold."""
 
     members: int = BUNDLE_FILES.most
@@ -127,7 +127,9 @@ class _Stream:
         return b"".join(parts)
 
 
-def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, MemberFile]]:
+def members(
+    path: Path, bounds: ArchiveBounds = ArchiveBounds()
+) -> Iterator[tuple[str, MemberFile]]:
     """Every regular file of a tar or tar.gz in order, with its name; nothing is written anywhere.
 
     Errors: InputError for a name that leaves the archive, a link, a device, or more than the bounds

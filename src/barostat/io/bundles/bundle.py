@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 
 from barostat.core.bounds import BUNDLE_OBJECTS, BUNDLE_VALUES, GPU_BYTES, REPLICAS, SCRAPES
 from barostat.core.errors import InputError
-from barostat.core.marks import JSON_MARKS, counted
+from barostat.core.structure_counts import JSON_MARKS, counted
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.gpus import kernel_log
 from barostat.io.bundles import manifest, printed

@@ -18,8 +18,8 @@ from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.clock import Clock, SteadyClock
 from barostat.io.engine_http.address import Address, address
-from barostat.io.engine_http.looks import Looks
 from barostat.io.engine_http.route import DirectRoute
+from barostat.io.engine_http.scrape_rounds import ScrapeRounds
 from barostat.io.engine_http.scraper import SCRAPE_S, Scraper
 from barostat.io.input_files.lines import NotText, lines
 from barostat.io.local_host import processes
@@ -143,7 +143,7 @@ class _EngineRecorder:
     log: _Log | None = None
     observer: processes.Observer | None = None
     problems: list[str] = field(default_factory=list)
-    _under_way: Looks = field(default_factory=Looks)
+    _under_way: ScrapeRounds = field(default_factory=ScrapeRounds)
     _looks: int = 0
 
     def __post_init__(self) -> None:

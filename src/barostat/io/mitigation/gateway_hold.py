@@ -14,7 +14,7 @@ from typing import Any
 from barostat.core.errors import OutsideError
 from barostat.io.kubernetes.recording.gateway_door import (
     GatewayDoors,
-    Said,
+    GatewayResponse,
     limits_path,
     until_answered,
 )
@@ -89,7 +89,7 @@ class GatewayHold:
         self._keeper = asyncio.create_task(self._keep(edge, body, still_ours))
         return f"{', '.join(one.where for one in said)}, in {1000 * (self.put_at - began):.0f} ms"
 
-    async def _put(self, asks: Iterable[Awaitable[Said]]) -> list[Said]:
+    async def _put(self, asks: Iterable[Awaitable[GatewayResponse]]) -> list[GatewayResponse]:
         try:
             return await asyncio.gather(*asks)
         finally:
@@ -136,7 +136,7 @@ class GatewayHold:
         path = limits_path(plan.id, read_claim(claim).epoch)
         while True:
             left_s = max(0.0, over - time.monotonic())
-            said: list[Said] = []
+            said: list[GatewayResponse] = []
             try:
                 places = await self.doors.places(edge.gateways)
                 asks = (partial(self.doors.ask, ref, pod, "DELETE", path) for ref, pod in places)
@@ -177,7 +177,7 @@ def _asked(plan: RemedyPlan, claim: str, edge: LiveEdge) -> dict[str, Any]:
     }
 
 
-def _all_took(said: Iterable[Said]) -> None:
+def _all_took(said: Iterable[GatewayResponse]) -> None:
     """Nothing, where every gateway has the limit. Errors: Denied."""
     for one in said:
         if one.status == _STATUS_TAKEN:

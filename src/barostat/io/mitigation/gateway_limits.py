@@ -11,7 +11,7 @@ from barostat.io.kubernetes.recording.live import PodRecorder
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.gateway_hold import GatewayHold, edge_of
 from barostat.io.mitigation.measuring import Following
-from barostat.io.mitigation.pod_looks import of_home
+from barostat.io.mitigation.pod_scrapes import of_home
 from barostat.io.mitigation.target_reader import Denied
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording, ReplicaRecording

@@ -11,7 +11,7 @@ from typing import Any
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.pod_looks import requests_cut
+from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.target_reader import Denied, annotation, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.judge.manifest_edit.config_change import digest

@@ -13,7 +13,7 @@ from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.gateway_limits import held, pages
 from barostat.io.mitigation.measuring import Following
-from barostat.io.mitigation.pod_looks import watcher
+from barostat.io.mitigation.pod_scrapes import watcher
 from barostat.io.mitigation.spares import pods_of_spare
 from barostat.io.mitigation.target_reader import Denied, annotation
 from barostat.judge.evidence.assemble import windows

@@ -32,7 +32,7 @@ from barostat.io.kubernetes.client.resources import (
     workload_resource,
 )
 from barostat.io.mitigation.act_context import TRIES, ActContext, settled
-from barostat.io.mitigation.marked_home import read_home, target_resource, typed
+from barostat.io.mitigation.marked_target import read_home, target_resource, typed
 from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
 from barostat.judge.mitigation.paused_mark import (
     KINDS,

@@ -12,7 +12,7 @@ from typing import Any
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.pod_looks import activity_of, requests_cut, requests_in
+from barostat.io.mitigation.pod_scrapes import activity_of, requests_cut, requests_in
 from barostat.io.mitigation.target_acts import marked
 from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_ready
 from barostat.judge.mitigation.rotation import POOLED

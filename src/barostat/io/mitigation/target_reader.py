@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from barostat.catalog.looks import INTERVAL_S
+from barostat.catalog.polling import INTERVAL_S
 from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import TRY_S, WRITE_S, Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
@@ -22,7 +22,7 @@ from barostat.io.kubernetes.client.resources import (
     resource_of,
     workload_resource,
 )
-from barostat.io.mitigation.marked_home import kind_of_target, read_home
+from barostat.io.mitigation.marked_target import kind_of_target, read_home
 from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.judge.mitigation.changed_source import changed_source

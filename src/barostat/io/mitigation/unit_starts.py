@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.mitigation.act_context import ActContext
-from barostat.io.mitigation.pod_looks import named, resolved
+from barostat.io.mitigation.pod_scrapes import named, resolved
 from barostat.io.mitigation.target_reader import Denied
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable

@@ -22,7 +22,7 @@ _LONGEST_SECRET = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class PrometheusAccess:
     """`base`: address with its prefix, no slash at its end, no credentials. `headers` and `user`
     hold secrets and are never shown.
     """
@@ -64,7 +64,7 @@ class Access:
 
 def access(
     url: str, auth_file: Path | None = None, ca_file: Path | None = None, tenant: str = ""
-) -> Access:
+) -> PrometheusAccess:
     """The access that a person means by `prometheus:9090`, `https://thanos.example/prefix`, or an
     address copied out of the browser.
 
@@ -104,7 +104,7 @@ def access(
             user = (name, word)
         else:
             user, headers["Authorization"] = None, f"{scheme or 'Bearer'} {secret}"
-    return Access(base, headers, user, ca_file)
+    return PrometheusAccess(base, headers, user, ca_file)
 
 
 def _secret(path: Path) -> tuple[str, str]:

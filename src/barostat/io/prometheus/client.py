@@ -20,7 +20,7 @@ from barostat.core.errors import OutsideError
 from barostat.core.redaction.credentials import clean
 from barostat.core.signal import Point
 from barostat.io.engine_http.http import Answer, Failure, ask
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.judge.history.series import Series
 
 QUERY_S = 60.0
@@ -60,7 +60,7 @@ class Prometheus:
     answer), once each.
     """
 
-    access: Access
+    access: PrometheusAccess
     warnings: list[str] = field(default_factory=list)
     _session: httpx.AsyncClient | None = None
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))

@@ -28,7 +28,7 @@ LEASE_S = 9.0
 _WITHIN_S = 0.25
 
 
-class Claim(NamedTuple):
+class BudgetClaim(NamedTuple):
     """So many tokens (0 or more) of a budget whose limit is this."""
 
     tokens: int
@@ -46,7 +46,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class BudgetFull:
     """Nothing is held: this budget has no room for the claim. `held_tokens`: what all gateways hold
     of it.
     """
@@ -60,7 +60,7 @@ class Unreachable:
     """Nothing is held: Redis cannot be asked, and the policy is that nothing passes then."""
 
 
-Outcome = Taken | Full | Unreachable
+Outcome = Taken | BudgetFull | Unreachable
 
 
 class SharedBudget:
@@ -130,7 +130,7 @@ class SharedBudget:
         self.restored += int(done or 0)
         return self.reachable
 
-    async def take(self, claims: Mapping[str, Claim]) -> Outcome:
+    async def take(self, claims: Mapping[str, BudgetClaim]) -> Outcome:
         """All of these claims are held, or none."""
         self._last += 1
         number = self._last
@@ -149,16 +149,16 @@ class SharedBudget:
             self.reachable = False
             return self._without(number, claims)
         if said[0] == b"full":
-            return Full(said[1].decode(), int(said[2]))
+            return BudgetFull(said[1].decode(), int(said[2]))
         self.live[number] = {
             budget: claim.tokens for budget, claim in claims.items() if claim.tokens > 0
         }
         return Taken(number)
 
-    def _ask(self, number: int, claims: Mapping[str, Claim]) -> Awaitable[Any]:
+    def _ask(self, number: int, claims: Mapping[str, BudgetClaim]) -> Awaitable[Any]:
         return self._call(self._take, number, json.dumps(claims))
 
-    def _without(self, number: int, claims: Mapping[str, Claim]) -> Outcome:
+    def _without(self, number: int, claims: Mapping[str, BudgetClaim]) -> Outcome:
         if not self._opens:
             return Unreachable()
         self.live[number] = {

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes
-from barostat.judge.calibration.asked_of_twin import asked_of_twin
 from barostat.judge.calibration.step_times import (
     FittedStepTimes,
     fitted_step_times,
     pace_of_latency,
     pace_of_log,
 )
+from barostat.judge.calibration.twin_calibration import calibrated_by_twin
 from barostat.judge.observed.engine import ObservedEngine
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.twin.linear_pace import LinearPace
@@ -72,5 +72,5 @@ def measured_step_times(
         budget_tokens = settings.max_num_batched_tokens
     found = fitted_step_times(scrapes, card, budget_tokens)
     if found is not None and settings is not None and traffic is not None:
-        return asked_of_twin(found, scrapes, settings, traffic, card)
+        return calibrated_by_twin(found, scrapes, settings, traffic, card)
     return found

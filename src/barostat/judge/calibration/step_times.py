@@ -2,7 +2,7 @@
 or a log in, a LinearPace out.
 
 Best first: the log's step lines (logged_step_times.py); its counters between scrapes
-(mean_steps.py), with what these do not tell asked of the twin (asked_of_twin.py); a typical time
+(mean_steps.py), with what these do not tell asked of the twin (twin_calibration.py); a typical time
 between tokens.
 
 A line with no part below zero is fitted to the stretches between scrapes, at least 2 of them with

@@ -30,7 +30,7 @@ from barostat.judge.diagnosis.pair_halves import halves, with_halves
 from barostat.judge.diagnosis.trigger import trigger
 from barostat.judge.diagnosis.wanted import wanted
 from barostat.judge.evidence.assemble import windows
-from barostat.judge.evidence.nearby import nearby
+from barostat.judge.evidence.namespace_objects import nearby
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.symptoms import symptoms
 

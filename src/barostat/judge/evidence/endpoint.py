@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.platform.objects import Object, count, mapping, objects, text
 from barostat.platform.pods import Container, container_named, engine_container, looks_like_vllm
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from barostat.judge.manifest_check.images import ImageFacts, image_facts
-from barostat.judge.manifest_check.words import (
+from barostat.judge.manifest_check.commands import (
     LONGEST_COMMAND,
     Command,
     may_serve,
@@ -13,6 +12,7 @@ from barostat.judge.manifest_check.words import (
     read_text,
     starts_server,
 )
+from barostat.judge.manifest_check.images import ImageFacts, image_facts
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Given

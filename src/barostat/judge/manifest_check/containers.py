@@ -13,13 +13,7 @@ from dataclasses import replace
 
 from barostat.catalog.instance_types import card_of_instance
 from barostat.engines.vllm.command_line.config import read_value
-from barostat.judge.manifest_check.config_maps import ConfigMaps, Held, all_meant, meant
-from barostat.judge.manifest_check.container_host import host_of
-from barostat.judge.manifest_check.container_probes import pre_stop
-from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.pod_specs import PodSpec
-from barostat.judge.manifest_check.serving_runtimes import merged, runtime_container
-from barostat.judge.manifest_check.words import (
+from barostat.judge.manifest_check.commands import (
     LONGEST_COMMAND,
     Command,
     assigned_in,
@@ -32,6 +26,12 @@ from barostat.judge.manifest_check.words import (
     starts_itself,
     starts_server,
 )
+from barostat.judge.manifest_check.config_maps import ConfigMaps, Held, all_meant, meant
+from barostat.judge.manifest_check.container_host import host_of
+from barostat.judge.manifest_check.container_probes import pre_stop
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.pod_specs import PodSpec
+from barostat.judge.manifest_check.serving_runtimes import merged, runtime_container
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Engine, Given

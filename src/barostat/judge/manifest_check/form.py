@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from barostat.judge.manifest_check.commands import Command
 from barostat.judge.manifest_check.config_maps import ConfigMaps
 from barostat.judge.manifest_check.images import ImageFacts
-from barostat.judge.manifest_check.words import Command
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Engine, FileForm, Given
 

@@ -19,7 +19,6 @@ from barostat.judge.manifest_check.scrapes import scrape_of
 from barostat.judge.manifest_check.watchers import claim_of, queries_of, scaler_of, service_of
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import (
-    Claim,
     Engine,
     Given,
     Limits,
@@ -29,6 +28,7 @@ from barostat.lint.facts import (
     Scene,
     Scrape,
     Service,
+    VolumeClaim,
 )
 
 Complaints = Callable[[Document], tuple[tuple[Place, str], ...]]
@@ -44,7 +44,7 @@ class _Gathered:
     limits: list[Limits] = field(default_factory=list)
     load_tests: list[LoadTest] = field(default_factory=list)
     scrapes: list[Scrape] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[VolumeClaim] = field(default_factory=list)
     repeated: list[Given] = field(default_factory=list)
 
 

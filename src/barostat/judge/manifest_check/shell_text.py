@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from barostat.engines.vllm.command_line.arguments import KEYWORDS, ONLY_SHOWS, program_end
 from barostat.engines.vllm.command_line.shell_words import Word, expand, read_shell
-from barostat.engines.vllm.command_line.words import KEYWORDS, ONLY_SHOWS, program_end
-from barostat.judge.manifest_check.form import engine_of
-from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import (
+from barostat.judge.manifest_check.commands import (
     SERVER,
     is_program,
     read_text,
     starts_itself,
 )
+from barostat.judge.manifest_check.form import engine_of
+from barostat.judge.manifest_check.images import image_facts
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Engine, FileForm, Given
 

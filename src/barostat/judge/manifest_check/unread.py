@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.commands import SERVER
 from barostat.judge.manifest_check.forms import forms
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import SERVER
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Finding, unchecked

@@ -14,7 +14,7 @@ from barostat.judge.manifest_check.kserve_scaling import scaler_of_service
 from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Claim, Given, Query, Scaler, Service
+from barostat.lint.facts import Given, Query, Scaler, Service, VolumeClaim
 from barostat.platform.objects import quantity
 
 
@@ -154,12 +154,12 @@ def _texts(node: Node | None) -> dict[str, str]:
     )
 
 
-def claim_of(document: Document, root: Node) -> Claim | None:
+def claim_of(document: Document, root: Node) -> VolumeClaim | None:
     """Return the PersistentVolumeClaim, None for any other object."""
     if root.word("kind") != "PersistentVolumeClaim":
         return None
     size = root.get("spec", "resources", "requests", "storage")
-    return Claim(
+    return VolumeClaim(
         root.word("metadata", "name"),
         root.word("metadata", "namespace"),
         document.place(root.get("metadata", "name") or root),

@@ -27,11 +27,11 @@ from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.core.change import ChangeKind, ConfigChange
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.open_words import untold_words
 from barostat.engines.vllm.command_line.script import script_line
-from barostat.engines.vllm.command_line.words import parse
 from barostat.engines.vllm.command_line.write_flag import (
     as_written,
     can_be_written,

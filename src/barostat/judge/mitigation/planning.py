@@ -59,8 +59,8 @@ from barostat.remedy.plan import (
     ASKED_FOR,
     ROLLBACK,
     Autonomy,
-    Bounds,
     RemedyPlan,
+    StepLimits,
     Strategy,
     Target,
     taking_back,
@@ -83,7 +83,7 @@ class Wish:
     autonomy: Autonomy = "recommend"
     in_place: bool = False
     sustained_s: float = 120.0
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: StepLimits = field(default_factory=StepLimits)
     edge_only: bool = False
 
 
@@ -478,7 +478,7 @@ def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits |
     )
 
 
-def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> Bounds:
+def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> StepLimits:
     """Those that were asked for, with the time that the proof and the target's own pods need."""
     return with_times_of(
         seen.home,

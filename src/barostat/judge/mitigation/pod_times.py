@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from barostat.platform.objects import Object, count
 from barostat.platform.pods import engine_container
-from barostat.remedy.plan import Bounds
+from barostat.remedy.plan import StepLimits
 
 GRACE_S = 30.0
 """What Kubernetes grants a pod to end that says nothing."""
@@ -20,7 +20,7 @@ for so long.
 """
 
 
-def with_times_of(home: Object, template: Object, bounds: Bounds) -> Bounds:
+def with_times_of(home: Object, template: Object, bounds: StepLimits) -> StepLimits:
     """The bounds with the time that home's pods (made from `template`) are given to start, where
     that is longer, and to end.
     """

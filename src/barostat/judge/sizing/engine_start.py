@@ -16,7 +16,7 @@ from barostat.catalog.vllm_cache_labels import cache_labels
 from barostat.core.config import ConfigScalar, EngineConfig
 from barostat.core.limits import EngineLimits
 from barostat.core.version import EngineVersion
-from barostat.engines.vllm.command_line.words import CommandLine, Setting
+from barostat.engines.vllm.command_line.arguments import CommandLine, GivenArgument
 from barostat.judge.sizing.plan import CapacityPlan
 
 # What a running engine reports and nobody has to repeat: its name, its address, a consequence.
@@ -117,7 +117,7 @@ def engine_start(
     )
 
 
-def _words(setting: Setting) -> tuple[str, ...]:
+def _words(setting: GivenArgument) -> tuple[str, ...]:
     """The setting in the words it was given in; a loose note (`max_num_seqs=4`) as an argument."""
     if setting.loose:
         return (option_of(setting.name), setting.text or "")

@@ -36,7 +36,7 @@ _FELT_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SimulatedVersion:
     """The twin on the same traffic with both versions' rules and pools: figures by name.
     `outlooks`: whether each keeps the service level; None without one. `starts`: why the engine
     would not start, empty where it would.
@@ -79,7 +79,7 @@ class Upgrade:
     kernels: KernelSpeed
     brings: tuple[Reported, ...]
     leaves: tuple[Reported, ...]
-    tried: Tried | None
+    tried: SimulatedVersion | None
     notes: tuple[str, ...]
     reasons: tuple[Reason, ...]
 
@@ -93,7 +93,7 @@ class Upgrade:
 def upgrade(
     deployed: Deployed,
     after: EngineVersion,
-    tried: Tried | None = None,
+    tried: SimulatedVersion | None = None,
     notes: tuple[str, ...] = (),
 ) -> Upgrade:
     """Return what the change to that version brings."""

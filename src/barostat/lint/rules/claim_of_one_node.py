@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Claim, Engine, Scene
+from barostat.lint.facts import Engine, Scene, VolumeClaim
 from barostat.lint.rule import Found, Rule
 from barostat.lint.rules._watched import engines_of
 
@@ -78,7 +78,7 @@ def _most(scene: Scene, engine: Engine) -> int:
     return max(counts, default=0)
 
 
-def _claim(scene: Scene, namespace: str, name: str) -> Claim | None:
+def _claim(scene: Scene, namespace: str, name: str) -> VolumeClaim | None:
     found = [
         claim
         for claim in scene.claims

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+from barostat.catalog.polling import FLEET_FOR_S, FOR_S
 
 if TYPE_CHECKING:
     from barostat.io.kubernetes.recording.target import Wanted

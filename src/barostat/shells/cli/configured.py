@@ -65,7 +65,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfiguredFlag:
     """A value for a flag of a verb, and where it is from."""
 
     flag: str
@@ -91,7 +91,7 @@ def with_settings(words: Sequence[str], verb: str, top: argparse.ArgumentParser)
     return [*given[:place], *found, *given[place:]] if found else given
 
 
-def settings(verb: str, top: argparse.ArgumentParser) -> list[Setting]:
+def settings(verb: str, top: argparse.ArgumentParser) -> list[ConfiguredFlag]:
     """What is configured for this verb, were nothing given on its command line.
 
     Errors: InputError as `with_settings`.
@@ -230,7 +230,7 @@ def _dashed(name: str) -> str:
 
 def _applying(
     parser: argparse.ArgumentParser, verb: str, said: Sequence[str]
-) -> Iterator[tuple[Setting, argparse.Action]]:
+) -> Iterator[tuple[ConfiguredFlag, argparse.Action]]:
     """Each flag's configured value, where the command line does not say it or what excludes it."""
     sources = list(_sources())
     environment = any(name.startswith("BAROSTAT_") for name in os.environ)
@@ -285,12 +285,14 @@ def _is_said(action: argparse.Action, said: Sequence[str]) -> bool:
     )
 
 
-def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Setting | None:
+def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> ConfiguredFlag | None:
     names = _names(action)
     for prefix in (f"BAROSTAT_{_plain(verb).upper()}_", "BAROSTAT_"):
         for name in names:
             if (text := os.environ.get(f"{prefix}{name.upper()}")) is not None:
-                return Setting(f"--{name.replace('_', '-')}", text, f"{prefix}{name.upper()}")
+                return ConfiguredFlag(
+                    f"--{name.replace('_', '-')}", text, f"{prefix}{name.upper()}"
+                )
     for source in sources:
         for table, where in (
             (source.by_verb.get(verb, {}), f"{source.name} [{verb}]"),
@@ -300,7 +302,7 @@ def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Set
                 if name in table and (
                     source.own or (name not in _ONLY_YOURS and verb not in _ONLY_YOUR_VERBS)
                 ):
-                    return Setting(f"--{name.replace('_', '-')}", table[name], where)
+                    return ConfiguredFlag(f"--{name.replace('_', '-')}", table[name], where)
     return None
 
 
@@ -323,7 +325,7 @@ def _check(source: Source, verb: str, flags: Mapping[str, argparse.Action]) -> N
             raise InputError(told, f"{source.name} [{verb}] {name}")
 
 
-def _as_words(action: argparse.Action, setting: Setting) -> list[str]:
+def _as_words(action: argparse.Action, setting: ConfiguredFlag) -> list[str]:
     """The setting as it would stand on the command line.
 
     Errors: InputError for a switch that is neither on nor off.

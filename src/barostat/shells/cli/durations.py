@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from barostat.catalog.looks import INTERVAL_S
+from barostat.catalog.polling import INTERVAL_S
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)")

@@ -18,7 +18,7 @@ from mcp.server.stdio import stdio_server
 from barostat import __version__
 from barostat.core.redaction.credentials import clean
 from barostat.core.visible import one_line
-from barostat.shells.mcp.tools import TOOLS, Access, Call, Refused, ToolRow, call, input_schema
+from barostat.shells.mcp.tools import TOOLS, Call, Refused, ToolAccess, ToolRow, call, input_schema
 
 CALL_S = 300.0
 MOST_OUTPUT_BYTES = 32 << 20
@@ -39,7 +39,7 @@ INSTRUCTIONS = (
 )
 
 
-def server_of(access: Access) -> Server[Any]:
+def server_of(access: ToolAccess) -> Server[Any]:
     """The server with all tools."""
 
     async def listed(_context: Any, _params: Any) -> types.ListToolsResult:
@@ -57,7 +57,7 @@ def server_of(access: Access) -> Server[Any]:
     )
 
 
-def _described(tool: ToolRow, access: Access) -> types.Tool:
+def _described(tool: ToolRow, access: ToolAccess) -> types.Tool:
     return types.Tool(
         name=tool.name,
         description=tool.description,
@@ -66,7 +66,7 @@ def _described(tool: ToolRow, access: Access) -> types.Tool:
     )
 
 
-async def answer(name: str, given: dict[str, Any], access: Access) -> types.CallToolResult:
+async def answer(name: str, given: dict[str, Any], access: ToolAccess) -> types.CallToolResult:
     """The result of one call; a call that cannot be made is an error with a sentence."""
     tool = next((one for one in TOOLS if one.name == name), None)
     if tool is None:
@@ -150,14 +150,14 @@ def _failed(sentence: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
-async def over_stdio(access: Access) -> None:
+async def over_stdio(access: ToolAccess) -> None:
     """Serve one client over standard input and output, until it closes them."""
     server = server_of(access)
     async with stdio_server() as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 
 
-async def over_http(access: Access, port: int) -> None:
+async def over_http(access: ToolAccess, port: int) -> None:
     """Serve on loopback. The library refuses other Host and Origin headers (DNS rebinding)."""
     import uvicorn
 

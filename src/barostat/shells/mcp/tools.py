@@ -48,7 +48,7 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ToolAccess:
     """What every call may reach. `bundles`: the folder of recorded bundles, None for none."""
 
     kubeconfig: str | None = None
@@ -166,7 +166,7 @@ TOOLS = (
 )
 
 
-def input_schema(tool: ToolRow, access: Access) -> dict[str, Any]:
+def input_schema(tool: ToolRow, access: ToolAccess) -> dict[str, Any]:
     """The JSON Schema of the tool's arguments."""
     forms: dict[str, dict[str, Any]] = {
         "string": {"type": "string", "maxLength": MOST_CHARACTERS},
@@ -188,7 +188,7 @@ def input_schema(tool: ToolRow, access: Access) -> dict[str, Any]:
     }
 
 
-def call(tool: ToolRow, given: Mapping[str, Any], access: Access) -> Call | Refused:
+def call(tool: ToolRow, given: Mapping[str, Any], access: ToolAccess) -> Call | Refused:
     """The command line of a call whose arguments keep the schema."""
     flags, positional, command, stdin = [], [], [], ""
     for one in tool.arguments:
@@ -229,7 +229,7 @@ def _flag(argument: Argument, value: Any) -> list[str]:
     return [f"{name}={value:g}" if argument.kind == "number" else f"{name}={value}"]
 
 
-def _cluster(access: Access) -> Sequence[str]:
+def _cluster(access: ToolAccess) -> Sequence[str]:
     pairs = (("--kubeconfig", access.kubeconfig), ("--context", access.context))
     return [f"{name}={value}" for name, value in pairs if value is not None]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barostat.gateway.engine_query import joined_chunks
 from barostat.gateway.messages.response_framing import Framing, rewritten
-from barostat.gateway.question import joined_chunks
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barostat.core.errors import InputError
-from barostat.io.bundles.archive import Bounds, Truncated, is_archive, members
+from barostat.io.bundles.archive import ArchiveBounds, Truncated, is_archive, members
 
-UNBOUNDED = Bounds()
+UNBOUNDED = ArchiveBounds()
 
 
 def _packed(path: Path, files: dict[str, bytes], form: int = tarfile.PAX_FORMAT) -> Path:
@@ -34,7 +34,7 @@ def _with(path: Path, header: tarfile.TarInfo) -> Path:
     return path
 
 
-def _content(path: Path, bounds: Bounds = UNBOUNDED) -> dict[str, bytes]:
+def _content(path: Path, bounds: ArchiveBounds = UNBOUNDED) -> dict[str, bytes]:
     found = {}
     for name, file in members(path, bounds):
         parts = []
@@ -103,7 +103,7 @@ def test_what_is_neither_file_nor_directory_is_refused_by_name(
 def test_too_many_members_are_refused(tmp_path: Path) -> None:
     path = _packed(tmp_path / "b.tar", {f"logs/{number}.log": b"" for number in range(12)})
     with pytest.raises(InputError, match="more than 10 members"):
-        _content(path, Bounds(members=10))
+        _content(path, ArchiveBounds(members=10))
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(

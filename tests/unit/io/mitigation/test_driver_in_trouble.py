@@ -14,7 +14,7 @@ from dev.cluster import chaos
 from tests.support.little_kubernetes import NEW, OLD
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, on_a_little_kubernetes
 
-from barostat.remedy.plan import Bounds, Strategy
+from barostat.remedy.plan import StepLimits, Strategy
 from barostat.remedy.state import State
 
 SEEDS = 12
@@ -49,7 +49,7 @@ def test_without_trouble_it_is_done(replicas: int, gpus: int, strategy: Strategy
 def test_pods_that_take_minutes_to_end_are_waited_for_as_long_as_their_grace_allows() -> None:
     async def go(found: Scene) -> None:
         found.kube.end_s = 400.0
-        await ends_well(found, await found.run(State(found.plan(bounds=Bounds(end_s=600.0)))))
+        await ends_well(found, await found.run(State(found.plan(bounds=StepLimits(end_s=600.0)))))
         # What is on its way out takes no part any more: nobody asks every second, for minutes,
         # whether it does.
         assert sum("/endpointslices" in target for _, target in found.api.asked) < 100

@@ -13,7 +13,7 @@ from tests.support.little_numbered import LittleLeaderWorkerSet, LittleStatefulS
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, on_a_little_kubernetes
 
 from barostat.platform.workloads import NumberedKind
-from barostat.remedy.plan import Bounds, Strategy
+from barostat.remedy.plan import StepLimits, Strategy
 from barostat.remedy.state import State
 
 KINDS: list[type[LittleKubernetes]] = [LittleStatefulSet, LittleLeaderWorkerSet]
@@ -69,7 +69,7 @@ def test_a_change_that_does_not_help_is_taken_back(
 def test_a_spare_that_finds_no_gpu_is_taken_back(make: type[LittleKubernetes]) -> None:
     async def go(found: Scene) -> None:
         before = copy.deepcopy(found.kube.home["spec"])
-        plan = found.plan(bounds=Bounds(ready_s=60.0))
+        plan = found.plan(bounds=StepLimits(ready_s=60.0))
         await ends_well(found, await found.run(State(plan)), "RolledBack", before)
 
     on_a_little_kubernetes(go, 2, 2 * POD_GPUS[make], make)

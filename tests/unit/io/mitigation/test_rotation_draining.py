@@ -14,7 +14,7 @@ from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.mitigation.act_context import ActContext
-from barostat.io.mitigation.pod_looks import requests_cut
+from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.rotation import await_drained
 from barostat.remedy.acts import AwaitDrained, Done, PodRef
 from barostat.remedy.state import Do

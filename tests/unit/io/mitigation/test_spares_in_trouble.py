@@ -16,7 +16,7 @@ from barostat.core.change import ConfigChange
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.mitigation.act_context import ActContext
-from barostat.io.mitigation.pod_looks import resolved
+from barostat.io.mitigation.pod_scrapes import resolved
 from barostat.remedy.plan import Strategy
 from barostat.remedy.state import State
 

@@ -11,14 +11,14 @@ from barostat.core.errors import OutsideError
 from barostat.core.signal import Point
 from barostat.io.engine_http.http import Answer, Failure
 from barostat.io.prometheus import client
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.io.prometheus.client import MAX_BYTES, Prometheus, _within
 from barostat.judge.history.series import Series
 
 
 def read(answer: Answer | Failure) -> str:
     with pytest.raises(OutsideError) as told:
-        Prometheus(Access("http://p:9090"))._read(answer)
+        Prometheus(PrometheusAccess("http://p:9090"))._read(answer)
     return f"{told.value}{' [again]' if told.value.retryable else ''}"
 
 
@@ -72,7 +72,7 @@ def test_an_answer_that_is_cut_or_does_not_come() -> None:
 
 
 def test_series_warnings_and_what_is_none() -> None:
-    server = Prometheus(Access("http://p:9090"))
+    server = Prometheus(PrometheusAccess("http://p:9090"))
     body = (
         b'{"status":"success","warnings":["store x is gone"],"data":{"result":[{"metric":{"__name__":"a","pod":"p"},"values":[[1,"2"],'
         b'[3,"NaN"],["x","1"]]},{"metric":{},"value":[5,"+Inf"]},{"metric":{}},7]}}'
@@ -86,7 +86,7 @@ def test_series_warnings_and_what_is_none() -> None:
 
 
 def test_a_partial_answer_of_victoriametrics_is_said() -> None:
-    server = Prometheus(Access("http://p:9090"))
+    server = Prometheus(PrometheusAccess("http://p:9090"))
     server._read(Answer(200, "", b'{"status":"success","isPartial":true,"data":{"result":[]}}'))
     server._read(Answer(200, "", b'{"status":"success","isPartial":false,"data":{"result":[]}}'))
     assert server.warnings == [
@@ -104,7 +104,10 @@ def test_a_partial_answer_of_victoriametrics_is_said() -> None:
 )
 def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
     body = b'{"status":"success","warnings":7,"data":{"result":[' + series + b"]}}"
-    assert Prometheus(Access("http://p:9090"))._read(Answer(200, "application/json", body)) == []
+    assert (
+        Prometheus(PrometheusAccess("http://p:9090"))._read(Answer(200, "application/json", body))
+        == []
+    )
 
 
 def test_what_comes_of_another_time_is_left_out() -> None:
@@ -124,7 +127,7 @@ def test_a_query_that_took_the_server_too_long_is_not_asked_again(
     body: bytes, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def query(port: int) -> None:
-        server = Prometheus(Access(f"http://127.0.0.1:{port}"))
+        server = Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}"))
         try:
             await server.at("up", 1.0)
         finally:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.small_servers import always, answer, serving
 
 from barostat.core.errors import OutsideError
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import kept, worst_instant
 from barostat.judge.history.review import Kept
@@ -20,7 +20,7 @@ NO_NUMBERS = (
 
 
 async def asked(port: int) -> None:
-    server = Prometheus(Access(f"http://127.0.0.1:{port}"))
+    server = Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}"))
     try:
         await kept(server, "", 86_400.0, 1_795_252_969.0)
     finally:
@@ -37,7 +37,7 @@ def test_where_ray_keeps_the_metrics_they_are_asked_for_by_its_names() -> None:
         )
 
     async def asked() -> tuple[Kept, float]:
-        server = Prometheus(Access(f"http://127.0.0.1:{port}"))
+        server = Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}"))
         try:
             found = await kept(server, "", 86_400.0, 1_795_252_969.0)
             return found, await worst_instant(server, "", 1_795_250_100.0, 300.0, found.prefix)

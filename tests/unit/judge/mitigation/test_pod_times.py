@@ -8,7 +8,7 @@ import pytest
 
 from barostat.judge.mitigation.pod_times import with_times_of
 from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
-from barostat.remedy.plan import Bounds
+from barostat.remedy.plan import StepLimits
 
 
 def home(*, deadline_s: Any = 600, grace_s: Any = None, probe: Any = None) -> dict[str, Any]:
@@ -46,7 +46,9 @@ def home(*, deadline_s: Any = 600, grace_s: Any = None, probe: Any = None) -> di
 def test_a_start_is_waited_for_as_long_as_the_deployment_itself_waits(
     deployment: dict[str, Any], ready_s: float
 ) -> None:
-    assert with_times_of(deployment, DEPLOYMENT.template(deployment), Bounds()).ready_s == ready_s
+    assert (
+        with_times_of(deployment, DEPLOYMENT.template(deployment), StepLimits()).ready_s == ready_s
+    )
 
 
 @pytest.mark.parametrize(("grace_s", "end_s"), [(None, 30.0), (0, 0.0), (900, 900.0), (-1, 0.0)])
@@ -54,4 +56,4 @@ def test_an_end_is_waited_for_as_long_as_the_grace_period_grants(
     grace_s: Any, end_s: float
 ) -> None:
     found = home(grace_s=grace_s)
-    assert with_times_of(found, DEPLOYMENT.template(found), Bounds()).end_s == end_s
+    assert with_times_of(found, DEPLOYMENT.template(found), StepLimits()).end_s == end_s

@@ -11,7 +11,7 @@ from barostat.catalog.cards import find_card
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.version import EngineVersion, parse_version
 from barostat.judge.upgrade.deployed import Deployed
-from barostat.judge.upgrade.upgrade import Tried, upgrade
+from barostat.judge.upgrade.upgrade import SimulatedVersion, upgrade
 
 FIGURES = {"requests/s": 10.0, "preemptions": 0.0}
 
@@ -55,25 +55,27 @@ def test_rules_that_act_are_watched_without_traffic_and_by_their_effect_with_it(
     target = version("0.23.0")
     without = upgrade(one, target)
     assert any("no traffic was given" in reason.text for reason in without.reasons)
-    still = upgrade(one, target, Tried(FIGURES, FIGURES))
+    still = upgrade(one, target, SimulatedVersion(FIGURES, FIGURES))
     assert not any("traffic" in reason.text for reason in still.reasons)
-    moved = upgrade(one, target, Tried(FIGURES, {"requests/s": 8.0, "preemptions": 0.0}))
+    moved = upgrade(one, target, SimulatedVersion(FIGURES, {"requests/s": 8.0, "preemptions": 0.0}))
     assert any("more than 5 % different: requests/s" in reason.text for reason in moved.reasons)
 
 
 @pytest.mark.parametrize(
     "tried",
     [
-        Tried(FIGURES, FIGURES, ("meets", "misses")),
-        Tried(FIGURES, FIGURES, refuses="one request does not fit"),
+        SimulatedVersion(FIGURES, FIGURES, ("meets", "misses")),
+        SimulatedVersion(FIGURES, FIGURES, refuses="one request does not fit"),
     ],
 )
-def test_what_loses_the_service_level_or_does_not_start_is_a_do_not(tried: Tried) -> None:
+def test_what_loses_the_service_level_or_does_not_start_is_a_do_not(
+    tried: SimulatedVersion,
+) -> None:
     assert upgrade(deployed("0.32.0"), version("0.32.1"), tried).verdict == "do-not"
 
 
 def test_a_service_level_that_is_missed_today_is_no_reason_against_the_change() -> None:
-    tried = Tried(FIGURES, FIGURES, ("misses", "misses"))
+    tried = SimulatedVersion(FIGURES, FIGURES, ("misses", "misses"))
     assert upgrade(deployed("0.32.0"), version("0.32.1"), tried).verdict == "safe"
 
 

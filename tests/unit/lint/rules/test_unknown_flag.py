@@ -9,8 +9,8 @@ from tests.unit.catalog.settings.test_table_by_version import version
 
 from barostat.catalog.settings.other_arguments import REMOVED
 from barostat.catalog.settings.table import SETTINGS
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.refused import refused_arguments
-from barostat.engines.vllm.command_line.words import parse
 from barostat.io.manifests.read import document_of
 from barostat.judge.manifest_check.check import check
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from barostat.shells.cli.main import parser
-from barostat.shells.mcp.tools import TOOLS, Access, Call, Refused, call, input_schema
+from barostat.shells.mcp.tools import TOOLS, Call, Refused, ToolAccess, call, input_schema
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 READ_ONLY = {"survey", "diagnose", "plan", "what-if", "check", "explain", "incident"}
-CLUSTER = Access(kubeconfig="/k", context="staging")
+CLUSTER = ToolAccess(kubeconfig="/k", context="staging")
 
 
-def words(tool: str, access: Access = CLUSTER, /, **given: object) -> tuple[str, ...]:
+def words(tool: str, access: ToolAccess = CLUSTER, /, **given: object) -> tuple[str, ...]:
     made = call(BY_NAME[tool], given, access)
     assert isinstance(made, Call), made
     return made.words
@@ -67,7 +67,7 @@ def test_what_would_reach_elsewhere_is_refused(
     folder.mkdir()
     (tmp_path / "secret").mkdir()
     (folder / "link").symlink_to(tmp_path / "secret")
-    made = call(BY_NAME[name], given, Access(bundles=folder))
+    made = call(BY_NAME[name], given, ToolAccess(bundles=folder))
     assert isinstance(made, Refused)
 
 
@@ -77,11 +77,11 @@ def test_a_flags_value_stays_its_value() -> None:
 
 def test_a_bundle_is_read_below_the_folder_and_without_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    access = Access("/k", None, tmp_path)
+    access = ToolAccess("/k", None, tmp_path)
     assert words("survey", access, bundle="b") == (
         "survey",
         f"--bundle={tmp_path / 'b'}",
         "--output=json",
     )
-    assert "bundle" not in input_schema(BY_NAME["survey"], Access())["properties"]
+    assert "bundle" not in input_schema(BY_NAME["survey"], ToolAccess())["properties"]
     assert "bundle" in input_schema(BY_NAME["survey"], access)["properties"]

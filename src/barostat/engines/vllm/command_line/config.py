@@ -22,9 +22,9 @@ from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
+from barostat.engines.vllm.command_line.arguments import CommandLine, GivenArgument, parse
 from barostat.engines.vllm.command_line.config_checks import declared_problems
 from barostat.engines.vllm.command_line.open_words import untold_words
-from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 
 _DEEPEST = 8
 _NO_NUMBER = 1e18  # as of the labels of a page of metrics
@@ -186,7 +186,7 @@ def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
     }
 
 
-def _place(setting: Setting) -> tuple[Any, str]:
+def _place(setting: GivenArgument) -> tuple[Any, str]:
     """Provenance and source of one argument: a note in capitals is what a launch script takes from
     the environment.
     """

@@ -10,7 +10,7 @@ from barostat.catalog.settings.table import SETTINGS, canonical_name, known_flag
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.config import ConfigValue
 from barostat.core.version import EngineVersion
-from barostat.engines.vllm.command_line.words import CommandLine
+from barostat.engines.vllm.command_line.arguments import CommandLine
 
 
 def declared_problems(

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 
+from barostat.engines.vllm.command_line.arguments import CommandLine, GivenArgument
 from barostat.engines.vllm.command_line.shell_extents import references
 from barostat.engines.vllm.command_line.shell_words import Word
-from barostat.engines.vllm.command_line.words import CommandLine, Setting
 
 _NAME = r"\w*MODEL(?:_NAME|_ID|_PATH|_DIR)?"
 _MODEL_REFERENCE = re.compile(rf"\"?\$(?:\{{?{_NAME}(?::?-[^}}\s]*)?\}}?|\({_NAME}\))\"?")
@@ -45,7 +45,7 @@ def untold_words(line: CommandLine) -> list[Word]:
     return [word for word in open_words(line) if word.missing or "$" in word.text]
 
 
-def is_named(setting: Setting) -> bool:
+def is_named(setting: GivenArgument) -> bool:
     """False where nothing tells which argument it is: `--$NAME 5`."""
     return not references((setting.words[0].raw or setting.words[0].text).partition("=")[0])
 

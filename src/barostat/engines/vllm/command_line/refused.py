@@ -11,8 +11,8 @@ from barostat.catalog.settings.other_arguments import LISTS, SWITCHES, VALUED
 from barostat.catalog.settings.setting import option_of
 from barostat.catalog.settings.table import SETTINGS, Lacking, canonical_name, is_unset, lacking
 from barostat.core.version import EngineVersion
+from barostat.engines.vllm.command_line.arguments import CommandLine
 from barostat.engines.vllm.command_line.config import read_value
-from barostat.engines.vllm.command_line.words import CommandLine
 
 _QUOTED = 60
 _NEAR = 0.85

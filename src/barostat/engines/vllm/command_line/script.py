@@ -7,8 +7,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from barostat.engines.vllm.command_line.arguments import CommandLine, parse
 from barostat.engines.vllm.command_line.open_words import untold_words
-from barostat.engines.vllm.command_line.words import CommandLine, parse
 
 
 def script_line(command: Sequence[str], env: Mapping[str, str] | None = None) -> CommandLine | None:

@@ -12,20 +12,20 @@ from barostat.catalog.settings.setting import option_of
 from barostat.catalog.settings.table import canonical_name
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
-from barostat.engines.vllm.command_line.not_edited import commands_of, name_at, why_not_edited
-from barostat.engines.vllm.command_line.open_words import is_named, open_words
-from barostat.engines.vllm.command_line.shell_extents import references
-from barostat.engines.vllm.command_line.shell_words import Word
-from barostat.engines.vllm.command_line.words import (
+from barostat.engines.vllm.command_line.arguments import (
     SHELLS,
     CommandLine,
-    Setting,
+    GivenArgument,
     parse,
     program_end,
     script_index,
     shell_words_of,
     words_of,
 )
+from barostat.engines.vllm.command_line.edit_refusals import commands_of, name_at, why_not_edited
+from barostat.engines.vllm.command_line.open_words import is_named, open_words
+from barostat.engines.vllm.command_line.shell_extents import references
+from barostat.engines.vllm.command_line.shell_words import Word
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
@@ -188,12 +188,12 @@ def _check_written(before: Sequence[str], after: Sequence[str], name: str, *, te
         )
 
 
-def _is_behind(line: CommandLine, word: Word, setting: Setting) -> bool:
+def _is_behind(line: CommandLine, word: Word, setting: GivenArgument) -> bool:
     places = [id(each) for each in line.words]
     return places.index(id(word)) > places.index(id(setting.words[0]))
 
 
-def _whole(setting: Setting) -> tuple[Word, ...]:
+def _whole(setting: GivenArgument) -> tuple[Word, ...]:
     """The words of the setting. Errors: InputError where its value may be several words, or
     none.
     """
@@ -276,7 +276,7 @@ def _check_shell(elements: list[str], *, text: bool = False) -> None:
         )
 
 
-def as_written(setting: Setting) -> str | None:
+def as_written(setting: GivenArgument) -> str | None:
     """The value of the setting; where it is a reference, that, as it stands: `$(SEQS)`,
     `"${SEQS:-64}"`.
     """
@@ -324,7 +324,7 @@ def _written(value: ConfigScalar, word: Word) -> str:
     return text
 
 
-def _change(edit: _Edit, setting: Setting, value: ConfigScalar) -> None:
+def _change(edit: _Edit, setting: GivenArgument, value: ConfigScalar) -> None:
     first = setting.words[0]
     raw = edit.elements[first.element][first.start : first.end]
     if setting.loose:

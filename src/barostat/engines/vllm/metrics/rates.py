@@ -11,9 +11,9 @@ from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
 from barostat.engines.vllm.metrics.gauges import Points, queue_length, usage_ratio
 from barostat.engines.vllm.metrics.scrapes import (
+    CounterStep,
     EngineScrapes,
     HistogramStep,
-    Step,
     same_start,
     started_at,
 )
@@ -62,21 +62,21 @@ def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
     ]
 
 
-def _steps(engine: EngineScrapes, family: tuple[str, ...]) -> list[Step]:
+def _steps(engine: EngineScrapes, family: tuple[str, ...]) -> list[CounterStep]:
     return engine.steps(engine.counter(family), family[0])
 
 
-def _rates(steps: list[Step]) -> Points:
+def _rates(steps: list[CounterStep]) -> Points:
     return [(step.end, step.per_s) for step in steps]
 
 
-def _total(steps: list[Step]) -> Points:
+def _total(steps: list[CounterStep]) -> Points:
     """Return the total gain, dated with the last step; nothing without steps."""
     return [(steps[-1].end, sum(step.gain for step in steps))] if steps else []
 
 
 def _batch(
-    engine: EngineScrapes, generated: list[Step], engine_steps: list[HistogramStep]
+    engine: EngineScrapes, generated: list[CounterStep], engine_steps: list[HistogramStep]
 ) -> list[Signal | None]:
     """Steps, tokens per step, and how many sequences got a token in a step (accepted draft tokens
     taken off).
@@ -120,7 +120,7 @@ def _batch(
     ]
 
 
-def _arrivals(engine: EngineScrapes, finished: list[Step]) -> list[Signal | None]:
+def _arrivals(engine: EngineScrapes, finished: list[CounterStep]) -> list[Signal | None]:
     """Arrivals: what finished plus what the engine holds more than before. Requests that clients
     gave up make it a lower bound.
     """
@@ -129,7 +129,7 @@ def _arrivals(engine: EngineScrapes, finished: list[Step]) -> list[Signal | None
         at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting
     }
     arrived = [
-        Step(
+        CounterStep(
             step.start,
             step.end,
             max(0.0, step.gain + held[step.end] - (0.0 if step.restarted else held[step.start])),

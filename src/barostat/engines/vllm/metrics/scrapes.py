@@ -26,7 +26,7 @@ class Scrape(NamedTuple):
     source: str
 
 
-class Step(NamedTuple):
+class CounterStep(NamedTuple):
     """What a counter gained from one scrape to the next."""
 
     start: float
@@ -207,7 +207,7 @@ class EngineScrapes:
             tuple(name for base in family for name in (f"{base}_total", base)), of_endpoint
         )
 
-    def steps(self, points: Sequence[tuple[float, float]], what: str) -> list[Step]:
+    def steps(self, points: Sequence[tuple[float, float]], what: str) -> list[CounterStep]:
         """Return a counter's gains between consecutive points.
 
         If the process is new, the counter started from 0 and the gain is the new value. A counter
@@ -219,12 +219,12 @@ class EngineScrapes:
         for (start, before), (end, after) in pairwise(points):
             match self._life(starts[start], starts[end], after < before):
                 case "same":
-                    steps.append(Step(start, end, after - before))
+                    steps.append(CounterStep(start, end, after - before))
                 case "new":
                     self._note_of(
                         what, "counted from 0 again: the engine restarted between two scrapes"
                     )
-                    steps.append(Step(start, end, after, restarted=True))
+                    steps.append(CounterStep(start, end, after, restarted=True))
                 case "unclear":
                     self._note_of(
                         what,

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import httpx
 
 from barostat.core.bounds import ANSWER_VALUES, LISTED, LISTED_BYTES
-from barostat.core.marks import JSON_MARKS, counted
+from barostat.core.structure_counts import JSON_MARKS, counted
 from barostat.io.engine_http.http import Failure, connect_s
 from barostat.io.kubernetes.client import login
 from barostat.io.kubernetes.client.failures import (
@@ -32,7 +32,7 @@ from barostat.io.kubernetes.client.failures import (
     of_response,
     of_stranger,
 )
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import Resource
 
 FIELD_MANAGER = "barostat"
@@ -107,7 +107,7 @@ class Listed:
 class Cluster:
     """A cluster, as one user. Use within one event loop; `close` when done."""
 
-    access: Access
+    access: ClusterAccess
     _session: httpx.AsyncClient | None = None
     _credential: login.Credential | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -16,7 +16,7 @@ from barostat.core.errors import OutsideError
 from barostat.core.redaction.credentials import clean
 from barostat.io.engine_http.http import Failure, failure_of
 from barostat.io.kubernetes.client.addresses import without_user
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 
 Kind = Literal[
     "unauthorized", "forbidden", "not-found", "conflict", "gone", "invalid", "throttled", "server",
@@ -87,7 +87,12 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -
 
 
 def of_response(
-    status: int, headers: Mapping[str, str], body: bytes, what: str, access: Access, path: str
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    what: str,
+    access: ClusterAccess,
+    path: str,
 ) -> RequestFailed:
     """The same for a request that the API server answers itself: what comes without its Status came
     from something else.
@@ -109,7 +114,7 @@ def of_response(
     return of_stranger(status, what, access, clean(" ".join(told.split()))[:120])
 
 
-def of_stranger(status: int, what: str, access: Access, told: str = "") -> RequestFailed:
+def of_stranger(status: int, what: str, access: ClusterAccess, told: str = "") -> RequestFailed:
     """The failure that an answer is that no API server gives. `told`: the words in it."""
     way = (
         f", through the proxy {without_user(access.proxy)} ({access.proxy_from})"
@@ -128,7 +133,7 @@ def of_stranger(status: int, what: str, access: Access, told: str = "") -> Reque
     )
 
 
-def of_error(error: httpx.HTTPError, access: Access) -> Failure:
+def of_error(error: httpx.HTTPError, access: ClusterAccess) -> Failure:
     """What a broken exchange with the API server, or with the proxy before it, means."""
     found = failure_of(error, _check("certificate-authority(-data)", access))
     if found.kind == "tls":
@@ -154,14 +159,14 @@ def of_error(error: httpx.HTTPError, access: Access) -> Failure:
     return found
 
 
-def _check(field: str, access: Access) -> str:
+def _check(field: str, access: ClusterAccess) -> str:
     return (
         "check "
         f"{field}{f' of cluster {access.cluster!r}' if access.cluster else ''}{f' in {access.file}' if access.file else ''}"
     )
 
 
-def of_failure(failure: Failure, access: Access, what: str, *, sent: bool) -> RequestFailed:
+def of_failure(failure: Failure, access: ClusterAccess, what: str, *, sent: bool) -> RequestFailed:
     """The failure that a broken connection is. `sent`: the request may have reached the server."""
     uncertain = sent and not failure.unsent and failure.kind in ("reset", "time-out", "no-http")
     return RequestFailed(

@@ -48,7 +48,7 @@ class ExecPlugin:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClusterAccess:
     """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again
     whenever it is needed.
 
@@ -79,7 +79,7 @@ def find_access(
     kubeconfig: str | None = None,
     context: str | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Access:
+) -> ClusterAccess:
     """Return the access that kubectl would use with the same options: --kubeconfig, else
     $KUBECONFIG, else ~/.kube/config, else the pod's service account.
 
@@ -114,7 +114,7 @@ def find_access(
     return _access(_merged(files), context, env)
 
 
-def _in_cluster(env: Mapping[str, str]) -> Access | None:
+def _in_cluster(env: Mapping[str, str]) -> ClusterAccess | None:
     host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
     token = SERVICE_ACCOUNT / "token"
     if not host or not token.is_file():
@@ -125,7 +125,7 @@ def _in_cluster(env: Mapping[str, str]) -> Access | None:
         address, "the API server", "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT"
     )
     proxy, proxy_from = environment_proxy(server, env)
-    return Access(
+    return ClusterAccess(
         server=server,
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         context="(the pod's service account)",
@@ -238,7 +238,7 @@ def _merged(files: list[Path]) -> _Merged:
     return merged
 
 
-def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> Access:
+def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> ClusterAccess:
     where = os.pathsep.join(map(str, merged.files))
     name = context or merged.current
     if not name:
@@ -281,7 +281,7 @@ def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> Acc
         proxy, proxy_from = environment_proxy(server, env)
     basic = (user.text("username"), user.text("password")) if user.text("username") else None
     known = any(user.values.get(key) for key in ("token", "tokenFile", "exec"))
-    return Access(
+    return ClusterAccess(
         server=server,
         namespace=chosen.text("namespace") or "default",
         context=name,

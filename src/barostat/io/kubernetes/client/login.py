@@ -19,7 +19,7 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import clean
 from barostat.io.input_files.small_file import read_small
 from barostat.io.kubernetes.client.addresses import is_header
-from barostat.io.kubernetes.client.kubeconfig import Access, ExecPlugin
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess, ExecPlugin
 
 PLUGIN_S = 60.0
 """Time for a credential plugin: some open a browser."""
@@ -41,7 +41,7 @@ class Credential:
         return self.until is None or now < self.until - EARLY_S
 
 
-async def credential(access: Access) -> Credential:
+async def credential(access: ClusterAccess) -> Credential:
     """The credential to use now: the plugin's, the token file's, or what the kubeconfig holds.
 
     Errors: InputError where a plugin or a file is missing; OutsideError where the plugin fails.
@@ -65,7 +65,7 @@ async def credential(access: Access) -> Credential:
     return Credential(token, access.certificate, access.key)
 
 
-def headers(access: Access, found: Credential) -> list[tuple[str, str]]:
+def headers(access: ClusterAccess, found: Credential) -> list[tuple[str, str]]:
     """The headers that say who asks."""
     made = [("user-agent", "barostat")]
     if found.token:
@@ -75,7 +75,7 @@ def headers(access: Access, found: Credential) -> list[tuple[str, str]]:
     return made
 
 
-def tls(access: Access, found: Credential) -> ssl.SSLContext:
+def tls(access: ClusterAccess, found: Credential) -> ssl.SSLContext:
     """The TLS context: the cluster's authority (else the system's), the client's certificate where
     it has one.
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barostat.core.redaction.credentials import environment
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.script import as_command, script_line
-from barostat.engines.vllm.command_line.words import parse
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS

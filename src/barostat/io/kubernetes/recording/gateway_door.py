@@ -40,7 +40,7 @@ _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class GatewayResponse:
     """The response of one gateway process. `status`: 0 without a response; `why` is the reason."""
 
     where: str
@@ -179,7 +179,7 @@ class GatewayDoors:
         body: Any = None,
         *,
         within_s: float = ASK_S,
-    ) -> Said:
+    ) -> GatewayResponse:
         """One request to one process, and what came of it. Nothing is repeated."""
         content = None if body is None else json.dumps(body).encode()
         headers = {TOKEN_HEADER: self.token} if method != "GET" and self.token else {}
@@ -199,15 +199,15 @@ class GatewayDoors:
             max_bytes=_MOST_BYTES,
         )
         if not isinstance(found, Reply):
-            return Said(where, 0, why=found.why)
+            return GatewayResponse(where, 0, why=found.why)
         if found.status >= 400 and status_object(found.body) is not None:
             verb = {"GET": "get", "PUT": "update", "DELETE": "delete"}[method]
             failed = of_answer(
                 found.status, found.headers, found.body, f"{verb} pods/proxy in {ref.namespace}"
             )
             if found.status != 403:
-                return Said(where, 0, why=failed.why)
-            return Said(
+                return GatewayResponse(where, 0, why=failed.why)
+            return GatewayResponse(
                 where,
                 403,
                 json.dumps(
@@ -215,9 +215,9 @@ class GatewayDoors:
                 ).encode(),
             )
         return (
-            Said(where, found.status, found.body)
+            GatewayResponse(where, found.status, found.body)
             if not found.cut
-            else Said(where, 0, why=found.cut)
+            else GatewayResponse(where, 0, why=found.cut)
         )
 
     async def _by_url(
@@ -228,7 +228,7 @@ class GatewayDoors:
         content: bytes | None,
         headers: Mapping[str, str],
         within_s: float,
-    ) -> Said:
+    ) -> GatewayResponse:
         if self._session is None:
             self._session = httpx.AsyncClient(
                 trust_env=False, timeout=httpx.Timeout(None, connect=connect_s(base))
@@ -239,10 +239,10 @@ class GatewayDoors:
                     method, base + path, content=content, headers=dict(headers)
                 )
         except TimeoutError:
-            return Said(base, 0, why=f"did not answer within {within_s:g} s")
+            return GatewayResponse(base, 0, why=f"did not answer within {within_s:g} s")
         except httpx.HTTPError as error:
-            return Said(base, 0, why=failure_of(error).why)
-        return Said(base, answer.status_code, answer.content[:_MOST_BYTES])
+            return GatewayResponse(base, 0, why=failure_of(error).why)
+        return GatewayResponse(base, answer.status_code, answer.content[:_MOST_BYTES])
 
 
 def admin_url(written: str) -> str:
@@ -275,13 +275,13 @@ def limits_path(holder: str, epoch: int) -> str:
     return f"/limits?holder={quote(holder, safe='')}&epoch={epoch}"
 
 
-async def until_answered(ask: Any, within_s: float, every_s: float = 0.25) -> Said:
+async def until_answered(ask: Any, within_s: float, every_s: float = 0.25) -> GatewayResponse:
     """What a process says, asked again while it does not answer or cannot now (5xx, 429), for that
     long.
     """
     began = time.monotonic()
     while True:
-        said: Said = await ask()
+        said: GatewayResponse = await ask()
         passes = said.status == 0 or said.status >= 500 or said.status == 429
         if not passes or time.monotonic() - began + every_s > within_s:
             return said

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from barostat.catalog.looks import FOR_S, INTERVAL_S
+from barostat.catalog.polling import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
 from barostat.core.units import many
@@ -22,7 +22,7 @@ from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.bundles.bundle_writer import Logs, Recorded
 from barostat.io.clock import Clock, SteadyClock
-from barostat.io.engine_http.looks import Looks, whole_round_s
+from barostat.io.engine_http.scrape_rounds import ScrapeRounds, whole_round_s
 from barostat.io.engine_http.scraper import SCRAPE_S, THRIFTY_S, Scraper
 from barostat.io.input_files.lines import NotText, lines
 from barostat.io.kubernetes.client.cluster import Cluster, Object
@@ -175,7 +175,7 @@ class PodRecorder:
     selection: Selection = field(default_factory=Selection)
     scrapers: dict[str, Scraper] = field(default_factory=dict)
     doors: dict[str, PodRoute] = field(default_factory=dict)
-    _under_way: Looks = field(default_factory=Looks)
+    _under_way: ScrapeRounds = field(default_factory=ScrapeRounds)
     _early: asyncio.Task[_Logs] | None = None
 
     async def choose(self) -> None:

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from barostat.engines.vllm.command_line.shell_words import split_words
-from barostat.judge.manifest_check.form import Form, Source, engine_of
-from barostat.judge.manifest_check.images import ImageFacts, image_facts
-from barostat.judge.manifest_check.words import (
+from barostat.judge.manifest_check.commands import (
     Command,
     dropped,
     handed_on,
@@ -23,6 +21,8 @@ from barostat.judge.manifest_check.words import (
     starts_itself,
     starts_server,
 )
+from barostat.judge.manifest_check.form import Form, Source, engine_of
+from barostat.judge.manifest_check.images import ImageFacts, image_facts
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host, Mount

@@ -11,10 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from barostat.engines.vllm.command_line.shell_words import split_words
-from barostat.judge.manifest_check.form import Form, Source, engine_of
-from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.shell_text import assigned, readable
-from barostat.judge.manifest_check.words import (
+from barostat.judge.manifest_check.commands import (
     Command,
     handed_on,
     may_serve,
@@ -23,6 +20,9 @@ from barostat.judge.manifest_check.words import (
     starts_itself,
     starts_server,
 )
+from barostat.judge.manifest_check.form import Form, Source, engine_of
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.shell_text import assigned, readable
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.commands import Command, config_entries
 from barostat.judge.manifest_check.form import Form, Source, engine_of
-from barostat.judge.manifest_check.words import Command, config_entries
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine
 

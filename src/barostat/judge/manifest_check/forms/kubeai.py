@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from barostat.core.whole_number import whole_number
+from barostat.judge.manifest_check.commands import Command, read_elements
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import hub_name, mapped_env, scalars
-from barostat.judge.manifest_check.words import Command, read_elements
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host

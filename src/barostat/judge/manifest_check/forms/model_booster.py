@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from barostat.judge.manifest_check.commands import Command
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import hub_name, listed_env, named_arguments
 from barostat.judge.manifest_check.values_host import values_host
-from barostat.judge.manifest_check.words import Command
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given

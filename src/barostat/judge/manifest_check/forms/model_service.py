@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from barostat.judge.manifest_check.commands import Command, read_elements
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import (
@@ -17,7 +18,6 @@ from barostat.judge.manifest_check.named_arguments import (
     value_argument,
 )
 from barostat.judge.manifest_check.values_host import values_host
-from barostat.judge.manifest_check.words import Command, read_elements
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given

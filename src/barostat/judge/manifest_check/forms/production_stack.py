@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from barostat.judge.manifest_check.commands import Command, read_elements
 from barostat.judge.manifest_check.containers import card_hint
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import listed_env, named_arguments, scalars
-from barostat.judge.manifest_check.words import Command, read_elements
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from barostat.catalog.settings.table import SETTINGS, canonical_name
 from barostat.engines.vllm.command_line.config import read_value
+from barostat.judge.manifest_check.commands import read_text, starts_server
 from barostat.judge.manifest_check.form import Form, Source
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import read_text, starts_server
 from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Argument, Engine, Given

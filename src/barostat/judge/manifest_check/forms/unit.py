@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from barostat.engines.vllm.command_line.shell_words import split_words
+from barostat.judge.manifest_check.commands import read_text, starts_server
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.shell_text import (
@@ -18,7 +19,6 @@ from barostat.judge.manifest_check.shell_text import (
     engines_of_text,
     readable,
 )
-from barostat.judge.manifest_check.words import read_text, starts_server
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given
 

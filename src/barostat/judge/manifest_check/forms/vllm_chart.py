@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from barostat.judge.manifest_check.commands import read_elements, starts_server
 from barostat.judge.manifest_check.container_probes import probes
 from barostat.judge.manifest_check.form import Form, Source, engine_of
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.named_arguments import scalars
 from barostat.judge.manifest_check.values_host import values_host
-from barostat.judge.manifest_check.words import read_elements, starts_server
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given
 

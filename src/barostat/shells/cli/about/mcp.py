@@ -56,14 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(
             f"needs {error.name}: pip install 'barostat[mcp]'", "barostat mcp"
         ) from error
-    from barostat.shells.mcp.tools import Access
+    from barostat.shells.mcp.tools import ToolAccess
 
     bundles = Path(arguments.bundles) if arguments.bundles is not None else None
     if bundles is not None and not bundles.is_dir():
         raise InputError("is no folder", f"--bundles {arguments.bundles}")
     if arguments.http is not None and not 1 <= arguments.http <= 65535:
         raise InputError("is no port", f"--http {arguments.http}")
-    access = Access(arguments.kubeconfig, arguments.context, bundles)
+    access = ToolAccess(arguments.kubeconfig, arguments.context, bundles)
     serving = (
         server.over_stdio(access)
         if arguments.http is None

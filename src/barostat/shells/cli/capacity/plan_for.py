@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from barostat.catalog.asked_cards import asked_cards
+from barostat.catalog.card_counts import read_card_count
 from barostat.core.errors import InputError
 from barostat.judge.provisioning.choice import choose
 from barostat.judge.provisioning.need import Need, parse_need
@@ -118,7 +118,7 @@ def _plans(
     sentence where the engine refuses it.
     """
     changed = alternative(arguments, text)
-    cards = asked_cards(changed.gpu or "")
+    cards = read_card_count(changed.gpu or "")
     machine = 1 if cards is None or cards.count is None else cards.count
     if cards is not None and cards.count is not None:
         changed.gpu = cards.card.name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
+from barostat.catalog.card_counts import CardCount, nearest_cards, read_card_count
 from barostat.catalog.cards import find_card
 from barostat.catalog.models import find_model
 from barostat.catalog.settings.table import SETTINGS
@@ -21,10 +21,10 @@ from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
 from barostat.core.window import Window
-from barostat.engines.vllm.command_line import words as command_line
+from barostat.engines.vllm.command_line import arguments as command_line
+from barostat.engines.vllm.command_line.arguments import CommandLine
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments, stray_words
-from barostat.engines.vllm.command_line.words import CommandLine
 from barostat.engines.vllm.metrics.settings import model_names
 from barostat.io.input_files.model_files import FoundModel, open_model
 from barostat.judge.evidence.recording import ReplicaRecording
@@ -43,7 +43,7 @@ _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_si
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlanInput:
     """What was asked for. `given`: the engine's command line with our own flags as vLLM's.
     `running`: that of the engine behind --from, where it is known. `notes`: what the result rests
     on, a sentence each. `refused`: what vLLM's parser would not take, a sentence each.
@@ -58,7 +58,7 @@ class Asked:
     refused: tuple[str, ...] = ()
 
 
-def asked(arguments: argparse.Namespace) -> Asked:
+def asked(arguments: argparse.Namespace) -> PlanInput:
     """The request that these arguments make.
 
     Errors: InputError for what is missing, unknown or contradictory.
@@ -153,7 +153,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
         if one.value:
             raise InputError(f"{one.value} is no value for it", SETTINGS[one.name].option)
     refused = tuple(one.because for one in wrong)
-    return Asked(
+    return PlanInput(
         request,
         traffic,
         _headroom(arguments.headroom),
@@ -195,7 +195,7 @@ def refuse_stray_words(arguments: argparse.Namespace) -> None:
         )
 
 
-def answer(question: Asked) -> CapacityAnswer:
+def answer(question: PlanInput) -> CapacityAnswer:
     """The plan and what follows from it.
 
     Errors: InputError as `plan`.
@@ -291,13 +291,13 @@ def states(arguments: argparse.Namespace, *names: str) -> bool:
     )
 
 
-def _cards(name: str, parallel: int | None) -> AskedCards:
+def _cards(name: str, parallel: int | None) -> CardCount:
     """The card, and how many of them one engine takes.
 
     Errors: InputError for a name that is no card's, and for a count that contradicts the parallel
     sizes.
     """
-    found = asked_cards(name)
+    found = read_card_count(name)
     if found is None:
         nearest = nearest_cards(name)
         hint = f"did you mean {' or '.join(nearest)}" if nearest else "`--gpu list` shows all"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barostat.catalog.asked_cards import asked_cards
+from barostat.catalog.card_counts import read_card_count
 from barostat.core.errors import InputError
 
 
@@ -24,7 +24,7 @@ def prices_of(texts: list[str] | None) -> dict[str, float]:
                 f"{part!r} is no price of an hour of one card; write it such as H100=2.5,L40S=0.8",
                 "--price",
             )
-        cards = asked_cards(name)
+        cards = read_card_count(name)
         if cards is None:
             raise InputError(f"no card goes by {name!r} (--gpu list shows all)", "--price")
         if cards.count not in (None, 1):

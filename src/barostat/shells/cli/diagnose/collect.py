@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+from barostat.catalog.polling import FLEET_FOR_S, FOR_S
 from barostat.shells.cli.cluster_flags import (
     FOR_HELP,
     add_cluster_flags,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+from barostat.catalog.polling import FLEET_FOR_S, FOR_S
 from barostat.shells.cli.cluster_flags import (
     FOR_HELP,
     add_cluster_flags,
@@ -227,7 +227,7 @@ def _check(arguments: argparse.Namespace) -> None:
             "--probe or --watch"
         )
     if not recorded and not live and arguments.log is None:
-        from barostat.shells.cli.diagnose.at_hand import fill_in
+        from barostat.shells.cli.diagnose.default_target import fill_in
 
         fill_in(arguments)
     if arguments.output == "html" and arguments.watch:

@@ -14,7 +14,7 @@ from barostat.core.visible import one_line
 from barostat.shells.cli.gated_streams import own
 
 if TYPE_CHECKING:
-    from barostat.io.prometheus.access import Access
+    from barostat.io.prometheus.access import PrometheusAccess
     from barostat.judge.evidence.recording import Recording
 
 FOR_S = 600.0
@@ -61,7 +61,7 @@ def add_prometheus_flags(
     return group
 
 
-def server_of(arguments: argparse.Namespace) -> Access:
+def server_of(arguments: argparse.Namespace) -> PrometheusAccess:
     """Where the Prometheus is, with what lets one in.
 
     Errors: InputError.

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from barostat.catalog.looks import FLEET_FOR_S
+from barostat.catalog.polling import FLEET_FOR_S
 from barostat.shells.cli.cluster_flags import add_cluster_flags, add_targets
 from barostat.shells.cli.durations import add_interval, parse_duration
 

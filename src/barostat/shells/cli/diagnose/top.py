@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from barostat.catalog.looks import FOR_S, INTERVAL_S
+from barostat.catalog.polling import FOR_S, INTERVAL_S
 from barostat.shells.cli.cluster_flags import add_cluster_flags, add_targets
 from barostat.shells.cli.durations import interval, parse_duration
 
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         or arguments.namespace
         or arguments.context
     ):
-        from barostat.shells.cli.diagnose.at_hand import fill_in
+        from barostat.shells.cli.diagnose.default_target import fill_in
 
         fill_in(arguments)
     if arguments.interval_s is None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from barostat.catalog.looks import FOR_S, INTERVAL_S
+from barostat.catalog.polling import FOR_S, INTERVAL_S
 from barostat.shells.cli.closed_output import print_or_let_go
 from barostat.shells.cli.cluster_flags import add_kubeconfig_flags
 from barostat.shells.cli.durations import add_interval, parse_duration

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import parse_duration
 from barostat.shells.cli.given_once import OnceAction
-from barostat.shells.cli.mitigate.asking import asked
 from barostat.shells.cli.mitigate.common_arguments import (
     CANNOT_TELL,
     OK,
@@ -23,6 +22,7 @@ from barostat.shells.cli.mitigate.common_arguments import (
     print_result,
     within,
 )
+from barostat.shells.cli.mitigate.confirmation import asked
 
 if TYPE_CHECKING:
     from barostat.core.limits import ServingLimits
@@ -177,7 +177,7 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
     from barostat.io.mitigation.campaign import new_id
     from barostat.judge.mitigation.planning import Wish
     from barostat.judge.mitigation.prepared import NothingPrepared
-    from barostat.remedy.plan import Bounds
+    from barostat.remedy.plan import StepLimits
     from barostat.shells.reports.incident.plan_json import preview_json
 
     held = await campaign.held_limits()
@@ -207,7 +207,7 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
         "act" if autonomy == "act" else "recommend",
         arguments.in_place,
         arguments.sustained_s,
-        Bounds(drain_s=arguments.drain_s),
+        StepLimits(drain_s=arguments.drain_s),
         edge_only=arguments.fast,
     )
     campaign.one_look = arguments.fast

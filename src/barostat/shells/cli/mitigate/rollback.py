@@ -8,7 +8,6 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import parse_duration
-from barostat.shells.cli.mitigate.asking import asked
 from barostat.shells.cli.mitigate.common_arguments import (
     OK,
     REFUSED,
@@ -24,6 +23,7 @@ from barostat.shells.cli.mitigate.common_arguments import (
     print_result,
     within,
 )
+from barostat.shells.cli.mitigate.confirmation import asked
 
 if TYPE_CHECKING:
     from barostat.io.mitigation.campaign import Campaign, Ended

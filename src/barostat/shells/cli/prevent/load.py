@@ -159,7 +159,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Send, print; answer the exit code."""
     from barostat.judge.load_test.figures import figures
     from barostat.load.process import carried_out, understood
-    from barostat.load.run import Bounds
+    from barostat.load.run import RunBounds
     from barostat.shells.cli.prevent.load_inputs import aimed, refused, said_on_the_way, traffic_of
     from barostat.shells.reports.load.page import load_html
     from barostat.shells.reports.load.text import load_json, load_table
@@ -175,7 +175,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"barostat: {target.named}: {traffic.told}", file=sys.stderr)
     with said_on_the_way() as progress:
         kept = carried_out(
-            target, traffic, Bounds(arguments.for_s, arguments.drain, arguments.silence), progress
+            target,
+            traffic,
+            RunBounds(arguments.for_s, arguments.drain, arguments.silence),
+            progress,
         )
     asked = Slo(arguments.slo_ttft or slo.ttft_s, arguments.slo_itl or slo.itl_s)
     found = figures(kept, asked)

@@ -32,7 +32,7 @@ from barostat.judge.load_test.traffic import (
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.lint.limits_digest import limits_digest
 from barostat.load.process import carried_out, understood
-from barostat.load.run import Bounds
+from barostat.load.run import RunBounds
 from barostat.load.target import Target
 from barostat.shells.cli.prevent.load_inputs import rows_of, said_on_the_way
 from barostat.shells.reports.load.validation import Validated
@@ -105,7 +105,7 @@ class Validation:
         print(f"barostat: {target.named}", file=sys.stderr)
         phases = [
             self._phase(
-                target, "worst-mix", worst_mix(self.most), Bounds(self.phase_s, self.drain_s)
+                target, "worst-mix", worst_mix(self.most), RunBounds(self.phase_s, self.drain_s)
             )
         ]
         capacity = phases[0].found
@@ -116,7 +116,7 @@ class Validation:
                     target,
                     "burst",
                     bursts,
-                    Bounds(None if self._reaches(bursts) else self.phase_s, self.drain_s),
+                    RunBounds(None if self._reaches(bursts) else self.phase_s, self.drain_s),
                 )
             )
         knee: Knee | None = None
@@ -131,7 +131,7 @@ class Validation:
                     target,
                     "mixed",
                     self._at(rate, self.phase_s),
-                    Bounds(_LONGEST_TRIAL_S, self.drain_s),
+                    RunBounds(_LONGEST_TRIAL_S, self.drain_s),
                     per_slot=False,
                 )
             )
@@ -152,12 +152,18 @@ class Validation:
         return bool(traffic.rows) and traffic.rows[-1].arrival_s <= self.phase_s
 
     def _phase(
-        self, target: Target, name: str, traffic: Traffic, bounds: Bounds, *, per_slot: bool = True
+        self,
+        target: Target,
+        name: str,
+        traffic: Traffic,
+        bounds: RunBounds,
+        *,
+        per_slot: bool = True,
     ) -> Phase:
         print(f"barostat: {name}: {traffic.told}", file=sys.stderr)
         return Phase(name, traffic.told, self._sent(target, traffic, bounds, name), per_slot)
 
-    def _sent(self, target: Target, traffic: Traffic, bounds: Bounds, name: str) -> Figures:
+    def _sent(self, target: Target, traffic: Traffic, bounds: RunBounds, name: str) -> Figures:
         with said_on_the_way(f"{name}: ") as progress:
             return figures(carried_out(target, traffic, bounds, progress), self.slo)
 
@@ -204,7 +210,7 @@ class Validation:
         ):
             if given is not None:
                 traffic = Traffic((Row("0", 0.0, *row),), 0, name)
-                found = self._sent(target, traffic, Bounds(None, self.drain_s), "beyond")
+                found = self._sent(target, traffic, RunBounds(None, self.drain_s), "beyond")
                 if found.interrupted:
                     return [*checks, interrupted("beyond")], True
                 checks.append(beyond(name, field, max(row), found))
@@ -218,7 +224,7 @@ class Validation:
             found = self._sent(
                 target,
                 self._at(trial.per_s, for_s),
-                Bounds(_LONGEST_TRIAL_S, self.drain_s),
+                RunBounds(_LONGEST_TRIAL_S, self.drain_s),
                 f"knee, {trial.per_s:.4g}/s",
             )
             if found.interrupted:

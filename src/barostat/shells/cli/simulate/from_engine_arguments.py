@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from barostat.catalog.looks import FOR_S
+from barostat.catalog.polling import FOR_S
 from barostat.shells.cli.cluster_flags import add_cluster_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 

@@ -18,9 +18,9 @@ from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
+from barostat.engines.vllm.command_line.arguments import CommandLine, parse
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments, stray_words
-from barostat.engines.vllm.command_line.words import CommandLine, parse
 from barostat.engines.vllm.logs.writer import (
     StartFacts,
     line,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from barostat.catalog.looks import FOR_S, INTERVAL_S
+from barostat.catalog.polling import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError
 from barostat.shells.cli.engine_options import OFFERED
 from barostat.shells.cli.simulate.from_engine_arguments import LIVE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from barostat.judge.experiments.pool_change import Sizing
     from barostat.judge.sizing.plan import CapacityPlan
     from barostat.judge.upgrade.deployed import Deployed
-    from barostat.judge.upgrade.upgrade import Tried
+    from barostat.judge.upgrade.upgrade import SimulatedVersion
     from barostat.shells.cli.simulate.situation import Situation
     from barostat.twin.outcome import Outcome
     from barostat.twin.settings import Settings
@@ -193,9 +193,9 @@ def _plan(sizing: Sizing, version: EngineVersion, card: Card | None) -> Capacity
 
 def _tried(
     asked: argparse.Namespace, deployed: Deployed, after: EngineVersion, recording: Recording | None
-) -> tuple[Tried | None, tuple[str, ...]]:
+) -> tuple[SimulatedVersion | None, tuple[str, ...]]:
     """Both versions on the same traffic; without any, or where the twin cannot, why not."""
-    from barostat.judge.upgrade.upgrade import Tried
+    from barostat.judge.upgrade.upgrade import SimulatedVersion
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.reports.simulation.slo_verdict import run_outlooks
     from barostat.twin.settings import would_not_start
@@ -215,7 +215,7 @@ def _tried(
     figures = [_figures(outcome, summary) for _, outcome, summary, _ in ran]
     both = (outlooks["before"], outlooks["after"]) if outlooks else None
     refuses = "" if would_not_start(now.settings) else would_not_start(settings)
-    return Tried(figures[0], figures[1], both, refuses), now.notes
+    return SimulatedVersion(figures[0], figures[1], both, refuses), now.notes
 
 
 def _settings_then(now: Situation, deployed: Deployed, after: EngineVersion) -> Settings:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.open_words import open_words, untold_words
-from barostat.engines.vllm.command_line.words import parse
 
 
 @pytest.mark.parametrize(

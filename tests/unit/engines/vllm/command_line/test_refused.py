@@ -6,8 +6,8 @@ import pytest
 
 from barostat.catalog.settings.table import SETTINGS
 from barostat.core.version import parse_version
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.refused import refused_arguments
-from barostat.engines.vllm.command_line.words import parse
 
 
 def told(words: str, version: str) -> list[tuple[str, bool]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from barostat.catalog.settings.table import SETTINGS
 from barostat.core.errors import InputError
-from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.arguments import parse
 from barostat.engines.vllm.command_line.write_flag import with_flag
 
 SCRIPT = (

@@ -28,7 +28,7 @@ from barostat.io.engine_http.http import Answer, Failure
 from barostat.io.kubernetes.client import cluster as client
 from barostat.io.kubernetes.client.cluster import Cluster, Listed
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import DEPLOYMENTS, EVENTS, NODES, PODS
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
 from barostat.io.kubernetes.recording.pod_route import PodRoute
@@ -74,7 +74,7 @@ def asked(handler: Handler, what: Callable[[Cluster], Awaitable[T]]) -> tuple[T,
     """The result, the requests that were made, and how long it took."""
 
     async def run(port: int) -> T:
-        cluster = Cluster(Access(f"http://127.0.0.1:{port}", context="test"))
+        cluster = Cluster(ClusterAccess(f"http://127.0.0.1:{port}", context="test"))
         try:
             return await what(cluster)
         finally:
@@ -177,7 +177,7 @@ def test_a_write_that_was_not_taken_is_sent_again() -> None:
 
 def test_a_server_that_is_not_there() -> None:
     async def run() -> Any:
-        cluster = Cluster(Access(f"http://127.0.0.1:{closed_port()}"))
+        cluster = Cluster(ClusterAccess(f"http://127.0.0.1:{closed_port()}"))
         found = await cluster.delete(PODS, "p", "x", uid="u", within_s=0.6)
         await cluster.close()
         return found

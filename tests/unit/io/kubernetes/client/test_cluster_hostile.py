@@ -33,7 +33,7 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster, Listed
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.kubernetes.client.sockets import MAX_OUTPUT_BYTES, Ran, execute, through_port
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
@@ -208,7 +208,9 @@ async def listening(peer: Peer) -> AsyncIterator[Cluster]:
             writer.close()
 
     server = await asyncio.start_server(one, "127.0.0.1", 0)
-    cluster = Cluster(Access(server=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    cluster = Cluster(
+        ClusterAccess(server=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    )
     try:
         yield cluster
     finally:

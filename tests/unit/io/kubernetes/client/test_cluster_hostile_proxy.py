@@ -17,7 +17,7 @@ from tests.support.small_servers import Handler, answer, serving
 
 from barostat.io.kubernetes.client.cluster import Cluster, Listed
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
 
@@ -60,7 +60,7 @@ def through(kind: chaos.Kind, ask: Any) -> tuple[Any, float]:
     async def go(port: int) -> Any:
         trouble = chaos.Trouble(f"http://127.0.0.1:{port}", lambda _, __: kind)
         async with trouble.listening() as url:
-            cluster = Cluster(Access(url))
+            cluster = Cluster(ClusterAccess(url))
             began = time.process_time()
             found = await ask(cluster)
             took_s = time.process_time() - began

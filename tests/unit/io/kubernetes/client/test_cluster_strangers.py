@@ -24,7 +24,7 @@ from tests.unit.io.kubernetes.client.test_kubeconfig import written
 from barostat.io.engine_http.http import failure_of
 from barostat.io.kubernetes.client.cluster import Cluster, Listed
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access, find_access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess, find_access
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, PODS, SCALED_OBJECTS
 from barostat.io.kubernetes.client.watching import watch
 from barostat.io.kubernetes.recording.config_maps import from_config_maps
@@ -38,7 +38,7 @@ def html(code: int) -> Handler:
     return always(answer(HTML, f"{code} Some Words", kind="text/html"))
 
 
-def through(access: Access, what: Callable[[Cluster], Awaitable[T]]) -> T:
+def through(access: ClusterAccess, what: Callable[[Cluster], Awaitable[T]]) -> T:
     async def run() -> T:
         cluster = Cluster(access)
         try:
@@ -138,14 +138,14 @@ def test_a_stranger_at_a_watch_ends_it() -> None:
 
 
 def test_a_password_in_an_address_is_not_told() -> None:
-    access = Access(
+    access = ClusterAccess(
         f"http://user:hunter2@127.0.0.1:{closed_port()}",
         proxy=f"http://me:hunter3@127.0.0.1:{closed_port()}",
         proxy_from="X",
     )
     found = failed(through(access, lambda cluster: cluster.get(PODS, "p", "x", within_s=0.3)))
     assert "hunter" not in found.why
-    direct = Access(access.server)
+    direct = ClusterAccess(access.server)
     found = failed(through(direct, lambda cluster: cluster.get(PODS, "p", "x", within_s=0.3)))
     assert "hunter" not in found.why
 
@@ -178,7 +178,7 @@ def test_a_proxy_that_refuses_is_named_and_not_asked_again() -> None:
         port,
         requests,
     ):
-        access = Access(
+        access = ClusterAccess(
             "https://k.example:6443", proxy=f"http://127.0.0.1:{port}", proxy_from="HTTPS_PROXY"
         )
         found = failed(
@@ -187,7 +187,7 @@ def test_a_proxy_that_refuses_is_named_and_not_asked_again() -> None:
     assert f"the proxy http://127.0.0.1:{port} (HTTPS_PROXY), which answers: 407" in found.why
     assert (len(requests), found.uncertain) == (1, False)
     with serving(html(403)) as (port, _):
-        access = Access(
+        access = ClusterAccess(
             "http://k.example", proxy=f"http://127.0.0.1:{port}", proxy_from="HTTP_PROXY"
         )
         found = failed(through(access, lambda one: one.get(PODS, "p", "x", within_s=3.0)))

@@ -13,7 +13,7 @@ from tests.support.small_servers import always, answer, serving
 
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS
 
 pytestmark = pytest.mark.usefixtures("on_virtual_time")
@@ -30,7 +30,7 @@ def create(kind: chaos.Kind | None, within_s: float = 3.0) -> tuple[Any, int]:
     async def go(port: int) -> Any:
         trouble = chaos.Trouble(f"http://127.0.0.1:{port}", lambda _, __: kind, stall_s=1.5)
         async with trouble.listening() as url:
-            cluster = Cluster(Access(url))
+            cluster = Cluster(ClusterAccess(url))
             found = await cluster.create(
                 CONFIG_MAPS, {"metadata": {"name": "c"}}, "x", within_s=within_s
             )

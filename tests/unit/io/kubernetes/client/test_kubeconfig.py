@@ -19,7 +19,7 @@ from tests.support.small_servers import answer, serving
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.client import login
 from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.client.kubeconfig import Access, find_access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess, find_access
 from barostat.io.kubernetes.client.resources import PODS
 
 
@@ -182,7 +182,7 @@ def plugin(folder: Path, more: str = "", text: str = PLUGIN) -> Path:
     )
 
 
-def asked_twice(access: Access) -> tuple[list[str], Any]:
+def asked_twice(access: ClusterAccess) -> tuple[list[str], Any]:
     seen: list[str] = []
 
     def handle(connection: Any, request: str) -> None:

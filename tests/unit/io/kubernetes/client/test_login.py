@@ -10,11 +10,11 @@ from tests.support.small_servers import serving
 
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
 from barostat.io.kubernetes.client.resources import PODS
 
 
-async def _fails_to_list(access: Access) -> None:
+async def _fails_to_list(access: ClusterAccess) -> None:
     cluster = Cluster(access)
     assert isinstance(await cluster.list(PODS, "x", within_s=2.0), RequestFailed)
     await cluster.close()
@@ -29,7 +29,7 @@ def test_a_name_of_its_own_is_asked_for() -> None:
                 return connection.recv(4096)
 
         heard = pool.submit(hello)
-        access = Access(
+        access = ClusterAccess(
             f"https://localhost:{listener.getsockname()[1]}",
             tls_server_name="by.its.name",
             insecure=True,
@@ -48,7 +48,7 @@ def test_a_name_of_its_own_is_asked_for_through_a_proxy_too() -> None:
         hellos.append(connection.recv(4096))
 
     with serving(proxy) as (port, _):
-        access = Access(
+        access = ClusterAccess(
             "https://api.example:6443",
             tls_server_name="by.its.name",
             proxy=f"http://127.0.0.1:{port}",

@@ -21,7 +21,7 @@ from barostat.core.errors import InputError
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.gateway_door import (
     GatewayDoors,
-    Said,
+    GatewayResponse,
     admin_url,
     limits_path,
     until_answered,
@@ -141,7 +141,7 @@ def test_the_api_servers_no_is_not_taken_for_the_gateways(tmp_path: Path) -> Non
     [(answer('{"writable": true}'), 200), (answer("{}", "500 Oh"), 500), (b"nonsense\r\n\r\n", 0)],
 )
 def test_by_its_url(raw: bytes, status: int) -> None:
-    async def go(port: int) -> tuple[Said, tuple[SeenGateway, ...]]:
+    async def go(port: int) -> tuple[GatewayResponse, tuple[SeenGateway, ...]]:
         url = f"http://127.0.0.1:{port}"
         doors = GatewayDoors(Cluster(ACCESS), NAMESPACE, HOME, url, TOKEN)
         try:
@@ -166,7 +166,7 @@ def test_by_its_url(raw: bytes, status: int) -> None:
 
 
 def test_nobody_there() -> None:
-    async def go() -> Said:
+    async def go() -> GatewayResponse:
         url = f"http://127.0.0.1:{closed_port()}"
         doors = GatewayDoors(Cluster(ACCESS), NAMESPACE, HOME, url, TOKEN)
         try:
@@ -195,8 +195,8 @@ def test_it_is_asked_again_only_while_it_cannot_answer() -> None:
     async def go(statuses: list[int], within_s: float) -> tuple[int, int]:
         left = list(statuses)
 
-        async def ask() -> Said:
-            return Said("g", left.pop(0) if len(left) > 1 else left[0])
+        async def ask() -> GatewayResponse:
+            return GatewayResponse("g", left.pop(0) if len(left) > 1 else left[0])
 
         found = await until_answered(ask, within_s)
         return found.status, len(statuses) - len(left)

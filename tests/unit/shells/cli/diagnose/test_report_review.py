@@ -14,7 +14,7 @@ from tests.support.remembered_series import AT, engine, recorded, series, told
 from tests.support.small_servers import answer, serving
 
 from barostat.core.errors import OutsideError
-from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.io.prometheus.client import Prometheus
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.shells.cli.diagnose.report_past import _steps
@@ -71,7 +71,11 @@ def test_a_refusal_is_not_told_as_nothing_that_was_kept() -> None:
     with serving(sums_only) as (port, _), pytest.raises(OutsideError, match="refuses the query"):
         asyncio.run(
             _steps(
-                Prometheus(Access(f"http://127.0.0.1:{port}")), "", AT - 600.0, AT, lambda _: None
+                Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}")),
+                "",
+                AT - 600.0,
+                AT,
+                lambda _: None,
             )
         )
 
@@ -79,7 +83,7 @@ def test_a_refusal_is_not_told_as_nothing_that_was_kept() -> None:
 def test_a_review_of_sums_says_why_nothing_is_told_of_the_engines() -> None:
     with serving(sums_only) as (port, _):
         found, fleet = asyncio.run(
-            _asked(Prometheus(Access(f"http://127.0.0.1:{port}")), "", 86_400.0, AT, 2.0)
+            _asked(Prometheus(PrometheusAccess(f"http://127.0.0.1:{port}")), "", 86_400.0, AT, 2.0)
         )
     assert fleet.cards_per_replica == 2.0
     assert any(

@@ -13,7 +13,7 @@ from tests.support import load_tests
 from barostat.io.engine_http.address import address
 from barostat.judge.load_test.figures import Collected, Reading, Sent
 from barostat.judge.load_test.traffic import Traffic
-from barostat.load.run import Bounds
+from barostat.load.run import RunBounds
 from barostat.load.target import Target
 from barostat.shells.cli.main import main
 from barostat.shells.cli.prevent import load_inputs, validate_phases
@@ -64,7 +64,7 @@ class Validating:
         patch.setattr(validate_phases, "understood", lambda target: target)
 
     def __call__(self, *words: str | Path, sender: Sender = answered) -> int:
-        def carried_out(_: Target, traffic: Traffic, __: Bounds, ___: Any) -> Collected:
+        def carried_out(_: Target, traffic: Traffic, __: RunBounds, ___: Any) -> Collected:
             self.sent.append(traffic)
             return sender(traffic)
 

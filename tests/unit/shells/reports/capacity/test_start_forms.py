@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from barostat.catalog.settings.table import SETTINGS
-from barostat.engines.vllm.command_line.words import CommandLine, parse
+from barostat.engines.vllm.command_line.arguments import CommandLine, parse
 from barostat.shells.cli.main import main
 from barostat.shells.reports.capacity.start_forms import START_FORMS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barostat.catalog.asked_cards import asked_cards, nearest_cards
+from barostat.catalog.card_counts import nearest_cards, read_card_count
 from barostat.catalog.cards import CARDS
 
 
@@ -42,7 +42,7 @@ from barostat.catalog.cards import CARDS
     ],
 )
 def test_a_card_and_how_many(text: str, card: str, count: int | None) -> None:
-    found = asked_cards(text)
+    found = read_card_count(text)
     assert found is not None
     assert (found.card.name, found.count) == (card, count)
 
@@ -50,7 +50,7 @@ def test_a_card_and_how_many(text: str, card: str, count: int | None) -> None:
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
 def test_every_card_goes_by_its_own_name_also_with_a_count(card: object) -> None:
     name = card.name  # type: ignore[attr-defined]
-    alone, several = asked_cards(name), asked_cards(f"4x {name}")
+    alone, several = read_card_count(name), read_card_count(f"4x {name}")
     assert alone is not None
     assert alone.card is card
     assert several is not None
@@ -61,7 +61,7 @@ def test_every_card_goes_by_its_own_name_also_with_a_count(card: object) -> None
     "text", ["H100 banana", "banana", "GB100", "0xH100", "5000xH100", "H1000", "x4", "", "4x"]
 )
 def test_what_is_no_card_is_none(text: str) -> None:
-    assert asked_cards(text) is None
+    assert read_card_count(text) is None
 
 
 def test_the_nearest_are_named() -> None:
@@ -77,4 +77,4 @@ def test_memory_shared_with_the_host_is_a_kind_of_its_own() -> None:
 
 @pytest.mark.parametrize("text", ["9" * 5000 + "x H100", "H100x" + "9" * 5000])
 def test_a_count_of_thousands_of_digits_is_no_card(text: str) -> None:
-    assert asked_cards(text) is None
+    assert read_card_count(text) is None

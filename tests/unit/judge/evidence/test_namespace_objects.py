@@ -9,7 +9,7 @@ import pytest
 from tests.support.wide_cluster import Wide
 
 from barostat.judge.diagnosis.diagnose import examine
-from barostat.judge.evidence import nearby
+from barostat.judge.evidence import namespace_objects
 from barostat.judge.evidence.recording import Recording, ReplicaRecording, Scrape
 from barostat.platform.objects import name_of
 
@@ -48,14 +48,14 @@ def recording() -> Recording:
 
 def test_the_report_is_the_same(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     near = examine(recording)
-    monkeypatch.setattr(nearby, "FEW", 10_000)
+    monkeypatch.setattr(namespace_objects, "FEW", 10_000)
     whole = examine(recording)
     assert near.report == whole.report
     assert near.windows == whole.windows
 
 
 def test_a_replica_sees_its_own_workloads_pods_and_events(recording: Recording) -> None:
-    near = nearby.nearby(recording)(recording.replicas[9]).kubernetes
+    near = namespace_objects.nearby(recording)(recording.replicas[9]).kubernetes
     assert [name_of(pod) for pod in near["pods"]] == [f"w-2-7f9c-{i}" for i in range(8, 12)]
     told = [found["reason"] for found in near["events"]]
     assert told == ["BackOff", "NodeNotReady", "ScalingReplicaSet"]
@@ -64,6 +64,6 @@ def test_a_replica_sees_its_own_workloads_pods_and_events(recording: Recording) 
 
 def test_few_replicas_and_unknown_names_see_everything(recording: Recording) -> None:
     few = replace(recording, replicas=recording.replicas[:2])
-    assert nearby.nearby(few)(few.replicas[0]) is few
+    assert namespace_objects.nearby(few)(few.replicas[0]) is few
     stranger = replace(recording.replicas[0], name="http://a:8000")
-    assert nearby.nearby(recording)(stranger) is recording
+    assert namespace_objects.nearby(recording)(stranger) is recording

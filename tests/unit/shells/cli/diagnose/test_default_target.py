@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from barostat.core.errors import InputError
-from barostat.shells.cli.diagnose.at_hand import LOCAL, fill_in
+from barostat.shells.cli.diagnose.default_target import LOCAL, fill_in
 
 
 def _asked() -> argparse.Namespace:
@@ -18,7 +18,7 @@ def _asked() -> argparse.Namespace:
 def test_an_engine_on_this_machine_comes_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda url: url == LOCAL)
+    monkeypatch.setattr("barostat.io.engine_http.local_server.is_engine", lambda url: url == LOCAL)
     arguments = _asked()
     fill_in(arguments)
     assert arguments.target == [LOCAL]
@@ -28,7 +28,7 @@ def test_an_engine_on_this_machine_comes_first(
 def test_else_the_namespace_of_the_context(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda _: False)
+    monkeypatch.setattr("barostat.io.engine_http.local_server.is_engine", lambda _: False)
     monkeypatch.setattr(
         "barostat.io.kubernetes.client.kubeconfig.find_access",
         lambda: SimpleNamespace(namespace="inference"),
@@ -43,7 +43,7 @@ def test_nothing_at_hand_is_told_with_what_could_be_given(monkeypatch: pytest.Mo
     def none() -> None:
         raise InputError("no kubeconfig")
 
-    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda _: False)
+    monkeypatch.setattr("barostat.io.engine_http.local_server.is_engine", lambda _: False)
     monkeypatch.setattr("barostat.io.kubernetes.client.kubeconfig.find_access", none)
     with pytest.raises(InputError, match="nothing to look at: no vLLM answers"):
         fill_in(_asked())

@@ -20,7 +20,7 @@ from barostat.core.bounds import REQUEST_PROMPTS, REQUEST_SEQUENCES
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server.frontend import Prompt, Wanted
+from barostat.twin_server.frontend import Prompt, WantedSequence
 from barostat.twin_server.request_json import read_object
 from barostat.twin_server.serving import Serving
 
@@ -47,7 +47,7 @@ _RANGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GenerationRequest:
     """A request that can be served. `wanted`: one per prompt, as max_tokens may be cut to what
     fits.
 
@@ -56,7 +56,7 @@ class Asked:
     """
 
     prompts: tuple[Prompt, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedSequence, ...]
     model: str
     chat: bool
     stream: bool = False
@@ -104,7 +104,7 @@ class Reader:
             )
         return errors.model_not_found(self.serving.version, name, self.serving.names)
 
-    def completion(self, raw: bytes | bytearray) -> Asked | Refusal:
+    def completion(self, raw: bytes | bytearray) -> GenerationRequest | Refusal:
         """What a body sent to /v1/completions asks for."""
         body = self.json_body(raw)
         if isinstance(body, Refusal):
@@ -121,7 +121,7 @@ class Reader:
         prompts = self.prompts(prompt)
         return prompts if isinstance(prompts, Refusal) else self._asked(body, prompts, chat=False)
 
-    def chat(self, raw: bytes | bytearray) -> Asked | Refusal:
+    def chat(self, raw: bytes | bytearray) -> GenerationRequest | Refusal:
         """What a body sent to /v1/chat/completions asks for."""
         body = self.json_body(raw)
         if isinstance(body, Refusal):
@@ -134,7 +134,9 @@ class Reader:
         prompts = self.prompts(text)
         return prompts if isinstance(prompts, Refusal) else self._asked(body, prompts, chat=True)
 
-    def response(self, body: dict[str, Any], messages: list[dict[str, Any]]) -> Asked | Refusal:
+    def response(
+        self, body: dict[str, Any], messages: list[dict[str, Any]]
+    ) -> GenerationRequest | Refusal:
         """Return what a body sent to /v1/responses asks for. `messages`: its input as a chat."""
         length = self.serving.settings.max_model_len
         cut = body.get("truncation") == "auto"
@@ -241,7 +243,7 @@ class Reader:
 
     def _asked(
         self, body: dict[str, Any], prompts: tuple[list[int], ...], *, chat: bool
-    ) -> Asked | Refusal:
+    ) -> GenerationRequest | Refusal:
         numbers = self._numbers(body)
         if isinstance(numbers, Refusal):
             return numbers
@@ -274,7 +276,7 @@ class Reader:
             if isinstance(one, Refusal):
                 return one
             wanted.append(one)
-        return Asked(
+        return GenerationRequest(
             prompts=tuple(map(Prompt, prompts)),
             wanted=tuple(wanted),
             model=body.get("model") or self.serving.name,
@@ -366,7 +368,7 @@ class Reader:
         *,
         chat: bool,
         ignore_eos: bool,
-    ) -> Wanted | Refusal:
+    ) -> WantedSequence | Refusal:
         version, length = self.serving.version, self.serving.settings.max_model_len
         if limit is not None and limit > length and version.at_least("0.16.0"):
             name = (
@@ -398,7 +400,9 @@ class Reader:
                 if at_least > 0
                 else f"min_tokens must be greater than or equal to 0, got {at_least}."
             )
-        return Wanted(tokens, at_least, ignore_eos, numbers["n"] or 1, numbers["priority"] or 0)
+        return WantedSequence(
+            tokens, at_least, ignore_eos, numbers["n"] or 1, numbers["priority"] or 0
+        )
 
 
 def _switch(value: object) -> bool | str:

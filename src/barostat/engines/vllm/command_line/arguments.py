@@ -51,7 +51,7 @@ _LAUNCHER_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GivenArgument:
     """One argument as given. `text` is its value ("true" and "false" for a switch); None if it has
     none or it is unknown.
 
@@ -77,12 +77,12 @@ class CommandLine:
     words after the program. `started`: the program was found.
     """
 
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    settings: Mapping[str, GivenArgument] = field(default_factory=dict)
     model: str | None = None
     positional: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    occurrences: tuple[Setting, ...] = ()
+    occurrences: tuple[GivenArgument, ...] = ()
     end: Word | None = None
     words: tuple[Word, ...] = ()
     started: bool = False
@@ -329,7 +329,7 @@ def _read(
     whole: bool,
     started: bool,
 ) -> CommandLine:
-    occurrences: list[Setting] = []
+    occurrences: list[GivenArgument] = []
     positional: list[str] = []
     model: str | None = None
     index = 0
@@ -371,14 +371,16 @@ def _read(
     )
 
 
-def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, int, list[str]]:
+def _argument(
+    body: Sequence[Word], index: int, whole: bool
+) -> tuple[GivenArgument, int, list[str]]:
     """The argument at `index`, how many words it takes, and what is wrong with it."""
     word = body[index]
     head, equals, value = word.text.partition("=")
     route = f"args[{word.element}]" if whole else "args"
     problems: list[str] = []
     if (level := re.fullmatch(r"-O=?(\d|\w+)", word.text)) is not None:
-        return Setting("optimization_level", level[1], word.text, route, (word,), True), 1, []
+        return GivenArgument("optimization_level", level[1], word.text, route, (word,), True), 1, []
     root, dot, path = head.partition(".")
     name = canonical_name(root)
     if dot:
@@ -387,7 +389,7 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
     name = name.removeprefix("no_") if negated else name
     if negated:
         name = canonical_name("--" + name)
-        return Setting(name, "false", word.text, route, (word,)), 1, []
+        return GivenArgument(name, "false", word.text, route, (word,)), 1, []
     following = body[index + 1 :]
     if equals:
         if is_switch(name) and value.lower() not in ("true", "false"):
@@ -398,14 +400,14 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
                 for missing in word.missing
             ]
         return (
-            Setting(name, None if word.missing else value, word.text, route, (word,), True),
+            GivenArgument(name, None if word.missing else value, word.text, route, (word,), True),
             1,
             problems,
         )
     if is_switch(name):
         if following and following[0].text.lower() in ("true", "false"):
             return (
-                Setting(
+                GivenArgument(
                     name,
                     following[0].text.lower(),
                     f"{head} {following[0].text}",
@@ -415,11 +417,11 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
                 2,
                 [],
             )
-        return Setting(name, "true", word.text, route, (word,)), 1, []
+        return GivenArgument(name, "true", word.text, route, (word,)), 1, []
     if not following or _is_option(following[0].text):
         if name in SETTINGS:
-            return Setting(name, None, word.text, route, (word,)), 1, [f"{head} has no value"]
-        return Setting(name, "true", word.text, route, (word,)), 1, []
+            return GivenArgument(name, None, word.text, route, (word,)), 1, [f"{head} has no value"]
+        return GivenArgument(name, "true", word.text, route, (word,)), 1, []
     several = name in LISTS or (name in SETTINGS and SETTINGS[name].kind == "list")
     taken = [following[0]]
     if several:
@@ -435,7 +437,7 @@ def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, i
     ]
     text = None if missing else " ".join(each.text for each in taken)
     spelled = " ".join([head, *(each.text for each in taken)])
-    return Setting(name, text, spelled, route, (word, *taken)), 1 + len(taken), problems
+    return GivenArgument(name, text, spelled, route, (word, *taken)), 1 + len(taken), problems
 
 
 def _is_option(text: str) -> bool:
@@ -447,7 +449,7 @@ def _is_option(text: str) -> bool:
     )
 
 
-def _loose(word: Word, whole: bool) -> Setting | None:
+def _loose(word: Word, whole: bool) -> GivenArgument | None:
     """A setting written as a note (`max_num_seqs=1`, `gpu_memory_utilization 0.50`,
     `GPU_MEM_UTIL=0.87`), where that can mean one thing.
     """
@@ -461,7 +463,7 @@ def _loose(word: Word, whole: bool) -> Setting | None:
     if flag is None or not re.search(r"_|^watermark$", flag.name) or not _fits(flag.kind, match[2]):
         return None
     route = f"args[{word.element}]" if whole else "args"
-    return replace(Setting(flag.name, match[2], word.text, route, (word,)), loose=True)
+    return replace(GivenArgument(flag.name, match[2], word.text, route, (word,)), loose=True)
 
 
 def _fits(kind: str, text: str) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 16 << 20
 
 
-class Question:
+class EngineQuery:
     """A request of the gateway itself to an engine. `came`: (status, body), or None if no complete
     response arrived.
     """

@@ -16,7 +16,7 @@ from barostat.engines.vllm.logs.writer import StartFacts
 from barostat.twin.pace import EverySteps
 from barostat.twin.settings import KvGroup, Settings
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server.asked import Asked, Reader
+from barostat.twin_server.generation_request import GenerationRequest, Reader
 from barostat.twin_server.lengths import OutputLengths
 from barostat.twin_server.request_json import _read_slowly
 from barostat.twin_server.serving import Serving
@@ -46,15 +46,15 @@ def reader(version: str = "0.32.0") -> Reader:
     return Reader(serving, Tokenizer(1000))
 
 
-def completion(version: str = "0.32.0", **body: Any) -> Asked | Refusal:
+def completion(version: str = "0.32.0", **body: Any) -> GenerationRequest | Refusal:
     return reader(version).completion(
         json.dumps({"model": "m", "prompt": [5] * 10, **body}).encode()
     )
 
 
-def asked(version: str = "0.32.0", **body: Any) -> Asked:
+def asked(version: str = "0.32.0", **body: Any) -> GenerationRequest:
     found = completion(version, **body)
-    assert isinstance(found, Asked), found
+    assert isinstance(found, GenerationRequest), found
     return found
 
 
@@ -81,7 +81,7 @@ def test_limits_are_resolved() -> None:
 def test_a_chat_without_a_limit_goes_to_the_end_of_the_context_and_the_newer_name_wins() -> None:
     own = reader()
     bare = own.chat(json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode())
-    assert isinstance(bare, Asked)
+    assert isinstance(bare, GenerationRequest)
     assert bare.wanted[0].max_tokens == 100 - bare.prompt_tokens
     both = own.chat(
         json.dumps(
@@ -92,7 +92,7 @@ def test_a_chat_without_a_limit_goes_to_the_end_of_the_context_and_the_newer_nam
             }
         ).encode()
     )
-    assert isinstance(both, Asked)
+    assert isinstance(both, GenerationRequest)
     assert both.wanted[0].max_tokens == 4
 
 

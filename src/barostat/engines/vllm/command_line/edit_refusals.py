@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from barostat.engines.vllm.command_line.arguments import KEYWORDS, ONLY_SHOWS, SHELLS, program_end
 from barostat.engines.vllm.command_line.shell_extents import references
 from barostat.engines.vllm.command_line.shell_words import Word, read_shell
-from barostat.engines.vllm.command_line.words import KEYWORDS, ONLY_SHOWS, SHELLS, program_end
 
 _STARTERS = (
     "exec", "env", "nohup", "nice", "ionice", "time", "command", "stdbuf", "setsid", "numactl", "tini", "dumb-init", "catatonit",

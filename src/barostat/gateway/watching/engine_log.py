@@ -70,7 +70,7 @@ def misfits(desk: Desk) -> Iterator[str]:
         )
 
 
-class Told:
+class EngineLog:
     """Says each change of an engine, and each misfit once."""
 
     def __init__(self, desk: Desk) -> None:

@@ -19,8 +19,8 @@ from tests.support.shell_scripts import (
 )
 
 from barostat.core.errors import InputError
-from barostat.engines.vllm.command_line.not_edited import why_not_edited
-from barostat.engines.vllm.command_line.words import parse, script_index
+from barostat.engines.vllm.command_line.arguments import parse, script_index
+from barostat.engines.vllm.command_line.edit_refusals import why_not_edited
 from barostat.engines.vllm.command_line.write_flag import changed_elements, with_variable
 
 SERVE = "vllm serve m --max-num-seqs 8"

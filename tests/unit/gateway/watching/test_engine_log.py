@@ -16,8 +16,8 @@ from tests.support.gateway_wire import World, chat, ok
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.messages.served import Served
 from barostat.gateway.replica import Replica, upstream_address
+from barostat.gateway.watching.engine_log import EngineLog
 from barostat.gateway.watching.health import Health
-from barostat.gateway.watching.told import Told
 
 SERVED = Served(frozenset({"m"}), frozenset({"m", "org/m"}), 4096)
 
@@ -26,7 +26,7 @@ def test_each_engine_in_a_line_and_its_changes(capsys: pytest.CaptureFixture[str
     world = World(replicas=2, pool_tokens=None)
     first, second = world.replicas
     second.why = "/metrics shows no pool of a vLLM"
-    Told(world.desk).all()
+    EngineLog(world.desk).all()
     first.why = "Connection refused"
     world.desk.unreachable(first)
     world.desk.unreachable(first)  # no change
@@ -55,7 +55,7 @@ def test_who_does_not_listen_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(sys, "stderr", Gone())
     world = World(replicas=2)
-    Told(world.desk).all()
+    EngineLog(world.desk).all()
     world.down.add("engine-0:8000")
     client = world.client()
     client.sends(chat(max_tokens=5))
@@ -68,7 +68,7 @@ def test_limits_for_other_engines_are_told_once(capsys: pytest.CaptureFixture[st
     world = World(spec, replicas=2)
     for replica in world.replicas:
         world.desk.serves(replica, SERVED)
-    told = Told(world.desk)
+    told = EngineLog(world.desk)
     told.misfits()
     told.misfits()
     said = capsys.readouterr().err.splitlines()
@@ -100,7 +100,7 @@ def test_limits_that_fit_are_not_spoken_of(capsys: pytest.CaptureFixture[str]) -
     world.desk.serves(
         world.replicas[1], Served(frozenset({"m", "lora"}), frozenset({"m", "lora"}), 4096)
     )
-    Told(world.desk).misfits()
+    EngineLog(world.desk).misfits()
     assert capsys.readouterr().err == ""
 
 

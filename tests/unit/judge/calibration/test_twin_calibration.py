@@ -11,9 +11,9 @@ import pytest
 from tests.support.watched_engine import Load, Truth, Watched
 
 from barostat.catalog import metric_names as names
-from barostat.judge.calibration.asked_of_twin import asked_of_twin
 from barostat.judge.calibration.mean_steps import mean_load, stretches_seen
 from barostat.judge.calibration.step_times import FittedStepTimes, fitted_step_times
+from barostat.judge.calibration.twin_calibration import calibrated_by_twin
 from barostat.judge.evidence.recording import Recording
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
 from barostat.judge.observed.traffic import ObservedTraffic, observed_traffic
@@ -77,7 +77,7 @@ def _found(name: str) -> FittedStepTimes:
     assert seen.scrapes is not None
     first = fitted_step_times(seen.scrapes, None, CASES[name][0].max_num_batched_tokens)
     assert first is not None
-    return asked_of_twin(first, seen.scrapes, CASES[name][0], traffic)
+    return calibrated_by_twin(first, seen.scrapes, CASES[name][0], traffic)
 
 
 def _step_s(pace: LinearPace, truth: Truth, share: float) -> float:
@@ -168,7 +168,7 @@ def test_without_first_tokens_there_is_still_what_preemptions_cost() -> None:
     scrapes = replace(seen.scrapes, scrapes=bare)
     first = fitted_step_times(scrapes)
     assert first is not None
-    found = asked_of_twin(first, scrapes, CASES["thrash"][0], traffic)
+    found = calibrated_by_twin(first, scrapes, CASES["thrash"][0], traffic)
     assert "tokens each in the twin" in found.note
     assert "forecasts are wide" in found.note
 
@@ -178,6 +178,6 @@ def test_the_same_twice() -> None:
     first = fitted_step_times(seen.scrapes) if seen.scrapes is not None else None
     assert seen.scrapes is not None
     assert first is not None
-    assert asked_of_twin(first, seen.scrapes, CASES["calm"][0], traffic) == asked_of_twin(
+    assert calibrated_by_twin(first, seen.scrapes, CASES["calm"][0], traffic) == calibrated_by_twin(
         first, seen.scrapes, CASES["calm"][0], traffic
     )

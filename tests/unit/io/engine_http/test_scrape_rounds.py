@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from barostat.io.engine_http.looks import Looks
+from barostat.io.engine_http.scrape_rounds import ScrapeRounds
 
 if TYPE_CHECKING:
     from barostat.io.engine_http.scraper import Scraper
@@ -43,7 +43,7 @@ def _named(**engines: _Engine) -> list[tuple[str, Scraper]]:
 
 def test_a_slow_engine_is_not_asked_again_until_it_has_answered() -> None:
     async def story() -> tuple[int, int]:
-        quick, slow, looks = _Engine(), _Engine(answers=False), Looks()
+        quick, slow, looks = _Engine(), _Engine(answers=False), ScrapeRounds()
         for _ in range(3):
             await looks.take(_named(quick=quick, slow=slow), 0.001)
         assert (quick.looks, slow.looks) == (3, 1)
@@ -58,7 +58,7 @@ def test_a_slow_engine_is_not_asked_again_until_it_has_answered() -> None:
 
 def test_only_who_answers_is_asked_for_a_token() -> None:
     async def story() -> list[int]:
-        engines, looks = [_Engine(), _Engine(answers=False)], Looks()
+        engines, looks = [_Engine(), _Engine(answers=False)], ScrapeRounds()
         looks.send_tokens(cast("list[Scraper]", engines))
         await looks.settle()
         return [engine.tokens for engine in engines]
@@ -68,7 +68,7 @@ def test_only_who_answers_is_asked_for_a_token() -> None:
 
 def test_a_bug_in_a_look_is_not_swallowed_and_what_is_cancelled_is_over() -> None:
     async def story() -> None:
-        looks, slow = Looks(), _Engine(answers=False)
+        looks, slow = ScrapeRounds(), _Engine(answers=False)
         with pytest.raises(RuntimeError, match="a bug of ours"):
             await looks.take(_named(slow=slow, broken=_Engine(fails=True)), 0.5)
         await looks.cancel()

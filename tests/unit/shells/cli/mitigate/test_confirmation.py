@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from barostat.shells.cli.mitigate.asking import asked
+from barostat.shells.cli.mitigate.confirmation import asked
 
 
 @pytest.fixture

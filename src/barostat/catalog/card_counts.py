@@ -24,14 +24,14 @@ _KNOWN_WORD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class AskedCards:
+class CardCount:
     """A number of cards of one type. `count` is None if the name states no number."""
 
     card: Card
     count: int | None = None
 
 
-def asked_cards(text: str) -> AskedCards | None:
+def read_card_count(text: str) -> CardCount | None:
     """The card and the count that a person wrote, or None where a word of it belongs to no card."""
     plain = " ".join(text.split())
     for pattern in (_COUNT_FIRST, _COUNT_LAST):
@@ -41,9 +41,9 @@ def asked_cards(text: str) -> AskedCards | None:
             and 1 <= int(found["count"]) <= MOST
             and (card := _card(found["name"])) is not None
         ):
-            return AskedCards(card, int(found["count"]))
+            return CardCount(card, int(found["count"]))
     whole = _card(plain)
-    return None if whole is None else AskedCards(whole)
+    return None if whole is None else CardCount(whole)
 
 
 def nearest_cards(text: str, most: int = 4) -> tuple[str, ...]:

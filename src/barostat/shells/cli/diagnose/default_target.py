@@ -17,7 +17,7 @@ def fill_in(arguments: argparse.Namespace) -> None:
     Errors: InputError where nothing is there.
     """
     from barostat.core.errors import InputError, OutsideError
-    from barostat.io.engine_http.at_hand import is_engine
+    from barostat.io.engine_http.local_server import is_engine
     from barostat.io.kubernetes.client.kubeconfig import find_access
 
     if is_engine(LOCAL):

@@ -22,7 +22,7 @@ def whole_round_s(engines: int, look_s: float) -> float:
 
 
 @dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
-class Looks:
+class ScrapeRounds:
     """Scrapes in progress: at most one per name and AT_ONCE in total, plus the one-token probes."""
 
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)

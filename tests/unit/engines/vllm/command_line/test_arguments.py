@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.arguments import parse
 
 SAME = [
     ["vllm", "serve", "org/m", "--max-num-seqs", "32", "--enforce-eager"],

@@ -93,7 +93,7 @@ class _Way:
     again_tokens: float | None
 
 
-def asked_of_twin(
+def calibrated_by_twin(
     found: FittedStepTimes,
     engine: EngineScrapes,
     settings: Settings,

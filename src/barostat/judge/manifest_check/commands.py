@@ -7,9 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from barostat.catalog.settings.table import SETTINGS, canonical_name, is_unset
+from barostat.engines.vllm.command_line.arguments import (
+    CommandLine,
+    GivenArgument,
+    parse,
+    shell_words_of,
+)
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.shell_words import Word
-from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse, shell_words_of
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Given
 
@@ -235,7 +240,7 @@ _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?-")
 """A variable with a default, in a shell's text."""
 
 
-def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) -> Argument:
+def _argument(document: Document, setting: GivenArgument, words: tuple[Place, ...]) -> Argument:
     name = setting.name
     first, last = words[0], words[-1]
     whole = first
