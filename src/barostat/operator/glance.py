@@ -1,20 +1,36 @@
-"""A glance at one page of metrics: whether a verdict is due. A verdict costs a hundred times as
-much.
+"""Decides from a few series of one scrape whether a verdict is due. A verdict costs a hundred
+times as much.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from barostat.catalog.metric_names import (
+    GENERATION_TOKENS,
+    ITL,
+    KV_USAGE,
+    PREEMPTIONS,
+    RUNNING,
+    TTFT,
+    WAITING,
+)
 
 NEARLY_FULL = 0.9
 SLOWER_BY = 1.5
 """A mean latency that rose by this factor over its usual value is looked into."""
+_READ = (
+    *RUNNING,
+    *WAITING,
+    *KV_USAGE,
+    *(f"{name}_total" for name in (*PREEMPTIONS, *GENERATION_TOKENS)),
+    *(f"{name}_{part}" for name in (*ITL, *TTFT) for part in ("sum", "count")),
+)
 _SERIES = re.compile(
-    rb"^(?:ray_)?vllm[:_](num_requests_running|num_requests_waiting|kv_cache_usage_perc|gpu_cache_usage_perc"
-    rb"|num_preemptions_total|generation_tokens_total|inter_token_latency_seconds_sum"
-    rb"|inter_token_latency_seconds_count|time_to_first_token_seconds_sum"
-    rb"|time_to_first_token_seconds_count)(?:\{[^\n]*?\})? ([0-9.eE+-]+)",
+    rb"^(?:ray_)?vllm[:_](%b)(?:\{[^\n]*?\})? ([0-9.eE+-]+)"
+    % "|".join(name.removeprefix("vllm:") for name in _READ).encode(),
     re.MULTILINE,
 )
 
@@ -34,9 +50,9 @@ class Glance:
         engines = 0
         for name, value in _SERIES.findall(page):
             try:
-                key = name.decode()
+                key = f"vllm:{name.decode()}"
                 found[key] = found.get(key, 0.0) + float(value)
-                engines += key == "num_requests_running"
+                engines += key in RUNNING
             except ValueError:
                 continue
         return cls(found, engines)
@@ -44,11 +60,11 @@ class Glance:
     @property
     def usage(self) -> float:
         """Usage of the KV pools, summed over the engines."""
-        return max(self.get("kv_cache_usage_perc"), self.get("gpu_cache_usage_perc"))
+        return self.get(KV_USAGE)
 
-    def get(self, name: str) -> float:
-        """The value, 0 for one that is not there."""
-        return self.values.get(name, 0.0)
+    def get(self, names: Sequence[str], suffix: str = "") -> float:
+        """Return the value under the largest of these names, 0 without any."""
+        return max(self.values.get(f"{name}{suffix}", 0.0) for name in names)
 
 
 @dataclass(slots=True)
@@ -57,15 +73,15 @@ class Usual:
 
     means: dict[str, float] = field(default_factory=dict)
 
-    def rose(self, name: str, before: Glance, after: Glance) -> bool:
-        """True where the mean since the page before is far above the usual one."""
-        count = after.get(f"{name}_count") - before.get(f"{name}_count")
-        total = after.get(f"{name}_sum") - before.get(f"{name}_sum")
+    def rose(self, names: Sequence[str], before: Glance, after: Glance) -> bool:
+        """True if the mean since the previous scrape is far above the usual one."""
+        count = after.get(names, "_count") - before.get(names, "_count")
+        total = after.get(names, "_sum") - before.get(names, "_sum")
         if count <= 0 or total < 0:
             return False
         mean = total / count
-        usual = self.means.get(name, mean)
-        self.means[name] = usual + 0.05 * (mean - usual)
+        usual = self.means.get(names[0], mean)
+        self.means[names[0]] = usual + 0.05 * (mean - usual)
         return mean > SLOWER_BY * usual
 
 
@@ -73,13 +89,10 @@ def worse(before: Glance, after: Glance, usual: Usual) -> bool:
     """True where something between two pages may be harm: a queue, a preemption, a full pool, no
     progress, a restart, or slower answers.
     """
-    rose = [
-        usual.rose(name, before, after)
-        for name in ("inter_token_latency_seconds", "time_to_first_token_seconds")
-    ]
-    made = after.get("generation_tokens_total") - before.get("generation_tokens_total")
-    stalled = after.get("num_requests_running") > 0 and made == 0
+    rose = [usual.rose(names, before, after) for names in (ITL, TTFT)]
+    made = after.get(GENERATION_TOKENS, "_total") - before.get(GENERATION_TOKENS, "_total")
+    stalled = after.get(RUNNING) > 0 and made == 0
     usage = after.usage
-    preempted = after.get("num_preemptions_total") != before.get("num_preemptions_total")
-    waiting = after.get("num_requests_waiting") > 0
+    preempted = after.get(PREEMPTIONS, "_total") != before.get(PREEMPTIONS, "_total")
+    waiting = after.get(WAITING) > 0
     return waiting or preempted or stalled or made < 0 or usage >= NEARLY_FULL or any(rose)
