@@ -53,6 +53,7 @@ def text(node: Any, *path: str) -> str:
 
 
 def value(node: Any, *path: str) -> Any:
+    """Return the value at the path, or None."""
     for part in path:
         node = node.get(part) if isinstance(node, dict) else None
     return node
