@@ -34,7 +34,7 @@ FRAME_PX = 620
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosed:
-    """What is wrong with a vLLM. `report` is all of it; the properties are its first lines."""
+    """A diagnosis. `report` is the whole report; the properties are its main results."""
 
     examination: Examination
 
@@ -171,10 +171,10 @@ class SimulatedRun:
 
 
 def diagnose(source: str | Path, **options: Any) -> Diagnosed:
-    """What is wrong with the vLLM at a URL, in a cluster (`deploy/NAME`, namespace=...), in a
-    bundle, or in the log of a failed start.
+    """Diagnose the vLLM at a URL, in a cluster (`deploy/NAME`, namespace=...), in a bundle, or from
+    the log of a failed start.
 
-    Errors: InputError where the source is none of these; OutsideError where it does not answer.
+    Errors: InputError for any other source; OutsideError if it does not respond.
     """
     from barostat.judge.advice.tried_steps import advised
 

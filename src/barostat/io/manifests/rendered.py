@@ -69,8 +69,8 @@ class Rendered:
         return [*self.sources, *self.kustomizations, *texts]
 
     def traced(self, place: Place) -> Traced:
-        """Where a person edits what stands at that place of the output; without offsets: nothing
-        there is edited by us.
+        """Return the place where a person edits the text at this output place; without offsets,
+        because Barostat does not edit there.
         """
         root = next(
             (one for one in self.document.roots if one.start <= place.start <= one.end), None
@@ -110,8 +110,8 @@ class Rendered:
         )
 
     def _said(self, text: str) -> Place | None:
-        """Where the kustomizations say that once, in whatever form: a patch that stands within one
-        of them.
+        """Return the unique place in the kustomizations with this text, in any format: an inline
+        patch.
         """
         found = [
             Place(one.file, one.text.count("\n", 0, at) + 1, at - one.text.rfind("\n", 0, at))

@@ -26,9 +26,7 @@ TIME_LIMIT_S = 60.0
 
 @dataclass(slots=True)
 class Before:
-    """By the name of the rendered document, what was rendered then; in the folder `tree`, which
-    stands for `root`.
-    """
+    """By rendered document, its earlier output; `tree` is the folder that replaces `root`."""
 
     root: Path
     tree: Path
@@ -51,8 +49,8 @@ def rendered_before(
     *,
     remote: bool = False,
 ) -> Iterator[Before]:
-    """What those charts and overlays were of which a file has changed, or is new; none that was not
-    there. Errors: as `changed_lines`.
+    """Render the old revision of the charts and overlays with changed or new files; those that did
+    not exist are skipped. Errors: as `changed_lines`.
     """
     top, base = root_and_base(ref, folder)
     root = top.resolve()

@@ -94,9 +94,7 @@ class _Builder:
 
     @staticmethod
     def entry(node: Node, key: Node, value: Node) -> None:
-        """Puts the pair in; a key that is there already is noted and the later one holds, as
-        parsers have it.
-        """
+        """Add the pair. A repeated key is noted and the later one wins, as in YAML parsers."""
         name = key.text if key.kind == "scalar" else ""
         if name == _MERGE and not key.style:
             for source in value.items if value.kind == "list" else [value]:

@@ -61,7 +61,7 @@ def _looked(seen: TargetSnapshot, namespace: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended, whether a person stopped it, and what became of who was paused."""
+    """How a run ended, whether a person stopped it, and the state of paused owners."""
 
     state: State
     stopped: bool = False
@@ -80,10 +80,9 @@ class GatewayAccess:
 
 @dataclass(slots=True)
 class Campaign:
-    """One target in one cluster. `limits`: those that were given; else those that the cluster holds
-    count. `gateway`: how it is reached.
-    `one_look`: the look that the plan was made from confirms the cause as well.
-    `stop`: what ends a run early instead of signals, so that several can run in one program.
+    """One target in one cluster. `limits`: as given, else those in the cluster. `gateway`: how to
+    reach it. `one_look`: the observation for the plan also confirms the cause. `stop`: ends a run
+    early instead of signals, so that several can run in one process.
     """
 
     cluster: Cluster
@@ -290,8 +289,8 @@ class Campaign:
         )
 
     async def go_on(self, state: State, limits: str, *, abort: str = "") -> Ended:
-        """The same for an incident that another run began; `abort`: why it is taken back. One that
-        is over only hands owners back.
+        """Continue an incident that another run started; `abort`: why it is reverted. For an ended
+        incident, only resume its paused owners.
         """
         self.aim_at(state.plan)
         if not is_open(state):
@@ -367,11 +366,11 @@ class Campaign:
         return latest(states, rollbacks=rollbacks), states
 
     async def owners_back(self, state: State, *, everyone: bool = False) -> HandedBack:
-        """Whom the incident, or the one that it has undone, paused has the workload again, as far
-        as it is over.
+        """Resume the owners that the incident, or the one that it reverted, has paused and may
+        resume.
 
-        Its plan has done so for its own: left are those whose change is in its source by now
-        (`everyone`, a person says so), and those of records of earlier versions.
+        The plan has resumed those it could: left are owners whose source contains the change by now
+        (`everyone`, if a person says so), and those of records of earlier versions.
         """
         undone = [state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []
         incidents = [state.plan.id, *undone, *([""] if everyone else [])]

@@ -16,7 +16,7 @@ LOOKS = 4
 
 
 def with_patience(plan: RemedyPlan, look_s: float) -> RemedyPlan:
-    """The plan with time for several looks of that length before its cause is said to be gone."""
+    """Return the plan with time for several observations before its cause counts as gone."""
     return replace(
         plan, bounds=replace(plan.bounds, confirm_s=max(plan.bounds.confirm_s, LOOKS * look_s))
     )
@@ -25,10 +25,10 @@ def with_patience(plan: RemedyPlan, look_s: float) -> RemedyPlan:
 async def confirming(
     look: Gathering, plan: RemedyPlan, clock: Clock, tell: Callable[[str], None]
 ) -> Facts:
-    """The facts of the first look that shows the cause, or anything else against the plan; of the
-    last that there was time for, if none.
+    """Return the facts of the first observation that shows the cause, or another reason against the
+    plan; otherwise of the last one.
 
-    Errors: those of a look.
+    Errors: those of an observation.
     """
     began = clock.now()
     while True:

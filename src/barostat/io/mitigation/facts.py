@@ -146,7 +146,9 @@ async def _with_held(
 
 
 async def _gateways(doors: GatewayDoors, seen: TargetSnapshot) -> tuple[SeenGateway, ...]:
-    """Those before the target, with what they hold; none where they could not be looked for."""
+    """Return the gateways in front of the target with their limits; none if they could not be
+    searched for.
+    """
     try:
         return await doors.look(seen.lists.get(ALL_PODS) or seen.lists.get("pods"))
     except OutsideError as error:

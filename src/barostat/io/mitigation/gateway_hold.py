@@ -27,10 +27,10 @@ from barostat.remedy.plan import GatewayRef, LiveEdge, RemedyPlan
 StillOurs = Callable[[], Awaitable[object]]
 """A look at the claim. Errors: Denied."""
 RENEWALS = 6
-"""So many in one lease: some may be lost."""
+"""Renewals per lease, so that some may be lost."""
 PUT_S = 10.0
 STARTS_S = 45.0
-"""So long one that is started anew is waited for: its pod is gone, or not Ready yet."""
+"""Time to wait for a restarting gateway, whose pod is missing or not Ready yet."""
 _STATUS_TAKEN, _STATUS_NO = 409, (400, 401, 403, 404, 405)
 
 
@@ -49,9 +49,7 @@ class GatewayHold:
     _keeper: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """Nothing is renewed any more, and no connection is open. What is held runs out by
-        itself.
-        """
+        """Stop renewing and close all connections. Limits at gateways expire by themselves."""
         await self.stop()
         await self.doors.close()
 

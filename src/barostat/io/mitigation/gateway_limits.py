@@ -53,9 +53,7 @@ async def tighten(ground: ActContext, do: Do, act: TightenGateway) -> Done:
 
 
 async def pages(ground: ActContext, at: float) -> tuple[GatewayPage, ...]:
-    """What the plan's gateways say of their requests now; nothing where there are none, or none
-    answers.
-    """
+    """Scrape the plan's gateways; empty if there are none or none responds."""
     if ground.hold is None or ground.plan.edge is None:
         return ()
     try:
@@ -100,7 +98,9 @@ async def await_calm(ground: ActContext, do: Do) -> Done:
 
 
 def _windows(eye: PodRecorder, seen: list[GatewayPage], at: float) -> list[Window]:
-    """Of every engine, from its scrapes and the gateways' pages alone: this goes on for hours."""
+    """Return a window of each engine, from its scrapes and the gateways' metrics alone, because
+    this runs for hours.
+    """
     replicas = tuple(
         ReplicaRecording(name, scrapes=tuple(scraper.scrapes))
         for name, scraper in eye.scrapers.items()

@@ -38,11 +38,11 @@ async def limits_in_cluster(
     pace: ActTiming,
     tell: Callable[[str], None] | None = None,
 ) -> ServingLimits | None:
-    """The limits that the cluster holds for that Deployment. `tell`: is told where the API server
-    has to be asked again.
+    """Return the limits in the cluster for that Deployment. `tell` is called if the API server must
+    be retried.
 
-    Errors: InputError for a ConfigMap that cannot be read as limits; OutsideError where it is not
-    known whether there is one.
+    Errors: InputError for a ConfigMap without valid limits; OutsideError if it is unknown whether
+    there are any.
     """
     found = await patient(
         lambda: cluster.get(CONFIG_MAPS, limits_name(name), namespace), pace, tell

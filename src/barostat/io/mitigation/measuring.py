@@ -17,7 +17,7 @@ from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 
 
 def before(ground: ActContext, seen: TargetSnapshot | None) -> None:
-    """What that look at the target saw is among the ground's looks."""
+    """Add the observation of the target to the measurements before the change."""
     if seen is not None:
         with suppress(Exception):  # a bug of ours in what is only drawn must not end a remedy
             for replica in seen.recording.replicas:

@@ -202,9 +202,9 @@ async def remove_unit(ground: ActContext, do: Do, act: RemoveUnit) -> Done:
 
 
 async def _woken(ground: ActContext, do: Do, home: Object) -> bool:
-    """True once home's owner looks at it now: it has tried in vain to make a unit of the name that a
-    released pod had, waits longer after each time (up to 1000 s), and hears nothing of that pod's
-    end. A write of home is heard.
+    """True once the owner reconciles the target. It has failed to create a unit with the name of a
+    released pod, backs off up to 1000 s, and is not notified when that pod ends; a write to the
+    target triggers it.
     """
     if annotation(home, STEP) == do.key:
         return True

@@ -28,22 +28,20 @@ from barostat.remedy.state import Do
 from barostat.remedy.verify import is_over, verify
 
 TELL_EVERY_S = 30.0
-"""How often a person is told why it is not clear yet."""
+"""Time between messages about a pending verdict."""
 MOST_UNCHANGED = 4
 """Replicas without the change that are looked at beside it."""
 TO_THE_FIRST_RATE = 2
-"""Intervals from an instant until a rate is known: up to one to the next look, and one to the look
-after it.
-"""
+"""Intervals until the first rate is known: up to one until the next scrape, and one more."""
 
 
 async def observe(ground: ActContext, do: Do) -> Judged:
-    """The verdict: as soon as it is clear after the sustained time, or as soon as the time that is
-    left cannot make it clear.
+    """Return the verdict as soon as it is clear after the sustained time, or can no longer become
+    clear in the remaining time.
 
-    Replicas that were there before have a queue to work off: of those the last stretch counts, and
-    it is not worse before the time is over. Whether home is still ours may be unknown for a while:
-    nothing is changed here. Errors: Denied.
+    Replicas that existed before have a queue to work off: for these only the last part counts, and
+    no "worse" is returned before the time is over. Ownership of the target may be unknown for a
+    while, as nothing is changed here. Errors: Denied.
     """
     plan, pace = ground.plan, ground.pace
     anew = plan.strategy in ("spare", "in-place", "canary")

@@ -53,7 +53,7 @@ from barostat.remedy.plan import ROLLBACK, Target, takes_back
 from barostat.remedy.state import Do, State
 
 Fence = Callable[[], Awaitable[None]]
-"""What is asked just before a write: whether the change is still ours. Errors: Denied."""
+"""Checks just before a write that the change still belongs to this run. Errors: Denied."""
 OWNERS: dict[str, Resource] = {
     found.kind: found
     for found in (
@@ -78,12 +78,12 @@ async def pause(
     incident: str,
     fence: Fence = unfenced,
 ) -> list[str]:
-    """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays
-    noted as its own, as it was then.
+    """Pause each owner; return a sentence each. Owners paused by an earlier incident stay noted as
+    its own.
 
-    Errors: InputError where the workload's mark cannot be read: nothing is paused then.
-    OutsideError, with the right that is missing; who of these was paused by then has it again
-    first. Those of the `fence`, which every write is behind.
+    Errors: InputError if the workload's annotation cannot be read; nothing is paused then.
+    OutsideError, with the missing right, after resuming those paused so far. Those of `fence`,
+    which runs before every write.
     """
     home = await read_home(cluster, target)
     if isinstance(home, RequestFailed):
@@ -133,10 +133,9 @@ async def _undone(
     done: RequestFailed,
     fence: Fence,
 ) -> list[str]:
-    """Who was paused of these has it again: all before the one at that place, which could not be,
-    and that one where it may have been.
+    """Resume the owners paused so far, including the failed one if its outcome is unknown.
 
-    Whom another act of the incident has paused stays so: that act has its own undo.
+    Owners paused by another act of the incident stay paused: that act has its own undo.
     """
     first_not = place + 1 if done.uncertain else place
     tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
@@ -151,11 +150,11 @@ async def _undone(
 
 
 def still_paused(state: State) -> tuple[str, ...]:
-    """The kinds that stay paused as the incident is now: all while it is not over, who would take
-    it back while it is in force.
+    """Return the kinds that stay paused: all while the incident is open; those that would revert
+    the change while it is in force.
 
-    All where another run goes on with it. Nobody where it has no record: nothing was begun, and it
-    cannot be resumed.
+    All if another run continues it. None without a record: nothing was started, and it cannot be
+    resumed.
     """
     if state.superseded:
         return KINDS
@@ -180,11 +179,12 @@ async def hand_back(
     cluster: Cluster, target: Target, incidents: Collection[str], keep: Collection[str] = (), *,
     only: Collection[Who] | None = None, fence: Fence = unfenced,
 ) -> HandedBack:  # fmt: skip
-    """Whom these incidents paused for the workload has it again, but for the kinds to `keep`.
+    """Resume the owners that these incidents paused for the workload, except the kinds in `keep`.
 
-    `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at.
-    What fails, or cannot be read, is told and stays marked.
-    Law: L8, nobody has it again while the change of another incident is in flight on it.
+    `incidents`: an empty id stands for entries without one. `only`: restrict to these. Failed and
+    unreadable ones are reported and stay noted.
+
+    Law: L8, no owner is resumed while another incident's change is in flight.
     """
     home = await read_home(cluster, target)
     if isinstance(home, RequestFailed):
@@ -354,9 +354,7 @@ async def _remarked(
 async def _as_they_are(
     cluster: Cluster, noted: Sequence[Entry], switches: Sequence[Switch]
 ) -> tuple[list[Switch], list[Entry]]:
-    """Of those who are noted already: (who is paused as it would be now, the notes of those of
-    whose pause nothing is left).
-    """
+    """Return (noted owners that are still paused, the notes of those that are not)."""
     paused, stale = [], []
     for switch in switches:
         entry = next(

@@ -58,8 +58,8 @@ async def await_canary(ground: ActContext, do: Do, act: AwaitCanary) -> Done:
 
 
 async def roll_home(ground: ActContext, do: Do, act: RollHome) -> Done:
-    """RollHome: home holds the change (back: what it was found with), and its owner has been told to
-    go on. Errors: Denied.
+    """RollHome: write the change to the target (back: its former value) and trigger its owner.
+    Errors: Denied.
     """
     kind = _kind(ground)
     await patch_template(ground, do, act)

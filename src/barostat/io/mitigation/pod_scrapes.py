@@ -39,13 +39,13 @@ ENDED = tuple(f"{name}_total" for name in metric_names.FINISHED)
 
 
 def watcher(ground: ActContext, pods: tuple[str, ...], options: Options) -> PodRecorder:
-    """What looks at these pods, within the ground's own cluster."""
+    """Return a recorder for these pods in the context's cluster."""
     wanted = Wanted(tuple(f"pod/{pod}" for pod in pods), namespace=ground.namespace)
     return PodRecorder(ground.cluster, wanted, options, ground.clock, lambda _: None)
 
 
 def of_home(ground: ActContext) -> PodRecorder:
-    """What looks at home's pods, whichever they are by then."""
+    """Return a recorder for the target's current pods."""
     wanted = Wanted((ground.kind.typed(ground.plan.target.name),), namespace=ground.namespace)
     return PodRecorder(ground.cluster, wanted, Options(for_s=0.0), ground.clock, lambda _: None)
 
@@ -84,10 +84,10 @@ async def requests_in(ground: ActContext, pod: Object) -> float | None:
 
 
 async def requests_cut(ground: ActContext, pod: Object) -> str:
-    """How many requests the pod's end may cut, for the timeline: those under way just before it, and
-    those that its clients still send. Empty for none.
+    """Return how many requests the end of the pod may cut off, for the timeline: those running just
+    before, and those that clients still send. Empty for none.
 
-    Some of them end well in the second or two until the engine is told to stop.
+    Some of them complete in the second or two until the engine stops.
     """
     if not is_ready(pod):
         return ""
@@ -185,8 +185,8 @@ def _same(one: str, other: str) -> bool:
 
 
 def _plain(value: str) -> str:
-    """As an argument has it: `torch.float16` and `half` are one, `awq_marlin` is how awq is
-    computed.
+    """Normalise an argument's value: `torch.float16` and `half` are equal, and awq is computed by
+    `awq_marlin`.
     """
     name = value.lower().removeprefix("torch.").removesuffix("_marlin")
     return _ALSO_CALLED.get(name, name)

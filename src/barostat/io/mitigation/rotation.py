@@ -229,11 +229,11 @@ async def _kept(ground: ActContext, do: Do, pod: Object, own: list[Object]) -> b
 
 
 class Drain:
-    """Looks at a pod that is out of rotation until it is drained, or the time is over.
+    """Observes a pod out of rotation until it is drained or the time is over.
 
-    Drained: for the whole grace period (`pace.quiet_s`) no request was under way and none came. In
-    that time an engine closes connections that are kept open without a request. `pooled`: how many
-    requests came after the rotation was left; clients then keep using their connections.
+    Drained: no request was running and none arrived for the grace period (`pace.quiet_s`), in which
+    an engine closes idle connections. `pooled`: requests that arrived after the pod left the
+    rotation, from clients that keep their connections.
     """
 
     def __init__(self, ground: ActContext, until: float) -> None:
@@ -248,7 +248,7 @@ class Drain:
         self.note = ""
 
     async def over(self, pod: Object) -> bool:
-        """One more look. A pod that is not Ready and twice does not answer counts as drained."""
+        """Check once more. A pod that is not Ready and twice does not respond counts as drained."""
         found = await activity_of(self._ground, pod)
         now, pace = self._ground.clock.now(), self._ground.pace
         self._silent = self._silent + 1 if found is None and not is_ready(pod) else 0

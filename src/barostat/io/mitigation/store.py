@@ -38,11 +38,11 @@ class Store:
     async def write(
         self, command: WriteRecord, limits: str, looks: Iterable[Look] = ()
     ) -> Done | Refused | Conflict | Lost:
-        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of
-        this run with no higher revision.
+        """WriteRecord: only if there is no record, or one of a lower epoch that this run has read,
+        or one of this run without a higher revision.
 
-        `looks`: what was measured goes with it in the same write, beside what is there already;
-        where that is refused it goes alone.
+        `looks`: measurements are added in the same write; if that is rejected, the record is
+        written alone.
         """
         state, name = command.state, record_name(command.state.plan.id)
         bare = False
@@ -96,9 +96,9 @@ class Store:
         return Lost("the record changes all the time")
 
     async def read(self, incident: str) -> tuple[State, str]:
-        """The state and the limits of that incident.
+        """Return the state and the limits of the incident.
 
-        Errors: InputError where there is none, or none that can be read; OutsideError.
+        Errors: InputError if there is no readable record; OutsideError.
         """
         found = await self._held(incident)
         return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
@@ -205,10 +205,10 @@ class Store:
 
 
 def _fits(held: State, state: State, revision: int) -> bool:
-    """Whether the new record may take that one's place.
+    """Return whether the new record may replace the stored one.
 
-    A later run goes on from what it read: where the earlier one has written since, the new record
-    would lack the undo of what it is about to do.
+    A later run continues from what it read. If the earlier run has written since, the new record
+    would lack the undo of that write.
     """
     if held.epoch == state.epoch:
         return held.holder == state.holder and held.revision <= revision

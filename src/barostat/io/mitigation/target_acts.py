@@ -185,7 +185,7 @@ async def marked(ground: ActContext, do: Do, pods: list[Object], cost: str | Non
 
 
 async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
-    """AwaitHome: waits until so many of home's pods stand ready behind the Services. Errors:
+    """AwaitHome: wait until that many of the target's pods are ready in the Services. Errors:
     Denied.
     """
     while True:
@@ -266,11 +266,10 @@ async def _nobody_serves_less(ground: ActContext, home: Object, act: UndoRollout
 
 
 async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str) -> Done:
-    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the
-    next change. Errors: Denied.
+    """WriteLimits: write the file that gateways watch, and keep its former content until the next
+    change. Errors: Denied.
 
-    A plan that takes an incident back puts there what held before that, unless somebody has changed
-    it since.
+    A rollback restores the former content, unless somebody has changed the file since.
     """
     await ground.checked_home(do)
     plan = ground.plan

@@ -107,7 +107,7 @@ class TargetReader:
         return resource_of(self.kind)
 
     async def got(self, resource: Resource, name: str) -> Object | None:
-        """The object, or None where there is none. Errors: Denied."""
+        """Return the object, or None if it does not exist. Errors: Denied."""
         return await self._found(lambda: self.cluster.get(resource, name, self.namespace))
 
     async def _found(self, look: Callable[[], Awaitable[Object | RequestFailed]]) -> Object | None:
@@ -175,8 +175,8 @@ class TargetReader:
         return rotation_labels(self.kind, home, await self.services(home))
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
-        """(uids of pods that stand ready behind every one of the Services, uids that stand behind
-        any in any state). Errors: Denied.
+        """Return (uids of pods that are ready in every one of the Services, uids of pods that are
+        in any of them in any state). Errors: Denied.
         """
         return behind(await self.services(home), await self.listed(ENDPOINT_SLICES))
 
@@ -215,8 +215,8 @@ async def patient(
     pace: ActTiming,
     tell: Callable[[str], None] | None = None,
 ) -> Read | RequestFailed:
-    """What a look says; where the API server is away it is taken again for a while. `tell`: told
-    so, once.
+    """Retry the read for a while if the API server is unreachable. `tell`: called once on the first
+    failure.
     """
     began = time.monotonic()
     while True:

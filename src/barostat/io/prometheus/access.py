@@ -65,13 +65,14 @@ class PrometheusAccess:
 def access(
     url: str, auth_file: Path | None = None, ca_file: Path | None = None, tenant: str = ""
 ) -> PrometheusAccess:
-    """The access that a person means by `prometheus:9090`, `https://thanos.example/prefix`, or an
-    address copied out of the browser.
+    """Return the access to `prometheus:9090`, `https://thanos.example/prefix`, or an address copied
+    from the browser.
 
     `auth_file`: one line, `user:password` for basic authentication, else a bearer token; or the
-    header itself, `Bearer ...`, `Basic ...`. `tenant`: as Mimir asks for it (X-Scope-OrgID) and as
-    Thanos does (THANOS-TENANT).
-    Errors: InputError for what is no address, or a file that holds no credentials.
+    whole header, `Bearer ...`, `Basic ...`. `tenant`: sent as X-Scope-OrgID (Mimir) and
+    THANOS-TENANT (Thanos).
+
+    Errors: InputError for an invalid address, or a file without credentials.
     """
     given = url.strip()
     given = given if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", given) else f"http://{given}"

@@ -56,9 +56,7 @@ async def together(*asked: Coroutine[Any, Any, Answered]) -> list[Answered]:
 
 @dataclass(slots=True)
 class Prometheus:
-    """One server that is asked. `warnings`: what it said beside its answers (a store that did not
-    answer), once each.
-    """
+    """One server. `warnings`: warnings in its responses (such as an unavailable store), each once."""
 
     access: PrometheusAccess
     warnings: list[str] = field(default_factory=list)

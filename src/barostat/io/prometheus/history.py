@@ -21,8 +21,8 @@ from barostat.judge.history.review import Kept
 from barostat.judge.history.series import Series
 
 PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
-"""What stands before the metrics' names: vLLM's own, where a collector allows no colon, Ray's. The
-first that is there counts.
+"""Prefixes of metric names: vLLM's own, that of collectors without colons, Ray's. The first one
+present is used.
 """
 STEPS = 720
 _ROUND_STEPS_S = (
@@ -106,7 +106,7 @@ def _finite(series: Series) -> tuple[Point, ...]:
 
 
 def _about_time(there: tuple[Point, ...], start: float, end: float, step_s: float) -> list[str]:
-    """What is missing of the time that was asked for."""
+    """Return which part of the requested time has no data."""
     found = []
     if there[0].at - start > 2 * step_s:
         found.append(
@@ -139,11 +139,11 @@ def _called(query: str, name: str) -> str:
 
 
 def _once(query: str, matchers: str) -> str:
-    """The query with each `CHOSEN` engine once, scraped in however many ways. Without an address
-    nothing tells that two are one.
+    """Deduplicate engines that are scraped several times, for each `CHOSEN` in the query. Engines
+    without an address cannot be deduplicated.
 
-    An engine is told by what `judge.history.replicas` tells it by: pod, namespace (whatever these
-    labels are called), address, cluster.
+    Engines are identified as in `judge.history.replicas`: pod, namespace (under any label name),
+    address, cluster.
     """
     with_address, without = (
         query.replace("CHOSEN", f'{{instance{sign}""{"," if matchers else ""}{matchers}}}')
@@ -157,8 +157,8 @@ def _once(query: str, matchers: str) -> str:
 
 
 def lines(matchers: str, step_s: float, prefix: str = PREFIXES[0]) -> dict[str, str]:
-    """What is summed over the fleet at every step: a query by the name of its line. `prefix`: what
-    stands before the metrics' names.
+    """Return the queries that sum over the fleet at every step, by line name. `prefix`: of the
+    metric names.
     """
     within = f"[{step_s:.0f}s]"
     parts = f"[{step_s:.0f}s:{max(60.0, step_s / PARTS):.0f}s]"

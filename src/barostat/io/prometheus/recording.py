@@ -36,7 +36,7 @@ looks at step by step.
 EARLIER_S = 3_600.0
 """Replicas that were there within this time before the window and are gone from it are named."""
 STATUS_S = 300.0
-"""How old a sample of kube-state-metrics or of a card may be: what Prometheus itself looks back."""
+"""Largest age of a kube-state-metrics or card sample: Prometheus's own lookback."""
 FRESH_S = 30.0
 _PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
 _RUNNING = "|".join(
@@ -52,8 +52,8 @@ _PAGE = "|".join(
     )
 )
 _POD_AND_SPACE = (("pod", "namespace"), ("exported_pod", "exported_namespace"))
-"""What an exporter calls the pod that it speaks of, and what Prometheus makes of it where the
-exporter's own pod has these labels.
+"""Labels for the pod that an exporter describes, and the names Prometheus gives them if they
+collide with those of the exporter's own pod.
 """
 
 Progress = Callable[[str], None]
@@ -61,8 +61,8 @@ Progress = Callable[[str], None]
 
 @dataclass(slots=True)
 class Moment:
-    """What is asked for. `at`: the instant to judge at, unix seconds; `for_s`: how long before it;
-    `matchers`: of PromQL, or empty.
+    """A query. `at`: the instant to judge at, unix seconds; `for_s`: time before it; `matchers`: of
+    PromQL, or empty.
     """
 
     at: float
@@ -157,8 +157,8 @@ async def remembered_if_any(
 def _documents(
     read: Sequence[tuple[RememberedReplica, dict[str, object] | None]],
 ) -> list[dict[str, object]]:
-    """The pods' documents, each once, and where there is any also one for each pod of which nothing
-    is told.
+    """Return the documents of the pods, each once; if there are any, pods without series get an
+    empty one.
     """
     if not any(document for _, document in read):
         return []
@@ -250,8 +250,8 @@ async def _pod(
 
 
 def _only_of(found: Sequence[Series], replica: RememberedReplica, space_label: str) -> list[Series]:
-    """Those of this pod and of none that has its name in another namespace or cluster; none where
-    that cannot be told.
+    """Return the series of this pod, without pods of the same name in another namespace or cluster;
+    none if that is ambiguous.
     """
     kept = list(found)
     for wanted, labels in ((replica.namespace, (space_label,)), (replica.cluster, CLUSTER_LABELS)):
@@ -279,7 +279,9 @@ async def _cards(server: Prometheus, moment: Moment, replica: RememberedReplica)
 
 
 async def _nothing_there(server: Prometheus, moment: Moment) -> str:
-    """That nothing is there, and what is, where a person chose too little."""
+    """Return the message for an empty result, with the series that exist if the selector was too
+    narrow.
+    """
     chosen = f" {{{moment.matchers}}}" if moment.matchers else ""
     told = f"Prometheus at {server.access.base} holds no series of vLLM{chosen} in that time"
     if moment.matchers:
@@ -305,8 +307,8 @@ async def _nothing_there(server: Prometheus, moment: Moment) -> str:
 
 
 def _about_time(moment: Moment, at: float, replicas: Sequence[RememberedReplica]) -> list[str]:
-    """What is to be known of gaps and resolution: the newest sample's age, and scrapes too far
-    apart for the window.
+    """Return notes on gaps and resolution: the age of the newest sample, and scrapes too far apart
+    for the window.
     """
     found = []
     if at < moment.at:

@@ -19,11 +19,12 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) -> str:
-    """The matchers without their braces; empty for everything.
+    """Return the matchers without braces; empty for everything.
 
-    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: KIND/NAME,
-    by the names that the pods of that kind have.
-    Errors: InputError for what is no matcher, and for a target of another kind.
+    `selector` may be in braces; values may be unquoted. `targets`: KIND/NAME, converted to patterns
+    of pod names.
+
+    Errors: InputError for an invalid matcher, and for an unsupported kind.
     """
     text = selector.strip()
     text = text[1:-1] if text.startswith("{") and text.endswith("}") else text

@@ -29,7 +29,7 @@ _WITHIN_S = 0.25
 
 
 class BudgetClaim(NamedTuple):
-    """So many tokens (0 or more) of a budget whose limit is this."""
+    """A number of tokens (0 or more) from a budget with this limit."""
 
     tokens: int
     limit_tokens: int
@@ -64,8 +64,8 @@ Outcome = Taken | BudgetFull | Unreachable
 
 
 class SharedBudget:
-    """One gateway's part in the budgets of a namespace. `live`: what it holds; None for what is
-    being taken. `reachable`: as last seen.
+    """One gateway's reservations in the shared budgets of a namespace. `live`: its reservations;
+    None while one is being taken. `reachable`: by the last request.
     """
 
     def __init__(
@@ -167,9 +167,7 @@ class SharedBudget:
         return Taken(number, accounted=False)
 
     async def give_back(self, number: int) -> None:
-        """Nothing is held under this number any more; a second time changes nothing. What Redis
-        misses now the next beat tells.
-        """
+        """Release the reservation; idempotent. If Redis misses it, the next heartbeat repeats it."""
         if self.live.pop(number, None) is not None and self.reachable:
             await self._call(self._give_back, number)
 

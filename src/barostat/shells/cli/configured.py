@@ -92,7 +92,7 @@ def with_settings(words: Sequence[str], verb: str, top: argparse.ArgumentParser)
 
 
 def settings(verb: str, top: argparse.ArgumentParser) -> list[ConfiguredFlag]:
-    """What is configured for this verb, were nothing given on its command line.
+    """Return the configured flags of this verb, ignoring the command line.
 
     Errors: InputError as `with_settings`.
     """
@@ -100,8 +100,8 @@ def settings(verb: str, top: argparse.ArgumentParser) -> list[ConfiguredFlag]:
 
 
 def unread(tops: Mapping[str, argparse.ArgumentParser]) -> list[str]:
-    """What files and the environment say that no verb reads, with where it stands. `tops`: the
-    parser of each verb.
+    """Return the entries in files and environment that no verb reads, with their source. `tops`:
+    the parser of each verb.
 
     Errors: InputError as `with_settings`.
     """

@@ -100,7 +100,7 @@ def limits() -> bytes:
 
 
 def tight() -> bytes:
-    """The same limits, with streams cut at half a minute: what `limits diff` has to tell."""
+    """Return the same limits with a stream limit of 30 seconds, as input for `limits diff`."""
     import re
 
     return re.sub(rb"maxStreamSeconds: .*", b"maxStreamSeconds: 30.0", limits())
@@ -165,10 +165,10 @@ def _printed(content: bytes) -> None:
 
 
 def _all(folder: Path) -> int:
-    """Every sample under its name; one that is there already is left, and said. The folder is made
-    where its parent is there.
+    """Write every sample under its name; existing files are kept and reported. The folder is
+    created if its parent exists.
 
-    Errors: InputError where the folder cannot be written.
+    Errors: InputError if the folder is not writable.
     """
     if not folder.exists() and folder.parent.is_dir():
         folder.mkdir()

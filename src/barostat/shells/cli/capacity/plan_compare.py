@@ -20,7 +20,7 @@ from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 Row = tuple[str, dict[str, Any] | None, str]
-"""What was asked for, its plan as data with what it costs, or why there is none."""
+"""The requested configuration, its plan as data with its cost, or why there is none."""
 _INPUT_TOKENS, _OUTPUT_TOKENS = 1000.0, 300.0
 """Mix of tokens that costs are of, where no traffic is given."""
 _PRICED = ("per hour", "per M output tokens", "per M tokens")

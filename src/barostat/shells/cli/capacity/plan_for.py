@@ -22,7 +22,7 @@ from barostat.shells.cli.capacity.prices import prices_of
 from barostat.shells.reports.capacity import offers as shown
 
 USUAL_CARDS = ("L4", "L40S", "A100", "H100", "H200", "B200", "MI300X")
-"""What is weighed where no card is named: those that clouds rent out."""
+"""Cards to consider by default: those that clouds rent out."""
 _TP = (1, 2, 4, 8)
 _FORMS = ("table", "json", "md", "html")
 

@@ -44,9 +44,9 @@ _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_si
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """What was asked for. `given`: the engine's command line with our own flags as vLLM's.
-    `running`: that of the engine behind --from, where it is known. `notes`: what the result rests
-    on, a sentence each. `refused`: what vLLM's parser would not take, a sentence each.
+    """The parsed input of a plan. `given`: the engine's command line, with our own flags converted
+    to vLLM's. `running`: that of the engine of --from, if known. `notes`: assumptions, a sentence
+    each. `refused`: arguments that vLLM's parser rejects, a sentence each.
     """
 
     request: PlanRequest
@@ -206,10 +206,9 @@ def answer(question: PlanInput) -> CapacityAnswer:
 
 
 def promising(found: CapacityAnswer, level: str) -> CapacityAnswer:
-    """The answer with a service level in its limits: what is alerted on and load-tested against is
-    said by who promises it.
+    """Return the answer with this SLO in its limits, for alerts and load tests.
 
-    Errors: InputError for what is no service level.
+    Errors: InputError for an invalid SLO.
     """
     asked_for = parse_level(level)
     limits = found.derived.limits
@@ -345,9 +344,7 @@ def _bytes(gib: float | None, name: str) -> int | None:
 
 
 def _weights(found: FoundModel, model: Architecture, config: EngineConfig) -> int | None:
-    """The checkpoint's own size divided over the GPUs, where its files are there and all of it is
-    divided alike.
-    """
+    """Return the checkpoint's size per GPU, if its files are local and all of it is divided evenly."""
     spread = (config.number("data_parallel_size") or 1) > 1 and model.fields.has_experts
     if found.weights_bytes is None or spread:
         return None

@@ -193,8 +193,8 @@ def _beside_live(
 
 
 def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered) -> list[Finding]:
-    """Each finding where a person edits, once: what a chart's values show by themselves is not told
-    again of what they render to.
+    """Return each finding once, where a person edits: findings in a chart's values are not repeated
+    for its rendered output.
     """
     told = Counter(
         (one.place.file, one.rule, one.message)
@@ -235,8 +235,8 @@ def _traced(
 def _since(
     found: list[Finding], arguments: argparse.Namespace, gathered: Gathered
 ) -> tuple[list[Finding], int]:
-    """Those that a change brings: in lines that it touches, or that were not found before,
-    wherever; and how many are left out.
+    """Return the findings in changed lines and the new ones elsewhere, and the number of omitted
+    ones.
     """
     from barostat.io.manifests.changed_lines import changed_lines, texts_before
     from barostat.io.manifests.rendered_before import rendered_before
@@ -275,9 +275,7 @@ def _found_before(
     new: set[Path],
     rendered: Before,
 ) -> Counter[tuple[str, Path, str]]:
-    """What would have been found while the changed files said what they said before, and what is
-    rendered of them was what it was.
-    """
+    """Count the findings of the old revision's files and their rendered output."""
     from barostat.io.manifests.read import document_of
 
     documents = [

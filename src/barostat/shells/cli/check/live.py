@@ -29,9 +29,9 @@ class Live:
 
 
 def live(arguments: argparse.Namespace) -> Live:
-    """What runs at the target: a URL, a workload of a cluster, or a recorded bundle.
+    """Read the running engine of the target: a URL, a workload, or a recorded bundle.
 
-    Errors: InputError where that tells nothing of an engine; OutsideError where it does not answer.
+    Errors: InputError if there is no engine in it; OutsideError if it does not respond.
     """
     recording = recording_of(arguments, arguments.live)
     running = []
@@ -47,10 +47,9 @@ def live(arguments: argparse.Namespace) -> Live:
 
 
 def recording_of(arguments: argparse.Namespace, target: str) -> Recording:
-    """One look at the target: a URL, a workload of a cluster (by the flags that name one), or a
-    recorded bundle.
+    """Record one sample of the target: a URL, a workload (by the flags), or a recorded bundle.
 
-    Errors: InputError for no such target; OutsideError where it does not answer.
+    Errors: InputError for a missing target; OutsideError if it does not respond.
     """
     cluster = wanted(arguments, [target])
     if cluster is not None:

@@ -8,7 +8,7 @@ import argparse
 import sys
 
 LOCAL = "http://127.0.0.1:8000"
-"""Where vLLM listens unless told otherwise."""
+"""Default address of vLLM."""
 
 
 def fill_in(arguments: argparse.Namespace) -> None:

@@ -171,15 +171,13 @@ def _examined(recording: Recording, arguments: argparse.Namespace) -> Examinatio
 
 
 def _is_first_look(recording: Recording) -> bool:
-    """True if servers answered, each at most once: what grows or stands still cannot be told
-    yet.
-    """
+    """True if servers responded, each at most once: rates are not known yet."""
     looks = [len(replica.scrapes) for replica in recording.replicas]
     return any(looks) and max(looks) < 2
 
 
 def default_for_s(arguments: argparse.Namespace) -> float:
-    """How long to look where nobody says: a fleet is answered for while one waits."""
+    """Return the default observation time; shorter for a fleet."""
     return FLEET_FOR_S if arguments.all_namespaces else FOR_S
 
 
@@ -283,9 +281,7 @@ def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None
 
 
 def _console() -> Console:
-    """What is written as a person reads it; without padding where it is no terminal, and plain text
-    with NO_COLOR.
-    """
+    """Return the console for reports: no padding unless it is a terminal, plain text with NO_COLOR."""
     from rich.console import Console
 
     from barostat.shells.cli.gated_streams import own

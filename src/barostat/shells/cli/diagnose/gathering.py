@@ -87,9 +87,9 @@ def gather_forever(arguments: argparse.Namespace) -> Iterator[Recording]:
 
 
 def _cluster(arguments: argparse.Namespace) -> Wanted | None:
-    """The target in a cluster, if it is one.
+    """Return the target in a cluster, if it is one.
 
-    Errors: InputError where a file or process of this machine is to be read beside it.
+    Errors: InputError if a local file or process is given as well.
     """
     from barostat.core.errors import InputError
 

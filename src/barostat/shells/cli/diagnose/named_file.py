@@ -22,10 +22,10 @@ def ends_as_recording(word: str) -> bool:
 
 
 def take_named_files(arguments: argparse.Namespace) -> None:
-    """Move targets that are files or folders to `--bundle`, to `--log` (a log or `-`), or, beside
-    those, to `arguments.files`; all else is left as it is.
+    """Move targets that are files or folders to `--bundle`, to `--log` (a log or `-`), or, in
+    addition to these, to `arguments.files`; other targets are unchanged.
 
-    Errors: InputError for a file that another verb reads, and for one beside several engines.
+    Errors: InputError for a file that another verb reads, and for a file with several engines.
     """
     arguments.files = []
     if (arguments.pid, arguments.prometheus) != (None, None):
@@ -57,8 +57,8 @@ def is_file_word(word: str) -> bool:
 
 
 def recorded_files(arguments: argparse.Namespace) -> list[Path]:
-    """Return the recording and what stands beside it, the recording first; nothing where a log
-    stands alone or belongs to a running engine.
+    """Return the recording and its additional files, the recording first; empty for a log alone or
+    one of a running engine.
     """
     named = [arguments.bundle, arguments.describe, *arguments.files]
     if not any(named):
@@ -67,8 +67,8 @@ def recorded_files(arguments: argparse.Namespace) -> list[Path]:
 
 
 def take_printed_log(arguments: argparse.Namespace) -> None:
-    """A `--log` that is no log but what kubectl or nvidia-smi printed becomes `--bundle`, where
-    nothing stands beside it.
+    """Move a `--log` that is kubectl or nvidia-smi output to `--bundle`, unless there are other
+    files.
 
     Errors: InputError for the table of kubectl get.
     """

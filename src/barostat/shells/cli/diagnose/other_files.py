@@ -10,8 +10,8 @@ _OURS = "barostat.dev/"
 
 
 def other_verb(path: Path) -> str:
-    """What the file is and who reads it, as the end of a sentence; empty where it may be a log, or
-    is not there.
+    """Return what the file is and which verb reads it, as the end of a sentence; empty if it may be
+    a log, or does not exist.
     """
     from barostat.io.bundles.printed import HEAD_BYTES, printed
 
