@@ -27,12 +27,12 @@ from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.history.review import review
 from barostat.shells.cli.main import main
 from barostat.shells.reports.diagnosis.page import report_html
-from barostat.shells.reports.incident.post_mortem import as_html
+from barostat.shells.reports.incident.post_mortem import post_mortem
 from barostat.shells.reports.load.page import load_html
 from barostat.shells.reports.load.validation_page import validation_html
-from barostat.shells.reports.review.capacity import Fleet, capacity_told
-from barostat.shells.reports.review.past import past_told
-from barostat.shells.reports.review.words import as_html as as_page
+from barostat.shells.reports.review.capacity import Fleet, capacity_document
+from barostat.shells.reports.review.past import past_document
+from barostat.shells.reports.sheet.forms import as_html
 
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
 HOSTILE = (
@@ -75,14 +75,16 @@ def pages() -> dict[str, Callable[[], str]]:
         },
         "diagnose-fleet": fleet,
         "diagnose-hostile": hostile,
-        "incident": lambda: as_html(STATE, LOOKS),
+        "incident": lambda: as_html(post_mortem(STATE, LOOKS)),
         "incident-unseen": lambda: as_html(
-            replace(STATE, phase="HandedOff", why="the spare did not come up"),
-            (),
-            "Nothing was measured.",
+            post_mortem(
+                replace(STATE, phase="HandedOff", why="the spare did not come up"),
+                (),
+                "Nothing was measured.",
+            )
         ),
         "incident-hostile": lambda: as_html(
-            replace(STATE, why=HOSTILE), [replace(look, pod=HOSTILE) for look in LOOKS]
+            post_mortem(replace(STATE, why=HOSTILE), [replace(look, pod=HOSTILE) for look in LOOKS])
         ),
         "plan": _printed("plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "-o", "html"),
         "plan-refused": _printed(
@@ -146,13 +148,13 @@ def pages() -> dict[str, Callable[[], str]]:
         "validate-hostile": lambda: validation_html(
             load_tests.validation(good=False, name=HOSTILE, notes=(HOSTILE,))
         ),
-        "capacity-review": lambda: as_page(capacity_told(*grown(), "inference")),
-        "capacity-review-short": lambda: as_page(
-            capacity_told(review(month(days=5)), Fleet(), HOSTILE)
+        "capacity-review": lambda: as_html(capacity_document(*grown(), "inference")),
+        "capacity-review-short": lambda: as_html(
+            capacity_document(review(month(days=5)), Fleet(), HOSTILE)
         ),
-        "past": lambda: as_page(past_told(night(*NIGHT))),
-        "past-hostile": lambda: as_page(
-            past_told(
+        "past": lambda: as_html(past_document(night(*NIGHT))),
+        "past-hostile": lambda: as_html(
+            past_document(
                 replace(night(*NIGHT[:5]), target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,))
             )
         ),

@@ -16,7 +16,7 @@ from barostat.shells.cli.diagnose.past import add_prometheus_flags
 from barostat.shells.cli.durations import past_span
 
 if TYPE_CHECKING:
-    from barostat.shells.reports.review.words import Told
+    from barostat.shells.reports.sheet.blocks import Document
 
 SINCE_S = 30 * 86_400.0
 
@@ -141,12 +141,13 @@ def _of_files(arguments: argparse.Namespace) -> int:
     return _print(arguments, *past_of_files([Path(word) for word in arguments.target]))
 
 
-def _print(arguments: argparse.Namespace, told: Told, document: dict[str, Any]) -> int:
-    from barostat.shells.reports.review.words import as_html, as_markdown
+def _print(arguments: argparse.Namespace, report: Document, data: dict[str, Any]) -> int:
+    from barostat.shells.reports.sheet.forms import shown
 
     if arguments.output == "json":
-        print(json.dumps(document, indent=2, ensure_ascii=False))
+        print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
-        sys.stdout.write(as_html(told) if arguments.output == "html" else as_markdown(told))
-    code = {"critical": 1, "warning": 1, "info": 3}.get(told.severity, 0)
+        sys.stdout.write(shown(report, arguments.output))
+    severity = report.verdict.severity if report.verdict is not None else "none"
+    code = {"critical": 1, "warning": 1, "info": 3}.get(severity, 0)
     return 0 if code == 1 and arguments.exit_zero else code

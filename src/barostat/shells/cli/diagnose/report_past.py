@@ -22,8 +22,8 @@ from barostat.judge.history.steps import Step, step_of
 from barostat.judge.history.story import story_of
 from barostat.shells.cli.diagnose.past import progress, server_of
 from barostat.shells.cli.instants import parse_instant, parse_start
-from barostat.shells.reports.review.past import Past, past_json, past_told
-from barostat.shells.reports.review.words import Told
+from barostat.shells.reports.review.past import Past, past_document, past_json
+from barostat.shells.reports.sheet.blocks import Document
 
 MOST_LOOKS, MOST_STEPS = 480, 48
 """Replicas times steps: a page of metrics takes milliseconds to read, and there are a dozen in each
@@ -64,7 +64,7 @@ def span_of(arguments: argparse.Namespace, now: float) -> tuple[float, float]:
 
 def past_of(
     arguments: argparse.Namespace, matchers: str, start: float, end: float
-) -> tuple[Told, dict[str, Any]]:
+) -> tuple[Document, dict[str, Any]]:
     """The report in its parts, and as data.
 
     Errors: InputError, OutsideError.
@@ -74,10 +74,10 @@ def past_of(
             _steps(Prometheus(server_of(arguments)), matchers, start, end, tell)
         )
     past = Past(target, start, end, steps, story_of(steps), problems)
-    return past_told(past), past_json(past)
+    return past_document(past), past_json(past)
 
 
-def past_of_files(paths: Sequence[Path]) -> tuple[Told, dict[str, Any]]:
+def past_of_files(paths: Sequence[Path]) -> tuple[Document, dict[str, Any]]:
     """The post-mortem of a bundle, or of files of one engine, in its parts and as data.
 
     Errors: InputError as `bundle.read`.
@@ -96,7 +96,7 @@ def past_of_files(paths: Sequence[Path]) -> tuple[Told, dict[str, Any]]:
     past = Past(
         recording.target, steps[0].start, steps[-1].end, steps, story_of(steps), problems[:12]
     )
-    return past_told(past), past_json(past)
+    return past_document(past), past_json(past)
 
 
 async def _steps(

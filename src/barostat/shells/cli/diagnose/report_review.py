@@ -21,15 +21,16 @@ from barostat.judge.evidence.recording import Recording
 from barostat.judge.history.review import Review, review
 from barostat.platform.pods import engine_container, find_pod
 from barostat.shells.cli.diagnose.past import progress, server_of
-from barostat.shells.reports.review.capacity import Fleet, capacity_json, capacity_told
-from barostat.shells.reports.review.words import Told, when
+from barostat.shells.reports.review.capacity import Fleet, capacity_document, capacity_json
+from barostat.shells.reports.review.words import when
+from barostat.shells.reports.sheet.blocks import Document
 
 WINDOW_S = 600.0
 
 
 def reviewed(
     arguments: argparse.Namespace, matchers: str, since_s: float, now: float
-) -> tuple[Told, dict[str, Any]]:
+) -> tuple[Document, dict[str, Any]]:
     """The report in its parts, and as data.
 
     Errors: InputError, OutsideError.
@@ -41,7 +42,7 @@ def reviewed(
             _asked(server, matchers, since_s, now, arguments.cards_per_replica)
         )
     target = matchers or server.access.base
-    return capacity_told(found, fleet, target), capacity_json(found, fleet, target)
+    return capacity_document(found, fleet, target), capacity_json(found, fleet, target)
 
 
 async def _asked(

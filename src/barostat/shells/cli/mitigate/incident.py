@@ -5,6 +5,7 @@ unfinished, resumed or taken back.
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,8 @@ async def show(campaign: Campaign, incident: str, output: str) -> int:
     Errors: InputError, OutsideError.
     """
     from barostat.remedy.history import taken_back_by
-    from barostat.shells.reports.incident.post_mortem import as_html, as_json, as_markdown
+    from barostat.shells.reports.incident.post_mortem import as_json, post_mortem
+    from barostat.shells.reports.sheet.forms import shown
 
     store = campaign.store
     state, looks, unseen = await store.post_mortem(incident)
@@ -177,11 +179,8 @@ async def show(campaign: Campaign, incident: str, output: str) -> int:
         print(as_json(state, looks))
         return OK
     states, _ = await store.every(state.plan.target.name)
-    print(
-        {"md": as_markdown, "html": as_html}[output](
-            state, looks, unseen, taken_back_by(states, incident)
-        )
-    )
+    document = post_mortem(state, looks, unseen, taken_back_by(states, incident))
+    sys.stdout.write(shown(document, output))
     return OK
 
 

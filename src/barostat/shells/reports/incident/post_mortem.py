@@ -1,5 +1,5 @@
-"""An incident as a line, as data, as Markdown and as a page: what was found, planned and done,
-when, and how it ended.
+"""An incident as a line, as data and as a document: what was found, planned and done, when, and how
+it ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from barostat.remedy.record import to_json
 from barostat.remedy.state import State
 from barostat.shells.reports.incident.charts import drawings, rows
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.sheet import forms
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Document,
@@ -26,12 +25,14 @@ from barostat.shells.reports.sheet.blocks import (
     Footer,
     Heading,
     Listing,
+    Only,
     Paragraph,
     Section,
     Table,
     Text,
     Verdict,
     bold,
+    code,
 )
 from barostat.shells.reports.sheet.charts import Band
 from barostat.shells.reports.sheet.drawing import Box, Drawing, Figure, Label, Shape
@@ -60,52 +61,23 @@ def as_json(state: State, looks: Sequence[Look] = ()) -> str:
     return json_text({**json.loads(to_json(state)), "seen": document(looks) if looks else None})
 
 
-def as_markdown(
+def post_mortem(
     state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None
-) -> str:
-    """The post-mortem in Markdown. `unseen`: why there are no looks; `after`: the incident that
-    took its change back.
-    """
-    lines = [
-        f"# Incident {state.plan.id}",
-        "",
-        *(f"- **{title}:** {text}" for title, text in _facts(state, after)),
-    ]
-    table = rows(state, looks)
-    lines += ["", "## Measured", "", *(_grid(table) if table else [unseen])]
-    lines += ["", "## Timeline", "", *_grid([_EVENTS, *_timeline(state)])]
-    if state.conditions:
-        lines += ["", "## Conditions", ""]
-        lines += [
-            f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}"
-            for found in state.conditions
-        ]
-    lines += [
-        "",
-        "## Figures before",
-        "",
-        *(f"- `{name}` {figure(value, 4)}" for name, value in state.plan.baseline),
-    ]
-    for title, left in _left(state):
-        lines += ["", f"## {title}", "", *(f"1. {act}" for act in left)]
-    return "\n".join(lines)
-
-
-def as_html(
-    state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None
-) -> str:
-    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks;
-    `after`: what took its change back.
+) -> Document:
+    """Return the post-mortem. `unseen`: why there are no looks; `after`: the incident that took its
+    change back.
     """
     conditions: list[Text] = [
-        (bold(found.type), f" {found.status}: {found.reason}") for found in state.conditions
+        (bold(found.type), f" {found.status} ({_at(found.at)}): {found.reason}")
+        for found in state.conditions
     ]
     measured: list[Block] = [Paragraph(unseen)]
     if looks:
         measured = [
-            *drawings(state, looks, _bands(state)),
+            Only(("html",), drawings(state, looks, _bands(state))),
             Table(rows(state, looks), (0, 2), mono=(2,)),
         ]
+    before = state.plan.baseline
     severity, word = _VERDICTS.get(state.phase, ("info", state.phase.upper()))
     blocks: list[Block] = [
         Heading(
@@ -114,22 +86,22 @@ def as_html(
             f"{state.plan.target} · {_at(state.plan.made_at)}",
         ),
         Verdict(severity, word, state.why or "it goes on"),
-        Facts(_facts(state, after)[1:]),
+        Facts(_facts(state, after)),
         *_phases(state),
         Section("Measured", measured),
         Section("Timeline", [Table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))]),
         Listing("Conditions", conditions),
+        Listing("Figures before", [(code(name), f" {figure(value, 4)}") for name, value in before]),
         *(Listing(title, acts, numbered=True) for title, acts in _left(state)),
         Footer(f"the same as data: barostat incident show {state.plan.id} -o json"),
     ]
-    return forms.as_html(Document(f"Barostat: incident {state.plan.id}", blocks))
+    return Document(f"Barostat: incident {state.plan.id}", blocks)
 
 
 def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
     plan = state.plan
     title = next((cause.title for cause in causes() if cause.name == plan.cause), "")
     found = [
-        ("Outcome", f"{state.phase}: {state.why}" if state.why else state.phase),
         (
             "Since then",
             f"taken back by incident {after.plan.id}, {_at(after.plan.made_at)}" if after else "",
@@ -249,13 +221,3 @@ _VERDICTS: Mapping[str, tuple[Severity, str]] = {
 
 def _at(instant: float) -> str:
     return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def _grid(entries: Sequence[tuple[str, ...]]) -> list[str]:
-    """The entries as a table in Markdown; the first is the heading."""
-    written = [f"| {' | '.join(map(_cell, entry))} |" for entry in entries]
-    return [written[0], "|---" * len(entries[0]) + "|", *written[1:]]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

@@ -15,7 +15,17 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.growth import CannotTell, Growth
 from barostat.judge.history.review import HEADROOM_RATIO, Review, Shape
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.review.words import Part, Told, lasting, told, when
+from barostat.shells.reports.review.words import lasting, part, told, when
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Charts,
+    Document,
+    Facts,
+    Footer,
+    Heading,
+    Tiles,
+    Verdict,
+)
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
 from barostat.shells.reports.sheet.scale import percent, plain
 
@@ -43,61 +53,37 @@ class Fleet:
     """
 
 
-def capacity_told(found: Review, fleet: Fleet, target: str) -> Told:
-    """The report in its parts."""
+def capacity_document(found: Review, fleet: Fleet, target: str) -> Document:
+    """Return the report."""
     kept = found.kept
     severity, badge, headline, sentence = _verdict(found)
     days = lasting(kept.end - kept.start)
-    return Told(
-        "capacity review",
-        f"Capacity of {target}",
-        f"{when(kept.start)} to {when(kept.end)} ({days}), a point every {lasting(kept.step_s)}",
-        severity,
-        badge,
-        headline,
-        sentence,
-        _tiles(found),
-        _has(found, fleet),
-        (
-            Part(
-                "What traffic asks",
-                _asks(found),
-                False,
-                _traffic(found),
-                Span(kept.start, kept.end, zero_s=kept.start),
-                _shapes(found),
-            ),
-            Part(
-                "When in the day",
-                _busiest(found),
-                False,
-                _day(found),
-                Span(0, 86_400.0),
-            ),
-            Part(
-                "Pressure and harm",
-                _harm(found),
-                False,
-                _pressure(found),
-                Span(kept.start, kept.end, zero_s=kept.start),
-            ),
-            Part(
-                "When it will not fit",
-                _growth(found),
-                False,
-                _peaks(found),
-                Span(kept.start, kept.end, zero_s=kept.start),
-            ),
-            Part(
-                "What to change",
-                _change(fleet),
-                steps=fleet.worst.next if fleet.worst is not None else (),
-            ),
-            Part("What it costs", rows=_cost(found, fleet), lead=_cards(fleet)),
-            Part("Notes", listed=list(kept.problems)),
+    about = f"{when(kept.start)} to {when(kept.end)} ({days}), a point every {lasting(kept.step_s)}"
+    span = Span(kept.start, kept.end, zero_s=kept.start)
+    blocks: list[Block] = [
+        Heading("capacity review", f"Capacity of {target}", about),
+        Verdict(severity, badge, headline, sentence),
+        Tiles(_tiles(found)),
+        Facts(_has(found, fleet)),
+        part(
+            "What traffic asks",
+            _asks(found),
+            charts=Charts(_traffic(found), span),
+            rows=_shapes(found),
         ),
-        "the same as data: barostat report -o json",
-    )
+        part("When in the day", _busiest(found), charts=Charts(_day(found), Span(0, 86_400.0))),
+        part("Pressure and harm", _harm(found), charts=Charts(_pressure(found), span)),
+        part("When it will not fit", _growth(found), charts=Charts(_peaks(found), span)),
+        part(
+            "What to change",
+            _change(fleet),
+            steps=fleet.worst.next if fleet.worst is not None else (),
+        ),
+        part("What it costs", _cards(fleet), rows=_cost(found, fleet)),
+        part("Notes", listed=kept.problems),
+        Footer("the same as data: barostat report -o json"),
+    ]
+    return Document(f"Barostat: Capacity of {target}", blocks)
 
 
 def _verdict(found: Review) -> tuple[Severity, str, str, str]:

@@ -12,10 +12,24 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.steps import FIGURES, Step
 from barostat.judge.history.story import Episode, Story
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.review.words import Part, Told, clock, lasting, told, when
+from barostat.shells.reports.review.words import clock, lasting, part, told, when
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Charts,
+    Document,
+    Facts,
+    Footer,
+    Heading,
+    Only,
+    Paragraph,
+    Section,
+    Tiles,
+    Verdict,
+)
 from barostat.shells.reports.sheet.charts import Band, Chart, Line, Span
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 
+_TIMELINE: tuple[str, ...] = ("from", "to", "for", "replicas", "cause", "what was seen")
 _KINDS = {"critical": "is-back", "warning": "is-change", "info": "is-calm", "none": "is-promote"}
 
 
@@ -38,65 +52,44 @@ class Past:
         return self.end > self.start
 
 
-def past_told(past: Past) -> Told:
-    """The report in its parts."""
-    story, main = past.story, past.story.main
+def past_document(past: Past) -> Document:
+    """Return the report."""
+    story = past.story
     about, title = past.target, "What happened"
     if past.lasts:
         about += f" · {when(past.start)} to {when(past.end)}"
         title += f" from {clock(past.start)} to {clock(past.end)}"
     elif past.end:
         about += f" · {when(past.end)}"
-    if main is None and past.steps and story.untold_s >= 0.5 * (past.end - past.start):
-        head = (
-            "info",
-            "CANNOT TELL",
-            "too little was measured to say what it was",
-            story.episodes[0].summary,
-        )
-    elif main is None:
-        head = (
-            "none",
-            "OK",
-            "nothing was in trouble",
-            "No replica was diagnosed with more than being busy or idle.",
-        )
-    else:
-        head = (main.severity, main.severity.upper(), main.cause, main.summary)
-    return Told(
-        "post-mortem",
-        title,
-        about,
-        head[0],  # type: ignore[arg-type]
-        head[1],
-        head[2],
-        head[3],
-        _tiles(story) if past.lasts else [],
-        _known(past),
-        (
-            Part(
-                "Timeline",
-                rows=[
-                    ("from", "to", "for", "replicas", "cause", "what was seen"),
-                    *map(_row, story.episodes),
-                ]
-                if past.lasts
-                else [],
-                words=(4, 5),
-            ),
-            Part(
-                "Figures",
-                f"Time goes on from {when(past.start)}; what is shaded was in trouble.",
-                True,
-                _drawn(past.steps),
-                _span(past),
-            ),
-            Part("Before, during, after", rows=_compared(story)),
-            Part("What would have helped", steps=story.next),
-            Part("Notes", listed=list(past.problems)),
-        ),
-        "the same as data: barostat report -o json",
-    )
+    episodes = story.episodes if past.lasts else ()
+    timeline = [_TIMELINE, *map(_row, episodes)]
+    shaded = f"Time goes on from {when(past.start)}; what is shaded was in trouble."
+    drawn = Charts(_drawn(past.steps), _span(past))
+    figures: list[Block] = [Paragraph(shaded), drawn] if past.steps else [drawn]
+    blocks: list[Block] = [
+        Heading("post-mortem", title, about),
+        _verdict(past),
+        Tiles(_tiles(story) if past.lasts else []),
+        Facts(_known(past)),
+        part("Timeline", rows=timeline, words=(4, 5)),
+        Only(("html",), [Section("Figures", figures, apart=True)]),
+        part("Before, during, after", rows=_compared(story)),
+        part("What would have helped", steps=story.next),
+        part("Notes", listed=past.problems),
+        Footer("the same as data: barostat report -o json"),
+    ]
+    return Document(f"Barostat: {title}", blocks)
+
+
+def _verdict(past: Past) -> Verdict:
+    story, main = past.story, past.story.main
+    if main is not None:
+        return Verdict(main.severity, main.severity.upper(), main.cause, main.summary)
+    if past.steps and story.untold_s >= 0.5 * (past.end - past.start):
+        unclear = "too little was measured to say what it was"
+        return Verdict("info", "CANNOT TELL", unclear, story.episodes[0].summary)
+    quiet = "No replica was diagnosed with more than being busy or idle."
+    return Verdict("none", "OK", "nothing was in trouble", quiet)
 
 
 def _tiles(story: Story) -> list[tuple[str, str, str]]:

@@ -240,3 +240,8 @@ class Document:
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The answer, if the report has one."""
+        return next((block for block in self.blocks if isinstance(block, Verdict)), None)

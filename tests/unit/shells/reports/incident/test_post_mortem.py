@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -16,10 +17,21 @@ from barostat.judge.mitigation.measurements import Look, document
 from barostat.remedy.acts import DeletePod, PodRef, ScaleHome
 from barostat.remedy.program import program
 from barostat.remedy.record import from_json, to_json
-from barostat.remedy.state import Entry
+from barostat.remedy.state import Entry, State
 from barostat.shells.reports.incident.charts import QUANTITIES
-from barostat.shells.reports.incident.post_mortem import as_html, as_json, as_markdown
+from barostat.shells.reports.incident.post_mortem import as_json, post_mortem
+from barostat.shells.reports.sheet import forms
 from barostat.shells.reports.sheet.charts import LEFT, RIGHT, WIDTH
+
+CODE = f"`{SPARE} (spare-0)`"
+
+
+def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
+    return forms.as_html(post_mortem(state, looks, unseen))
+
+
+def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
+    return forms.as_markdown(post_mortem(state, looks, unseen))
 
 
 def whole(text: str) -> ElementTree.Element:
@@ -96,8 +108,8 @@ def test_each_line_says_whose_it_is() -> None:
 def test_the_table_has_a_row_for_each_look() -> None:
     text = as_markdown(STATE, LOOKS)
     rows = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
-    assert rows[-1].startswith(f"| after | 172 s | {SPARE} (spare-0) | 75% | 0 | 15.1 |")
-    assert rows[0].startswith(f"| before | -45 s | {HOME} (home-0) |")
+    assert rows[-1].startswith(f"| after | 172 s | {CODE} | 75% | 0 | 15.1 |")
+    assert rows[0].startswith(f"| before | -45 s | `{HOME} (home-0)` |")
     assert len(rows) == len(LOOKS)
     widths = {
         line.count("|") for line in text.split("## Measured")[1].split("##")[0].strip().splitlines()
@@ -110,7 +122,7 @@ def test_without_looks_it_says_so_in_a_sentence_and_draws_none() -> None:
     page, text = as_html(STATE, (), told), as_markdown(STATE, (), told)
     assert figures(page) == {}
     assert "cannot be read: seen.json: is no JSON &lt;script&gt;." in page
-    assert told in text
+    assert "cannot be read: seen.json: is no JSON &lt;script>." in text
     assert "phases over time" in page
 
 
@@ -124,7 +136,7 @@ def test_what_is_left_to_undo_is_named_with_its_pods_and_numbers() -> None:
         pods=pods,
     )
     assert (
-        "## Not yet taken back\n\n1. DeletePod home-0 (<vllm-a>)\n1. ScaleHome 1 -> 2 replicas"
+        "## Not yet taken back\n\n1. DeletePod home-0 (&lt;vllm-a>)\n2. ScaleHome 1 -> 2 replicas"
         in as_markdown(begun)
     )
     assert (
