@@ -19,7 +19,8 @@ from barostat.judge.sizing.plan import CapacityPlan, plan
 from barostat.shells.cli.capacity import plan_inputs
 from barostat.shells.cli.capacity.plan_compare import alternative, parts_of
 from barostat.shells.cli.capacity.prices import prices_of
-from barostat.shells.reports.capacity import offers as shown
+from barostat.shells.reports.capacity import offers
+from barostat.shells.reports.sheet.forms import shown
 
 USUAL_CARDS = ("L4", "L40S", "A100", "H100", "H200", "B200", "MI300X")
 """Cards to consider by default: those that clouds rent out."""
@@ -56,25 +57,20 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.model or "the model",
     )
     version = next((str(one.plan.request.version) for one in found if one.plan is not None), "")
-    answer = shown.Answer(model, version, need, choose(_distinct(found)))
-    match arguments.output:
-        case "json":
-            print(json.dumps(shown.document(answer), indent=2, ensure_ascii=False))
-        case "md":
-            print(shown.markdown(answer))
-        case "html":
-            print(shown.page_of(answer), end="")
-        case _:
-            print(shown.table(answer))
+    answer = offers.Answer(model, version, need, choose(_distinct(found)))
+    if arguments.output == "json":
+        print(json.dumps(offers.document(answer), indent=2, ensure_ascii=False))
+    else:
+        sys.stdout.write(shown(offers.offers_document(answer), arguments.output))
     return 0 if answer.choice.chosen is not None or arguments.exit_zero else 1
 
 
-def _distinct(offers: Sequence[Offer]) -> list[Offer]:
+def _distinct(tried: Sequence[Offer]) -> list[Offer]:
     """Return the offers without those that come to the same engines on as many of the same cards,
     as machines of 4 and of 8 do; the one that is kept has the names of both.
     """
     kept: dict[object, Offer] = {}
-    for place, one in enumerate(offers):
+    for place, one in enumerate(tried):
         card = one.plan.request.card if one.plan is not None else None
         if card is None or one.plan is None or one.replicas is None:
             kept[place] = one

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.core.limits import API_VERSION
-from barostat.core.units import figure
+from barostat.core.units import figure, many
 from barostat.judge.provisioning.choice import Choice
 from barostat.judge.provisioning.need import Need
 from barostat.judge.provisioning.offers import Forecast, Offer
 from barostat.judge.sizing.emulated_fp8 import emulated_fp8
 from barostat.judge.sizing.plan import CapacityPlan
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Candidates,
@@ -28,12 +27,10 @@ from barostat.shells.reports.sheet.blocks import (
     Verdict,
     named,
 )
-from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
-from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 _PRICED = ("per hour", "per M output tokens", "per M tokens")
 _HEAD = ("", "replicas", "cards", *_PRICED, "tokens/s", "TTFT p99", "mean ITL p99", "KV")
@@ -151,82 +148,6 @@ def _emulated(plan: CapacityPlan) -> str:
     return emulated_fp8(plan.request.card, plan.flags.kv_cache_dtype)
 
 
-def table(answer: Answer) -> str:
-    """For a terminal."""
-    width = terminal_width()
-    choice, chosen = answer.choice, answer.choice.chosen
-    lines = paragraph(
-        f"{answer.model}, vLLM {answer.version}: {answer.need.told}; {answer.promised}", "", width
-    )
-    lines.append("")
-    if chosen is None:
-        lines.append("None of these meets it.")
-    else:
-        cards = f"{chosen.cards} {'card' if chosen.cards == 1 else 'cards'}"
-        lines += paragraph(
-            f"Take {chosen.name}: {chosen.replicas} "
-            f"{'replica' if chosen.replicas == 1 else 'replicas'}, {cards}.",
-            "",
-            width,
-        )
-        for because in choice.because:
-            lines += paragraph(because, "  - ", width)
-        lines += ["", *_drawn(answer, width)]
-    if others := _others(choice):
-        lines += ["", "Not these:"]
-        for name, why in others:
-            lines += paragraph(f"{name}: {why}", "  - ", width)
-    lines += ["", "To know:"]
-    for note in notes(answer):
-        lines += paragraph(note, "  - ", width)
-    return "\n".join(lines)
-
-
-def _drawn(answer: Answer, width: int) -> list[str]:
-    """The table as wide as there is room: with what forecasts may be off by, without, or each name
-    above its numbers.
-    """
-    for short in (False, True):
-        rows = cells(answer, short=short)
-        lines = aligned(rows, right=range(1, len(rows[0])))
-        if max(map(len, lines)) <= width:
-            return lines
-    head, *body = aligned([row[1:] for row in rows], right=range(len(rows[0])), lead="    ")
-    return [
-        head,
-        *(line for row, numbers in zip(rows[1:], body, strict=True) for line in (row[0], numbers)),
-    ]
-
-
-def markdown(answer: Answer) -> str:
-    """For a ticket."""
-    choice, chosen = answer.choice, answer.choice.chosen
-    rows = cells(answer)
-    lines = [
-        f"## {answer.model}, vLLM {answer.version}",
-        "",
-        f"{answer.need.told}; {answer.promised}.",
-        "",
-    ]
-    lines += (
-        ["**None of these meets it.**"]
-        if chosen is None
-        else [f"**{chosen.replicas} x {chosen.name}**", ""]
-    )
-    lines += [f"* {because}" for because in choice.because]
-    if chosen is not None:
-        lines += [
-            "",
-            *(f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:])),
-        ]
-    lines += [
-        "",
-        *(f"* not {name}: {why}" for name, why in _others(choice)),
-        *(f"* {note}" for note in notes(answer)),
-    ]
-    return "\n".join(lines)
-
-
 def _beyond_slo(one: Offer, need: Need) -> str:
     """What its own interval has beyond the SLO, as a sentence; empty where it holds throughout."""
     beyond = [
@@ -246,21 +167,40 @@ def _beyond_slo(one: Offer, need: Need) -> str:
     )
 
 
-def page_of(answer: Answer) -> str:
-    """One HTML page: the choice, the forecasts with what they may be off by, the table."""
-    choice, chosen = answer.choice, answer.choice.chosen
+def offers_document(answer: Answer) -> Document:
+    """Return the report: the choice and why, the forecasts with what they may be off by, what is
+    ruled out.
+    """
+    choice = answer.choice
     meeting = [one for one in choice.ranked if one.replicas is not None]
-    if chosen is None:
-        card = Verdict("critical", "NONE", "None of these meets it", "")
-    else:
-        replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
-        doubt = _beyond_slo(chosen, answer.need)
-        card = Verdict(
-            "warning" if doubt else "none",
-            "TAKE, IF MEASURED" if doubt else "TAKE",
-            f"{replicas} on {chosen.name}",
-            " ".join(filter(None, (f"{choice.because[0]}.", doubt))),
-        )
+    about = f"{answer.need.told}; {answer.promised}; vLLM {answer.version}"
+    blocks: list[Block] = [
+        Heading("plan", answer.model, about),
+        _verdict(answer),
+        Section("Why this one", [Items(choice.because[1:])]),
+        *(_forecasts(answer, meeting) if meeting else []),
+        Section("Ruled out", [Items([named(name, why) for name, why in _others(choice)])]),
+        Section("To know", [Items(notes(answer))]),
+        Footer("the same as data: barostat plan --for -o json"),
+    ]
+    return Document(f"Plan: {answer.model}", blocks)
+
+
+def _verdict(answer: Answer) -> Verdict:
+    chosen = answer.choice.chosen
+    if chosen is None or chosen.replicas is None:
+        return Verdict("critical", "NONE", "None of these meets it")
+    doubt = _beyond_slo(chosen, answer.need)
+    return Verdict(
+        "warning" if doubt else "none",
+        "TAKE, IF MEASURED" if doubt else "TAKE",
+        f"{many(chosen.replicas, 'replica')} on {chosen.name}",
+        " ".join(filter(None, (f"{answer.choice.because[0]}.", doubt))),
+    )
+
+
+def _forecasts(answer: Answer, meeting: Sequence[Offer]) -> list[Block]:
+    chosen = answer.choice.chosen
     slo = answer.need.slo
     drawn = [
         Ranges(
@@ -284,24 +224,10 @@ def page_of(answer: Answer) -> str:
         )
         for one in meeting
     ]
-    forecasts: list[Block] = [
+    return [
         Candidates([Ranges("Replicas", amounts, plain), *drawn]),
-        Table(cells(answer), chosen=(0,)),
+        Table(cells(answer), chosen=(0,), shorter=cells(answer, short=True)),
     ]
-    blocks: list[Block] = [
-        Heading(
-            "plan",
-            answer.model,
-            f"{answer.need.told}; {answer.promised}; vLLM {answer.version}",
-        ),
-        card,
-        Section("Why this one", [Items(choice.because[1:])]),
-        *(forecasts if meeting else []),
-        Section("Not these", [Items([named(name, why) for name, why in _others(choice)])]),
-        Section("To know", [Items(notes(answer))]),
-        Footer("the same as data: barostat plan --for -o json"),
-    ]
-    return as_html(Document(f"Plan: {answer.model}", blocks))
 
 
 def _candidate(one: Offer, field: str, chosen: Offer | None) -> Candidate | None:

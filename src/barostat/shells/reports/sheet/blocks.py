@@ -105,7 +105,8 @@ class Table:
     """The first row is the heading. `words`: columns of words, the others are numbers; `chosen`:
     rows to stand out, counted without the heading; `mono`: columns of code.
 
-    `first_to_go`: columns that a narrow terminal leaves out, in this order.
+    For a narrow terminal, `shorter`: the same rows with less in each cell; `first_to_go`: columns
+    to leave out, in this order.
     """
 
     rows: Sequence[Sequence[Text]]
@@ -113,6 +114,7 @@ class Table:
     chosen: Sequence[int] = ()
     mono: Sequence[int] = ()
     first_to_go: Sequence[int] = ()
+    shorter: Sequence[Sequence[Text]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ and what a page folds away is left to the page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Literal
 
@@ -132,6 +133,8 @@ def _table(block: blocks.Table, width: int) -> RenderableType:
     """
     rows = [[_text(cell) for cell in row] for row in block.rows]
     places = list(range(len(rows[0])))
+    if block.shorter and _width(rows, places) > width:
+        return _table(replace(block, rows=block.shorter, shorter=()), width)
     for gone in (None, *block.first_to_go):
         places = [place for place in places if place != gone]
         if _width(rows, places) <= width:

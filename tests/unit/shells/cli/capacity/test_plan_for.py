@@ -32,17 +32,16 @@ def test_every_form_names_the_same_choice(capsys: pytest.CaptureFixture[str]) ->
     document = json.loads(told["json"])
     assert document["chosen"] == "L4 --max-model-len 3072"
     assert [one["costPerHour"] for one in document["offers"]] == [0.5, 2.0]
-    assert told["table"].splitlines()[0].startswith("Qwen/Qwen3-8B, vLLM 0.32.0: 2 users")
-    assert "Take L4 --max-model-len 3072: 1 replica, 1 card." in told["table"]
-    assert "**1 x L4 --max-model-len 3072**" in told["md"]
-    assert "1 replica on L4 --max-model-len 3072" in told["html"]
+    assert told["table"].splitlines()[0] == "Qwen/Qwen3-8B"
+    for form in ("table", "md", "html"):
+        assert "1 replica on L4 --max-model-len 3072" in told[form]
 
 
 def test_none_that_meets_it_is_an_exit_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     words = [*ASKED, "--gpu", "L4"]
     words[words.index("ttft=2s")] = "ttft=1ms"
     assert main(words) == 1
-    assert "None of these meets it." in capsys.readouterr().out
+    assert "None of these meets it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,13 @@ def test_a_narrow_terminal_leaves_out_what_the_table_names_first() -> None:
     assert lines(table, width=18) == ["engine  verdict", "vllm-0  kv-thrash"]
 
 
+def test_cells_are_shorter_where_there_is_no_room_for_all_of_them() -> None:
+    long = [("", "TTFT"), ("H100", "330 (280-390) ms")]
+    table = Table(long, shorter=[("", "TTFT"), ("H100", "330 ms")])
+    assert lines(table, width=22) == ["                  TTFT", "H100  330 (280-390) ms"]
+    assert lines(table, width=21) == ["        TTFT", "H100  330 ms"]
+
+
 def test_numbers_stand_below_their_name_where_that_is_too_long() -> None:
     table = Table([("", "TTFT", "ITL"), ("a long name of a card", "1.2 s", "9 ms")])
     assert lines(table, width=25) == ["   TTFT   ITL", "a long name of a card", "  1.2 s  9 ms"]
