@@ -19,7 +19,7 @@ from barostat.remedy.record import from_json
 from barostat.remedy.state import State
 from barostat.shells.cli.main import main
 from barostat.shells.cli.mitigate.incident import show
-from barostat.shells.reports.load.validation_page import validation_html
+from barostat.shells.reports.load.validation_document import rendered
 
 _ENGINE = (
     "--latency",
@@ -58,7 +58,7 @@ def attacked(attacker: Attacker, folder: Path) -> dict[str, str]:
         "plan-compared": _printed("plan", "--model-config", config, "--compare", "H100,L4", "-o", "html"),
         "plan-for": _printed("plan", "--model-config", config, "--for", "2/s input=500 output=50", "--compare", "H100", "-o", "html"),
         "load": _from(attack.engine(attacker), lambda url: _printed("load", url, *short, "-o", "html")),
-        "validate": validation_html(load_tests.validation(good=False, name=attacker.all(), notes=attacker.every)),
+        "validate": rendered(load_tests.validation(good=False, name=attacker.all(), notes=attacker.every), "html"),
         "past": _from(attack.prometheus(attacker), lambda url: _report(url, "--from", "02:00", "--to", "02:02")),
         "review": _from(attack.prometheus(attacker), lambda url: _report(url, "--since", "8d")),
     }  # fmt: skip

@@ -21,7 +21,7 @@ from barostat.judge.history.review import Kept, review
 from barostat.shells.cli.main import main
 from barostat.shells.reports.incident.post_mortem import as_json, list_json
 from barostat.shells.reports.incident.review import review_json
-from barostat.shells.reports.load.text import load_json
+from barostat.shells.reports.load.data import load_json
 from barostat.shells.reports.load.validation import certificate_text, validation_json
 from barostat.shells.reports.review.capacity import Fleet, capacity_json
 from barostat.shells.reports.review.past import past_json

@@ -28,8 +28,8 @@ from barostat.judge.history.review import review
 from barostat.shells.cli.main import main
 from barostat.shells.reports.diagnosis.page import report_html
 from barostat.shells.reports.incident.post_mortem import post_mortem
-from barostat.shells.reports.load.page import load_html
-from barostat.shells.reports.load.validation_page import validation_html
+from barostat.shells.reports.load.document import load_document
+from barostat.shells.reports.load.validation_document import validation_document
 from barostat.shells.reports.review.capacity import Fleet, capacity_document
 from barostat.shells.reports.review.past import past_document
 from barostat.shells.reports.sheet.forms import as_html
@@ -135,18 +135,20 @@ def pages() -> dict[str, Callable[[], str]]:
             "-o",
             "html",
         ),
-        "load": lambda: load_html(
-            "http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO
+        "load": lambda: as_html(
+            load_document("http://a:8000", "poisson", load_tests.load(refused=3), load_tests.SLO)
         ),
-        "load-stopped": lambda: load_html(
-            "http://a:8000", "poisson", load_tests.nothing(), load_tests.SLO
+        "load-stopped": lambda: as_html(
+            load_document("http://a:8000", "poisson", load_tests.nothing(), load_tests.SLO)
         ),
-        "load-hostile": lambda: load_html(
-            HOSTILE, HOSTILE, load_tests.load(refused=3, reason=HOSTILE), load_tests.SLO
+        "load-hostile": lambda: as_html(
+            load_document(
+                HOSTILE, HOSTILE, load_tests.load(refused=3, reason=HOSTILE), load_tests.SLO
+            )
         ),
-        "validate": lambda: validation_html(load_tests.validation()),
-        "validate-hostile": lambda: validation_html(
-            load_tests.validation(good=False, name=HOSTILE, notes=(HOSTILE,))
+        "validate": lambda: as_html(validation_document(load_tests.validation())),
+        "validate-hostile": lambda: as_html(
+            validation_document(load_tests.validation(good=False, name=HOSTILE, notes=(HOSTILE,)))
         ),
         "capacity-review": lambda: as_html(capacity_document(*grown(), "inference")),
         "capacity-review-short": lambda: as_html(

@@ -161,8 +161,9 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.load.process import carried_out, understood
     from barostat.load.run import RunBounds
     from barostat.shells.cli.prevent.load_inputs import aimed, refused, said_on_the_way, traffic_of
-    from barostat.shells.reports.load.page import load_html
-    from barostat.shells.reports.load.text import load_json, load_table
+    from barostat.shells.reports.load.data import load_json
+    from barostat.shells.reports.load.document import load_document
+    from barostat.shells.reports.sheet.forms import shown
     from barostat.twin.summary import Slo
 
     traffic, slo, notes = traffic_of(arguments)
@@ -191,10 +192,9 @@ def run(arguments: argparse.Namespace) -> int:
             indent=2,
         )
         sys.stdout.write("\n")
-    elif arguments.output == "html":
-        sys.stdout.write(load_html(target.named, traffic.told, found, asked))
     else:
-        sys.stdout.write(load_table(target.named, traffic.told, found, asked))
+        report = load_document(target.named, traffic.told, found, asked)
+        sys.stdout.write(shown(report, arguments.output))
     if found.interrupted:
         return 130
     return 1 if found.errors or found.keeping.trouble else 0

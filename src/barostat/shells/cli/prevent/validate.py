@@ -111,8 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
     from barostat.shells.cli.prevent.load_inputs import aimed, refused
     from barostat.shells.cli.prevent.validate_phases import Validation
-    from barostat.shells.reports.load.forms import rendered
     from barostat.shells.reports.load.validation import certificate_text
+    from barostat.shells.reports.load.validation_document import rendered
 
     for name, least, most in (
         ("at", 0.01, 10.0),

@@ -1,4 +1,4 @@
-"""A validation for a terminal, as data and as JUnit; and the certificate that `check` asks for."""
+"""A validation as data and as JUnit; and the certificate that `check` asks for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 from barostat.core.units import figure
 from barostat.judge.load_test.knee import Knee
-from barostat.judge.load_test.proof import Check, Proof
+from barostat.judge.load_test.proof import Proof
 from barostat.load.target import Target
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.load.text import figures_json
+from barostat.shells.reports.load.data import figures_json
 from barostat.twin.summary import Slo
 
 WORDS = {"pass": "PASS", "fail": "FAIL", "note": "note", "unknown": "?"}
@@ -136,36 +135,6 @@ def knee_sentence(knee: Knee) -> str:
             f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
         )
     return f"{sentence}; {unsure}" if unsure else sentence
-
-
-def validation_table(found: Validated) -> str:
-    """What was checked, line by line, and the verdict last."""
-    proof = found.proof
-    lines = [
-        found.target.named,
-        f"{found.limits_file}{f' ({found.limits_name})' if found.limits_name else ''}",
-        "",
-    ]
-    lines += aligned(_rows(proof.checks))
-    if proof.knee is not None:
-        lines += ["", f"knee  {knee_sentence(proof.knee)}"]
-    lines += [
-        "",
-        (
-            f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: "
-            f"{found.sentence}"
-        ),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _rows(checks: tuple[Check, ...]) -> list[tuple[str, str, str]]:
-    """Standing, phase (once), sentence."""
-    found, before = [], ""
-    for one in checks:
-        found.append((WORDS[one.standing], "" if one.phase == before else one.phase, one.told))
-        before = one.phase
-    return found
 
 
 def junit(found: Validated) -> str:

@@ -30,6 +30,8 @@ _LOOKS = {"bold": "bold", "code": "bold", "soft": "dim", "tag": "dim"}
 _INDENT = 2
 _GAP = 2
 """Blanks between two columns."""
+_LEAST_SENTENCE = 24
+"""A column that is wrapped has at least that many characters."""
 
 
 def text(document: blocks.Document, width: int) -> str:
@@ -111,7 +113,7 @@ def _list(block: blocks.Items | blocks.Listing) -> Table:
     """The items behind a dash or a number, each wrapped under itself."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
-    grid.add_column(ratio=1)
+    grid.add_column(ratio=1, overflow="fold")
     for number, item in enumerate(block.items, 1):
         shown_text = item.text if isinstance(item, blocks.Item) else item
         grid.add_row(f"{number}." if block.numbered else "-", _text(shown_text))
@@ -121,15 +123,15 @@ def _list(block: blocks.Items | blocks.Listing) -> Table:
 def _grid(rows: Sequence[Sequence[str]], wrapped: int) -> Table:
     grid = Table.grid(padding=(0, _GAP, 0, 0))
     for place in range(len(rows[0])):
-        grid.add_column(no_wrap=place != wrapped)
+        grid.add_column(no_wrap=place != wrapped, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     return grid
 
 
 def _table(block: blocks.Table, width: int) -> RenderableType:
-    """The table with as many columns as there is room for; else each name above its numbers, or
-    each row as a paragraph.
+    """The table with as many columns as there is room for; else with sentences in its last column
+    wrapped, with each name above its numbers, or with each row as a paragraph.
     """
     rows = [[_text(cell) for cell in row] for row in block.rows]
     places = list(range(len(rows[0])))
@@ -139,6 +141,9 @@ def _table(block: blocks.Table, width: int) -> RenderableType:
         places = [place for place in places if place != gone]
         if _width(rows, places) <= width:
             return _columns(rows, places, block)
+    others = _width(rows, places[:-1]) + _GAP
+    if places[-1] in block.words and others + _LEAST_SENTENCE <= width:
+        return _columns(rows, places, block, sentences=True)
     if not set(block.words) - {0} and _width(rows, places[1:]) + _INDENT <= width:
         return _below_names(rows, places, block)
     return _as_paragraphs(rows, places)
@@ -149,12 +154,22 @@ def _width(rows: Sequence[Sequence[Text]], places: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _columns(rows: Sequence[Sequence[Text]], places: Sequence[int], block: blocks.Table) -> Table:
+def _columns(
+    rows: Sequence[Sequence[Text]],
+    places: Sequence[int],
+    block: blocks.Table,
+    *,
+    sentences: bool = False,
+) -> Table:
+    """The rows, none of their cells wrapped but (`sentences`) those of the last column."""
     table = Table.grid(padding=(0, _GAP, 0, 0))
     widths = [max(cell_len(row[place].plain) for row in rows) for place in places]
     for place, least in zip(places, widths, strict=True):
         justify: Literal["left", "right"] = "left" if place in block.words else "right"
-        table.add_column(no_wrap=True, justify=justify, min_width=least)
+        if sentences and place == places[-1]:
+            table.add_column(justify=justify, overflow="fold")
+        else:
+            table.add_column(no_wrap=True, justify=justify, min_width=least)
     for number, row in enumerate(rows):
         chosen = number - 1 in block.chosen
         style = "dim" if number == 0 else "bold" if chosen else ""
@@ -183,7 +198,7 @@ def _as_paragraphs(rows: Sequence[Sequence[Text]], places: Sequence[int]) -> Tab
     head, *body = rows
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
-    grid.add_column(ratio=1)
+    grid.add_column(ratio=1, overflow="fold")
     for row in body:
         cells = [
             Text.assemble(f"{head[place].plain}: " if head[place].plain else "", row[place])

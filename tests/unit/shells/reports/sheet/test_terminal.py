@@ -61,6 +61,13 @@ def test_items_are_wrapped_under_themselves() -> None:
     ]  # fmt: skip
 
 
+def test_a_word_that_is_longer_than_the_line_loses_nothing() -> None:
+    word = "0123456789" * 5
+    for block in (Facts([("digest", word)]), Items([word]), Paragraph(word)):
+        shown = "".join("".join(line.split()) for line in lines(block, width=30))
+        assert word in shown
+
+
 def test_a_table_is_whole_where_there_is_room() -> None:
     assert lines(Table(WIDE, words=(0, 1, 3))) == [
         "engine  verdict    KV used  note", "vllm-0  kv-thrash      97%  preempts",
@@ -83,6 +90,14 @@ def test_cells_are_shorter_where_there_is_no_room_for_all_of_them() -> None:
 def test_numbers_stand_below_their_name_where_that_is_too_long() -> None:
     table = Table([("", "TTFT", "ITL"), ("a long name of a card", "1.2 s", "9 ms")])
     assert lines(table, width=25) == ["   TTFT   ITL", "a long name of a card", "  1.2 s  9 ms"]
+
+
+def test_sentences_in_the_last_column_are_wrapped_in_it() -> None:
+    table = Table([("name", "meaning"), ("watermark", "keeps blocks free at admission")], (0, 1))
+    assert lines(table, width=41) == [
+        "name       meaning", "watermark  keeps blocks free at admission",
+    ]  # fmt: skip
+    assert lines(table, width=40)[2] == "           admission"
 
 
 def test_sentences_of_a_table_become_paragraphs_without_their_empty_cells() -> None:

@@ -1,39 +1,41 @@
-"""A load as one HTML page that needs nothing else."""
+"""A load as a document."""
 
 from __future__ import annotations
 
 from barostat.core.units import figure, many
 from barostat.judge.load_test.figures import Figures
-from barostat.shells.reports.load.text import sender, spreads
+from barostat.shells.reports.load.data import sender, spreads
 from barostat.shells.reports.sheet.blocks import (
     Charts,
     Document,
     Footer,
     Heading,
+    Paragraph,
     Section,
     Table,
     Tiles,
     Verdict,
 )
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
-from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.scale import duration, percent, plain
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.summary import Slo
 
 
-def load_html(target: str, traffic: str, found: Figures, slo: Slo) -> str:
-    """The page of one run."""
+def load_document(target: str, traffic: str, found: Figures, slo: Slo) -> Document:
+    """Return the report of one run."""
+    stopped = ", interrupted" if found.interrupted else ""
     blocks = (
-        Heading("load", target, f"{traffic}; {format_seconds(found.duration_s)}"),
+        Heading("load", target, f"{traffic}; {format_seconds(found.duration_s)}{stopped}"),
         _verdict(found),
         Tiles(tiles(found, slo)),
+        Paragraph(f"Sender: {sender(found.keeping)}", "soft"),
         over_time(found, slo),
         Section("Latencies", [latencies(found)]),
         Section("Not answered", _reasons(found)),
         Footer("the same as data: barostat load -o json"),
     )
-    return as_html(Document(f"Barostat: load on {target}", blocks))
+    return Document(f"Barostat: load on {target}", blocks)
 
 
 def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
@@ -45,7 +47,11 @@ def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
     )
     rows = [
         ("Requests", f"{figure(found.ok_per_s, 4)}/s", good),
-        ("Output tokens", f"{found.output_tokens_per_s:,.5g}/s", ""),
+        (
+            "Output tokens",
+            f"{found.output_tokens_per_s:,.5g}/s",
+            f"{found.input_tokens_per_s:,.5g} input tokens/s",
+        ),
         (
             "TTFT p99",
             format_seconds(found.ttft.p99),
@@ -65,7 +71,11 @@ def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
                 percent(seen.usage_mean_ratio),
                 f"{percent(seen.usage_max_ratio)} at most",
             ),
-            ("Preemptions", f"{seen.preemptions:,}", f"{seen.waiting_max:,} waiting at most"),
+            (
+                "Preemptions",
+                f"{seen.preemptions:,}",
+                f"{seen.running_max:,} running, {seen.waiting_max:,} waiting at most",
+            ),
         ]
     return rows
 
@@ -132,7 +142,6 @@ def _verdict(found: Figures) -> Verdict:
             "STOPPED",
             f"stopped with {many(found.cut, 'request')} under way",
             counted,
-            sender(found.keeping),
         )
     if found.cut:
         return Verdict(
@@ -140,9 +149,8 @@ def _verdict(found: Figures) -> Verdict:
             "NOT ENDED",
             f"{many(found.cut, 'request')} did not end in time",
             counted,
-            sender(found.keeping),
         )
-    return Verdict("none", "OK", "every request was answered", counted, sender(found.keeping))
+    return Verdict("none", "OK", "every request was answered", counted)
 
 
 def _reasons(found: Figures) -> list[Table]:

@@ -1,10 +1,9 @@
-"""A load as data and as a page for a terminal."""
+"""A load as data, and its figures in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from barostat.core.units import figure, many
 from barostat.judge.load_test.figures import Figures, Keeping
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.simulation.text import format_seconds
@@ -95,65 +94,6 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def load_table(target: str, traffic: str, found: Figures, slo: Slo) -> str:
-    """The run on half a page."""
-    lines = [
-        target,
-        (
-            f"{traffic}; "
-            f"{format_seconds(found.duration_s)}{', interrupted' if found.interrupted else ''}"
-        ),
-        "",
-        *outcome(found),
-    ]
-    lines += [
-        (
-            f"throughput   {figure(found.ok_per_s, 4)} requests/s, "
-            f"{found.output_tokens_per_s:,.5g} output and "
-            f"{found.input_tokens_per_s:,.5g} input tokens/s"
-        )
-    ]
-    if slo.ttft_s is not None or slo.itl_s is not None:
-        lines.append(
-            f"goodput      {figure(found.good_per_s, 4)} good requests/s ({found.good:,} "
-            f"of {found.sent:,})"
-        )
-    lines += ["", *latency_lines(found), ""]
-    if found.engine is not None:
-        seen = found.engine
-        lines += [
-            (
-                f"KV usage     {seen.usage_mean_ratio:.0%} on average, "
-                f"{seen.usage_max_ratio:.0%} at most; "
-                f"{seen.running_max:,} running and {seen.waiting_max:,} waiting at most"
-            ),
-            f"preemptions  {seen.preemptions:,}",
-        ]
-    lines += [f"sender       {sender(found.keeping)}"]
-    return "\n".join(lines) + "\n"
-
-
-def outcome(found: Figures) -> list[str]:
-    """What became of the requests: answered, refused, failed, cut; and why."""
-    counts = [f"{found.ok:,} answered", f"{found.refused:,} refused", many(found.errors, "error")]
-    lines = [
-        f"{many(found.sent, 'request')}: {', '.join(counts)}"
-        + (f", {found.cut:,} not ended" if found.cut else "")
-    ]
-    return lines + [
-        f"             {count:,} with {reason}" for reason, count in list(found.reasons.items())[:6]
-    ]
-
-
-def latency_lines(found: Figures) -> list[str]:
-    """The latencies in columns."""
-    lines = [f"{'':12} {'mean':>9} {'p50':>9} {'p90':>9} {'p95':>9} {'p99':>9} {'max':>9}"]
-    for name, spread in spreads(found):
-        values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
-        lines.append(f"{name:12} " + " ".join(f"{format_seconds(value):>9}" for value in values))
-    return lines
-
-
 def sender(keeping: Keeping) -> str:
     """Whether the sender kept its schedule, in a sentence."""
     if not keeping.late.count:
@@ -163,7 +103,7 @@ def sender(keeping: Keeping) -> str:
     )
     if keeping.trouble:
         return (
-            f"DID NOT KEEP UP: {keeping.trouble};\n             these are figures of the "
-            "sender as much as of the engine"
+            f"did not keep up: {keeping.trouble}; these are figures of the sender as much as of "
+            "the engine"
         )
     return f"kept the schedule: {late}"
