@@ -11,9 +11,7 @@ from barostat.core.limits import ServingLimits
 from barostat.core.version import EngineVersion, parse_version
 
 QUEUE_DEADLINE_S = 30.0
-"""How long a request may wait where the limits do not say it: whoever waits longer has mostly given
-up.
-"""
+"""Queue deadline if the limits set none; most clients have given up by then."""
 POOL_TOLERANCE_RATIO = 0.05
 """A pool that was measured at another start differs by some blocks; by this much it is another
 pool.

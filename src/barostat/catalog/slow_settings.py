@@ -50,8 +50,8 @@ class SlowSetting:
 
 
 def slow_settings(config: EngineConfig, cards: float | None) -> tuple[SlowSetting, ...]:
-    """Those that are set, the heaviest first. `cards`: that were seen where the engine runs; None:
-    not looked at.
+    """Return the slow settings in use, the worst first. `cards`: number seen where the engine runs;
+    None: unknown.
     """
     return (*_links(config, cards), *_others(config))
 

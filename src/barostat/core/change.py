@@ -169,12 +169,13 @@ def queue_shortened(
     waiting: float = 0.0,
     larger_batches: bool = False,
 ) -> Expectation:
-    """What a lever against queueing promises: fewer wait, or first tokens within their level;
-    nothing is preempted for it, no harm.
+    """Return the promise of a lever against queueing: fewer waiting requests, or TTFT within its
+    SLO, without more preemptions or other harm.
 
-    `waiting`: requests that wait at a replica today: where a queue is there now, none afterwards
-    needs no comparison. `larger_batches`: more requests run at once.
-    Units: the levels in seconds, None where none is set.
+    `waiting`: requests waiting at a replica today: if there is a queue now, an empty queue
+    afterwards needs no comparison. `larger_batches`: more requests run concurrently.
+
+    Units: latencies in seconds, None without an SLO.
     """
     enough = (
         (Expect("ttft_p99_s", "below", ttft_p99_s),)

@@ -85,10 +85,10 @@ class Signal:
         )
 
     def held_for_s(self, holds: Callable[[float], bool]) -> float | None:
-        """How long `holds` has been true without a break up to the last point; None if it is not
-        true there.
+        """Return how long `holds` has been true without interruption up to the last point; None if
+        it is false there.
 
-        A single point that holds gives 0: true now, for how long cannot be told.
+        A single point that holds gives 0: true now, duration unknown.
         """
         if not holds(self.last):
             return None

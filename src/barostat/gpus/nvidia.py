@@ -107,7 +107,7 @@ def lost_card(line: str, index: int) -> Card | None:
 MOST_PROBLEMS = 100
 """Lines that cannot be read until the rest is given up."""
 MOST_CELLS = 512
-"""Of a line that is looked at; nvidia-smi knows fewer than two hundred fields."""
+"""Cells read per line; nvidia-smi has fewer than two hundred fields."""
 
 
 def read_query(text: str) -> GpuOutput:
@@ -356,8 +356,8 @@ def _first_number(fields: dict[str, str], *names: str) -> float | None:
 
 
 def _counted(fields: dict[str, str], names: tuple[str, ...]) -> float | None:
-    """How many of these kinds of row remapping or page retirement the card has; None where it tells
-    none of them.
+    """Return the number of row remappings or page retirements of these kinds; None if the output
+    has none of them.
     """
     cells = [cell.lower() for name, cell in fields.items() if name in names]
     told = [cell for cell in cells if cell in ("yes", "no") or number(cell) is not None]

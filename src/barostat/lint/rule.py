@@ -17,7 +17,7 @@ Topic = Literal["", "limits", "rollout"]
 """What a rule is about, where a summary groups findings: missing limits, or a rollout that harms."""
 
 NOT_CHECKED, NOTHING_CHECKED = "not-checked", "nothing-checked"
-"""What a report shows, in every format, in the place of findings that could not be looked for."""
+"""Entries that a report shows, in every format, for parts that could not be checked."""
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 

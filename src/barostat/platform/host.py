@@ -42,7 +42,7 @@ _SERVE = re.compile(r"\bvllm\s+serve\b|vllm\.entrypoints|^(?:\S*/)?vllm$")
 
 
 def role_of(name: str, role: str = "") -> Role | None:
-    """What a process is by its given role or its title; None where neither tells."""
+    """Return a process's role by its given role or its title; None if neither identifies it."""
     for words in (role, name):
         for found, pattern in _ROLE_WORDS:
             if pattern.search(words):

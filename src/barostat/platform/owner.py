@@ -88,7 +88,7 @@ class Owner:
     switch: Switch | None = None
 
     def hinders(self, what: Reach) -> bool:
-        """True if a direct write of that would not last (or it cannot be told that it would)."""
+        """True if a direct write would be reverted, or may be."""
         return self.reverts != "no" and (self.over == "everything" or what == self.over)
 
 
@@ -228,8 +228,8 @@ def _argo_source(application: Object) -> str:
 def _argo_switch(
     application: Object, namespace: str, name: str, automated: Object, *, on: bool
 ) -> Switch:
-    """Auto-sync off, which every version has; the annotation where an ApplicationSet or a parent
-    application would set the policy again.
+    """Return the switch that disables auto-sync, which every version supports; the annotation if an
+    ApplicationSet or a parent application would restore the policy.
     """
     made = any(
         text(entry, "kind") == "ApplicationSet"
@@ -532,10 +532,10 @@ def _autoscaler(workload: Object, item: Object, keda: str) -> Owner:
 
 
 def _hpa_switch(item: Object, namespace: str, name: str, now: int) -> Switch:
-    """Neither up nor down by its metrics, and with bounds that one replica fewer or more does not
-    meet: they hold without metrics.
+    """Return the switch that disables scaling in both directions and widens the bounds so that one
+    replica more or less stays within them: bounds apply without metrics.
 
-    At 0 replicas it is off by itself.
+    At 0 replicas the HPA is off by itself.
     """
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     behavior = value(item, "spec", "behavior")
@@ -561,7 +561,7 @@ def _hpa_switch(item: Object, namespace: str, name: str, now: int) -> Switch:
 
 
 def _is_held(item: Object, now: int | None) -> bool:
-    """True where it cannot act while the replicas are one fewer, or one more, than now."""
+    """True if the HPA cannot act with one replica fewer or more than now."""
     off = all(text(item, "spec", "behavior", key, "selectPolicy") == _OFF for key in _DIRECTIONS)
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     return off and least in (None, 1) and now is not None and most is not None and most > now

@@ -56,8 +56,8 @@ def waits_long(window: Window) -> str:
 
 
 def running_limit(window: Window) -> float | None:
-    """How many requests may run at once, or None where neither a log line, a flag nor a default
-    tells it.
+    """Return the limit on running requests; None if neither a log line, a flag nor a default shows
+    it.
     """
     signal, running = window.fresh("max_running_requests"), window.fresh("running_requests")
     if signal is not None:

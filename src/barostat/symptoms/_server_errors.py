@@ -8,8 +8,8 @@ HARM_RATIO = 0.01
 """One in a hundred: below it there are always a few."""
 FEW = 3
 PASSED_ON_RATIO = 0.5
-"""Where the engine's own share is at least so much of the gateway's, what the gateway sends is
-mostly what the engine answered.
+"""If the engine's share of errors is at least this ratio of the gateway's, most gateway errors come
+from the engine.
 """
 
 

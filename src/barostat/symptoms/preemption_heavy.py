@@ -121,7 +121,7 @@ def _thrown_out(window: Window, seen: Preemptions | None) -> Present | None:
 
 
 def _counted(window: Window, seen: Preemptions | None) -> Verdict:
-    """What the count of preemptions tells by itself."""
+    """Return the verdict by the count of preemptions alone."""
     if seen is None or (seen.count <= 0 and not_printed(window)):
         return Unknown("nothing counts preemptions here", SOURCES)
     evidence = list(seen.evidence)

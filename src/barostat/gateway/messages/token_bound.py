@@ -1,5 +1,5 @@
-"""How many tokens a body can be at most, and how many it will be: a bound for nothing, and an
-estimate that this traffic has taught.
+"""Upper bound and estimate of a body's number of tokens. The bound needs no learning; the estimate
+is learned from this traffic.
 
 The bound is the number of bytes of the JSON body, plus what a chat template adds. Why that is one:
 a tokenizer whose smallest tokens are bytes (byte-level BPE as of GPT, Llama 3, Qwen, DeepSeek;

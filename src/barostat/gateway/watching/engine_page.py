@@ -98,7 +98,7 @@ def first_of(page: bytes, quantity: Iterable[bytes]) -> list[float]:
 
 
 def read_page(page: bytes) -> EnginePage | None:
-    """What the page tells, None where it is no vLLM's."""
+    """Parse a metrics page; None if it is not vLLM's."""
     running = first_of(page, RUNNING)
     if not running:
         return None

@@ -130,7 +130,7 @@ class Health:
             self._tasks[replica.name] = asyncio.get_running_loop().create_task(self._watch(replica))
 
     def forget(self, name: str) -> None:
-        """That one is not looked at any more."""
+        """Stop checking that engine."""
         self._watched.pop(name, None)
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()

@@ -1,5 +1,4 @@
-"""What `kubectl describe pod` prints, as the objects that it is printed from: what tickets and
-chats hold of a pod that is gone.
+"""Parses the output of `kubectl describe pod` back into objects, for pods that no longer exist.
 
     Name:             vllm-0                 <- a line at the margin: of the pod; `Name:` begins the next one
     Containers:

@@ -1,4 +1,4 @@
-"""What tells one version of a file from another, so that it is read anew when it has changed."""
+"""Identifies a version of a file, so that it is reloaded when it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes through a pipe, as a file: a log is looked at more than once, a pipe only once."""
+"""Presents piped input as a file: a log is read several times, a pipe only once."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def plain(root: yaml.Node, say: Callable[[yaml.Mark, str, str], None]) -> Any:
 
 
 def located(root: yaml.Node, route: Sequence[str | int]) -> tuple[yaml.Mark, yaml.Node]:
-    """Where the key (or the item) stands that this route leads to, and its value; the last that is
-    there, where the route leads on.
+    """Return the place of the key (or item) at this path, and its value; of the last existing part
+    if the path continues.
     """
     mark, node = root.start_mark, root
     for part in route:

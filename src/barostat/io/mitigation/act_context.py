@@ -1,4 +1,5 @@
-"""What every act stands on: whose change is in flight, and writes that fit only what was read.
+"""The context that all acts share: the claim of the change in flight, and writes that apply only to
+the version that was read.
 
 A write is sent only while the look at the claim before it is young, tells the server when to give
 up, and is waited for until the server must have: so `ActTiming.stray_s` after a claim nothing of an
@@ -204,10 +205,10 @@ def _with(held: Mapping[str, Any], entries: Mapping[str, str | None]) -> dict[st
 async def settled(
     write: Awaitable[Object | RequestFailed], pace: ActTiming
 ) -> Object | RequestFailed:
-    """What came of a write. Where that is not known, it is told when the server's time for it is
-    over: done by then, or never.
+    """Return the result of a write. If it is unknown, wait until the server's time for it is over:
+    then it is done or never will be.
 
-    Whoever asks may be cancelled meanwhile, but not before that.
+    The caller may be cancelled, but not before that.
     """
     task = asyncio.ensure_future(_settled(write, pace))
     try:

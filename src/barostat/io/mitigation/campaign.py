@@ -53,7 +53,7 @@ def new_id(name: str) -> str:
 
 
 def _looked(seen: TargetSnapshot, namespace: str) -> str:
-    """Where gateways were looked for, and what could not be read of it."""
+    """Return where gateways were searched for, and what could not be read."""
     if why := seen.unread.get("gateways"):
         return f"namespace {namespace} ({why})"
     return "any namespace" if seen.lists.get(ALL_PODS) else f"namespace {namespace}"
@@ -378,8 +378,8 @@ class Campaign:
         return await hand_back(self.cluster, state.plan.target, incidents, keep)
 
     async def owners_back_without_record(self, incident: str) -> HandedBack | None:
-        """Whom a run of an earlier version paused before it left a record has the workload again;
-        None where it paused nobody.
+        """Resume the owners that a run of an earlier version paused before it wrote a record; None
+        if there are none.
         """
         targets = await noted_by(self.cluster, self.namespace, incident)
         back = [await hand_back(self.cluster, target, (incident,)) for target in targets]

@@ -1,5 +1,5 @@
-"""Acts on kinds whose owner runs a canary and rolls the other units by itself: the canary is
-opened, awaited and closed, the rest is let go.
+"""Acts on kinds whose owner runs a canary and then rolls the other units by itself: open the
+canary, wait for it, close it, roll out the rest.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def _kind(ground: ActContext) -> CanaryKind:
 
 
 async def open_canary(ground: ActContext, do: Do, act: OpenCanary) -> Done:
-    """OpenCanary: home holds the change, and its owner stops at the canary; back: home as it was
-    found. Errors: Denied.
+    """OpenCanary: write the change to the target, so that its owner stops at the canary; back:
+    restore the target. Errors: Denied.
     """
     return await patch_template(ground, do, act)
 
 
 async def await_canary(ground: ActContext, do: Do, act: AwaitCanary) -> Done:
-    """AwaitCanary. Errors: Denied, with Failed where it will not come."""
+    """AwaitCanary: wait for the canary. Errors: Denied, with Failed if it cannot come up."""
     del act
     kind, start = _kind(ground), Start(ground, do)
     while True:
@@ -88,8 +88,8 @@ async def roll_home(ground: ActContext, do: Do, act: RollHome) -> Done:
 
 
 async def await_rolled(ground: ActContext, do: Do, act: AwaitRolled) -> Done:
-    """AwaitRolled: every unit is of home's present state, and Ready in rotation. Errors: Denied, with
-    Failed where that will not be.
+    """AwaitRolled: wait until every unit has the target's current template and is Ready in
+    rotation. Errors: Denied, with Failed if that cannot happen.
     """
     del act
     kind = _kind(ground)
@@ -107,5 +107,5 @@ async def await_rolled(ground: ActContext, do: Do, act: AwaitRolled) -> Done:
 
 
 async def newest(ground: ActContext, home: Object) -> list[Object]:
-    """Home's pods of its present state. Errors: Denied."""
+    """Return the target's pods with its current template. Errors: Denied."""
     return ground.kind.newest_pods(home, await ground.lists())

@@ -36,9 +36,7 @@ DRAINED_TWICE = 2
 
 
 async def _pod(ground: ActContext, ref: PodRef | None) -> Object | None:
-    """The very pod that the slot names, or None where it is gone or on its way out. Errors:
-    Denied.
-    """
+    """Return exactly the slot's pod, or None if it is deleted or terminating. Errors: Denied."""
     if ref is None:
         return None
     found = await ground.got(PODS, ref.name)
@@ -73,8 +71,8 @@ async def join(ground: ActContext, do: Do, act: JoinRotation) -> Done:
 
 
 async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done:
-    """LeaveRotation and Detach: labels off, seen to be gone from the EndpointSlices, and (home's)
-    released. Errors: Denied.
+    """LeaveRotation and Detach: remove the labels, wait until the pod has left the EndpointSlices
+    and, for the target's pods, has been released. Errors: Denied.
     """
     homes = isinstance(act, Detach)  # its ReplicaSet has to release it, too
     for _ in range(TRIES):
@@ -124,7 +122,9 @@ async def leave(ground: ActContext, do: Do, act: LeaveRotation | Detach) -> Done
 
 
 async def pick_replica(ground: ActContext, do: Do) -> Done:
-    """PickReplica: one that does not serve, else the least busy in rotation. Errors: Denied."""
+    """PickReplica: choose a replica that does not serve, else the least busy one in rotation.
+    Errors: Denied.
+    """
     home = await ground.checked_home(do)
     pods = await ground.home_pods(home)
     if not pods:
@@ -142,7 +142,7 @@ async def pick_replica(ground: ActContext, do: Do) -> Done:
 
 
 async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
-    """PickSurplus: one that does not serve, else the newest; none where there are no more than
+    """PickSurplus: choose a replica that does not serve, else the newest; none if there are at most
     `over`. Errors: Denied.
     """
     home = await ground.checked_home(do)
@@ -164,8 +164,8 @@ async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
 
 
 async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
-    """PutBack: adopted and in rotation again where it is missed, drained and deleted where home is
-    whole without it. Errors: Denied.
+    """PutBack: return the pod to the target and the rotation if it is missing there; otherwise
+    drain and delete it. Errors: Denied.
     """
     bounds = ground.plan.bounds
     drain = Drain(ground, do.until - bounds.answer_s - bounds.end_s)
@@ -211,8 +211,8 @@ def _lacks(pod: Object, labels: dict[str, str]) -> bool:
 
 
 async def _kept(ground: ActContext, do: Do, pod: Object, own: list[Object]) -> bool:
-    """The pod carries the act's key, and none of home's pods a mark of ours; False where one was no
-    longer what was read.
+    """Return True if the pod carries the act's key and none of the target's pods carries our marks;
+    False if one has changed since it was read.
     """
     was_first = (
         annotation(next((other for other in own if name_of(other) == name_of(pod)), {}), COST)
@@ -271,7 +271,7 @@ class Drain:
 
     @property
     def hopeless(self) -> bool:
-        """True where clients have gone on sending for so long that waiting does not drain it."""
+        """True if clients have kept sending for so long that waiting will not drain the pod."""
         waited = self._ground.clock.now() - self._began
         return self.pooled > 0 and waited >= self._ground.pace.pooled_s and self._busy_lately()
 
@@ -281,14 +281,14 @@ class Drain:
         )
 
     def says(self, pod: Object) -> str:
-        """That clients keep their connections, with the figures."""
+        """Return that clients keep their connections, with figures."""
         waited = self._ground.clock.now() - self._began
         return f"{name_of(pod)} got {self.pooled:.0f} requests in the {waited:.0f} s since it left the rotation: {POOLED}"
 
 
 async def await_drained(ground: ActContext, do: Do) -> Done:
-    """AwaitDrained: no request by the pod's own metrics for the whole grace period; its deadline is
-    the machine's. It is not waited for where clients go on sending over connections that they keep.
+    """AwaitDrained: wait until the pod's own metrics show no request for the whole grace period;
+    the machine sets the deadline. Stop waiting if clients keep sending over persistent connections.
     Errors: Denied.
     """
     drain = Drain(ground, math.inf)
@@ -306,7 +306,7 @@ async def await_drained(ground: ActContext, do: Do) -> Done:
 
 
 async def delete_pod(ground: ActContext, do: Do) -> Done:
-    """DeletePod: Done when it is gone, with the requests that it cut. Errors: Denied."""
+    """DeletePod: done when the pod is gone; reports the requests that were cut off. Errors: Denied."""
     cut = ""
     while True:
         home = await ground.checked_home(do)

@@ -1,5 +1,5 @@
-"""How long a running engine's steps take, calibrated from what it shows. No clock, no io: scrapes
-or a log in, a LinearPace out.
+"""Calibrates a running engine's step times from its metrics or log. No clock, no io: scrapes or a
+log in, a LinearPace out.
 
 Best first: the log's step lines (logged_step_times.py); its counters between scrapes
 (mean_steps.py), with what these do not tell asked of the twin (twin_calibration.py); a typical time

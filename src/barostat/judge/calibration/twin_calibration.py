@@ -131,12 +131,11 @@ def calibrated_by_twin(
 def _front_of_async(
     engine: EngineScrapes, settings: Settings, traffic: ObservedTraffic, pace: LinearPace
 ) -> float:
-    """What a first token takes beyond the twin's steps: with asynchronous scheduling the next step
-    is made up when this one begins, so that who comes in between waits for one step more than in
-    the twin. It is counted as prefill, so that no counter tells it apart.
+    """Return the latency of a first token beyond the twin's steps. With asynchronous scheduling the
+    next step is composed when the current one begins, so a request that arrives in between waits
+    one step more than on the twin. It is counted as prefill, so no counter shows it separately.
 
-    What the engine's first tokens take on average less what the twin's do; as it was where a queue
-    or few requests hide it.
+    It is the engine's mean TTFT minus the twin's; unchanged if a queue or too few requests hide it.
     """
     ttft_s, count = mean_of(engine, names.TTFT)
     queue_s, _ = mean_of(engine, names.QUEUE_TIME)
@@ -193,8 +192,8 @@ def _refined(
 def _prompts(
     engine: EngineScrapes, way: _Way, samples: Sequence[StepSample], settings: Settings
 ) -> Prompts | None:
-    """What prompts cost by the time that requests took to their first token; None where too few had
-    one, or it tells nothing of prompts.
+    """Return the cost of prompts, from the time to first token; None if too few requests had one,
+    or it shows nothing about prompts.
     """
     observed = engine.observed(names.PREFILL_TIME)
     mean_s, _ = mean_of(engine, names.PREFILL_TIME)

@@ -1,6 +1,4 @@
-"""The load at which an engine is lost, as a multiple of the given one: the gap between one that
-holds and one that does not, halved.
-"""
+"""The load at which an engine misses its SLO, as a multiple of the given load, found by bisection."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ MOST_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """`holds_at`: the largest load tried that holds (None: none does); `breaks_at`: the least that
-    does not (None: all hold).
+    """`holds_at`: the largest passing load (None: none passes); `breaks_at`: the smallest failing
+    load (None: all pass).
     """
 
     holds_at: float | None
@@ -33,8 +31,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BreakingPoint:
-    """Where an engine is lost; and where, with steps as short or as long as they may be (nothing
-    where they are exact).
+    """The breaking point, and those with the shortest and longest possible step times (empty if
+    step times are exact).
     """
 
     name: str
@@ -44,15 +42,13 @@ class BreakingPoint:
 
     @property
     def lowest(self) -> float | None:
-        """The load that holds even where steps are as long as they may be; None where none does."""
+        """Return the load that passes even with the longest step times; None if none does."""
         found = [gap.holds_at for gap in (self.expected, *self.ends)]
         return None if None in found else min(load for load in found if load is not None)
 
     @property
     def highest(self) -> float | None:
-        """The load that does not hold even where steps are as short as they may be; None where none
-        was found.
-        """
+        """Return the load that fails even with the shortest step times; None if none was found."""
         found = [gap.breaks_at for gap in (self.expected, *self.ends)]
         return None if None in found else max(load for load in found if load is not None)
 
@@ -60,8 +56,8 @@ class BreakingPoint:
 def narrowed(
     holds: Callable[[float], bool], most: float = MOST_LOAD, least: float = LEAST_LOAD
 ) -> Gap:
-    """The gap around the load that is lost, from load 1 on: doubled or halved until it is in
-    between, then halved itself.
+    """Double or halve the load from 1 until a passing and a failing one are known, then bisect
+    between them.
     """
     low, high = (1.0, None) if holds(1.0) else (None, 1.0)
     while high is None and low is not None and low < most:
@@ -79,7 +75,7 @@ def narrowed(
 def breaking_point(
     name: str, settings: Settings, rows: Sequence[Row], paces: Sequence[Pace], slo: Slo
 ) -> BreakingPoint:
-    """Where this engine is lost. `paces`: the expected one, then those that it may be as well."""
+    """Find this engine's breaking point. `paces`: the expected one, then the other possible ones."""
     most = min(MOST_LOAD, MOST_ROWS / max(1, len(rows)))
 
     def gap(pace: Pace) -> Gap:
@@ -124,15 +120,15 @@ def lasting(rows: Sequence[Row], load: float) -> list[Row]:
 
 
 def _first_ids(rows: Sequence[Row]) -> int:
-    """So far apart that no prompt of one copy begins as one of another does."""
+    """Return an offset of ids so large that no prompt of one copy shares a prefix with another
+    copy.
+    """
     first = [ids[0] for row in rows if (ids := row.prompt_token_ids or row.hash_ids)]
     return 1 + max(first) - min(first) if first else 0
 
 
 def _again(row: Row, copy: int, moved: int) -> Row:
-    """The row under a name of its own. A prompt that begins with another id shares nothing,
-    whatever follows.
-    """
+    """Return a renamed copy of the row. A prompt whose first id differs shares no prefix."""
     if not copy:
         return row
     tokens, hashes = (

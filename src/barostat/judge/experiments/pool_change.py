@@ -70,8 +70,8 @@ class PoolThen:
 def sizing_of(
     window: Window, card: str | None, model: tuple[str, Architecture] | None = None
 ) -> Sizing:
-    """What the engine's own configuration tells for it. `model`: where it is known otherwise, else
-    it is looked up by its name.
+    """Return the sizing inputs from the engine's own configuration. `model`: if known from
+    elsewhere, else it is looked up by name.
     """
     named = window.config.get("model")
     if model is None and named is not None and (found := find_model(str(named.value))) is not None:

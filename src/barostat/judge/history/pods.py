@@ -1,5 +1,5 @@
-"""What kube-state-metrics said of a pod, as the pod's document: restarts, how its container last
-ended, its image, node and limits.
+"""Builds a pod's document from kube-state-metrics: restarts, its container's last exit, image, node
+and limits.
 
 Only what the series hold is in the document. What they do not tell (probes, volumes, events) is
 left so that nobody reads its absence as a fact: a mount at /dev/shm of a volume that is not listed

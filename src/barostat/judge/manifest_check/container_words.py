@@ -1,4 +1,4 @@
-"""What a mapping with an image, a command and arguments starts, whatever file it stands in."""
+"""The engine that a mapping with an image, a command and arguments starts, in any kind of file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What KServe and Knative scale a service on: the metric named in its spec, in its annotations, or
-CPU where it is left to the default.
+"""The metric on which KServe and Knative scale a service: named in its spec or its annotations, by
+default CPU.
 
 Source: serving.kserve.io/v1beta1 ComponentExtensionSpec (scaleMetric, autoScaling); kserve/kserve
 pkg/constants (annotations) and pkg/controller/v1beta1/inferenceservice/reconcilers/hpa (CPU where

@@ -1,5 +1,5 @@
-"""Who is told to scrape what: monitors of the Prometheus operator and its kin, scrape
-configurations, annotations.
+"""Scrape configurations and their targets: monitors of the Prometheus operator and similar tools,
+scrape configurations, annotations.
 
 Source: monitoring.coreos.com/v1 ServiceMonitor and PodMonitor, v1alpha1 ScrapeConfig;
 operator.victoriametrics.com/v1beta1 VMServiceScrape, VMPodScrape; monitoring.googleapis.com/v1

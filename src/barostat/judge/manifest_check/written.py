@@ -7,5 +7,5 @@ from barostat.lint.facts import Given
 
 
 def written(document: Document, node: Node | None) -> Given | None:
-    """What stands at the node, None without one."""
+    """Return the scalar at the node, None without one."""
     return Given(node.text, document.place(node)) if node is not None else None

@@ -15,9 +15,7 @@ from barostat.remedy.plan import StepLimits
 GRACE_S = 30.0
 """What Kubernetes grants a pod to end that says nothing."""
 LONGEST_START_S = 3600.0
-"""Who gives an engine longer than that (a deadline that is none has 2^31 - 1 seconds) is not waited
-for so long.
-"""
+"""Longest start-up deadline that is honoured (an absent deadline may be 2^31 - 1 seconds)."""
 
 
 def with_times_of(home: Object, template: Object, bounds: StepLimits) -> StepLimits:

@@ -1,5 +1,5 @@
-"""The target of a remedy with everything around it, as it was read at one moment; and what follows
-from that alone.
+"""The target of a remedy and its surroundings, as read at one moment; and the facts derived from
+them alone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TargetSnapshot:
 
     @property
     def kind(self) -> WorkloadKind:
-        """Home's kind. Errors: KeyError for a kind that is not known (our bug)."""
+        """Return the target's kind. Errors: KeyError for an unknown kind (a bug)."""
         found = kind_named(text(self.home, "kind"))
         if found is None:
             raise KeyError(text(self.home, "kind"))
@@ -54,36 +54,34 @@ class TargetSnapshot:
 
     @property
     def template(self) -> Object:
-        """Home's template of the pods that answer."""
+        """Return the target's template of the pods that serve requests."""
         return self.kind.template(self.home)
 
     @property
     def source(self) -> Object:
-        """The part of home that a change edits."""
+        """Return the part of the target that a change edits."""
         return self.kind.source(self.home)
 
     @property
     def replicas(self) -> int:
-        """Units that home asks for."""
+        """Return the target's desired number of units."""
         return self.kind.replicas(self.home)
 
     def revisions(self) -> list[Revision] | None:
-        """Former states of home that the cluster keeps, the oldest first; None where they could not
-        be read.
-        """
+        """Return the target's former revisions in the cluster, oldest first; None if unreadable."""
         if not all(plural in self.lists for plural in self.kind.reads):
             return None
         return self.kind.revisions(self.home, self.lists)
 
     def services(self) -> list[Object] | None:
-        """The Services that home's pods are behind; None where they could not be read."""
+        """Return the Services that select the target's pods; None if unreadable."""
         found = self.lists.get("services")
         if found is None:
             return None
         return routing_services(self.kind, self.home, found, self.pods() or ())
 
     def pods(self) -> list[Object] | None:
-        """Home's pods that answer for a unit."""
+        """Return the target's pods that serve requests for a unit."""
         if not all(plural in self.lists for plural in ("pods", *self.kind.reads)):
             return None
         return self.kind.own_pods(self.home, self.lists)
@@ -97,7 +95,7 @@ class TargetSnapshot:
         return sum(text(pod, "metadata", "uid") in ready for pod in pods)
 
     def writers(self) -> tuple[Owner, ...]:
-        """Everyone who writes home besides us."""
+        """Return all other writers of the target."""
         lists = self.lists
         return owners(
             self.home,
@@ -109,8 +107,8 @@ class TargetSnapshot:
         )
 
     def windows(self) -> dict[str, Window]:
-        """The window of each replica (of its first engine, where it has several), made once: a plan
-        asks for it many times.
+        """Return the window of each replica (of its first engine, if it has several). Cached,
+        because planning needs it often.
         """
         if self._windows is None or self._windows[0] is not self.recording:
             found = {

@@ -1,10 +1,9 @@
-"""The traffic that a running engine has seen, from its histograms and counters, and a workload like
-it.
+"""Derives the traffic of a running engine from its histograms and counters, and a similar workload.
 
-What is used: arrivals between scrapes (finished plus growth of the queue), the histograms of prompt
-and output lengths with their sums, the prefix cache's hits, running and waiting. What histograms do
-not tell is assumed, and said: prompt and output lengths do not depend on each other, and what the
-prefix cache spared is one beginning that prompts share.
+Inputs: arrivals between scrapes (completions plus growth of the queue), the histograms of prompt
+and output lengths with their sums, the prefix cache's hits, running and waiting requests.
+Assumptions, which are reported: prompt and output lengths are independent, and all prefix-cache
+hits are one shared prefix.
 """
 
 from __future__ import annotations
@@ -46,12 +45,10 @@ class ObservedLengths:
 
     @property
     def middles(self) -> tuple[float, ...]:
-        """Where in each bucket the mean of what lies in it is, 0..1, so that the mean of all is the
-        true one.
+        """Return the mean position within each bucket, 0..1, so that the overall mean is exact.
 
-        A bucket whose neighbour holds less is fuller towards the other side: lengths that end in
-        the midst of the last bucket leave it nearly empty, and do not press those below it
-        together.
+        A bucket next to an emptier one is denser on the other side: a distribution that ends within
+        the last bucket leaves it nearly empty, without compressing lower buckets.
         """
         found = buckets(self.histogram)
         leans = [math.log(middle / (1 - middle)) for middle in _leaning(found)]
@@ -75,10 +72,10 @@ class ObservedLengths:
 
     @property
     def inner_spread(self) -> float:
-        """How much of a bucket's width is used, 0..1, so that lengths lie as far from their mean as
-        was seen.
+        """Return the used share of a bucket's width, 0..1, so that the lengths have the observed
+        deviation.
 
-        The deviation that was seen is of a few means only: twice its square is allowed for.
+        The observed deviation comes from a few means, so twice its square is allowed for.
         """
         if self.deviation_tokens is None:
             return 1.0
@@ -104,10 +101,10 @@ class ObservedTraffic:
     """Requests as the engine saw them over `span_s`.
 
     `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at
-    each scrape. `clients`: with how many clients that each wait for their answer the traffic
-    agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens. `came`: what a
-    person has to know of how that was decided. `to_the_limit`: answers are as long as their
-    requests allow (max_tokens). `adapters`: LoRA adapters asked for at once, 0 without LoRA.
+    each scrape. `clients`: number of closed-loop clients that fits the traffic; None for open-loop
+    traffic. `hit_ratio`: of prompt tokens. `came`: how this was decided, for the user.
+    `to_the_limit`: answers are as long as max_tokens allows. `adapters`: LoRA adapters in use at
+    once, 0 without LoRA.
     """
 
     span_s: float
@@ -249,7 +246,7 @@ def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTr
 
 
 def _adapters(window: Window) -> int:
-    """Adapters that ran or waited at once, at most."""
+    """Return the largest number of adapters that ran or waited at once."""
     running, waiting = (
         window.signals.get(name) for name in ("running_adapters", "waiting_adapters")
     )
@@ -259,8 +256,8 @@ def _adapters(window: Window) -> int:
 
 
 def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
-    """(low, high, observations) of every bucket with any; the endless one is taken as twice as far
-    as it begins.
+    """Return (low, high, observations) of every non-empty bucket; the last, infinite one is assumed
+    to end at twice its lower bound.
     """
     found, start, below = [], 0.0, 0.0
     for end, count in zip(histogram.bounds, histogram.counts, strict=True):
@@ -311,8 +308,8 @@ def _leaning(found: Sequence[tuple[float, float, float]]) -> list[float]:
 
 
 def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:
-    """The bounds of the bucket in which that quantile lies: all that a histogram really tells of
-    it. None without observations.
+    """Return the bounds of the bucket with that quantile, which is all that a histogram shows. None
+    without observations.
     """
     wanted, seen = q * histogram.total, 0.0
     for low, high, count in buckets(histogram):
@@ -325,7 +322,9 @@ def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:
 def _lengths(
     engine: EngineScrapes, family: tuple[str, ...], what: str, notes: list[str]
 ) -> ObservedLengths | None:
-    """Of the window where enough requests finished in it, else of the engine's whole life."""
+    """Return the lengths within the window if enough requests finished, else since the engine's
+    start.
+    """
     observed = engine.observed(family)
     if observed is not None and observed.total >= _FEWEST_FINISHED:
         steps = [
@@ -352,8 +351,8 @@ def _lengths(
 
 
 def _deviation(steps: Sequence[HistogramStep]) -> float | None:
-    """The deviation of single lengths from that of means of so many: each mean's square times its
-    number estimates it.
+    """Estimate the standard deviation of single lengths from that of means: each squared deviation
+    times its sample size.
     """
     count, total = sum(step.observations for step in steps), sum(step.total for step in steps)
     if len(steps) < _FEWEST_MEANS:

@@ -1,4 +1,4 @@
-"""What is needed: how many requests or users, of which shape, within which service level.
+"""Parses the demand: a number of requests or users, their lengths, and the SLO.
 
 10/s input=2000 output=300                a rate; arrivals are random (cv=4: in bursts)
 200 users input=2000 output=300 think=20  so many people, each with one request at a time and a
@@ -46,9 +46,7 @@ _ROUND = 1024
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """So much load of one shape. One of `rate_per_s` and `users` is 0. `think_s`: a user's pause
-    after each answer.
-    """
+    """The load. One of `rate_per_s` and `users` is 0. `think_s`: a user's pause after each answer."""
 
     rate_per_s: float
     users: int

@@ -106,7 +106,7 @@ class Offer:
         return of_output, of_output * need.output_tokens / (need.input_tokens + need.output_tokens)
 
     def cost(self, cards: int | None) -> float | None:
-        """What so many of its cards cost an hour."""
+        """Return the hourly cost of that many cards."""
         return None if cards is None or self.price_per_card is None else cards * self.price_per_card
 
 

@@ -370,8 +370,8 @@ def _beyond(
 def _room(
     request: PlanRequest, sized: Sized, total: Estimate | None, beyond: Estimate
 ) -> Estimate | None:
-    """What is free beside the pool once it stands; None where that is not known, shared with the
-    host, or the engine runs.
+    """Return the free memory after the pool is allocated; None if unknown, if shared with the host,
+    or for a running engine.
     """
     runs = request.measured is not None or request.available_kv_bytes is not None
     if total is None or runs or request.is_cpu or _is_unified(request.card):

@@ -1,5 +1,5 @@
-"""What was not given on the command line, from the environment and from files: every flag has its
-place in each.
+"""Reads flags that are not on the command line from the environment and from files. Every flag can
+be set in each.
 
     command line  >  BAROSTAT_PLAN_GPU  >  BAROSTAT_GPU  >  .barostat.toml of the repository  >
     ~/.config/barostat/config.toml

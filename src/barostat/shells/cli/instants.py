@@ -88,8 +88,8 @@ def _zoned(given: str) -> tuple[str, tzinfo | None]:
 
 
 def _last(clock: datetime, now: float) -> float:
-    """That time of day here; where clocks are set back it is there twice, and the later one is
-    meant if it has passed.
+    """Return the last occurrence of that time of day; of a repeated hour when clocks are set back,
+    the later one if it has passed.
     """
     once, again = (clock.replace(fold=fold).timestamp() for fold in (0, 1))
     return max((at for at in (once, again) if at <= now), default=once)

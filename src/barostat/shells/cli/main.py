@@ -295,9 +295,7 @@ def _configured(
 
 
 def _too_early(words: Sequence[str]) -> str:
-    """What to say where a flag and its value stand before the verb; empty where no verb comes after
-    them.
-    """
+    """Return the message for a flag with its value before the verb; empty if no verb follows."""
     place = next((place for place, word in enumerate(words) if word in VERBS), 0)
     if not place or not words[0].startswith("-"):
         return ""
@@ -318,7 +316,7 @@ def _no_verb(word: str) -> str:
 
 
 def _never_without_streams() -> None:
-    """What is told goes nowhere where a stream was closed from the start."""
+    """Redirect output to nowhere if a stream was closed at start."""
     nowhere = Path(os.devnull)
     sys.stdout = sys.stdout or nowhere.open("w")
     sys.stderr = sys.stderr or nowhere.open("w")

@@ -1,4 +1,5 @@
-"""What an agent may ask: a table of read-only verbs, their arguments, and the command line of a call.
+"""The tools for agents: a table of read-only verbs, their arguments, and the command line of a
+call.
 
 No verb that writes, listens or sends load stands in the table. Values cannot become other flags:
 each goes in as `--flag=value`, and a positional value that begins with a dash is refused.

@@ -16,8 +16,8 @@ from barostat.remedy.plan import GatewayRef
 
 @dataclass(slots=True)
 class GatewayLook:
-    """What the gateways before one target say from `begin` to `end`. `pages`: so far. `why`: why
-    none could be looked for.
+    """The metrics of the gateways in front of one target from `begin` to `end`. `pages`: so far.
+    `why`: why gateways could not be searched for.
     """
 
     doors: GatewayDoors

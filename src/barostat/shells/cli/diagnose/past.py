@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from barostat.judge.evidence.recording import Recording
 
 FOR_S = 600.0
-"""How long before the instant is looked at where nobody says: what rests on rates wants more
-scrapes than a live look's half a minute.
-"""
+"""Default window before the instant: rates need more scrapes than a live run's 30 seconds."""
 
 
 def add_prometheus_flags(
@@ -131,7 +129,9 @@ def past(arguments: argparse.Namespace) -> Recording:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """What tells on stderr how far it is, in place; nothing where that is no terminal."""
+    """Yield a function that shows progress on stderr in place; it does nothing unless stderr is a
+    terminal.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return

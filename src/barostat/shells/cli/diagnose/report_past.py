@@ -30,7 +30,7 @@ MOST_LOOKS, MOST_STEPS = 480, 48
 look at each replica.
 """
 LEAST_SCRAPES = 10
-"""What one look rests on at least: a step of fewer is looked at with some of what was before it."""
+"""Smallest number of scrapes per verdict: shorter steps include earlier scrapes."""
 LONGEST_RANGE_S = 3 * 86_400.0
 _ROUND_S = (30.0, 60.0, 120.0, 180.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 3600.0, 7200.0, 14_400.0)
 

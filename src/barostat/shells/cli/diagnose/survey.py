@@ -132,7 +132,7 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
 def _findings(
     kubernetes: Any,
 ) -> tuple[dict[ObjectReference, Sequence[Finding]], list[str]]:
-    """What `check` finds in each workload, and what it could not read."""
+    """Return the findings of `check` for each workload, and what it could not read."""
     from barostat.io.manifests.live_objects import workload_documents
     from barostat.judge.manifest_check.check import check
 

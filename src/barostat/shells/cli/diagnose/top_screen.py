@@ -1,5 +1,5 @@
-"""The loop of the live view: looks come from a thread of their own, so that keys are heard while a
-fleet is asked and judged.
+"""The loop of the live view. A separate thread samples the fleet, so that keys are handled
+meanwhile.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ parts.
 
 @dataclass(slots=True)
 class _Looks:
-    """What the thread has seen last. `failed`: what ended it."""
+    """The latest sample of the thread. `failed`: the error that ended it."""
 
     fleet: Fleet | None = None
     failed: BaseException | None = None
 
     def follow(self, fleets: Iterator[Fleet], terminal: Terminal) -> None:
-        """Take every look as it comes, until there is no more or one fails."""
+        """Take every sample until there are no more or one fails."""
         try:
             for fleet in fleets:
                 self.fleet = fleet
@@ -48,10 +48,10 @@ class _Looks:
 
 
 def show(arguments: argparse.Namespace, fleets: Iterator[Fleet]) -> int:
-    """Draw until a key, a signal or a failure ends it; answer the exit code, with the terminal as
-    it was.
+    """Draw until a key, a signal or a failure ends it, then restore the terminal; return the exit
+    code.
 
-    Errors: what the looks raise.
+    Errors: those of the samples.
     """
     keys = (
         sys.stdin.fileno()

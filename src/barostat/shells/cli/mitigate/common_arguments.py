@@ -156,7 +156,7 @@ def print_result(text: str) -> None:
 
 
 def print_end(ended: Ended, namespace: str) -> int:
-    """How a run ended is told, with who has the workload again; its exit code."""
+    """Print how a run ended and which owners were resumed; return the exit code."""
     print_owners(ended.owners)
     print_result(how_it_ended(ended.state, namespace, stopped=ended.stopped))
     return end_code(ended)

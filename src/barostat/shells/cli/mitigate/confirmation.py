@@ -12,9 +12,9 @@ MOST_BYTES = 4096
 
 
 async def asked() -> bool:
-    """What a person at the terminal answers; no where nobody is there, and at the end of the input.
+    """Return the user's answer at the terminal; False without a terminal and at the end of input.
 
-    Waits without a thread: whoever asks can stop waiting, and the program ends.
+    Waits without a thread, so that the caller can stop waiting and the program can exit.
     """
     import asyncio
 

@@ -194,7 +194,7 @@ def _show(found: Prepared) -> None:
 
 
 def _nothing(why: str, *, json_form: bool) -> int:
-    """It is told that nothing is to be taken back."""
+    """Print that there is nothing to revert."""
     from barostat.shells.reports.incident.plan_json import nothing_in_force_json
 
     print_result(nothing_in_force_json(why) if json_form else why)
@@ -202,7 +202,7 @@ def _nothing(why: str, *, json_form: bool) -> int:
 
 
 def _ended(run: Ended, campaign: Campaign, *, json_form: bool) -> int:
-    """It is told how the run ended; its exit code."""
+    """Print how the run ended; return the exit code."""
     from barostat.shells.reports.incident.post_mortem import as_json
 
     if not json_form:

@@ -73,7 +73,7 @@ def source_edit(folder: str, kind: str, name: str, change: ConfigChange) -> Sour
 def _of_workload(
     documents: Sequence[Document], engines: Sequence[Engine], kind: str, name: str
 ) -> list[Engine]:
-    """Those that stand in the manifest of that workload; else those of values whose own name is part
+    """Return the engines in the workload's manifest; else those of values files whose name is part
     of its name.
     """
     roots = [

@@ -164,7 +164,7 @@ def refused(target: Target) -> int:
 
 @contextmanager
 def said_on_the_way(what: str = "") -> Iterator[Progress | None]:
-    """What is told while it goes on, on a terminal only, and gone afterwards."""
+    """Yield a progress display, on a terminal only; it is erased at the end."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -73,10 +73,11 @@ def look(
     needs_traffic: bool,
     recording: Recording | None = None,
 ) -> Looked:
-    """What the engine shows, and the arguments with what they leave open filled in from it.
+    """Return the observed engine, and the arguments with defaults from it.
 
-    `recording`: of the source, where it was looked at already.
-    Errors: InputError where something that is needed was not seen, with the flag that supplies it.
+    `recording`: of the source, if it was already recorded.
+
+    Errors: InputError for a missing input, with the flag that supplies it.
     """
     seen = observed_engine(recording or recording_of(arguments, source))
     arguments, assumed, lacking = _filled(arguments, seen)
@@ -206,8 +207,8 @@ def recording_of(arguments: argparse.Namespace, source: str) -> Recording:
 
 
 def seen_sizing(arguments: argparse.Namespace, seen: ObservedEngine) -> Sizing:
-    """What its pool is reckoned from: the model and the card that are given, else those that it
-    names itself.
+    """Return the inputs for sizing the pool: the given model and card, else those that the engine
+    reports.
     """
     from barostat.io.input_files.model_files import open_model
     from barostat.kv.read_architecture import read_architecture
