@@ -28,5 +28,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What Tab offers in a notebook: what can be asked for, whether it is loaded or not."""
+    """Return the public names for tab completion, loaded or not."""
     return __all__

@@ -20,7 +20,7 @@ kube-state-metrics, the cards' exporter.
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """There is nothing to make this alert of; `why` says what is missing."""
+    """An alert that cannot be made; `why` says what is missing."""
 
     why: str
 

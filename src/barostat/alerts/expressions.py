@@ -51,9 +51,7 @@ def quantile(share: float, candidates: Sequence[str], terms: Terms) -> str:
 
 
 def next_bucket(bounds: Sequence[float], wanted: float) -> float | None:
-    """The lowest upper bound that is not below what is wanted; None where it is above all of
-    them.
-    """
+    """Return the lowest upper bound of at least `wanted`; None if it is above all of them."""
     return next((bound for bound in bounds if bound >= wanted), None)
 
 

@@ -1,4 +1,4 @@
-"""Terms -> groups of rules as Prometheus has them, and what was left out, with the reason."""
+"""Turns terms into rule groups for Prometheus, and lists omitted rules with the reason."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def quantile_name(quantity: str, share: float) -> str:
 
 
 def recorded(terms: Terms) -> tuple[Recorded, ...]:
-    """Every recording rule for these terms, in an order in which each reads only what stands before
-    it.
+    """Return every recording rule for these terms, in an order in which each reads only earlier
+    ones.
     """
     return (*_state(terms), *_flow(terms), *_latency(terms), *slow_shares(terms))
 
@@ -145,8 +145,8 @@ def _latency(terms: Terms) -> list[Recorded]:
 
 
 def slow_shares(terms: Terms) -> list[Recorded]:
-    """Of each promised latency the share of what was slower, over every burn window; none where
-    nothing was promised.
+    """Return for each latency SLO the share of slower requests, over every burn window; none
+    without an SLO.
     """
     found = []
     for slo, candidates, bound in promised_bounds(terms):
@@ -160,16 +160,14 @@ def slow_shares(terms: Terms) -> list[Recorded]:
 
 
 def of_workload(terms: Terms) -> dict[str, str]:
-    """The label by which what is recorded of a model is these rules' own; none where no workload is
-    named.
+    """Return the label that identifies a model's recordings as those of these rules; none without a
+    workload name.
     """
     return {"workload": terms.workload} if terms.workload else {}
 
 
 def promised_bounds(terms: Terms) -> list[tuple[str, tuple[str, ...], float]]:
-    """Each promised latency: its name, its metrics, and the bucket that it is counted by, the next
-    above what was promised.
-    """
+    """Return each latency SLO: its name, its metrics, and its bucket, the next bound above the SLO."""
     wanted = (
         ("ttft", vllm.TTFT, terms.promised.ttft_s, "ttft"),
         ("itl", vllm.ITL, terms.promised.itl_s, "itl"),

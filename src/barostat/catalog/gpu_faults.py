@@ -79,5 +79,5 @@ def throttle_reasons(mask: int) -> tuple[str, ...]:
 
 
 def throttle_class(reason: str) -> ThrottleClass:
-    """Whether a reason is normal, the power cap, a fault, or cannot be told."""
+    """Return whether a reason is normal, the power cap, a fault, or unknown."""
     return THROTTLE_CLASS.get(reason, "unclear")

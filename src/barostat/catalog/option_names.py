@@ -7,8 +7,8 @@ from barostat.catalog.settings.table import ALIASES, SETTINGS, is_switch
 
 
 def known_argument(spelled: str) -> str:
-    """vLLM's own name with underscores for `--max-num-seqs`, `max_num_seqs`, `-tp` or
-    `no-enable-prefix-caching`; empty for what is no argument of any version.
+    """Return vLLM's own name with underscores for `--max-num-seqs`, `max_num_seqs`, `-tp` or
+    `no-enable-prefix-caching`; "" for an argument of no version.
     """
     if spelled.startswith("-") and not spelled.startswith("--"):
         return ALIASES.get(spelled, "")

@@ -17,7 +17,7 @@ from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.window import Window
 
 RESOLVED_ATTENTION = "resolved_attention_backend"
-"""The setting by which a log tells what attention runs on, whoever chose it."""
+"""The setting by which a log shows the attention backend, whether chosen by the user or by vLLM."""
 EXCHANGE, SOCKETS = "ranks_exchange_over", "TCP sockets"
 """The log settings that show the transport between ranks: one for transports slower than NVLink,
 one for NCCL's sockets.
@@ -63,7 +63,7 @@ def slow_settings_of(window: Window) -> tuple[SlowSetting, ...]:
 
 
 def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
-    """The first that tells what tensor parallel ranks exchange over."""
+    """Yield the first setting that shows the transport between tensor-parallel ranks."""
     ranks, over, peers = (
         config.number("tensor_parallel_size") or 1.0,
         config.get(EXCHANGE),

@@ -66,7 +66,7 @@ SCHEDULING: frozenset[str] = frozenset((
     "full-sequence-admission", "window-admission-cap", "unhashed-blocks-reused-first", "window-freed-when-processed",
     "sparse-window-cache", "lone-request-unthrottled", "output-clamped-to-context", "self-preempted-skips-on",
 ))  # fmt: skip
-"""Those that decide what runs without a new argument that asks for it."""
+"""Behaviours that decide which requests run, without an argument that enables them."""
 
 
 def behaves(name: str, version: EngineVersion | None) -> bool | None:

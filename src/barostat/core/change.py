@@ -1,6 +1,4 @@
-"""A change and what it is expected to do: declared before the act, so that it can be judged after
-it.
-"""
+"""A change and its expected effects, declared before the act so that it can be judged afterwards."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class EngineConfig:
     problems: tuple[str, ...] = ()
 
     def get(self, name: str) -> ConfigValue | None:
-        """The setting, or None where nothing tells it."""
+        """Return the setting, or None if it is unknown."""
         return self.values.get(name)
 
     def number(self, name: str) -> float | None:

@@ -32,7 +32,7 @@ CAUSES: tuple[CauseName, ...] = get_args(CauseName)
 NOTHING_WRONG: tuple[CauseName, ...] = ("healthy-busy", "healthy-idle", "unknown")
 """Causes without a problem: users are not affected, or the cause is unknown."""
 KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queueing")
-"""The pool is what is short."""
+"""Causes in which the KV pool is the bottleneck."""
 
 VARIANTS: dict[CauseName, tuple[str, ...]] = {
     "slot-bound": ("adapters",),
@@ -200,7 +200,7 @@ class ReplicaReport:
     not_advised: tuple[NextStep, ...] = ()
     """Classic advice that is wrong here, each with the reason."""
     problems: tuple[str, ...] = ()
-    """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that
+    """Problems of the input itself: a truncated scrape, a clock that went backwards, a rule that
     crashed.
     """
     unreachable: bool = False
@@ -251,4 +251,4 @@ class Report:
     fleet: Diagnosis
     problems: tuple[str, ...] = field(default_factory=tuple)
     remedies: tuple[RunningRemedy, ...] = ()
-    """Remedies under way: what they hold and move is not the workload's own doing."""
+    """Remedies in progress: their limits and pods are not the workload's own state."""

@@ -1,4 +1,4 @@
-"""A report as it may leave: what has been through here has a type of its own.
+"""A report that has been made safe for output, as a type of its own.
 
 A renderer asks for `ShownReport`, and the type checker refuses it a report that has not been
 through.

@@ -55,8 +55,8 @@ def many(count: int, noun: str) -> str:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """The number with so many digits that count, thousands apart, never in powers of ten: 2,020 and
-    0.00004.
+    """Format the number with that many significant digits and thousands separators, without
+    exponent: 2,020 and 0.00004.
     """
     short = f"{value:,.{digits}g}"
     if "e" not in short:

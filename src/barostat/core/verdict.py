@@ -45,7 +45,7 @@ class Present(_NoTruth):
 
 @dataclass(frozen=True, slots=True)
 class Absent(_NoTruth):
-    """The pattern is not there, and what was measured shows it."""
+    """The pattern is absent, as the measurements show."""
 
     because: str
     evidence: tuple[Evidence, ...] = ()

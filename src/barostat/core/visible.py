@@ -25,7 +25,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line: what comes from outside begins no line of its own."""
+    """Return the text on one line, so that outside text cannot start a new line."""
     return _BREAKS.sub(" ", visible(text))
 
 

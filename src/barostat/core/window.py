@@ -53,10 +53,9 @@ class Window:
         return found
 
     def __getitem__(self, name: str) -> Signal:
-        """The signal, for a rule that declared it in `needs` (the harness has checked it).
+        """Return the signal, for a rule that declared it in `needs` (the harness has checked it).
 
-        Errors: KeyError for a name that is missing or stale: a rule that reads what it did not
-        declare.
+        Errors: KeyError for a missing or stale signal, which the rule has not declared.
         """
         found = self.fresh(name)
         if found is None:

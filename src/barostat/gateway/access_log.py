@@ -77,9 +77,7 @@ class AccessLog:
         )  # fmt: skip
 
     def flush(self, _: float = 0.0) -> None:
-        """What was gathered is written; a file that takes nothing loses the lines, not the
-        requests.
-        """
+        """Write the buffered lines; if the file cannot be written, lines are lost, but no requests."""
         if self._lines:
             text, self._lines = b"".join(map(_line, self._lines)), []
             try:

@@ -115,7 +115,7 @@ class EngineQuery:
             self._tell(None)
 
     def engine_failed(self, kind: str) -> None:
-        """What came was no answer."""
+        """Called if the response was invalid."""
         self.broke = f"what it answers is no HTTP ({kind})"
         self.upstream = None
         self._tell(None)

@@ -175,8 +175,8 @@ class ExactCount:
 async def _counted(
     replica: Replica, question: TokenizeQuestion, credentials: bytes
 ) -> int | Uncounted:
-    """Ask the engine. One that lacks the path, or will not count there what is longer than its
-    context, is asked in the other form.
+    """Ask the engine. If it lacks the path, or will not count inputs longer than its context there,
+    use the other form.
     """
     answer = await EngineQuery(
         replica,

@@ -57,7 +57,7 @@ class Histogram:
         self.observe: Callable[[float], None] = self._fresh.append
 
     def fold(self) -> None:
-        """What was observed is counted."""
+        """Count the buffered observations."""
         fresh = self._fresh
         if fresh:
             self.total += sum(fresh)
@@ -79,7 +79,7 @@ class Histogram:
 
 
 class Metrics:
-    """What has happened since the gateway started."""
+    """The gateway's counters since its start."""
 
     def __init__(self) -> None:
         self.counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
@@ -99,7 +99,7 @@ class Metrics:
         return found
 
     def fold(self, _: float = 0.0) -> None:
-        """What was observed is counted: on each tick, so that it does not pile up."""
+        """Count the buffered observations, on each tick, so that they do not pile up."""
         for histogram in self._histograms.values():
             histogram.fold()
 
@@ -152,7 +152,7 @@ class Metrics:
         self.count("retries_total")
 
     def engine_failed(self, kind: str) -> None:
-        """An engine broke off, answered what is no HTTP, or was silent."""
+        """Count an engine that broke off, sent an invalid response, or was silent."""
         self.count("engine_failures_total", kind=kind)
 
     def client_gone(self) -> None:

@@ -151,7 +151,7 @@ class Replica:
             self.idle.remove(connection)
 
     def close_old(self, now: float) -> None:
-        """What was not used for some time is closed, before the engine does."""
+        """Close connections that have been idle for some time, before the engine does."""
         limit = now - self.bounds.upstream_idle_s
         while self.idle and self.idle[0].idle_since < limit:
             self.idle.pop(0).transport.close()

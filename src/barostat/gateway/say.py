@@ -9,9 +9,8 @@ _MOST_CHARACTERS = 1000
 
 
 def say(line: str) -> None:
-    """Write one line. Names in it may come from an engine or a client: what is not printable is
-    escaped, so that no name can forge a second line, and a long line is cut. Whoever no longer
-    reads stops nothing.
+    """Write one line. Unprintable characters are escaped, because names may come from an engine or
+    a client and must not forge a second line; long lines are cut. A closed stderr is ignored.
     """
     shown = "".join(
         one if one.isprintable() else ascii(one)[1:-1] for one in line[:_MOST_CHARACTERS]

@@ -61,9 +61,9 @@ _TO_DO = {
 
 
 def serve(settings: GatewaySettings) -> int:
-    """Serve until told to stop; the exit status.
+    """Serve until stopped; return the exit status.
 
-    Errors: InputError where a file is wrong, OutsideError where an address is not to be had.
+    Errors: InputError for an invalid file, OutsideError if an address is not available.
     """
     return _run(_Serving(settings).run())
 
@@ -326,8 +326,8 @@ def _in_url(host: str) -> str:
 
 
 def _allow_files(connections: int) -> int:
-    """Raise the limit of open files to what so many connections need: one to the client, one to an
-    engine each, and some more. Return how many connections the limit allows.
+    """Raise the limit of open files for that many connections: one to the client, one to an engine
+    each, and some more. Return the number of connections that the limit allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections + _OTHER_FILES
@@ -348,9 +348,7 @@ def _under_way(gateway: Gateway) -> int:
 
 
 def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A bug of ours in one connection ends that connection and is told, without a word of what was
-    sent.
-    """
+    """Log a bug in one connection, which ends that connection, without any request content."""
     error, transport = context.get("exception"), context.get("transport")
     if isinstance(error, ConnectionError | TimeoutError | ssl.SSLError):
         return

@@ -116,6 +116,6 @@ class SharedEntry:
             exchange.forward(decision)
 
     def leave(self, number: int) -> None:
-        """What was held under that number is not held any more."""
+        """Release the reservation with that number."""
         if number:
             self._budget.give_back_soon(number)

@@ -11,9 +11,7 @@ from typing import Protocol
 
 TICK_S = 0.125
 PARTS = 8
-"""Each member is looked at once in TICK_S * PARTS: so much later than its time may a time-out
-be.
-"""
+"""Each member is checked once in TICK_S * PARTS, so a time-out may be that late."""
 
 
 class Member(Protocol):

@@ -199,10 +199,10 @@ def _name(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _amd_throttle(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...] | None:
-    """The violations that are active; None where the tool tells nothing of throttling.
+    """Return the active violations; None if the tool does not report throttling.
 
-    The older `throttle_status: THROTTLED` gives no reason, and a card at its power cap says it too:
-    it stays unclear.
+    The older `throttle_status: THROTTLED` gives no reason and also appears at the power cap, so it
+    stays ambiguous.
     """
     told = False
     reasons: list[str] = []
@@ -367,8 +367,8 @@ def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
 
 
 def _ras(node: Any, depth: int) -> tuple[float | None, float | None]:
-    """Corrected and uncorrected error counts (RAS), summed over the blocks of a card; None where
-    nothing tells them.
+    """Return corrected and uncorrected error counts (RAS), summed over the blocks of a card; None
+    if not reported.
     """
     totals: list[float | None] = [None, None]
     if isinstance(node, dict) and depth < _MAX_DEPTH:

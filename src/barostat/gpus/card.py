@@ -71,7 +71,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class GpuOutput:
-    """The cards that one tool's output shows, and what was wrong with the output itself."""
+    """The cards in one tool's output, and the problems of the output."""
 
     cards: tuple[Card, ...] = ()
     problems: tuple[str, ...] = field(default_factory=tuple)
@@ -125,7 +125,7 @@ def percent_ratio(value: Any) -> float | None:
 
 
 def power_share(used: float | None, limit: float | None) -> float | None:
-    """Power over its limit, or None where one of the two is not told."""
+    """Return power over its limit, or None if one of them is unknown."""
     return (
         used / limit if used is not None and limit is not None and used >= 0 and limit > 0 else None
     )

@@ -29,10 +29,10 @@ processes, not a card without any.
 def signals(
     readings: Sequence[tuple[float, Cards, str]], own_pids: frozenset[int] | None
 ) -> list[Signal]:
-    """The gpu_* signals of the cards over the readings (instant, cards, source).
+    """Return the gpu_* signals of the cards over the readings (instant, cards, source).
 
-    `own_pids`: process ids of this engine as the tool would show them. None, or none of them seen:
-    processes are told apart by name.
+    `own_pids`: process ids of this engine in the tool's namespace. If None, or none of them is
+    seen, processes are distinguished by name.
     """
     ordered = sorted(
         (reading for reading in readings if reading[1]), key=lambda reading: reading[0]

@@ -337,8 +337,8 @@ _NUMERIC = {
 
 
 def _throttle(fields: dict[str, str]) -> tuple[str, ...] | None:
-    """The active reasons, from the mask or from the columns of single reasons; None where neither
-    was asked for or told.
+    """Return the active reasons, from the mask or from the columns of single reasons; None if
+    neither is in the output.
     """
     mask = fields.get("clocks_event_reasons.active", "")
     if _MASK.match(mask):
@@ -382,8 +382,8 @@ def _process(fields: dict[str, str]) -> tuple[str, CardProcess]:
 def _with_processes(
     cards: dict[int, Card], processes: list[tuple[str, CardProcess]], asked: bool
 ) -> tuple[Card, ...]:
-    """The cards in order, each with its processes; a process of a card that is not told apart goes
-    to the only card there is.
+    """Return the cards in order, each with its processes; a process without a known card is
+    assigned to the only card.
     """
     ordered = [cards[index] for index in sorted(cards)]
     if not asked:

@@ -15,7 +15,7 @@ class Clock(Protocol):
     """Time as the recorder needs it. Units: unix seconds."""
 
     def now(self) -> float:
-        """The instant, never earlier than the one told before."""
+        """Return the current time, never earlier than the previous result."""
 
     def sleep(self, for_s: float) -> None:
         """Returns after `for_s` seconds."""

@@ -9,7 +9,7 @@ from barostat.alerts.recorded import COUNTED, MODEL, SLOW, of_workload, promised
 from barostat.alerts.terms import Terms
 
 BUDGET = 0.01
-"""What may be slower than promised: the limits promise the 99th percentile."""
+"""Error budget: the limits promise the 99th percentile."""
 LEAST = 20
 """Of so few first tokens in an hour one slow one says nothing."""
 

@@ -25,7 +25,7 @@ FEW_RATIO = 0.1
 
 
 def expression(terms: Terms) -> str:
-    """The queue, on average, against what runs."""
+    """Return the mean queue relative to running requests."""
     window = f"{terms.matchers()}[{terms.span(WINDOW_S)}]"
     waiting, running = (
         f"avg_over_time({CAPACITY_WAITING}{window})",

@@ -16,7 +16,9 @@ from barostat.alerts.terms import Terms
 from barostat.catalog import metric_names as vllm
 
 SEEN_S = 21_600.0
-"""An engine that is down for longer is no longer told; one whose whole fleet is, is not seen."""
+"""An engine that is down for longer no longer fires this alert; a whole fleet that is down fires
+BarostatEngineNotSeen.
+"""
 TARGET = "cluster, job, instance"
 """Labels that identify a target, even if samples were relabelled and `up` was not. A missing label
 is equal on both sides.

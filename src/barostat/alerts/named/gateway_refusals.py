@@ -23,7 +23,7 @@ SHARE = 0.05
 
 
 def expression(terms: Terms) -> str:
-    """Refused for want of room, of all."""
+    """Return the share of requests rejected for lack of capacity."""
     ours = gateway_terms(terms)
     refused = rate(REFUSALS, ours, reason="~" + "|".join(WANT_OF_ROOM))
     return (

@@ -21,7 +21,7 @@ class Part(Flag):
     POOL = auto()
     """The setting affects the number of KV blocks: the pool itself, or memory outside it."""
     SCHEDULER = auto()
-    """What runs, and how much of it in one step."""
+    """The setting affects which requests run, and how much of each per step."""
     EDGE = auto()
     """Which requests the API server accepts."""
     PROCESS = auto()

@@ -108,7 +108,7 @@ def known_flag(name: str, version: EngineVersion | None) -> Presence:
 
 
 def has_flag(name: str, version: EngineVersion | None) -> bool | None:
-    """True or False where the table tells whether that version has the argument, else None."""
+    """Return whether that version has the argument; None if the table does not say."""
     return {"present": True, "absent": False}.get(known_flag(name, version))
 
 

@@ -109,7 +109,7 @@ _HOOK = re.compile(
     r"(?P<said>://[^\s\"'<>]{0,200}?(?:web)?(?:hooks?|integration)(?:b\d)?/)(?P<value>[\w@/.-]{16,})",
     re.IGNORECASE,
 )
-"""A webhook's address: whoever has it may send."""
+"""A webhook's address, which is a credential by itself."""
 _PARTS_OF_HOOK = re.compile(
     r"[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 )
@@ -204,8 +204,8 @@ _SHORTEST = {
     "--passphrase": 6,
     "--client-secret": 11,
 }
-"""argparse takes any beginning that no other flag has: so many characters of it are enough to mean
-the secret one.
+"""argparse accepts unambiguous prefixes of flags: this many characters are enough to mean the
+secret one.
 """
 _MANY_VALUES = re.compile(r"api[-_]?k(?:eys?|e)?$", re.IGNORECASE)
 _ASSIGNMENT = re.compile(rf"(?<![\w$.{{-])(?P<name>[A-Za-z_]\w*)=(?P<value>{QUOTED}|[^\s;&|]*)")

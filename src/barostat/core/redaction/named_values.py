@@ -34,8 +34,8 @@ _BETWEEN = re.compile(
 _LISTED = re.compile(
     r"(?:\\{0,8}[\"'`]\s?(?:,|[\])]{1,2}\s?(?:or|\|\||\?\?)(?=\W))|(?<=\w),)\s{0,64}(?:default\s?=\s?)?(?=b?\\{0,8}[\"'`])"
 )
-"""A name in quotes, a comma, a value in quotes: an argument list, a tuple, a call and what stands
-after its `or`.
+"""A quoted name, a comma, a quoted value: an argument list, a tuple, a call and the operand after
+its `or`.
 """
 _CALLED = re.compile(r"\((?=\s?[bfru]{0,2}\\{0,8}[\"'`]|\s?\w{1,20}\()")
 _TABLE = re.compile(

@@ -42,9 +42,7 @@ def told(text: str) -> str:
 
 
 def bad_request(message: str, param: str | None = None, value: object = None) -> Refusal:
-    """400: the request is not one that can be served. The text repeats what is wrong with which
-    parameter.
-    """
+    """Return the 400 for an invalid request. The message names the parameter and the problem."""
     if param is not None:
         message += (
             f" (parameter={param})" if value is None else f" (parameter={param}, value={value})"

@@ -404,8 +404,8 @@ class Call(Asking):
     # -- its end
 
     def end(self, *, cut: bool = False) -> None:
-        """The call is over (`cut`: Envoy took it back). Exactly once: what was reserved is
-        returned, and the request is counted.
+        """End the call (`cut`: cancelled by Envoy), exactly once: release the reservation and count
+        the request.
         """
         if self.settled:
             return

@@ -40,7 +40,7 @@ class Pace:
         self._generated, self._running, self._at = generated, running, at
 
     def produced(self, for_s: float) -> int:
-        """Tokens that one sequence has after so many seconds of its answer; 0 where nothing is
-        known.
+        """Return the estimated tokens of one sequence after `for_s` seconds; 0 if the pace is
+        unknown.
         """
         return int(for_s * self.tokens_per_s) if self.tokens_per_s is not None else 0

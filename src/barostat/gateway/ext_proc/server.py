@@ -60,8 +60,8 @@ def endpoint_of(address: UpstreamAddress) -> str:
 
 
 class ExternalProcessor:
-    """The gRPC server and the calls that are open. `endpoints`: the engines' addresses by name.
-    `shows_heads`: Envoy shows the heads of answers, as one that came has told.
+    """The gRPC server and its open calls. `endpoints`: the engines' addresses by name.
+    `shows_heads`: Envoy sends response headers (known once one arrived).
     """
 
     def __init__(self, gateway: Gateway, address: str) -> None:

@@ -1,6 +1,4 @@
-"""The limits that the gateway goes by: the file's, read again when it changes, and for a while what
-a lever has put in their place.
-"""
+"""The limits in force: the file's, reloaded when it changes, and temporary overrides."""
 
 from __future__ import annotations
 
@@ -36,15 +34,15 @@ Work = Callable[[], _Found | None]
 
 
 class LimitsInForce:
-    """Reads the file whole or not at all; a file that is wrong leaves the last right one in force,
-    and that is said.
+    """Loads the limits file. If the file is invalid, the former limits stay in force and an error
+    is logged.
     """
 
     def __init__(
         self, path: Path, metrics: Metrics, *, with_keys: frozenset[str] | None = frozenset()
     ) -> None:
-        """`with_keys`: the tenants that can be told apart, None where none can. Errors: InputError
-        where the file is wrong at the start.
+        """`with_keys`: the tenants that have keys, None without authentication. Errors: InputError
+        if the file is invalid at start.
         """
         self.path = path
         self.adopt: Callable[[ServingLimits, bool], None] | None = None

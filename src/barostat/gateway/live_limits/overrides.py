@@ -27,7 +27,7 @@ _WHOLE = frozenset({"maxInputTokens", "maxOutputTokens", "kvTokenBudget"})
 
 
 class HeldByAnother(InputError):
-    """Another holder's limits are in force, or a later run of the same holder was heard."""
+    """Another holder's limits are in force, or a later run of the same holder is known."""
 
 
 @dataclass(frozen=True, slots=True)

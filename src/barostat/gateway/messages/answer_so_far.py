@@ -1,6 +1,4 @@
-"""What has passed of an answer: how much, about how many tokens, and the bytes at its beginning and
-end that may be needed again.
-"""
+"""The forwarded part of a response: bytes, estimated tokens, and its first and last bytes."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ class AnswerSoFar:
 
     @property
     def recent(self) -> bytes:
-        """What came last: at least one read, with the one before it."""
+        """Return the last bytes: at least one read, and the one before."""
         return self._before_last + self._last
 
     @property
@@ -67,5 +65,5 @@ class AnswerSoFar:
 
     @property
     def at_an_events_end(self) -> bool:
-        """What has passed ends with an event, in a chunk of its own."""
+        """True if the forwarded part ends with an event, in its own chunk."""
         return self.recent.endswith(_EVENT_ENDS)

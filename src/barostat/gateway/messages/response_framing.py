@@ -64,8 +64,8 @@ class Framing:
         self._trailer_bytes = 0
 
     def head_of(self, data: bytes, *, to_head_request: bool) -> int:
-        """The length of the head with its empty line, 0 where it is not complete; what it says is
-        kept. `broken`: why it is refused.
+        """Parse the head and return its length with the empty line; 0 if it is incomplete.
+        `broken`: why it is rejected.
         """
         end = data.find(b"\r\n\r\n")
         if end < 0 or end > MAX_HEAD_BYTES:

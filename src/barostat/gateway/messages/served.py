@@ -11,8 +11,8 @@ import orjson
 
 
 class Served(NamedTuple):
-    """`names`: what a request's `model` may be, empty where the engine does not say. `known_as`:
-    those, and what they were loaded from.
+    """`names`: valid values of a request's `model`, empty if the engine does not list them.
+    `known_as`: those, and the paths they were loaded from.
     """
 
     names: frozenset[str] = frozenset()

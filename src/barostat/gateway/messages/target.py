@@ -30,7 +30,7 @@ _SHOWN_BYTES = 100
 
 
 class Passage(NamedTuple):
-    """A request that may pass: what it is, and the target to send to the engine."""
+    """An allowed request: its route, and the target to send to the engine."""
 
     route: Route
     target: bytes
@@ -102,7 +102,7 @@ def _is_plain(path: str) -> bool:
 
 
 def unlisted(method: bytes, raw: bytes) -> str:
-    """The sentence for a client that asked for what is not listed."""
+    """Return the message for a path or method that is not listed."""
     path = raw.partition(b"?")[0][:_SHOWN_BYTES].decode("ascii", "replace")
     return (
         f"{method.decode()} {path} is not served here: the operator of this gateway can allow "

@@ -19,8 +19,8 @@ _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})[ \t]*[: \t][ \t]*(\S+)")
 
 
 class KeyTable:
-    """Digests of keys under a secret of this process: what a lookup takes tells nothing about a
-    key.
+    """Digests of keys under a secret of this process, so that the duration of a lookup reveals
+    nothing about a key.
     """
 
     def __init__(self, keys: Mapping[str, str]) -> None:

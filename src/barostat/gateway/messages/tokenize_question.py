@@ -123,8 +123,8 @@ def _of_chat(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _template_arguments(own: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
-    """As the engine merges them: what has a parameter of its own wins; effort turns thinking on
-    where the client does not say.
+    """Merge arguments as the engine does: explicit parameters win; effort turns thinking on unless
+    the client sets it.
     """
     effort = seen.get("reasoning_effort")
     thinking = (

@@ -234,8 +234,8 @@ def _size(records: dict[str, str], size_bytes: int) -> int:
 
 
 def _pax(raw: bytes) -> dict[str, str]:
-    """The records `<length> <key>=<value>\\n` of an extended header; what is malformed ends the
-    reading.
+    """Return the records `<length> <key>=<value>\\n` of an extended header, up to the first
+    malformed one.
     """
     found: dict[str, str] = {}
     while raw:

@@ -124,7 +124,7 @@ class _Reader:
             self.replicas = {named[0]: replace(replica, name=named[0])}
 
     def take(self, name: str, place: Place, file: Reads) -> None:
-        """Reads one file into what it is a part of."""
+        """Read one file into the recording."""
         source = str(self.path) if self.path.name == name else f"{self.path}/{name}"
         if place.role in ("scrape", "gpu", "host", "log", "previous-log"):
             if place.owner not in self.replicas and len(self.replicas) >= REPLICAS.most:

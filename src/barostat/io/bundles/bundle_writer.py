@@ -27,7 +27,7 @@ LOG_PART_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Files to take logs from, as a recording holds only what was read out of them.
+    """Log files to copy, because a recording holds only their digest.
 
     Keys: a replica for `current` and `previous`, a node for `kernel`, any name for `gateway`.
     """

@@ -110,9 +110,9 @@ def is_log(text: str, line: re.Pattern[str]) -> bool:
 
 
 def documents(text: str) -> dict[str, list[Found]]:
-    """`pods` and, where it has such a part, `events`, as `kubectl get -o json` has them.
+    """Return `pods` and, if present, `events`, as in `kubectl get -o json`.
 
-    Errors: none; what is strange is passed over.
+    Errors: none; unknown lines are skipped.
     """
     made: dict[str, list[Found]] = {"pods": []}
     one: list[str] = []

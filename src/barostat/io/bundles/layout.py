@@ -63,7 +63,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """The file lies where a bundle keeps something, but its name does not say what it is."""
+    """A file in a bundle's folder whose name does not identify it."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""bundle.yaml: which replicas a bundle holds and what is known about each."""
+"""bundle.yaml: the replicas of a bundle and their known facts."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Manifest:
 
 
 def parse(text: str, where: str) -> Manifest:
-    """The manifest, with every scalar read as it is written (`version: 0.10` is 0.10, not 0.1).
+    """Return the manifest, with every scalar as written (`version: 0.10` is 0.10, not 0.1).
 
-    Errors: InputError with line and column for what is no YAML, another kind or version, an unknown
+    Errors: InputError with line and column for invalid YAML, another kind or version, an unknown
     key, or a value of the wrong shape.
     """
     root = composed(text, where)

@@ -40,10 +40,10 @@ class Address:
 
 
 def address(text: str) -> Address:
-    """The address meant by `host`, `host:8000`, `:8000`, `8000`, `http://host:8000/` or
+    """Return the address meant by `host`, `host:8000`, `:8000`, `8000`, `http://host:8000/` or
     `http://host:8000/metrics`.
 
-    Errors: InputError for what is no HTTP address.
+    Errors: InputError for an invalid HTTP address.
     """
     given = text.strip()
     if given.removeprefix(":").isdecimal():

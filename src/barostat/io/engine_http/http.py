@@ -1,5 +1,5 @@
-"""One HTTP request, bounded in time and size, answered with what came or with a sentence that says
-why nothing did.
+"""Sends one HTTP request, bounded in time and size, and returns the response or a sentence with the
+reason for the failure.
 """
 
 from __future__ import annotations

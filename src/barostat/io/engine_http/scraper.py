@@ -1,5 +1,5 @@
-"""One engine's HTTP server: its metrics again and again, what it says about itself, and at most one
-request of one token.
+"""Scrapes one engine's HTTP server repeatedly, identifies it, and sends at most one request for one
+token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON of a user's file, decoded; what is none is an error of one sentence."""
+"""Decodes JSON of a user's file; invalid JSON is an error of one sentence."""
 
 from __future__ import annotations
 

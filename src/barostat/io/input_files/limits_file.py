@@ -106,8 +106,8 @@ def parse(text: str, source: str = "limits") -> ServingLimits:
 
 
 def _without(given: Any, routes: Sequence[Sequence[str | int]]) -> Any:
-    """A copy of the document without what stands at these routes; an item of a list takes its list
-    along.
+    """Return a copy of the document without the values at these paths; a list item removes its
+    whole list.
     """
     kept = copy.deepcopy(given)
     for route in routes:

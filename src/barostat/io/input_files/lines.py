@@ -26,7 +26,7 @@ class Reads(Protocol):
 
 
 class NotText(InputError):
-    """The content is no text; says what it is instead."""
+    """The content is not text; says what it is instead."""
 
 
 def lines(file: Reads) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A file with one key, and nothing else: never quoted in what is said of it."""
+"""A file with a single key, which error messages never quote."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def secret_in(path: Path) -> str:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Everybody on this machine can read the file, and who runs this could change that: it is
-    theirs. A mounted Secret is not.
+    """True if every user of this machine can read the file and its owner runs this process. False
+    for a mounted Secret.
     """
     try:
         found = path.stat()

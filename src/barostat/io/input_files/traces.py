@@ -54,11 +54,11 @@ _LARGEST_TOKENS = 100_000_000
 
 
 def read_trace(path: Path) -> tuple[list[Arrival], list[str]]:
-    """The arrivals of this file, ascending, and what was wrong with it (rows left out, a sentence
-    each kind).
+    """Return the arrivals in this file, ascending, and its problems (skipped rows, a sentence per
+    kind).
 
-    Errors: InputError where the file cannot be read or holds no usable row, or some of its rows
-    have a time and some do not.
+    Errors: InputError if the file cannot be read or has no usable row, or if only some of its rows
+    have a time.
     """
     try:
         found, problems = parse_trace(read_whole(path), str(path))

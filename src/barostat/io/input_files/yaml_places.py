@@ -46,9 +46,9 @@ class Written(str):
 
 
 def composed(text: str, source: str) -> yaml.Node | None:
-    """The document's root node, None for an empty one.
+    """Return the document's root node, None for an empty one.
 
-    Errors: InputError with line and column for what is no YAML.
+    Errors: InputError with line and column for invalid YAML.
     """
     try:
         if why := too_much(text, spelled_out=False):

@@ -374,7 +374,7 @@ def _read(
 def _argument(
     body: Sequence[Word], index: int, whole: bool
 ) -> tuple[GivenArgument, int, list[str]]:
-    """The argument at `index`, how many words it takes, and what is wrong with it."""
+    """Return the argument at `index`, its number of words, and its problems."""
     word = body[index]
     head, equals, value = word.text.partition("=")
     route = f"args[{word.element}]" if whole else "args"

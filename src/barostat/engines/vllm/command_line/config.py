@@ -199,8 +199,8 @@ def _place(setting: GivenArgument) -> tuple[Any, str]:
 
 
 def _says_something(value: ConfigScalar) -> bool:
-    """False for what stands for nothing, and for a number that no setting has: a log may say
-    anything.
+    """Return False for values that mean "not set", and for impossible numbers, since logs are
+    untrusted.
     """
     return value not in ("", "None") if isinstance(value, str) else -_NO_NUMBER < value < _NO_NUMBER
 

@@ -46,7 +46,7 @@ def untold_words(line: CommandLine) -> list[Word]:
 
 
 def is_named(setting: GivenArgument) -> bool:
-    """False where nothing tells which argument it is: `--$NAME 5`."""
+    """Return False if the argument's name is unknown: `--$NAME 5`."""
     return not references((setting.words[0].raw or setting.words[0].text).partition("=")[0])
 
 

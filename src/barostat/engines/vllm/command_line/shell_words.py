@@ -82,7 +82,7 @@ class _Reader:
     bodies: list[tuple[int, int]] = field(default_factory=list)
 
     def lost(self) -> bool:
-        """True where so much is wrong that the rest is not read."""
+        """True if there are too many errors to continue."""
         return len(self.problems) >= MOST_PROBLEMS * LONGEST // max(LONGEST, len(self.text))
 
     def unclosed(self, quote: str) -> bool:
@@ -101,8 +101,8 @@ class _Reader:
 
 
 def expand(text: str, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """The text with every reference replaced that `env` tells, and the names of the others (left in
-    the text as they are).
+    """Replace every reference found in `env`; return the text and the names of the others, which
+    are kept.
     """
     missing: list[str] = []
 
@@ -121,10 +121,9 @@ def expand(text: str, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
 def split_words(
     text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False
 ) -> tuple[list[Word], list[str]]:
-    """The words and operators of a shell text in order, and what was wrong with it. Never raises.
+    """Split a shell text into words and operators, with its problems. Never raises.
 
-    `whole_script`: a file, which may be longer than one argument; whoever reads it has a bound of
-    its own.
+    `whole_script`: a file, which may be longer than one argument; its reader has its own bound.
     """
     found = read_shell(text, env, element, whole_script=whole_script)
     return list(found.words), list(found.problems)

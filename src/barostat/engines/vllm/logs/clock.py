@@ -85,9 +85,7 @@ class LogClock:
         return self.rank == WRAPPER
 
     def read(self, stamp: Stamp | None) -> float | None:
-        """The time after this stamp: the stamp's own, or the time before it where the stamp tells
-        nothing new.
-        """
+        """Return the time after this stamp: its own, or the previous one if the stamp is not later."""
         if stamp is None or stamp.rank < self.rank:
             return self.now
         if stamp.rank > self.rank:

@@ -1,6 +1,4 @@
-"""One pass over an engine's log gives a small digest: what started, what was set, what happened,
-what failed.
-"""
+"""Digests an engine's log in one pass: starts, settings, events, failures."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ class LogDigest:
     foreign: bool = False
     """It is the log of something else, and says nothing of an engine."""
     unfinished: str = ""
-    """The last line of a log that stops in the midst of a start, without a word why; empty where it
-    does not.
-    """
+    """The last line of a log that stops during a start without a reason; otherwise empty."""
 
     def event(self, kind: str) -> LogEvent | None:
         """The event of this kind in the last life, or None."""

@@ -162,8 +162,8 @@ class Life:
             self.began_at = at
 
     def set(self, found: dict[str, ConfigScalar], engine: str, text: str) -> None:
-        """Settings that a line told: the later value wins, of several ranks the scarcest pool and
-        the heaviest weights.
+        """Apply logged settings: later values win; of several ranks, the smallest pool and the
+        largest weights.
         """
         for name, value in found.items():
             before = self.settings.get(name)

@@ -146,7 +146,7 @@ class Reader:
         return quote(unwrap(self.last_line)[-1].text) if self.last_line.strip() else ""
 
     def problems(self) -> tuple[str, ...]:
-        """What was wrong with the log itself, a sentence each."""
+        """Return the problems of the log itself, a sentence each."""
         found = []
         if self.is_foreign():
             found.append(

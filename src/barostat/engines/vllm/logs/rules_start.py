@@ -1,6 +1,4 @@
-"""Lines that mean: what was asked for cannot be started. Arguments, the port, the model, a
-setting.
-"""
+"""Log lines about failed starts: arguments, the port, the model, a setting."""
 
 from __future__ import annotations
 

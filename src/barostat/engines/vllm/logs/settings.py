@@ -63,7 +63,7 @@ OF_SETTINGS = (
     "nitializing", "args: ", "version", "cache", "concurrency", " backend", "llreduce", "CCL INFO", "profiled with", "TRACE_FUNCTION",
     " took ", "block", "Free memory", "utilization", "max_", "max ", "apturing", "CUDA graph",
 )  # fmt: skip
-"""A start-up line that tells a setting holds one of these."""
+"""Every start-up line with a setting contains one of these."""
 
 
 def start_line(text: str) -> int | None:

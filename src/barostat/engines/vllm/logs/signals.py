@@ -16,8 +16,8 @@ stops printing them).
 """
 
 V0_WARNS_EVERY = 50
-"""The V0 engine warned at the 1st, 51st, 101st ... preemption and said the count so far; lines
-without it mean at least so many.
+"""The V0 engine logged the 1st, 51st, 101st ... preemption with the total so far; a line without a
+total means at least this many.
 """
 
 _COUNTED_KINDS = tuple(
@@ -70,8 +70,8 @@ def event_signals(
 
 
 def unfinished_signal(last_line: str, at: float, source: str) -> list[Signal]:
-    """log_start_unfinished: 1 with the last line as detail where the log stops in the midst of a
-    start, else 0.
+    """Return log_start_unfinished: 1, with the last line as detail, if the log stops during a
+    start; else 0.
     """
     return _there(
         [signal("log_start_unfinished", [(at, float(bool(last_line)))], source, last_line)]
@@ -114,7 +114,7 @@ def setting_signals(
     offset_s: float,
     source: str,
 ) -> list[Signal]:
-    """The limits that start-up lines told, dated at the start."""
+    """Return the limits in start-up lines as signals, dated at the start."""
     when = at if started_at is None else _when(started_at, offset_s, at)
     names = {
         "kv_pool_tokens": "kv_cache_size_tokens",

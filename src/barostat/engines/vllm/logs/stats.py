@@ -29,7 +29,7 @@ _ITERATION = re.compile(
 )
 
 OF_STATS = ("hroughput: ", "Running: ", "Iteration(")
-"""A line that tells statistics or a step holds one of these."""
+"""Every line with statistics or a step contains one of these."""
 
 
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:

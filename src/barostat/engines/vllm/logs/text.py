@@ -1,5 +1,5 @@
-"""One raw line of a log becomes the engine's own words: without colours, wrappers, prefixes; and
-what may be quoted of it.
+"""Extracts the engine's own text from a raw log line: without colours, wrappers and prefixes; and
+redacts it for quoting.
 """
 
 from __future__ import annotations

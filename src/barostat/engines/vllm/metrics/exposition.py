@@ -118,8 +118,8 @@ _PLAIN = re.compile(
 
 
 def is_plainly_vllm(text: str) -> bool:
-    """True for a page that `read` calls vLLM's, told by one line of it; False where that takes
-    reading. A watcher of a thousand engines reads few of the pages that it scrapes.
+    """True if a single line shows that `read` would recognise the page as vLLM's; False if the page
+    must be parsed. Keeps a watcher of a thousand engines from parsing most scrapes.
     """
     return text.startswith("# ") and _PLAIN.search(text) is not None
 

@@ -1,5 +1,5 @@
-"""Requests that wait to come back after a preemption, at the instant of a scrape: what the
-preemption counter tells only later.
+"""Requests waiting to resume after a preemption at the time of a scrape; the preemption counter
+shows them only later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prometheus histograms: what was observed between two scrapes, and quantiles of it."""
+"""Prometheus histograms: observations between two scrapes, and their quantiles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Histogram:
         return self.counts[-1]
 
     def minus(self, earlier: Histogram) -> Histogram | None:
-        """What was observed after `earlier`; None where the buckets differ or a count went down."""
+        """Return the observations after `earlier`; None if the buckets differ or a count decreased."""
         if self.bounds != earlier.bounds:
             return None
         counts = [now - then for now, then in zip(self.counts, earlier.counts, strict=True)]
@@ -104,7 +104,7 @@ def quantile(found: Histogram, q: float) -> Quantile | None:
 
 
 def _ascending(counts: list[float]) -> tuple[float, ...]:
-    """The counts with every dip raised to what stands before it, and nothing below 0."""
+    """Return the counts with every dip raised to the previous value, and nothing below 0."""
     high = 0.0
     raised = []
     for count in counts:

@@ -1,5 +1,5 @@
-"""Scrapes in time: put in order, split by engine, gauges as series and counters as what was added
-between two scrapes.
+"""Scrapes over time: ordered, split by engine, gauges as series and counters as gains between
+scrapes.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class HistogramStep(NamedTuple):
 
 
 def in_order(scrapes: Iterable[tuple[float, Exposition, str]]) -> tuple[list[Scrape], list[str]]:
-    """The usable scrapes, oldest first, one per instant and all of one server process line; and
-    what was wrong, a sentence each.
+    """Return the usable scrapes, oldest first, one per instant and all of one server process, with
+    problems, a sentence each.
 
-    The result does not depend on the order given; only the remark about a clock that went backwards
-    does.
+    The result does not depend on the input order, except the note about a clock that went
+    backwards.
     """
     problems: list[str] = []
     given = [Scrape(*scrape) for scrape in scrapes]

@@ -62,7 +62,7 @@ def signals(scrapes: Sequence[tuple[float, Exposition, str]]) -> dict[str, list[
 
 
 def problems(scrapes: Sequence[tuple[float, Exposition, str]]) -> tuple[str, ...]:
-    """What was wrong with the scrapes: half answers, restarts, gaps, a clock that went
+    """Return the problems of the scrapes: truncated responses, restarts, gaps, a clock that went
     backwards.
     """
     return digest(scrapes).problems

@@ -21,7 +21,7 @@ _HOST = re.compile(r"[\w.:%-]+")
 
 
 def without_user(url: str) -> str:
-    """The address as it may be told: without a user name and password."""
+    """Return the address without a user name and password, for output."""
     before, at, behind = url.rpartition("@")
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", before)
     return f"{scheme[0] if scheme else ''}{behind}" if at else url

@@ -39,8 +39,8 @@ FIELD_MANAGER = "barostat"
 READ_S = 10.0
 WRITE_S = 15.0
 TRY_S = 6.0
-"""A connection that was lost without a word is silent for ever: what may be repeated is asked
-again, over another one, after this time.
+"""Time after which a repeatable request is retried over another connection, because a dropped
+connection stays silent.
 """
 PAGE = 500
 MAX_BODY_BYTES = 64 << 20

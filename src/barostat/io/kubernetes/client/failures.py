@@ -1,6 +1,4 @@
-"""What an API server answers when it does not do what was asked: a value, with a sentence, and
-whether another try makes sense.
-"""
+"""Failed requests to an API server, as values: a sentence, and whether a retry makes sense."""
 
 from __future__ import annotations
 
@@ -115,7 +113,7 @@ def of_response(
 
 
 def of_stranger(status: int, what: str, access: ClusterAccess, told: str = "") -> RequestFailed:
-    """The failure that an answer is that no API server gives. `told`: the words in it."""
+    """Return the failure for a response that no API server sends. `told`: its text."""
     way = (
         f", through the proxy {without_user(access.proxy)} ({access.proxy_from})"
         if access.proxy

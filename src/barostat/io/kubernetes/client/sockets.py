@@ -162,7 +162,7 @@ class _Response:
         self.whole = self.done = False
 
     def feed(self, content: bytes) -> None:
-        """Takes what came; nothing means that the connection has ended."""
+        """Process received bytes; empty means that the connection has ended."""
         if self.done:
             return
         try:

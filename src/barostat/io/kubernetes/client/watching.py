@@ -31,7 +31,7 @@ SERVER_S = 20
 cost is bounded by it.
 """
 SILENT_S = SERVER_S + 5.0
-"""A watch that is still open then has lost its connection without being told."""
+"""A watch that is still open after this time has lost its connection."""
 
 
 _WORDS_BYTES = 1 << 20
@@ -49,8 +49,8 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Relisted:
-    """The whole list, at the start and whenever changes may have been missed: what is not in it is
-    gone.
+    """The whole list, at the start and whenever changes may have been missed: objects not in it are
+    deleted.
     """
 
     items: tuple[Object, ...]

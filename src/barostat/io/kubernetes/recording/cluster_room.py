@@ -13,9 +13,9 @@ from barostat.platform.placing import used_by
 
 
 def cluster_room(kubeconfig: str | None, context: str | None) -> Room | str:
-    """The nodes and what is requested of them, or why they could not be read.
+    """Return the nodes and their requested resources, or why they could not be read.
 
-    Errors: InputError, OutsideError for a kubeconfig that cannot be used.
+    Errors: InputError, OutsideError for an unusable kubeconfig.
     """
     return asyncio.run(_read(Cluster(find_access(kubeconfig, context))))
 

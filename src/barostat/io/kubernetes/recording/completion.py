@@ -13,7 +13,7 @@ from barostat.platform.objects import name_of
 from barostat.platform.workloads import kinds
 
 PATIENCE_S = 1.5
-"""Whoever presses the key waits no longer."""
+"""Longest wait for completions, because the user waits for the key."""
 
 
 def cluster_names(

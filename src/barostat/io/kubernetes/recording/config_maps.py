@@ -108,8 +108,8 @@ def _named(pod: Object) -> set[str]:
 
 
 def _filled(pod: Object, config_maps: Mapping[str, Object]) -> Object:
-    """The pod with its variables, and the command that its script comes to in the place of the
-    script, where that can be read.
+    """Return the pod with its variables resolved, and its script replaced by the resulting command
+    if it can be read.
     """
     filled = with_references(pod, config_maps)
     container = engine_container(filled)

@@ -1,4 +1,4 @@
-"""The admin page of a gateway: what it holds, and limits put there for a while. By its URL, or by
+"""The admin page of a gateway: reads its limits and sets temporary ones. Reached by URL, or through
 the pods of its Deployment.
 
 To a pod it goes through the API server's pod proxy, which keeps the header Authorization for
@@ -180,7 +180,7 @@ class GatewayDoors:
         *,
         within_s: float = ASK_S,
     ) -> GatewayResponse:
-        """One request to one process, and what came of it. Nothing is repeated."""
+        """Send one request to one process and return the result. No retries."""
         content = None if body is None else json.dumps(body).encode()
         headers = {TOKEN_HEADER: self.token} if method != "GET" and self.token else {}
         if ref.kind == "URL":
@@ -246,9 +246,9 @@ class GatewayDoors:
 
 
 def admin_url(written: str) -> str:
-    """The base of an admin page as a person writes it, with or without its path.
+    """Return the base URL of an admin page, given with or without its path.
 
-    Errors: InputError for what is no http URL.
+    Errors: InputError for an invalid http URL.
     """
     try:
         url = httpx.URL(written if "://" in written else f"http://{written}")

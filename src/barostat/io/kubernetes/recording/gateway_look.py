@@ -29,7 +29,9 @@ class GatewayLook:
     _task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """They are found, and looked at from now on. Trouble is no error: it is told in `why`."""
+        """Find the gateways and start observing them. Problems are not errors; they are reported in
+        `why`.
+        """
         try:
             self._refs = tuple(await self.doors.find())
         except OutsideError as error:

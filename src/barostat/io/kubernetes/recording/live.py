@@ -165,7 +165,7 @@ def follow(wanted: Wanted, options: Options, clock: Clock | None = None) -> Iter
 
 @dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
 class PodRecorder:
-    """The pods, what asks each, and what was seen so far."""
+    """The pods, their scrapers, and the recording so far."""
 
     cluster: Cluster
     wanted: Wanted
@@ -270,7 +270,7 @@ class PodRecorder:
         await self.cluster.close()
 
     async def recording(self) -> Recorded:
-        """What was seen so far, with logs and surroundings as they are now."""
+        """Return the recording so far, with current logs and surroundings."""
         self.tell(f"{many(len(self.scrapers), 'pod')}: logs, events, nodes")
         with suppress(
             InputError, OutsideError
@@ -448,7 +448,7 @@ class _Logs:
         self.unread: dict[str, list[str]] = {}
 
     def trouble(self) -> list[str]:
-        """What was wrong, a sentence each: many pods with one reason are one sentence."""
+        """Return the problems, a sentence each; pods with the same problem share one."""
         told = [
             (
                 "the log of "

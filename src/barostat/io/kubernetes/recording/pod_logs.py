@@ -1,5 +1,5 @@
-"""A container's log through the API server: its beginning, which tells the settings, and its end,
-which tells what happens.
+"""A container's log through the API server: its beginning, with the settings, and its end, with the
+latest events.
 """
 
 from __future__ import annotations

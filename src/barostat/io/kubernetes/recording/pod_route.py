@@ -32,7 +32,7 @@ _UNREACHED = re.compile(
 
 @dataclass(slots=True)
 class PodRoute:
-    """Asks the engine of one pod. `lacking`: what the API server forbade, as rights are told."""
+    """Requests to the engine of one pod. `lacking`: rights that the API server denied."""
 
     cluster: Cluster
     namespace: str

@@ -99,7 +99,7 @@ def missing(lacking: Iterable[str]) -> tuple[str, ...]:
 
 
 async def surroundings(cluster: Cluster, pods: list[Object]) -> Surroundings:
-    """Everything around these pods, read in parallel; what cannot be read is told and stops
+    """Read everything around these pods in parallel; unreadable parts are reported and stop
     nothing.
     """
     around = Surroundings()

@@ -43,7 +43,7 @@ _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for. Without `targets` and `selector`: every vLLM of the namespace, or of
+    """The requested target. Without `targets` and `selector`: every vLLM of the namespace, or of
     all.
     """
 
