@@ -74,7 +74,7 @@ def _replica(replica: ReplicaReport) -> list[str]:
         [f"**{item.cause}**: {in_markdown(item.because)}" for item in replica.not_ruled_out],
     )
     lines += _list(
-        "Next",
+        "Next steps",
         [
             f"{code(str(as_written(s.change)))} ({'restart' if s.restarts else 'live'}): {in_markdown(str(s.because))}"
             for s in replica.next
@@ -83,13 +83,13 @@ def _replica(replica: ReplicaReport) -> list[str]:
     )
     lines += _forecasts(replica)
     lines += _list(
-        "Leave alone",
+        "Don't",
         [
             f"**{in_markdown(step.lever)}**: {in_markdown(str(step.because))}"
             for step in replica.not_advised
         ],
     )
-    lines += _list("Would have helped", [in_markdown(told) for told in replica.missing])
+    lines += _list("Missing data", [in_markdown(told) for told in replica.missing])
     return lines + _list("Notes", [in_markdown(told) for told in replica.problems])
 
 

@@ -32,6 +32,8 @@ SHORT_NEXT = 4
 SHORT_REFUSED = 3
 SHORT_MISSING = 4
 _MOST_NAMES = 16
+_LABELS = 13
+"""Columns of the longest label: `Not ruled out`."""
 
 
 def print_report(report: ShownReport, console: Console, *, wide: bool = False) -> None:
@@ -154,28 +156,28 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
             "Measured", [Text(f"{source}: {said}") for source, said in readings(present)]
         )
     if replica.contributing:
-        parts += _section("Also", [Text(text) for text in replica.contributing])
+        parts += _section("Contributing", [Text(text) for text in replica.contributing])
     said = {finding.verdict.because for finding in present if isinstance(finding.verdict, Present)}
     parts += _not_so(
-        "Not", [(item.cause, item.because) for item in replica.ruled_out], said, wide=wide
+        "Ruled out", [(item.cause, item.because) for item in replica.ruled_out], said, wide=wide
     )
     parts += _section(
-        "Perhaps", [_named(item.cause, item.because) for item in replica.not_ruled_out]
+        "Not ruled out", [_named(item.cause, item.because) for item in replica.not_ruled_out]
     )
     steps = replica.next if wide else replica.next[:SHORT_NEXT]
     parts += _section(
-        "Next", [_step(number, step, replica.trials) for number, step in enumerate(steps, 1)]
+        "Next steps", [_step(number, step, replica.trials) for number, step in enumerate(steps, 1)]
     )
     parts += _tried(replica, len(steps))
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
-    parts += _section("Leave", [_named(names, because) for names, because in by_reason(refused)])
+    parts += _section("Don't", [_named(names, because) for names, because in by_reason(refused)])
     if replica.diagnosis.cause == "unknown" or wide:
         parts += _section(
-            "To tell",
+            "Missing data",
             [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])],
         )
     if wide:
-        parts += _section("Unknown", [Text("; ".join(not_measured(replica.symptoms)))])
+        parts += _section("Not measured", [Text("; ".join(not_measured(replica.symptoms)))])
         absent = [
             (finding.name, finding.verdict.because)
             for finding in replica.symptoms
@@ -205,7 +207,7 @@ def _cost(step: NextStep) -> str:
 
 def _line(label: str, value: RenderableType) -> Table:
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=9, no_wrap=False, style="dim")
+    grid.add_column(width=_LABELS, style="dim")
     grid.add_column(ratio=1)
     grid.add_row(label, value)
     return grid
@@ -272,9 +274,9 @@ def _tried(replica: ReplicaReport, steps: int) -> list[RenderableType]:
     """
     rows = numbered_rows(replica, steps)
     if not rows:
-        return _section("Tried", [Text(line) for line in trials_words(replica)])
+        return _section("Forecast", [Text(line) for line in trials_words(replica)])
     return _section(
-        "Tried",
+        "Forecast",
         [TrialsTable(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])],
     )
 
