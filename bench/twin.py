@@ -10,7 +10,8 @@ without caching (bench/twin_peers.py). Prints one table and, last, one line of J
 Then models with several KV groups, each load beside the same with one full group in the same run:
 sliding windows, local chunks, states, without caching, with it, and with prefixes in common.
 
-Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it; several groups half the
+Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it (7e5
+where prompts have hundreds of blocks); several groups half the
 speed of one, a quarter with prefix caching. The promise is of a machine
 on which the real scheduler makes 7e4; where it makes less, beside it in the same run, the promise
 is less in proportion, and the table says so.
@@ -46,6 +47,9 @@ ORACLE = ROOT / "tests" / "parity" / "oracle_scheduler.py"
 REAL_REQUEST_STEPS = 120_000
 ROUNDS = 3
 PROMISED = {False: 1e7, True: 2e6}
+PROMISED_LONG = 7e5
+"""With prefix caching where prompts have hundreds of blocks: each is taken, registered and given back."""
+_LONG_TOKENS = 4_000
 REAL_WHERE_PROMISED = 7e4
 PROMISED_OF_ONE = {False: 0.5, True: 0.25}
 """Speed of several KV groups over that of one, without prefix caching and with it."""
@@ -296,14 +300,15 @@ def main() -> int:
             flush=True,
         )
         slower = 1.0 if beside is None else min(1.0, beside[0] / beside[1] / REAL_WHERE_PROMISED)
-        if rate < PROMISED[caching] * slower:
-            broken.append(
-                f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching] * slower:.2g}"
-            )
-        elif rate < PROMISED[caching]:
+        promised = PROMISED[caching]
+        if caching and sum(row.input_tokens for row in load.rows) > _LONG_TOKENS * len(load.rows):
+            promised = PROMISED_LONG
+        if rate < promised * slower:
+            broken.append(f"{name}: {rate:.3g} request-steps/s, promised {promised * slower:.2g}")
+        elif rate < promised:
             print(
-                f"  under {PROMISED[caching]:.0g}, over the "
-                f"{PROMISED[caching] * slower:.2g} of a machine as slow as this"
+                f"  under {promised:.0g}, over the "
+                f"{promised * slower:.2g} of a machine as slow as this"
             )
     of_one, slow = beside_one_group()
     broken += slow

@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("envoy", "budget")
+EXTRAS = ("gateway", "load", "twin", "envoy", "budget")
 BINDING = re.compile(
     r"\b(?:A?GPL|GNU (?:Affero )?General Public|SSPL|Server Side Public|BUSL|Business Source|EUPL|CC-BY-(?:NC|SA))",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ def libraries() -> tuple[Licensed, ...]:
 def _needed(asked: Iterable[str]) -> list[str]:
     """Their names and those that they need, without the extras of theirs that nobody asked for."""
     seen: list[str] = []
-    left = list(asked)
+    left = [one for one in asked if not one.startswith("barostat[")]
     while left:
         one = Requirement(left.pop())
         name = re.sub(r"[-_.]+", "-", one.name).lower()
@@ -92,7 +92,7 @@ def licences_page() -> str:
     """The page."""
     rows = [f"| {one.name} | {one.by} | {one.licence} |" for one in libraries()]
     said = (
-        "What comes with `pip install barostat`, and with its extras `envoy` and `budget`. "
+        "What comes with `pip install barostat`, and with its extras `gateway`, `load`, `twin`, `envoy` and `budget`. "
         "Barostat itself stands under Apache-2.0 and has "
         "none of their code in it. A test refuses a library whose licence binds what is "
         "built on it (GPL, AGPL and the like), or "

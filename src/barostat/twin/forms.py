@@ -64,9 +64,7 @@ def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
         if counts_say_all(settings, rows):
             return EventSkippingState(settings)
         if settings.behaviour.unhashed_reused_first:
-            from barostat.twin.event_skipping.told_blocks import (
-                BlockLeapState,
-            )  # numpy is loaded for shared prefixes only
+            from barostat.twin.event_skipping.told_blocks import BlockLeapState
 
             return BlockLeapState(settings)
     if settings.prefix_caching or any(group.state for group in settings.groups):

@@ -262,6 +262,11 @@ def _main(words: Sequence[str]) -> int:
         return _say(f"{error}{' (worth another try)' if error.retryable else ''}", OUTSIDE)
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
+    except ModuleNotFoundError as error:
+        from barostat.shells.cli.extras import missing_extra
+
+        needed = missing_extra(verb, error.name)
+        return _say(needed, USAGE) if needed else _bug(error)
     except Exception as error:
         return _bug(error)
     return _flushed(code)

@@ -8,39 +8,35 @@ request leaves them behind: nobody else could have found them before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from itertools import chain
 
 from barostat.twin.block_pool.content import pieces
-from barostat.twin.event_skipping.array_pool import ArrayPool, Blocks
 from barostat.twin.event_skipping.state import EventSkippingState, FreeCount, Mover
+from barostat.twin.event_skipping.table_pool import TablePool
 from barostat.twin.outcome import Life
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
 
 class _Tables:
-    """A request's keys and blocks. `blocks` as taken: whole arrays, and single blocks in `tail`."""
+    """A request's blocks, and the keys of those that it may share."""
 
-    __slots__ = ("blocks", "found", "hashed", "idle", "own_key", "shared", "tail")
+    __slots__ = ("blocks", "found", "hashed", "idle", "own_key", "shared")
 
-    def __init__(self, shared: Blocks) -> None:
+    def __init__(self, shared: Sequence[int]) -> None:
         self.shared = shared
         self.own_key = -1
-        self.blocks = _NOTHING
-        self.tail: list[int] = []
-        self.found = _NOTHING
+        self.blocks: list[int] = []
+        self.found: list[int] = []
         self.idle = 0
         self.hashed = 0
 
 
-_FEW = 12  # blocks that are faster to take one by one
-_NOTHING: Blocks = np.zeros(0, dtype=np.int64)
-_SILENT: tuple[Sequence[object], Blocks] = ((), _NOTHING)
+_SILENT: tuple[Sequence[object], list[int]] = ((), [])
 
 
 class BlockLeapState(EventSkippingState):
-    """EventSkippingState over an ArrayPool."""
+    """EventSkippingState over a TablePool."""
 
     tells_blocks_apart = True
 
@@ -49,13 +45,13 @@ class BlockLeapState(EventSkippingState):
         self._tables: dict[Mover, _Tables] = {}
         self._chains: dict[tuple[int, object], int] = {}
         self._said: dict[
-            tuple[str | None, str | None], tuple[Sequence[object], Blocks]
+            tuple[str | None, str | None], tuple[Sequence[object], list[int]]
         ] = {}  # session and adapter -> its last prompt, and the first keys of its links
         self._keys = 0
 
     def _new_pool(self) -> FreeCount:
-        self._array = ArrayPool(self.settings.kv_blocks)
-        return self._array
+        self._blocks = TablePool(self.settings.kv_blocks)
+        return self._blocks
 
     def arrived(self, row: Row, limit: int, life: Life) -> Mover:
         """The row as a request, with the keys of the blocks that it may share."""
@@ -63,7 +59,7 @@ class BlockLeapState(EventSkippingState):
         self._tables[mover] = _Tables(self._shared_keys(row))
         return mover
 
-    def _shared_keys(self, row: Row) -> Blocks:
+    def _shared_keys(self, row: Row) -> Sequence[int]:
         """A key for every full block whose tokens other requests may have too, the same for the
         same prefix.
         """
@@ -79,7 +75,7 @@ class BlockLeapState(EventSkippingState):
                 row.adapter,
             )
         if row.hash_ids is None:
-            return _NOTHING
+            return ()
         ids, id_tokens = row.hash_ids, row.id_tokens or size
         per_id, rest = divmod(id_tokens, size)
         if not rest:
@@ -100,15 +96,16 @@ class BlockLeapState(EventSkippingState):
         per_link: int,
         adapter: str | None,
         session: str | None = None,
-    ) -> Blocks:
+    ) -> Sequence[int]:
         """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with
         where its last turn ended. No two adapters share any.
         """
         before, known_firsts = self._said.get((session, adapter), _SILENT)
         if links[: len(before)] != before:
             before, known_firsts = _SILENT
-        chains, first, firsts = self._chains, int(known_firsts[-1]) if len(before) else -1, []
-        if adapter is not None and not len(before):
+        chains, firsts = self._chains, known_firsts.copy()
+        first = firsts[-1] if firsts else -1
+        if adapter is not None and not before:
             first = self._root_of(adapter)
         for link in links[len(before) :]:
             known = chains.get((first, link))
@@ -117,11 +114,11 @@ class BlockLeapState(EventSkippingState):
                 self._keys += per_link
             first = known
             firsts.append(first)
-        self._array.keys_up_to(self._keys)
-        keys = np.concatenate((known_firsts, np.array(firsts, dtype=np.int64)))
         if session is not None:
-            self._said[session, adapter] = (links, keys)
-        return keys if per_link == 1 else (keys[:, None] + np.arange(per_link)).ravel()
+            self._said[session, adapter] = (links, firsts)
+        if per_link == 1:
+            return firsts
+        return [*chain.from_iterable(range(first, first + per_link) for first in firsts)]
 
     def _root_of(self, adapter: str) -> int:
         root = self._chains.get((-1, adapter))
@@ -133,20 +130,7 @@ class BlockLeapState(EventSkippingState):
     def grow(self, mover: Mover, count: int) -> None:
         """The request holds that many blocks more."""
         if count > 0:
-            table = self._tables[mover]
-            self._flush(table)
-            taken = (
-                np.array(self._array.get_few(count), dtype=np.int64)
-                if count <= _FEW
-                else self._array.get(count)
-            )
-            table.blocks = np.concatenate((table.blocks, taken))
-
-    @staticmethod
-    def _flush(table: _Tables) -> None:
-        if table.tail:
-            table.blocks = np.concatenate((table.blocks, np.array(table.tail, dtype=np.int64)))
-            table.tail = []
+            self._tables[mover].blocks += self._blocks.get(count)
 
     def grow_buckets(self, first: int, last: int, blocks: int) -> None:
         """In each step from `first` to before `last`, every request of its bucket takes one block,
@@ -154,9 +138,7 @@ class BlockLeapState(EventSkippingState):
         """
         if not blocks:
             return
-        taken = iter(
-            self._array.get_few(blocks) if blocks <= _FEW else self._array.get(blocks).tolist()
-        )
+        taken = iter(self._blocks.get(blocks))
         ordered: dict[int, list[_Tables]] = {}
         for clock in range(first, last):
             index = clock % self.size
@@ -165,32 +147,31 @@ class BlockLeapState(EventSkippingState):
                 bucket = self.buckets[index]
                 tables = ordered[index] = [self._tables[bucket[seq]] for seq in sorted(bucket)]
             for table in tables:
-                table.tail.append(next(taken))
+                table.blocks.append(next(taken))
 
     def find(self, mover: Mover) -> int:
         """Leading tokens of the waiting request that the pool still has."""
         table = self._tables[mover]
         limit = (mover.tokens - 1) // self.size
-        found = self._array.find(table.shared[:limit])
+        found = self._blocks.find(table.shared[:limit])
         shared = len(table.shared)
         if table.own_key >= 0 and len(found) == shared < limit:
-            own = np.arange(table.own_key, table.own_key + limit - shared)
-            found = np.concatenate((found, self._array.find(own)))
+            found += self._blocks.find(range(table.own_key, table.own_key + limit - shared))
         table.found = found
-        table.idle = self._array.idle(found) if len(found) else 0
+        table.idle = self._blocks.idle(found)
         return len(found) * self.size
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
         """As for counted blocks; what was found and nobody holds leaves the free list as well."""
         table, size = self._tables[mover], self.size
         need = max(0, -(-reserved // size) - hit // size) + table.idle
-        if need + (self._watermark_blocks if self.running else 0) > self._array.free:
+        if need + (self._watermark_blocks if self.running else 0) > self._blocks.free:
             return False
         if hit:
-            self._array.touch(table.found)
+            self._blocks.touch(table.found)
         table.blocks = table.found
         table.hashed = hit // size
-        table.found = _NOTHING
+        table.found = []
         self.grow(mover, -(-reached // size) - hit // size)
         self._run(mover, hit)
         self.remember(mover, reached)
@@ -201,7 +182,7 @@ class BlockLeapState(EventSkippingState):
         table = self._tables[mover]
         full = min(tokens // self.size, len(table.shared))
         if full > table.hashed:
-            self._array.register(
+            self._blocks.register(
                 table.blocks[table.hashed : full], table.shared[table.hashed : full]
             )
             table.hashed = full
@@ -211,23 +192,22 @@ class BlockLeapState(EventSkippingState):
         again.
         """
         table = self._tables[mover]
-        self._flush(table)
-        blocks, hashed = table.blocks, hashed // self.size
+        pool, blocks, hashed = self._blocks, table.blocks, hashed // self.size
         assert len(blocks) == self.blocks_of(held)
         shared = len(table.shared)
         if again and hashed > shared:
             if table.own_key < 0:
                 table.own_key = self._keys
                 self._keys += -(-(mover.prompt + mover.limit) // self.size) - shared
-                self._array.keys_up_to(self._keys)
-            own = blocks[shared:hashed]
-            new = ~self._array.is_registered(own)
-            if new.any():
-                self._array.register(
-                    own[new], np.arange(table.own_key, table.own_key + hashed - shared)[new]
-                )
-        self._array.give_back(blocks, hashed)
-        table.blocks = _NOTHING
+            new = [
+                (block, key)
+                for key, block in enumerate(blocks[shared:hashed], table.own_key)
+                if not pool.is_registered(block)
+            ]
+            if new:
+                pool.register(*zip(*new, strict=True))
+        pool.give_back(blocks, hashed)
+        table.blocks = []
         table.hashed = 0
         if not again:
             del self._tables[mover]

@@ -18,9 +18,7 @@ DEAR = {
     "yaml",
     "httpx",
     "rich",
-    "numpy",
     "msgspec",
-    "psutil",
     "importlib.metadata",
 }
 

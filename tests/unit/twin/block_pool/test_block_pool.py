@@ -1,17 +1,16 @@
-"""The free list's order, as the real pool keeps it; and the array and the counted pool against
-it.
+"""The free list's order, as the real pool keeps it; and the pool of tables and the counted pool
+against it.
 """
 
 from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from barostat.twin.block_pool.block_pool import BlockPool
-from barostat.twin.event_skipping.array_pool import ArrayPool
 from barostat.twin.event_skipping.counted_pool import CountedPool
+from barostat.twin.event_skipping.table_pool import TablePool
 
 
 def test_hashed_blocks_are_reused_last_and_tail_first() -> None:
@@ -60,33 +59,31 @@ def test_the_earliest_of_several_is_found() -> None:
 def test_whole_tables_at_a_time_come_to_the_same(seed: int) -> None:
     dice = random.Random(seed)
     blocks = dice.randint(12, 60)
-    plain, arrays = BlockPool(blocks), ArrayPool(blocks)
-    arrays.keys_up_to(200)
+    plain, tables = BlockPool(blocks), TablePool(blocks)
     held: list[tuple[list[int], int]] = []
     for _ in range(300):
-        assert plain.free_blocks == arrays.free
+        assert plain.free_blocks == tables.free
         if plain.free_blocks and dice.random() < 0.55:
             start = dice.randrange(6) * 30
             keys = list(range(start, start + dice.randint(1, 8)))
-            found = arrays.find(np.array(keys)).tolist()
+            found = tables.find(keys)
             assert found == list(_leading(plain, keys))
+            assert tables.idle(found) == sum(map(plain.is_free, found))
             plain.touch(found)
-            arrays.touch(np.array(found, dtype=np.int64))
+            tables.touch(found)
             count = dice.randint(0, min(plain.free_blocks, 9))
             fresh = plain.get(count)
-            assert fresh == (
-                arrays.get(count).tolist() if dice.random() < 0.5 else arrays.get_few(count)
-            )
+            assert fresh == tables.get(count)
             new = keys[len(found) :][: len(fresh)]
             for block, key in zip(fresh, new, strict=False):
                 plain.register(block, key)
             if new:
-                arrays.register(np.array(fresh[: len(new)]), np.array(new))
+                tables.register(fresh[: len(new)], new)
             held.append((found + fresh, len(found) + len(new)))
         elif held:
             table, hashed = held.pop(dice.randrange(len(held)))
             plain.free(reversed(table))
-            arrays.give_back(np.array(table, dtype=np.int64), hashed)
+            tables.give_back(table, hashed)
 
 
 def _leading(pool: BlockPool, keys: list[int]) -> list[int]:

@@ -49,13 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from barostat.core.errors import InputError
-
-    try:
-        from barostat.shells.mcp import server
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"needs {error.name}: pip install 'barostat[mcp]'", "barostat mcp"
-        ) from error
+    from barostat.shells.mcp import server
     from barostat.shells.mcp.tools import ToolAccess
 
     bundles = Path(arguments.bundles) if arguments.bundles is not None else None

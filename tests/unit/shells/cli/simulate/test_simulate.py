@@ -413,7 +413,6 @@ def test_a_small_run_loads_little(tmp_path: Path) -> None:
     assert "barostat.twin.event_skipping.run" in loaded
     dear = {
         "asyncio",
-        "numpy",
         "ssl",
         "hashlib",
         "tempfile",
