@@ -123,33 +123,6 @@ def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
     )
 
 
-def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
-    """A new line below the place's own, indented as that line's key is (`- name: x` counts as
-    indented to its key).
-    """
-    text = scene.text_of(place.file)
-    if text is None or place.start < 0:
-        return ()
-    start = text.rfind("\n", 0, place.start) + 1
-    stop = text.find("\n", place.start)
-    stop = len(text) if stop < 0 else stop
-    end = "\n"
-    if text[stop - 1 : stop] == "\r":
-        stop, end = stop - 1, "\r\n"
-    row = text[start:stop]
-    body = row.lstrip(" ")
-    indent = len(row) - len(body)
-    while body.startswith("- "):
-        indent, body = indent + 2, body[2:]
-    if (
-        ":" not in body
-        or "{" in body.split("#")[0]
-        or body.rstrip().endswith((":", "|", ">", "|-", ">-"))
-    ):
-        return ()
-    return (Edit(place.file, stop, stop, f"{end}{' ' * indent}{line}"),)
-
-
 def _quoted(value: str) -> str:
     return (
         f'"{value}"'

@@ -70,14 +70,6 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
     return None
 
 
-def keeper_of(documents: Mapping[str, Any], pod: Object) -> Workload | None:
-    """The outermost owner of the pod that is a kind of workload: an edit of what is below it does
-    not last.
-    """
-    owners = [found for found in _owners(documents, pod) if kind_named(found.kind) is not None]
-    return owners[-1] if owners else None
-
-
 def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> ObjectReference | None:
     """The pod's workload as kubectl names it, by its owners or else by the pod's name; None where
     neither tells.

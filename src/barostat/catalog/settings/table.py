@@ -65,12 +65,6 @@ def is_switch(name: str) -> bool:
     return name in SWITCHES or (setting is not None and setting.kind == "bool")
 
 
-def is_list(name: str) -> bool:
-    """True if the argument of that name takes several values."""
-    setting = SETTINGS.get(name)
-    return name in LISTS or (setting is not None and setting.kind == "list")
-
-
 def is_unset(name: str, text: str) -> bool:
     """True for an empty value, or `None`, of an argument that then takes its default.
 

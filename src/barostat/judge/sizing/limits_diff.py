@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.core.limits import LimitsSpec, ServingLimits, TenantLimits
+from barostat.core.limits import ServingLimits, TenantLimits
 from barostat.core.naming import camel
 
 # By path: what the number is, as the subject of a sentence, and whether a larger number allows
@@ -151,8 +151,3 @@ def _times(ratio: float, what: str) -> str:
         what, ("more", "less")
     )
     return f"{abs(ratio - 1):.0%} {more if ratio > 1 else less}"
-
-
-def is_empty(spec: LimitsSpec) -> bool:
-    """True if nothing is limited."""
-    return spec == LimitsSpec()
