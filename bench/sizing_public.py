@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from bench.sizing import Answer, answer, error_bytes, is_plain  # noqa: E402
+from bench.sizing import error_bytes, is_plain  # noqa: E402
+from bench.sizing_answer import Answer, answer  # noqa: E402
 from bench.sizing_rows import public_rows  # noqa: E402
 from bench.sizing_shares import off, shares  # noqa: E402
 from bench.sizing_terms import term_table  # noqa: E402

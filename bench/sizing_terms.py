@@ -9,12 +9,11 @@ of that memory: blocks, groups, padding.
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from bench.sizing_answer import Answer
 
 from barostat.core.units import GIB
-
-if TYPE_CHECKING:
-    from bench.sizing import Answer
 
 GOAL_RATIO, GOAL_GIB = 0.03, 0.5
 _LOGGED = {

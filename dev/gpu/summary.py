@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench.pace import shipped
 from bench.pace_points import points
-from bench.sizing import Answer, answer, error_bytes
+from bench.sizing import error_bytes
+from bench.sizing_answer import Answer, answer
 from bench.sizing_public import errors_of, has_memory
 from bench.sizing_rows import public_rows
 from bench.sizing_shares import shares

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from barostat.core.release import __version__
+
 if TYPE_CHECKING:
     from barostat.shells.api import Limits, diagnose, plan, read_limits, simulate
 
-__version__ = "0.1.0"
-"""The one place of the version: the build reads it here, and `--help` answers without looking into
-installed metadata.
-"""
 __all__ = ["Limits", "__version__", "diagnose", "plan", "read_limits", "simulate"]
 
 

@@ -27,7 +27,7 @@ NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*)`|\]\(((?!http)[^)#]+)\)")
 def test_the_version_stands_in_one_place() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" not in project["project"]
-    assert project["tool"]["hatch"]["version"]["path"] == "src/barostat/__init__.py"
+    assert project["tool"]["hatch"]["version"]["path"] == "src/barostat/core/release.py"
     assert f"## [{barostat.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 

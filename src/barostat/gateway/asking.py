@@ -33,12 +33,16 @@ class Asking(ABC):
     status = 0
     reason = ""
     stream = False
-    settled = False
 
     def __init__(self, head: RequestHead, body: bytes) -> None:
         self.head = head
         self.body = body
         self.began_at = time.perf_counter()
+
+    @property
+    @abstractmethod
+    def settled(self) -> bool:
+        """It is over: what it held was returned."""
 
     @property
     @abstractmethod

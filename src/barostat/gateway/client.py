@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from hmac import compare_digest
-from typing import TYPE_CHECKING
 
 import httptools
 
+from barostat.gateway.client_side import ClientSide
 from barostat.gateway.exchange import Exchange
 from barostat.gateway.messages.body_buffer import BodyBuffer
 from barostat.gateway.messages.refusal_bodies import answer
@@ -27,9 +27,7 @@ from barostat.gateway.messages.request_head import (
     Unwelcome,
 )
 from barostat.gateway.messages.routes import Route
-
-if TYPE_CHECKING:
-    from barostat.gateway.state import Gateway
+from barostat.gateway.state import Gateway
 
 _WRITE_AHEAD_BYTES = 256 << 10
 _LINGER_S = 2.0
@@ -48,7 +46,7 @@ class _Refuse(Exception):
         self.answer = (status, reason, message)
 
 
-class ClientConnection:
+class ClientConnection(ClientSide):
     """One connection from a client: a protocol of asyncio's by what it can do (a base class of
     asyncio's could not be compiled).
     """
@@ -57,7 +55,6 @@ class ClientConnection:
         "began_at",
         "body",
         "body_done",
-        "closing",
         "current",
         "deadline",
         "discarded",
@@ -68,17 +65,15 @@ class ClientConnection:
         "key",
         "parser",
         "part",
-        "paused_at",
         "pipeline",
         "state",
         "tenant",
-        "transport",
     )  # fmt: skip
 
     def __init__(self, gateway: Gateway) -> None:
+        super().__init__()
         self.gateway = gateway
         self.part = 0
-        self.transport: asyncio.Transport = None  # type: ignore[assignment]
         self.parser = httptools.HttpRequestParser(self)
         self.state = "idle"
         self.deadline = 0.0
@@ -91,9 +86,7 @@ class ClientConnection:
         self.key = b""
         self.tenant: str | None = None  # whose `key` is, the one that the last request brought
         self.pipeline: list[Exchange] = []
-        self.closing = False
         self.discarded = 0
-        self.paused_at = 0.0
 
     # -- the transport
 
@@ -280,7 +273,7 @@ class ClientConnection:
             self.head.upgrade and self.head.has_body and self.parser.should_upgrade()
         ):  # its body is still to come
             return
-        exchange = Exchange(self, self.head, self.body.take())
+        exchange = Exchange(self, self.gateway, self.head, self.body.take())
         self._hold(0)
         self._in("idle", self.gateway.bounds.idle_s)
         self.head_bytes = self.discarded = 0
@@ -312,14 +305,18 @@ class ClientConnection:
         return self.tenant
 
     @property
-    def is_receiving(self) -> bool:
-        """A part of a request has come, and the rest of it is awaited."""
-        return self.state != "idle" and not self.closing
+    def is_answering(self) -> bool:
+        """A request has come whole, and its answer is not complete."""
+        return self.current is not None
 
     @property
-    def is_sending(self) -> bool:
-        """Its answer is complete, but the client has not taken all of it."""
-        return self.closing and self.transport.get_write_buffer_size() > 0
+    def is_busy(self) -> bool:
+        """A request has not come whole, or its answer is not complete, or not sent."""
+        if self.current is not None:
+            return True
+        if self.closing:
+            return self.transport.get_write_buffer_size() > 0
+        return self.state != "idle"
 
     # -- what the exchange tells
 
@@ -372,7 +369,7 @@ class ClientConnection:
         gateway, head = self.gateway, self.head
         passage = gateway.listing.find(head.method, head.target)
         route: Route = "other" if passage is None else passage.route
-        unread = Exchange(self, self.head, b"")
+        unread = Exchange(self, gateway, self.head, b"")
         unread.forget()
         unread.began_at = self.began_at or unread.began_at
         gateway.refused_unread(unread, route, status, reason)
@@ -389,6 +386,24 @@ class ClientConnection:
             self.transport.write_eof()
         else:
             self.transport.close()
+
+    # -- the end of the gateway
+
+    def close_if_idle(self) -> None:
+        """The gateway takes no more connections: this one closes unless something is under way."""
+        if self.current is None and self.state == "idle":
+            self.end()
+
+    def drain(self) -> None:
+        """The gateway ends: what is under way ends properly where it can."""
+        if self.current is not None:
+            self.current.drain()
+
+    def cut_off(self) -> None:
+        """The gateway ends now."""
+        if self.current is not None:
+            self.current.cut_off()
+        self.cut()
 
     # -- time
 

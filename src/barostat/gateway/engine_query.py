@@ -68,12 +68,9 @@ class EngineQuery:
         """The question is sent."""
         self.waits_for_connection = False
         self.upstream = upstream
-        address = self.replica.address
-        upstream.send(
-            self,
-            self.head.written(self.replica.host, self.credentials, len(self.body), address.path),
-            self.body,
-        )
+        replica = self.replica
+        head = self.head.written(replica.host, self.credentials, len(self.body), replica.path)
+        upstream.send(self, head, self.body)
 
     def not_connected(self) -> None:
         """Nobody takes the connection."""

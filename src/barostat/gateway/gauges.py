@@ -20,9 +20,7 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
     desk, ledger = gateway.desk, gateway.desk.ledger
     plain = {
         "connections": len(gateway.clients),
-        "active_requests": sum(
-            1 for client in tuple(gateway.clients) if client.current is not None
-        ),
+        "active_requests": sum(client.is_answering for client in tuple(gateway.clients)),
         "buffered_body_bytes": gateway.buffered_bytes,
         "queued_requests": len(desk.waiting),
         "reservations": len(ledger.reservations),

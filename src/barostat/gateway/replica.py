@@ -85,7 +85,7 @@ class Replica:
     """
 
     __slots__ = (
-        "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "secure", "served", "standing", "why",
+        "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "path", "secure", "served", "standing", "why",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +98,7 @@ class Replica:
         self.address = address
         self.name = address.name
         self.host = address.authority
+        self.path = address.path
         self.bounds = bounds
         self.now = now
         self.secure = secure if address.secure else None

@@ -304,20 +304,16 @@ class _Serving:
                 public.close()
                 closed = True
                 for client in tuple(gateway.clients):
-                    if client.current is None and client.state == "idle":
-                        client.end()
+                    client.close_if_idle()
             if closed and idle:
                 break
             await asyncio.sleep(TICK_S)
         public.close()
         for client in tuple(gateway.clients):
-            if client.current is not None:
-                client.current.end_now()
+            client.drain()
         await asyncio.sleep(TICK_S)
         for client in tuple(gateway.clients):
-            if client.current is not None:
-                client.current.cut_off()
-            client.cut()
+            client.cut_off()
         await asyncio.sleep(0)
 
 
@@ -341,10 +337,7 @@ def _allow_files(connections: int) -> int:
 
 def _under_way(gateway: Gateway) -> int:
     """Requests that have not come whole, whose answer is not complete, or not sent."""
-    return sum(
-        client.current is not None or client.is_receiving or client.is_sending
-        for client in gateway.clients
-    )
+    return sum(client.is_busy for client in gateway.clients)
 
 
 def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

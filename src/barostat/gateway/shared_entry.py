@@ -12,18 +12,28 @@ most what its pool holds.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barostat.admit.decision import Admitted, Refused
-from barostat.gateway.messages.usage import NOT_SAID
 from barostat.gateway.say import say
 from barostat.io.redis.shared_budget import BudgetClaim, BudgetFull, SharedBudget, Taken
 
 if TYPE_CHECKING:
     from barostat.gateway.desk import Desk
-    from barostat.gateway.exchange import Exchange
 
 _AGAIN_S = 1.0
+
+
+class Entering(Protocol):
+    """A request that is admitted here and has to be entered there."""
+
+    def entered(self, number: int, *, there: bool) -> None:
+        """It is held under that number (0: nothing is held). `there`: its replica has not left
+        meanwhile.
+        """
+
+    def not_entered(self, refused: Refused) -> None:
+        """There is no room for it, or the budget cannot be asked."""
 
 
 class SharedEntry:
@@ -91,29 +101,18 @@ class SharedEntry:
             503, "over-capacity", "the budget that the gateways share cannot be asked", _AGAIN_S
         )
 
-    def enter_soon(self, exchange: Exchange, decision: Admitted) -> None:
-        """The exchange is forwarded once it is entered, or refused."""
+    def enter_soon(self, exchange: Entering, decision: Admitted) -> None:
+        """Enter what was admitted, and tell the exchange what came of it."""
         task = asyncio.get_running_loop().create_task(self._enter(exchange, decision))
         self._entering.add(task)
         task.add_done_callback(self._entering.discard)
 
-    async def _enter(self, exchange: Exchange, decision: Admitted) -> None:
+    async def _enter(self, exchange: Entering, decision: Admitted) -> None:
         outcome = await self.enter(decision)
         if isinstance(outcome, Refused):
-            if not exchange.settled:
-                self._desk.returned(exchange, "unsent", NOT_SAID)
-                exchange.follow(outcome)
-        elif exchange.settled:
-            self.leave(outcome)
-        elif (
-            decision.replica not in self._desk.replicas and exchange.shape is not None
-        ):  # it has left meanwhile
-            self.leave(outcome)
-            self._desk.returned(exchange, "unsent", NOT_SAID)
-            exchange.follow(self._desk.ask(exchange, exchange.shape))
+            exchange.not_entered(outcome)
         else:
-            exchange.shared_number = outcome
-            exchange.forward(decision)
+            exchange.entered(outcome, there=decision.replica in self._desk.replicas)
 
     def leave(self, number: int) -> None:
         """Release the reservation with that number."""

@@ -11,6 +11,7 @@ from barostat.core.limits import ServingLimits
 from barostat.gateway.access_log import AccessLog
 from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
+from barostat.gateway.client_side import ClientSide
 from barostat.gateway.desk import Desk
 from barostat.gateway.messages.request_head import RequestHead, Unwelcome
 from barostat.gateway.messages.routes import Route
@@ -21,9 +22,6 @@ from barostat.gateway.metrics import Metrics
 from barostat.gateway.time_limits import Rounds
 
 if TYPE_CHECKING:
-    from barostat.admit.decision import Admitted
-    from barostat.gateway.client import ClientConnection
-    from barostat.gateway.exchange import Exchange
     from barostat.gateway.shared_entry import SharedEntry
 
 LIVE, READY, HEALTH = b"/livez", b"/readyz", b"/health"
@@ -61,7 +59,7 @@ class Gateway:
         )
         self.log = log
         self.shared: SharedEntry | None = None
-        self.clients: set[ClientConnection] = set()
+        self.clients: set[ClientSide] = set()
         self.buffered_bytes = 0
         self.draining = False
         self.max_stream_s: float | None = None
@@ -79,22 +77,13 @@ class Gateway:
         self.desk.adopt(limits)
         self.max_stream_s = None if self.desk.shadow else limits.spec.request.max_stream_seconds
 
-    def enter(self, exchange: Exchange, decision: Admitted) -> None:
-        """What the desk has admitted is forwarded: where gateways share their budgets, after it has
-        been entered there.
-        """
-        if self.shared is None or not decision.reservation:
-            exchange.forward(decision)
-        else:
-            self.shared.enter_soon(exchange, decision)
-
     def leave(self, exchange: Asking) -> None:
-        """What was entered there is not held any more."""
+        """What was entered into the shared budget is not held any more."""
         if exchange.shared_number and self.shared is not None:
             number, exchange.shared_number = exchange.shared_number, 0
             self.shared.leave(number)
 
-    def welcome(self, head: RequestHead, client: ClientConnection) -> Passage | Unwelcome:
+    def welcome(self, head: RequestHead, client: ClientSide) -> Passage | Unwelcome:
         """Decide by a head alone where its request goes, or why it is refused: before its body is
         read. A browser asks with OPTIONS before it sends a key, and probes have none.
         """

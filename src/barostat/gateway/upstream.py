@@ -5,13 +5,10 @@ the connection kept for the next.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CLOSE, Framing, rewritten
-
-if TYPE_CHECKING:
-    from barostat.gateway.replica import Replica
 
 _SMALL_BODY_BYTES = 16 << 10
 _MOST_INTERIM = 32
@@ -25,7 +22,10 @@ class Carried(Protocol):
 
     head: RequestHead
     added: bytes
-    waits_for_connection: bool
+
+    @property
+    def waits_for_connection(self) -> bool:
+        """A connection that is made for it would be used."""
 
     def connected(self, upstream: UpstreamConnection) -> None:
         """There is a connection to send on."""
@@ -51,6 +51,21 @@ class Carried(Protocol):
         """What came is no answer."""
 
 
+class ConnectionPool(Protocol):
+    """Keeps the connections to one engine. `host`: the Host field; `path`: what stands before every
+    target.
+    """
+
+    host: bytes
+    path: bytes
+
+    def give_back(self, connection: UpstreamConnection) -> None:
+        """The connection waits for the next exchange."""
+
+    def lost(self, connection: UpstreamConnection) -> None:
+        """The connection is closed."""
+
+
 class UpstreamConnection:
     """Carries one exchange at a time. `reused`: it has answered one before, so that the engine may
     have closed it by now.
@@ -65,13 +80,13 @@ class UpstreamConnection:
         "held",
         "idle_since",
         "interim",
-        "replica",
+        "pool",
         "reused",
         "transport",
     )
 
-    def __init__(self, replica: Replica) -> None:
-        self.replica = replica
+    def __init__(self, pool: ConnectionPool) -> None:
+        self.pool = pool
         self.transport: asyncio.Transport = None  # type: ignore[assignment]
         self.exchange: Carried | None = None
         self.framing = Framing()
@@ -138,10 +153,8 @@ class UpstreamConnection:
                     return
             exchange.head_came(framing)
             if framing.hop_by_hop or exchange.added or 300 <= framing.status < 400:
-                replica = self.replica
-                head = rewritten(
-                    data[:end], framing, exchange.added, replica.host, replica.address.path
-                )
+                pool = self.pool
+                head = rewritten(data[:end], framing, exchange.added, pool.host, pool.path)
                 exchange.passed_on(head + data[end:used])
             else:
                 exchange.passed_on(data if used == len(data) else data[:used])
@@ -153,7 +166,7 @@ class UpstreamConnection:
         self.held = b""
         if clean and self.framing.keep_alive and not self.transport.is_closing():
             self.reused = True
-            self.replica.give_back(self)
+            self.pool.give_back(self)
         else:
             self.transport.close()
         exchange.complete()
@@ -166,7 +179,7 @@ class UpstreamConnection:
 
     def connection_lost(self, error: Exception | None) -> None:
         """The engine has closed: the end of an answer that has no other, or of the exchange."""
-        self.replica.lost(self)
+        self.pool.lost(self)
         exchange, self.exchange = self.exchange, None
         if exchange is None:
             return

@@ -267,13 +267,13 @@ def test_an_engine_out_of_rotation_gets_nothing_new() -> None:
     world.desk.stands(world.replicas[0], "stalled")
     for _ in range(5):
         world.client().sends(chat(max_tokens=5))
-    assert {one.protocol.replica.name for one in world.engines} == {"engine-1:8000"}
+    assert {one.protocol.pool.name for one in world.engines} == {"engine-1:8000"}
     world.client().sends(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert {one.protocol.replica.name for one in world.engines} == {"engine-1:8000"}
+    assert {one.protocol.pool.name for one in world.engines} == {"engine-1:8000"}
     world.desk.stands(world.replicas[0], "up")
     for _ in range(5):
         world.client().sends(chat(max_tokens=5))
-    assert {one.protocol.replica.name for one in world.engines} == {
+    assert {one.protocol.pool.name for one in world.engines} == {
         "engine-0:8000",
         "engine-1:8000",
     }
@@ -283,7 +283,7 @@ def test_prompts_that_begin_alike_go_to_the_same_engine() -> None:
     world = World(replicas=3)
     for _ in range(6):
         world.client().sends(chat("a long system prompt " * 60, max_tokens=5))
-    assert len({one.protocol.replica.name for one in world.engines}) == 1
+    assert len({one.protocol.pool.name for one in world.engines}) == 1
 
 
 def test_unlisted_tenants_and_their_concurrency() -> None:

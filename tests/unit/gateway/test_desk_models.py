@@ -69,7 +69,7 @@ def test_what_comes_free_is_for_those_who_wait_for_that_engine() -> None:
         engine = next(
             one
             for one in world.engines
-            if one.protocol.exchange is not None and one.protocol.replica.name == "engine-1:8000"
+            if one.protocol.exchange is not None and one.protocol.pool.name == "engine-1:8000"
         )
         engine.says(USED)
     assert [client.heard for client in quick] == [USED] * 6
@@ -88,7 +88,7 @@ def test_an_engine_of_another_model_that_joins_gets_nothing_of_what_waits() -> N
     desk.stands(late, "up")
     desk.has_pool(late, Pool(1000, 16, 64, 32_768))
     world.passes(1)
-    assert [one.protocol.replica.name for one in world.engines] == ["engine-0:8000"] * 3
+    assert [one.protocol.pool.name for one in world.engines] == ["engine-0:8000"] * 3
     world.engines[0].says(USED)
     world.engines[0].says(USED)
     assert waiting[0].heard == USED
@@ -101,7 +101,7 @@ def test_a_context_is_that_of_the_model_that_is_asked_for() -> None:
         world.desk.has_pool(replica, Pool(100_000, 16, 64, tokens))
     long = world.client()
     long.sends(post("/v1/completions", {"model": "long", "prompt": [7] * 8000, "max_tokens": 5}))
-    assert [one.protocol.replica.name for one in world.engines] == ["engine-1:8000"]
+    assert [one.protocol.pool.name for one in world.engines] == ["engine-1:8000"]
     world.counts(8000)
     refused = world.client()
     refused.sends(chat("x" * 30_000, model="short", max_tokens=5))
@@ -233,7 +233,7 @@ def test_a_model_whose_engine_tells_no_pool_is_passed_on_outside_the_account() -
     world.desk.has_pool(world.replicas[0], Pool(1000, 16, 64, 32_768))
     (client,) = ask(world, "encoder", 1)
     world.passes(1)
-    assert [one.protocol.replica.name for one in world.engines] == ["engine-1:8000"]
+    assert [one.protocol.pool.name for one in world.engines] == ["engine-1:8000"]
     world.engines[0].says(USED)
     assert client.heard == USED
     assert world.gateway.metrics.counters[("unaccounted_total", ())] == 1

@@ -38,11 +38,12 @@ def logged(path: Path) -> tuple[World, Callable[[], list[tuple[str, int, str]]]]
 def drains(world: World) -> None:
     """The gateway is at the end of its time."""
     world.gateway.draining = True
-    for ends in ("end_now", "cut_off"):
-        for client in tuple(world.gateway.clients):
-            if client.current is not None:
-                getattr(client.current, ends)()
-        world.goes_on()
+    for client in tuple(world.gateway.clients):
+        client.drain()
+    world.goes_on()
+    for client in tuple(world.gateway.clients):
+        client.cut_off()
+    world.goes_on()
 
 
 @pytest.mark.parametrize("slow_dials", [False, True])

@@ -89,7 +89,7 @@ def test_an_engine_that_leaves_while_the_budget_is_asked_loses_the_request_to_an
         while not world.engines:
             await asyncio.sleep(0)
             world.goes_on()
-        assert world.engine().protocol.replica.name != left[0]
+        assert world.engine().protocol.pool.name != left[0]
         world.engine().says(ANSWER)
         return client.heard
 

@@ -65,6 +65,7 @@ class Call(Asking):
         self.processor = processor
         self.gateway = processor.gateway
         self.forwarded_at = 0.0
+        self._settled = False
         self._produced = 0
         self._passed_bytes = 0
         self._pieces = BodyBuffer()
@@ -75,6 +76,11 @@ class Call(Asking):
         self._whole = False
         self._full_duplex = self._full_duplex_answer = self._in_pieces = False
         self._decided: asyncio.Future[Admitted | Refused] | None = None
+
+    @property
+    def settled(self) -> bool:
+        """The call has ended: what it held was returned."""
+        return self._settled
 
     @property
     def produced(self) -> int:
@@ -409,7 +415,7 @@ class Call(Asking):
         """
         if self.settled:
             return
-        self.settled = True
+        self._settled = True
         self._drop_body()
         if self.served_by:
             self.gateway.desk.replicas[self.served_by].active -= 1

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from barostat.core.rules import exported
 from barostat.platform.workloads._kind import WorkloadKind
 
-_PACKAGE = "barostat.platform.workloads"
+_PACKAGE, _FOLDER = "barostat.platform.workloads", str(Path(__file__).parent)
 
 
 @cache
 def kinds() -> tuple[WorkloadKind, ...]:
     """Every kind of workload, in the order of their files' names."""
-    from barostat.platform import workloads
-
-    return exported(_PACKAGE, workloads.__path__, "KIND", WorkloadKind)
+    return exported(_PACKAGE, (_FOLDER,), "KIND", WorkloadKind)
 
 
 @cache

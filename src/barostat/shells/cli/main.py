@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
+from barostat.core.release import __version__
 from barostat.shells.cli.closed_output import let_go, print_or_let_go
 from barostat.shells.cli.everywhere import add_flags, heeded
 from barostat.shells.cli.gated_streams import gated

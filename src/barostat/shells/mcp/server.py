@@ -15,8 +15,8 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from barostat import __version__
 from barostat.core.redaction.credentials import clean
+from barostat.core.release import __version__
 from barostat.core.visible import one_line
 from barostat.shells.mcp.tools import TOOLS, Call, Refused, ToolAccess, ToolRow, call, input_schema
 

@@ -109,7 +109,7 @@ async def asked(world: World, look: Coroutine[Any, Any, None], *pages: bytes) ->
             question, engine.wire.heard = engine.heard, b""
             if question:
                 models = b'{"data":[{"max_model_len":4096}]}' if b"/v1/models" in question else b""
-                number = min(world.replicas.index(engine.protocol.replica), len(pages) - 1)
+                number = min(world.replicas.index(engine.protocol.pool), len(pages) - 1)
                 engine.says(ok(pages[number] if b"/metrics" in question else models))
     await task
 

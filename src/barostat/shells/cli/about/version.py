@@ -30,13 +30,13 @@ def add_parser(verbs: Any) -> None:
 
 def known() -> dict[str, str]:
     """The versions, each by what it is of."""
-    from barostat import __version__
     from barostat.catalog.vllm_versions import (
         DEFAULT_VERSION,
         NEWEST_READ,
         OLDEST_READ,
         OLDEST_SIMULATED,
     )
+    from barostat.core.release import __version__
 
     gate = find_spec("barostat.admit.gate")
     return {

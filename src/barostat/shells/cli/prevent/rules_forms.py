@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from barostat import __version__
 from barostat.alerts.alert import Alert
 from barostat.alerts.groups import Rules
 from barostat.alerts.inhibitions import inhibit_rules
+from barostat.core.release import __version__
 
 
 def rendered(rules: Rules, among: Sequence[Alert], form: str, workload: str) -> str:

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 from urllib.parse import quote
 
-from barostat import __version__
+from barostat.core.release import __version__
 from barostat.lint.document import Edit
 from barostat.lint.rule import NOT_CHECKED, NOTHING_CHECKED, Finding, Rule
 from barostat.lint.rules import rules

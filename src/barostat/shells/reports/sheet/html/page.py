@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from barostat import __version__
+from barostat.core.release import __version__
 from barostat.core.visible import visible
 from barostat.shells.reports.sheet import blocks, charts, drawing, ranges
 from barostat.shells.reports.sheet.html.line_breaks import kept_whole
