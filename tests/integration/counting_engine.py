@@ -236,8 +236,10 @@ def _tokens(method: str, path: str, asked: dict[str, Any]) -> tuple[int, int, in
         len(prompt) if isinstance(prompt, list) and prompt and not isinstance(prompt[0], int) else 1
     )
     answers = max(asked.get("n") or 1, asked.get("best_of") or 1) * prompts
+    cut = asked.get("truncate_prompt_tokens")
+    count = _input_tokens(asked)
     return (
-        _input_tokens(asked),
+        min(count, cut) if isinstance(cut, int) and cut > 0 else count,
         max(outputs, default=missing),
         answers,
         str(asked.get("user") or ""),

@@ -35,12 +35,13 @@ from tests.integration.gateway_attacks import (
     marked,
     sent,
 )
+from tests.integration.gateway_dialect_attacks import dialect_attacks
 from tests.integration.gateway_state_attacks import state_attacks
 
 ENGINE_KEY = "engine-key-7f21d"
 MOST_ANSWERS = 128
 AT_ONCE = 32
-ALL = attacks() + marked(state_attacks())
+ALL = attacks() + marked(state_attacks()) + marked(dialect_attacks())
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def why_through(arrived: Arrived, kind: str) -> str:
 
 
 def test_no_attack_gets_through(gateway: GatewayProcess, engine: CountingEngine) -> None:
-    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 720
+    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 880
     names = {one.mark: f"{one.kind}: {one.name}" for one in ALL}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda one: carry_out(one, gateway.port), ALL))
