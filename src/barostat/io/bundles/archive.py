@@ -20,11 +20,11 @@ from barostat.core.errors import InputError
 
 BLOCK_BYTES = 512
 MAX_TOTAL_BYTES = 4 << 30
-MAX_RATIO = 250
-"""Bytes that one compressed byte may become, beyond the first 64 MiB. Logs and scrapes stay below 60;
+MAX_RATIO = 120
+"""Bytes that one compressed byte may become, beyond the first 16 MiB. Logs and scrapes stay below 60;
 gzip itself reaches 1,032.
 """
-_FREE_BYTES = 64 << 20
+_FREE_BYTES = 16 << 20
 _MAX_NAME_RECORD_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
 _KINDS = {

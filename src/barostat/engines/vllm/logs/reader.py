@@ -49,6 +49,9 @@ def _shortest(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(word for word in given if not any(o in word for o in given if o != word)))
 
 
+_SHORT = 80
+_MOST_IDLE = 1024
+"""Short lines that say nothing and are known again: a log of the same line a million times."""
 _HINTS = _shortest(
     (
         *(hint for rule in RULES for hint in rule.hints),
@@ -82,6 +85,7 @@ class Reader:
         """Every line is counted; the few that may say something are read."""
         count = size = 0
         unread = last = ""
+        idle: set[str] = set()
         for raw in lines:
             count += 1
             last = raw
@@ -89,8 +93,12 @@ class Reader:
                 size += len(raw) if raw.isascii() else len(raw.encode("utf-8", "replace"))
                 unread = raw
                 continue
+            if raw in idle:
+                size += len(raw)
+                unread = raw
+                continue
             if not self._has_levels:
-                self._has_levels = any(level in raw for level in _LEVELS)
+                self._has_levels = any(map(raw.__contains__, _LEVELS))
             size += len(raw) if raw.isascii() else len(raw.encode("utf-8", "replace"))
             if len(raw) > LONGEST:
                 self._cut += 1
@@ -103,6 +111,8 @@ class Reader:
                 continue
             if not may_say_something(raw):
                 unread = raw
+                if len(raw) <= _SHORT and len(idle) < _MOST_IDLE and raw.isascii():
+                    idle.add(raw)
                 continue
             self._line(raw)
             unread = ""

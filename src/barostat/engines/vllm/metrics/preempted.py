@@ -17,6 +17,9 @@ for several completions.
 """
 
 
+BATCH = "/completions/batch"
+
+
 def preempted_signal(engine: EngineScrapes) -> Signal | None:
     """Return a lower bound for the requests that have started, are not finished and do not run;
     None if an input is missing.
@@ -26,7 +29,7 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
 
     Cancelled requests are responses of the HTTP server beyond the finished requests. If more
     requests finished than responses could have been sent, one response answers several requests (n
-    above 1, lists of prompts), and cancellations cannot be counted.
+    above 1, lists of prompts, batches), and cancellations cannot be counted.
 
     Source: vLLM 0.8 to 0.33, IterationStats (a resumed request has no second first token),
     OutputProcessor.abort_requests (not counted).
@@ -58,14 +61,16 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
 
 def _answered(exposition: Exposition) -> float | None:
     """Answers of the generating paths since the start of the server; None where HTTP answers are
-    not counted.
+    not counted, or one stands for an unknown number of requests.
     """
-    counted = [
-        sample.value
+    answers = [
+        (sample.labels.get("handler", ""), sample.value)
         for sample in exposition.named("http_requests_total")
         if sample.labels.get("status", "").startswith("2")
-        and sample.labels.get("handler", "").endswith(GENERATING)
     ]
+    if any(handler.endswith(BATCH) and count for handler, count in answers):
+        return None
+    counted = [count for handler, count in answers if handler.endswith(GENERATING)]
     if counted:
         return sum(counted)
     # A path that has not answered yet has no series; where the server counts answers at all, that

@@ -58,6 +58,17 @@ def test_with_several_completions_each_it_is_not_told() -> None:
     assert "preempted_waiting_requests" not in {one.name for one in found}
 
 
+def test_after_a_batch_it_is_not_told() -> None:
+    """Five clients gave up and one batch of five finished: as many answers as finished requests
+    less four, and nobody was thrown out.
+    """
+    text = _scrape(55, 45, 5, 12, 40) + (
+        'http_requests_total{handler="/v1/chat/completions/batch",method="POST",status="2xx"} 1\n'
+    )
+    found = signals([(1000.0, read(text), "0.prom")])["0"]
+    assert "preempted_waiting_requests" not in {one.name for one in found}
+
+
 def test_without_http_answers_it_is_not_told() -> None:
     found = signals([(1000.0, read(_scrape(50, 40, 7, 12, None)), "0.prom")])["0"]
     assert "preempted_waiting_requests" not in {one.name for one in found}
