@@ -175,6 +175,7 @@ def _versions() -> Rows:
 
 
 def _multipliers() -> Rows:
+    fields: dict[str, Any]
     for fields in (
         {"n": 1000}, {"n": "1000"}, {"n": 1e3}, {"best_of": 1000}, {"use_beam_search": True, "n": 1000},
         {"n": 1000, "stream": True}, {"min_tokens": BIG, "max_tokens": None}, {"echo": True, "prompt": LONG, "max_tokens": 0},
@@ -205,6 +206,7 @@ def _function(**fields: str) -> dict[str, Any]:
 
 
 def _agents() -> Rows:
+    fields: dict[str, Any]
     responses = "POST /v1/responses HTTP/1.1"
     messages = "POST /v1/messages HTTP/1.1"
     for fields in (
