@@ -98,6 +98,8 @@ class Campaign:
     stop: asyncio.Event | None = None
     one_look: bool = False
     _seen: TargetSnapshot | None = None
+    _lacking: tuple[str, ...] | None = None
+    """Rights found missing since the last look, which the next one need not ask for."""
 
     @property
     def typed(self) -> str:
@@ -134,7 +136,9 @@ class Campaign:
                     self.tell,
                     self.pace,
                     doors,
+                    self._lacking,
                 )
+                self._lacking = None
                 return self._seen
             except OutsideError as error:
                 if not error.retryable or self.clock.now() - began > self.pace.patience_s:
@@ -146,13 +150,14 @@ class Campaign:
 
     async def lacking_rights(self) -> tuple[str, ...]:
         """The rights that carrying out any plan needs and that are missing; none where that could
-        not be asked, or where a person makes the change by hand.
+        not be asked, or where a person makes the change by hand. The next look takes this answer.
         """
         if not self.kind.rolls:
             return ()
-        return (
-            await reading.lacking_rights(self.cluster, self.pace, self.namespace, self.kind) or ()
+        self._lacking = await reading.lacking_rights(
+            self.cluster, self.pace, self.namespace, self.kind
         )
+        return self._lacking or ()
 
     def doors(self) -> GatewayDoors:
         """The gateways before the target, to look at and to write to."""
@@ -205,7 +210,8 @@ class Campaign:
         ):
             return NothingPrepared(lost, "refused")
         self.tell("planning")
-        made = plan_for(seen, wish, held, incidents[0] or ())
+        # in a thread: the twin is asked for seconds, and an operator has a lease to renew meanwhile
+        made = await asyncio.to_thread(plan_for, seen, wish, held, incidents[0] or ())
         if isinstance(made, NoRemedy):
             return NothingPrepared(
                 made.why,
@@ -227,7 +233,7 @@ class Campaign:
         InputError, OutsideError.
         """
         incidents, held, seen = await self.incidents(), await self.held_limits(), await self.look()
-        made = rollback_plan(seen, done, wish)
+        made = await asyncio.to_thread(rollback_plan, seen, done, wish)
         if isinstance(made, NoRemedy):
             return NothingPrepared(made.why, "refused", made.passed_over)
         _, written = await self.store.read(done.id)

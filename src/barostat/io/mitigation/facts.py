@@ -66,10 +66,10 @@ def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
 
 async def see(
     cluster: Cluster, namespace: str, kind: WorkloadKind, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
-    doors: GatewayDoors | None = None,
+    doors: GatewayDoors | None = None, lacking: tuple[str, ...] | None = None,
 ) -> TargetSnapshot:  # fmt: skip
     """The target as it is now, its engines (and the gateways before them, where there are `doors`)
-    over `for_s` seconds.
+    over `for_s` seconds. `lacking`: missing rights, where they have just been asked for.
 
     What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s`
     before it counts as unread.
@@ -100,7 +100,8 @@ async def see(
         home = await _with_held(cluster, pace, kind, home, namespace, *held)
     if listening is not None:
         recording = replace(recording, gateway_pages=tuple(listening.pages))
-    seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording), held=held)
+    report = await asyncio.to_thread(diagnose, recording)
+    seen = TargetSnapshot(clock.now(), home, recording, report, held=held)
     own = (
         SERVICES,
         ENDPOINT_SLICES,
@@ -120,7 +121,7 @@ async def see(
             for resource in absent
         ),
         *(_list(cluster, pace, resource, None, key, seen) for key, resource in wide),
-        _rights(cluster, pace, namespace, kind, seen),
+        _rights(cluster, pace, namespace, kind, seen, lacking),
     )
     await _rights_to_pause(cluster, pace, seen)
     if doors is not None:
@@ -181,9 +182,16 @@ async def _list(
 
 
 async def _rights(
-    cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind, seen: TargetSnapshot
+    cluster: Cluster,
+    pace: ActTiming,
+    namespace: str,
+    kind: WorkloadKind,
+    seen: TargetSnapshot,
+    known: tuple[str, ...] | None,
 ) -> None:
-    seen.lacking = await lacking_rights(cluster, pace, namespace, kind)
+    seen.lacking = known
+    if seen.lacking is None:
+        seen.lacking = await lacking_rights(cluster, pace, namespace, kind)
     if seen.lacking is None:
         seen.unread["rights"] = "whether every right is there could not be asked"
 

@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from types import ModuleType
 from typing import Any
 
 import pytest
 from tests.support.little_kubernetes import HOME, NAMESPACE
 from tests.support.owned_workload import Owned
-from tests.support.remedy_runs import Scene, on_a_little_kubernetes
+from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
 from barostat.core.errors import InputError
 from barostat.io.clock import SteadyClock
+from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation import campaign, facts
 from barostat.io.mitigation.campaign import Campaign, GatewayAccess, new_id
 from barostat.judge.mitigation.planning import Wish
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
@@ -39,13 +43,13 @@ async def prepared(
     }
     node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     owned.kube.add("nodes", node)
-    campaign = Campaign(
+    whole = Campaign(
         owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append,
         gateway=GatewayAccess(token=token),
     )  # fmt: skip
-    return await campaign.prepare(
+    return await whole.prepare(
         Wish(new_id(HOME), requested("max-num-seqs=60")),
-        await campaign.held_limits(),
+        await whole.held_limits(),
         pause_owners=pause_owners,
     )
 
@@ -63,6 +67,52 @@ def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
         assert sum(path.endswith("configmaps?record") for path in asked) == 1
         assert sum(path.endswith(f"/{HOME}-limits") for path in asked) == 1
         assert owned.api.writes == []
+
+    on_a_little_kubernetes(go)
+
+
+def test_rights_that_were_asked_for_before_the_look_are_not_asked_for_with_it() -> None:
+    async def go(found: Scene) -> None:
+        whole = Campaign(
+            by(Cluster(ACCESS), found.api),
+            NAMESPACE,
+            HOME,
+            Options(for_s=2.0),
+            SteadyClock(),
+            found.told.append,
+        )
+
+        def reviews() -> int:
+            return sum("selfsubjectaccessreviews" in path for _, path in found.api.asked)
+
+        assert await whole.lacking_rights() == ()
+        each_once = reviews()
+        assert (await whole.look()).lacking == ()
+        assert reviews() == each_once > 10
+        await whole.look()  # a look minutes later asks for itself
+        assert reviews() == 2 * each_once
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize(("module", "name"), [(campaign, "plan_for"), (facts, "diagnose")])
+def test_other_work_of_the_program_goes_on_while_it_computes(
+    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator renews its lease meanwhile: one that cannot has lost it when the plan is made."""
+    real = getattr(module, name)
+
+    async def go(found: Scene) -> None:
+        loop = asyncio.get_running_loop()
+
+        def while_others_work(*given: Any) -> Any:
+            worked = threading.Event()
+            loop.call_soon_threadsafe(worked.set)
+            assert worked.wait(5.0), f"{name} held up everything else"
+            return real(*given)
+
+        monkeypatch.setattr(module, name, while_others_work)
+        assert isinstance(await prepared(Owned(found), found), Prepared)
 
     on_a_little_kubernetes(go)
 
