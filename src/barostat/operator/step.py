@@ -41,7 +41,7 @@ BREAKER_AT = 2
 BREAKER_S = 86_400.0
 """Time without remedies after two that did not help, so that a person can investigate."""
 RETRY_S = 300.0
-"""A plan that was refused is asked for again after this time, while the harm lasts."""
+"""Time before a refused plan is requested again, and before another remedy follows a change."""
 RETENTION_S = 30 * 86_400.0
 GONE_S = 300.0
 """A workload that has no engine for this long is gone, and its incident with it."""
@@ -230,8 +230,8 @@ class TargetState:
     """The operator's memory of one workload.
 
     `harmed_at`: time of the last harm. `busy`: a plan or a remedy is in progress. `healing`: it is
-    a remedy. `asked_at`: time of the last request for one. `predicted`: kinds of current
-    predictions.
+    a remedy. `asked_at`: time of the last request for one, or of its last change. `predicted`: kinds
+    of current predictions.
     """
 
     incident: PressureIncident | None = None
@@ -627,7 +627,14 @@ def _after_remedy(
         *(at for at in target.changes if now - at < HOUR_S),
         *([now] if ended.changed else []),
     )
-    after = replace(target, busy=False, healing=False, changes=changes)
+    after = replace(
+        target,
+        busy=False,
+        healing=False,
+        changes=changes,
+        # the change needs time to show: harm that is still seen may be older than it
+        asked_at=now if ended.changed else target.asked_at,
+    )
     incident = target.incident
     if incident is None:
         return after

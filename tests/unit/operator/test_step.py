@@ -156,6 +156,19 @@ def test_a_verified_remedy_heals_and_the_incident_ends_once_it_is_calm() -> None
     assert world.incident.status.phase == "Healed"
 
 
+def test_what_was_changed_has_time_to_show_before_another_remedy_is_asked_for() -> None:
+    world = World()
+    policy = Policy("act", changes_per_hour=5)
+    world.sees(look(policy=policy))
+    world.sees(
+        look(policy=policy), RemedyEnded(KEY, "verified", "so it was", changed=True), after_s=400.0
+    )
+    assert not kinds(world.commands, Heal)[1:]
+    assert not kinds(world.sees(look(policy=policy), after_s=RETRY_S - 1.0), Heal)
+    assert world.incident.condition("Remedied").status == "True"  # type: ignore[union-attr]
+    assert kinds(world.sees(look(policy=policy), after_s=1.0), Heal)
+
+
 def test_one_remedy_at_a_time() -> None:
     world = World()
     assert kinds(world.sees(look(autonomy="act")), Heal)
