@@ -21,6 +21,8 @@ from barostat.lint.edits import with_value
 from barostat.lint.facts import Argument, Engine, Given
 
 _OF_VALUES = re.compile(r"\.Values\.([\w.]+)")
+_VARIABLE = re.compile(r"\$\((\w+)\)|\$\{(\w+)[^}]*\}|\$(\w+)")
+"""As Kubernetes and a shell write one: `$(SEQS)`, `${SEQS:-64}`, `$SEQS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def source_edit(folder: str, kind: str, name: str, change: ConfigChange) -> Sour
     if not engines:
         unread = f" ({gathered.unchecked[0].message})" if gathered.unchecked else ""
         raise InputError(f"declares no engine of {kind} {name}{unread}", folder)
-    written = [at for engine in engines if (at := _written(engine, change)) is not None]
+    written = [at for engine in engines if (at := _written(gathered, engine, change)) is not None]
     edits = list(dict.fromkeys(_edit(gathered, at, change) for at in written))
     if not edits:
         raise InputError(
@@ -95,16 +97,30 @@ def _of_workload(
     return own or [one for one in engines if f"-{one.name.rpartition(' ')[2]}-" in words]
 
 
-def _written(engine: Engine, change: ConfigChange) -> Argument | Given | None:
+def _written(gathered: Gathered, engine: Engine, change: ConfigChange) -> Argument | Given | None:
+    """Where the value is written: of an argument that is a variable, where the variable is given,
+    in a ConfigMap for example.
+    """
     if change.kind == "environment":
         return engine.env.get(change.name)
-    return engine.arguments.get(canonical_name(change.name))
+    found = engine.arguments.get(canonical_name(change.name))
+    if found is None:
+        return None
+    document, (start, end) = _span(gathered, _place(found))
+    stretch = document.text[start:end] if document is not None else ""
+    named = ["".join(match.groups("")) for match in _VARIABLE.finditer(stretch)]
+    given = engine.env.get(named[0]) if len(named) == 1 else None
+    return given if given is not None and given.text == found.text else found
+
+
+def _place(at: Argument | Given) -> Place:
+    return at.words[-1] if isinstance(at, Argument) and at.words else at.place
 
 
 def _edit(gathered: Gathered, at: Argument | Given, change: ConfigChange) -> Edit:
     """The edit where a person makes it. Errors: InputError for a place that is not edited."""
     value = str(change.value)
-    place = at.words[-1] if isinstance(at, Argument) and at.words else at.place
+    place = _place(at)
     if place.file not in gathered.origins and isinstance(at, Argument):
         made = with_value(at, value)
         if made:

@@ -107,3 +107,60 @@ def test_what_is_not_there_or_there_twice_is_said(tmp_path: Path) -> None:
     _folder(tmp_path, again_yaml=PLAIN)
     with pytest.raises(InputError, match=r"again.yaml, .*chat.yaml: name one"):
         source_edit(folder, "Deployment", "chat", CHANGE)
+
+
+SETTINGS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: chat-settings}
+data:
+  SEQS: "64"     # measured in May
+  LEVEL: 'INFO'
+"""
+BY_KEY = """\
+          env:
+            - name: SEQS
+              valueFrom: {configMapKeyRef: {name: chat-settings, key: SEQS}}
+            - name: VLLM_LOGGING_LEVEL
+              valueFrom: {configMapKeyRef: {name: chat-settings, key: LEVEL}}
+"""
+WHOLE = """\
+          envFrom: [{configMapRef: {name: chat-settings}}]
+"""
+REFERRING = PLAIN.partition("          env:")[0]
+
+
+@pytest.mark.parametrize("taken", [BY_KEY, WHOLE], ids=["by key", "whole"])
+def test_a_value_that_a_config_map_supplies_is_changed_there(tmp_path: Path, taken: str) -> None:
+    chat = REFERRING.replace("seqs=64", "seqs=$(SEQS)") + taken
+    folder = _folder(tmp_path, chat_yaml=chat, settings_yaml=SETTINGS)
+    made = source_edit(folder, "Deployment", "chat", CHANGE)
+    assert made.file.name == "settings.yaml"
+    assert made.text == SETTINGS.replace('"64"', '"16"')
+
+
+def test_a_variable_that_a_config_map_supplies_is_changed_there(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, chat_yaml=REFERRING + BY_KEY, settings_yaml=SETTINGS)
+    change = ConfigChange("environment", "VLLM_LOGGING_LEVEL", "INFO", "DEBUG")
+    made = source_edit(folder, "Deployment", "chat", change)
+    assert made.file.name == "settings.yaml"
+    assert made.text == SETTINGS.replace("'INFO'", "'DEBUG'")
+
+
+def test_a_variable_in_the_text_of_a_shell_is_set_by_hand(tmp_path: Path) -> None:
+    started = """\
+          command: [sh, -c]
+          args: ["exec vllm serve org/m --max-num-seqs ${SEQS:-64}"]
+"""
+    head = REFERRING.partition("          args:")[0]
+    folder = _folder(tmp_path, chat_yaml=head + started + WHOLE, settings_yaml=SETTINGS)
+    with pytest.raises(InputError, match=r"line 11: .*not written there as one plain value"):
+        source_edit(folder, "Deployment", "chat", CHANGE)
+
+
+def test_a_value_made_of_two_variables_is_set_by_hand(tmp_path: Path) -> None:
+    chat = REFERRING.replace("seqs=64", "seqs=$(TENS)$(ONES)") + WHOLE
+    settings = SETTINGS.replace('SEQS: "64"', 'TENS: "6"\n  ONES: "4"')
+    folder = _folder(tmp_path, chat_yaml=chat, settings_yaml=settings)
+    with pytest.raises(InputError, match="not written there as one plain value"):
+        source_edit(folder, "Deployment", "chat", CHANGE)
