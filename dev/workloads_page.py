@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 _MODULE = "tests/unit/shells/cli/test_main_every_kind.py"
 _ON_CLUSTER = "tests/cluster/test_mitigate_kinds.py"
+_BY_HAND = "tests/cluster/test_mitigate_by_hand.py"
 _INTRODUCTION = """\
 # Workloads
 
@@ -21,13 +22,16 @@ Rows are kinds of workloads, columns are verbs. "yes" means that the test below 
 for example `{example}`. A number points to the sentence that says why not, and what to do by hand.
 The last column says whether a remedy of the kind runs against its real controllers on a real
 Kubernetes (`{on_cluster}`; remedies that are carried out there are part of `make test-long`).
+"Patch" means that the printed patch is applied there by hand (`{by_hand}`, part of `make test-long`).
 
 """
 
 
-def _on_cluster(shapes: Mapping[str, Any], kind: str) -> str:
+def _on_cluster(shapes: Mapping[str, Any], by_hand: Container[str], kind: str) -> str:
     if kind == "Deployment":
         return "yes"
+    if kind in by_hand:
+        return "patch"
     if kind not in shapes:
         return "no"
     return "`make test-long`" if shapes[kind].long else "yes"
@@ -35,7 +39,7 @@ def _on_cluster(shapes: Mapping[str, Any], kind: str) -> str:
 
 def workloads_page() -> str:
     """The page: the table, the notes, the tests."""
-    from tests.cluster.kinds import SHAPES
+    from tests.cluster.kinds import BY_HAND, SHAPES
     from tests.unit.shells.cli.test_main_every_kind import KINDS, SAMPLES, VERBS, cell
 
     notes: list[str] = []
@@ -52,7 +56,7 @@ def workloads_page() -> str:
         [
             f"{kind} (`{SAMPLES[kind].kind.api.word}/NAME`)",
             *(shown(kind, verb) for verb in VERBS),
-            _on_cluster(SHAPES, kind),
+            _on_cluster(SHAPES, BY_HAND, kind),
         ]
         for kind in KINDS
     ]
@@ -60,7 +64,7 @@ def workloads_page() -> str:
     table = [head, ["---"] * len(head), *rows]
     example = f"{_MODULE}::{VERBS['diagnose']}[{KINDS[0]}]"
     lines = [
-        _INTRODUCTION.format(example=example, on_cluster=_ON_CLUSTER),
+        _INTRODUCTION.format(example=example, on_cluster=_ON_CLUSTER, by_hand=_BY_HAND),
         *("| " + " | ".join(row) + " |\n" for row in table),
         "\n## Notes\n\n",
         *(f"{number}. {_sentence(note)}\n" for number, note in enumerate(notes, 1)),

@@ -44,6 +44,8 @@ from dev.cluster.layout import HOST_ADDRESS, RUN
 from dev.setup_vllm import cache_dir
 
 READY_WITHIN_S = 120.0
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""A megabyte of schemas takes the other one ten times as long."""
 _SERVING = "k8s-webhook-server/serving-certs"
 """Where controller-runtime looks for its certificate, below the temporary folder."""
 _NOT_OURS = ("Deployment", "Certificate", "Issuer", "Service", "ServiceMonitor", "Secret")
@@ -234,7 +236,7 @@ def _one(cluster: Cluster, name: str) -> Iterator[None]:
         certificate = _certificate(Path(scratch))
         documents = [
             _for_this_machine(document, ports["hooks"], certificate)
-            for document in yaml.safe_load_all((target / "manifests.yaml").read_text())
+            for document in yaml.load_all((target / "manifests.yaml").read_text(), _LOADER)
             if document and document["kind"] not in _NOT_OURS
         ]
         first = [document for document in documents if document["kind"] not in _LATER]
@@ -242,6 +244,7 @@ def _one(cluster: Cluster, name: str) -> Iterator[None]:
             document for document in first if document["kind"].endswith("WebhookConfiguration")
         ]
         _apply(cluster, [document for document in first if document not in hooks])
+        _until_served(cluster, first)
         config = Path(scratch) / "config.yaml"
         config.write_text(found.config.format(certificates=Path(scratch) / _SERVING, **ports))
         flags = [flag.format(config=config, **ports) for flag in found.flags]
@@ -294,6 +297,21 @@ def _apply(cluster: Cluster, documents: list[dict[str, Any]]) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(1.0)
+
+
+def _until_served(cluster: Cluster, documents: list[dict[str, Any]]) -> None:
+    """The API server answers for every new kind: a controller that starts before ends at once."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    made = [one for one in documents if one["kind"] == "CustomResourceDefinition"]
+    for name in [one["metadata"]["name"] for one in made]:
+        while True:
+            try:
+                cluster.admin("get", name, "-A", "--chunk-size=1", "-o", "name")
+                break
+            except KubectlError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
 
 
 def _for_this_machine(document: dict[str, Any], port: int, certificate: str) -> dict[str, Any]:

@@ -126,8 +126,7 @@ def leader_worker_set(manifests: Sequence[Manifest]) -> list[Manifest]:
     """The same pods as leaders of groups of two; a worker only waits. The Service sends requests to
     leaders.
     """
-    deployment = copy.deepcopy(only(manifests, "Deployment"))
-    service = copy.deepcopy(only(manifests, "Service"))
+    deployment, service = _copies(manifests)
     leader = deployment["spec"]["template"]
     leader["metadata"]["labels"] = {"role": "leader"}
     container = copy.deepcopy(leader["spec"]["containers"][0])
@@ -148,6 +147,58 @@ def leader_worker_set(manifests: Sequence[Manifest]) -> list[Manifest]:
     service["metadata"]["name"] = f"{name}-leaders"
     made = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
     return [{**made, "metadata": deployment["metadata"], "spec": spec}, service]
+
+
+def inference_service(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same pods as the predictor of a KServe InferenceService in Standard mode, without an
+    autoscaler.
+    """
+    deployment, service = _copies(manifests)
+    pod = deployment["spec"]["template"]["spec"]
+    pod["containers"][0]["name"] = "kserve-container"
+    replicas = deployment["spec"]["replicas"]
+    modes = {"deploymentMode": "Standard", "autoscalerClass": "none"}
+    name = deployment["metadata"]["name"]
+    annotations = {f"serving.kserve.io/{key}": mode for key, mode in modes.items()}
+    made = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {**deployment["metadata"], "annotations": annotations},
+        "spec": {"predictor": {"minReplicas": replicas, "maxReplicas": replicas, **pod}},
+    }
+    service["spec"]["selector"] = {"serving.kserve.io/inferenceservice": name}
+    return [made, service]
+
+
+def llm_inference_service(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same pods as a KServe LLMInferenceService. Its preset asks for a user that is not root."""
+    deployment, service = _copies(manifests)
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    container |= {"name": "main", "command": ["barostat", "twin"]}
+    container["securityContext"] = {"runAsUser": 65534}
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        found = container.setdefault(probe, {"httpGet": {"path": "/health", "port": PORT}})
+        found["httpGet"]["scheme"] = "HTTP"
+    container["lifecycle"] = {"preStop": {"exec": {"command": ["sleep", "1"]}}}
+    name = deployment["metadata"]["name"]
+    spec = {
+        "model": {"uri": f"hf://{TWIN_MODEL[0]}", "name": "tiny"},
+        "storageInitializer": {"enabled": False},
+        "replicas": deployment["spec"]["replicas"],
+        "template": pod,
+    }
+    service["spec"]["selector"] = {
+        "app.kubernetes.io/name": name,
+        "app.kubernetes.io/part-of": "llminferenceservice",
+    }
+    made = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService"}
+    return [{**made, "metadata": deployment["metadata"], "spec": spec}, service]
+
+
+def _copies(manifests: Sequence[Manifest]) -> tuple[Manifest, Manifest]:
+    """Deployment and Service, to be changed."""
+    return copy.deepcopy(only(manifests, "Deployment")), copy.deepcopy(only(manifests, "Service"))
 
 
 def as_list(manifests: Sequence[Manifest]) -> str:

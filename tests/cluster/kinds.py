@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dev.cluster import workloads
-from dev.cluster.client import Workspace
+from dev.cluster import lifetime, workloads
+from dev.cluster.client import Cluster, Workspace
 from dev.cluster.workloads import Manifest
 from dev.load import Background, Load
 from tests.cluster.test_mitigate import PRESSED, SERVE, mitigate, preempted
@@ -49,6 +50,7 @@ class Shape:
 
 
 _ALWAYS = frozenset({"configmaps", "events"})
+DEPLOYMENT = Shape("Deployment", list, writes=_ALWAYS | {"deployments", "pods"})
 SHAPES = {
     "StatefulSet": Shape(
         "StatefulSet", workloads.stateful_set, writes=_ALWAYS | {"statefulsets", "pods"}
@@ -71,6 +73,21 @@ SHAPES = {
         2,
     ),
 }
+BY_HAND = {
+    "InferenceService": Shape(
+        "InferenceService",
+        workloads.inference_service,
+        ("kserve",),
+        answering="serving.kserve.io/inferenceservice=twin",
+    ),
+    "LLMInferenceService": Shape(
+        "LLMInferenceService",
+        workloads.llm_inference_service,
+        ("kserve-llmisvc",),
+        answering="app.kubernetes.io/name=twin,app.kubernetes.io/part-of=llminferenceservice",
+    ),
+}
+"""Kinds that a person changes, by the patch that `mitigate` prints."""
 
 
 @dataclass(slots=True)
@@ -101,11 +118,12 @@ class Pressed:
         found: dict[str, Any] = self.space.get(f"{plural}/twin")
         return found
 
-    def equals_its_source(self, flag: str = "") -> bool:
-        """True where the workload is as it was applied, but for that flag."""
-        return json.dumps(_without(self.home()["spec"], flag), sort_keys=True) == json.dumps(
-            self.before, sort_keys=True
-        )
+    def equals_its_source(self, *flags: str) -> bool:
+        """True where the workload is as it was applied, but for these flags."""
+        now = self.home()["spec"]
+        for flag in flags:
+            now = _without(now, flag)
+        return json.dumps(now, sort_keys=True) == json.dumps(self.before, sort_keys=True)
 
     def only_allowed_was_written(self) -> None:
         """The API server's audit log knows no other write of the operator."""
@@ -141,11 +159,22 @@ def pressed(
     return found
 
 
+@contextlib.contextmanager
+def gpus(cluster: Cluster, count: int) -> Iterator[None]:
+    """The node has so many GPUs; afterwards as many as always."""
+    node = cluster.admin.json("get", "nodes")["items"][0]["metadata"]["name"]
+    lifetime.count_gpus(cluster.admin, node, count)
+    try:
+        yield
+    finally:
+        lifetime.count_gpus(cluster.admin, node)
+
+
 def _without(node: Any, flag: str) -> Any:
     """The same without that flag and its value in any list of words."""
     if isinstance(node, dict):
         return {key: _without(found, flag) for key, found in node.items()}
-    if not isinstance(node, list) or not flag or flag not in node:
+    if not isinstance(node, list) or flag not in node:
         return [_without(found, flag) for found in node] if isinstance(node, list) else node
     at = node.index(flag)
     return [*node[:at], *node[at + 2 :]]

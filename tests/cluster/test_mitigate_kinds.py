@@ -5,16 +5,15 @@ below its owner was written.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dev.cluster import controllers, lifetime
+from dev.cluster import controllers
 from dev.cluster.client import Cluster, Workspace
-from tests.cluster.kinds import QUICK, SHAPES, Shape, pressed
+from tests.cluster.kinds import QUICK, SHAPES, Shape, gpus, pressed
 from tests.cluster.test_kills import first_word, killed
 from tests.cluster.test_mitigate import LEVER, incidents
 
@@ -28,18 +27,8 @@ _PARAMETERS = [
 def shape(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Shape]:
     """Each kind with its controllers, in turn, and GPUs for two units of one pod's GPU each."""
     found: Shape = request.param
-    with controllers.running(cluster, *found.controllers), _gpus(cluster, 2 * found.pods_per_unit):
+    with controllers.running(cluster, *found.controllers), gpus(cluster, 2 * found.pods_per_unit):
         yield found
-
-
-@contextlib.contextmanager
-def _gpus(cluster: Cluster, count: int) -> Iterator[None]:
-    node = cluster.admin.json("get", "nodes")["items"][0]["metadata"]["name"]
-    lifetime.count_gpus(cluster.admin, node, count)
-    try:
-        yield
-    finally:
-        lifetime.count_gpus(cluster.admin, node)
 
 
 @pytest.fixture
@@ -114,7 +103,7 @@ def test_a_remedy_that_is_killed_is_resumed_or_taken_back(
         killed(["incident", verb, incident["id"], *place], lambda _: False)
         (incident,) = incidents(space)
         assert incident["phase"] == ends
-        assert found.equals_its_source(FLAG if ends == "Done" else "")
+        assert found.equals_its_source(*([FLAG] if ends == "Done" else []))
         found.only_allowed_was_written()
         assert sum(load.counts.failed.values()) <= counted(incidents(space))
 
