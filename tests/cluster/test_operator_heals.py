@@ -15,7 +15,7 @@ import pytest
 from dev.cluster import controllers, workloads
 from dev.cluster.client import Cluster, Workspace
 from dev.load import Background, Load
-from tests.cluster.kinds import DEPLOYMENT, SHAPES, Shape, pressed
+from tests.cluster.kinds import DEPLOYMENT, Shape, pressed
 from tests.cluster.release import (
     ACTUATOR,
     HOME,
@@ -29,7 +29,7 @@ from tests.cluster.test_mitigate import incidents, preempted
 from tests.cluster.test_mitigate_kinds import counted
 
 pytestmark = pytest.mark.long
-_SHAPES = (DEPLOYMENT, SHAPES["StatefulSet"], SHAPES["LeaderWorkerSet"])
+_SHAPES = (DEPLOYMENT,)
 
 
 @pytest.fixture(scope="module", params=_SHAPES, ids=lambda shape: shape.kind)
