@@ -316,7 +316,7 @@ def _ends(
         made += fact("pod_restarts", 0.0 if old else float(restarts), at, source, detail)
         killed = end is not None and end.fresh and end.reason == "OOMKilled"
         limit = container.limits.get("memory") if container else None
-        when = f", {ago(at - end.finished_at)} ago" if end and end.finished_at is not None else ""
+        when = _ago(end, at, ", {} ago") if end else ""
         code = end.exit_code if end else None
         words = (
             f"OOMKilled, exit {code}, limit {limit or 'none'}{when}" if killed else "; ".join(inits)
@@ -331,6 +331,15 @@ def _ends(
             exit_meaning(end.exit_code, end.reason, pod, recent),
         )
     return made
+
+
+def _ago(end: _End, at: float, words: str) -> str:
+    """How long ago it ended. Empty if nothing newer is recorded: `kubectl describe` states no time
+    of its own.
+    """
+    if end.finished_at is None or end.finished_at >= at:
+        return ""
+    return words.format(ago(at - end.finished_at))
 
 
 def _init_oom(status: Object) -> str:
@@ -351,7 +360,7 @@ def _restart_detail(
     said = f"{restarts} restart{'s' if restarts > 1 else ''}"
     if end is None:
         return said
-    when = f", the last {ago(at - end.finished_at)} ago" if end.finished_at is not None else ""
+    when = _ago(end, at, ", the last {} ago")
     meaning = (
         exit_meaning(end.exit_code, end.reason, pod, recent)
         if end.exit_code is not None

@@ -14,6 +14,9 @@ DEFAULT_PORT = 8000
 _ENDPOINTS = re.compile(
     r"/(?:metrics|health|version|v1(?:/(?:models|completions|chat/completions))?|docs|ping)?/*$"
 )
+_PATTERN = re.compile(r"[*?]|\[[^\]:]+\]")
+"""A colon within brackets is an IPv6 address."""
+NO_MATCH = "no file matches this pattern"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -55,6 +58,8 @@ def address(text: str) -> Address:
             "diagnose FILE`, one at a time",
             text,
         )
+    if is_pattern(given):
+        raise InputError(NO_MATCH, text)
     url = given if scheme else f"http://{given}"
     try:
         parts = urlsplit(url)
@@ -77,6 +82,11 @@ def address(text: str) -> Address:
         else None
     )
     return Address(base, name, host, port, user)
+
+
+def is_pattern(word: str) -> bool:
+    """True for a pattern of file names that the shell passed on because no file matches it."""
+    return "://" not in word and _PATTERN.search(word) is not None and not _is_there(word)
 
 
 def _is_there(name: str) -> bool:

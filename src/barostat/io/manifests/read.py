@@ -29,6 +29,8 @@ HCL_ENDINGS = (".tf", ".tofu", ".hcl", ".nomad")
 TEXT_ENDINGS = (".service", ".sh", ".bash", ".container", ".ps1", ".bat", ".cmd")
 IMAGE_NAMES = ("dockerfile", "containerfile")
 JINJA_ENDING = ".j2"
+FILLED_ENDINGS = (".tpl", ".tmpl", ".tftpl")
+"""Templates of Terraform's templatefile, of Python's format and of envsubst."""
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CONTINUED = {".ps1": "`", ".bat": "^", ".cmd": "^"}
 """What continues a line where no shell of Unix reads the script."""
@@ -41,6 +43,8 @@ _OF_HELM = re.compile(
     r"\{\{-?(?:(?!\{\{)[^}])*(?:(?<![\w.])\.(?:Values|Release|Chart|Files|Capabilities|Template)\b"
     r"|\b(?:include|tpl|define|toYaml|template)\s)"
 )
+_DIRECTIVE = re.compile(r"%\{[^}\n]*\}")
+_PLACEHOLDER = re.compile(r"(?<![${])\{([A-Za-z_]\w*)\}(?!\})")
 _COMPOSE = re.compile(r"^services[ \t]*:", re.MULTILINE)
 _VARIABLE = re.compile(
     r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:[\"']([^\"'$]*)[\"']|([^\s#\"'$]*))\s*(?:#.*)?$"
@@ -52,7 +56,7 @@ _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said
 
 def is_read(name: str) -> bool:
     """True for a file that is read where a folder is checked."""
-    name = name.lower().removesuffix(JINJA_ENDING)
+    name = _without_template_ending(name.lower())
     return Path(name).suffix in (*YAML_ENDINGS, *HCL_ENDINGS, *TEXT_ENDINGS) or _is_image(name)
 
 
@@ -72,13 +76,36 @@ def document_of(text: str, file: str) -> Document:
     unknown.
     """
     text = text.removeprefix("\ufeff")
-    if not file.lower().endswith(JINJA_ENDING):
-        return _document_of(text, file, Path(file).name.lower())
-    document = _document_of(
-        readable(text), file, Path(file).name.lower().removesuffix(JINJA_ENDING)
-    )
+    own = Path(file).name.lower()
+    name = _without_template_ending(own)
+    if name == own:
+        return _document_of(text, file, name)
+    filled = readable(text) if own.endswith(JINJA_ENDING) else _with_variables(text)
+    document = _document_of(filled, file, name)
     document.text = text  # of the same length: places are those of the file
+    if document.problem is not None and not own.endswith(JINJA_ENDING):
+        reason = "a template that cannot be read unfilled: check what it renders to"
+        document.problem, document.is_template = whole_file(file, reason), True
     return document
+
+
+def _without_template_ending(name: str) -> str:
+    """Return the name of what the template renders to: `vllm.yaml` for `vllm.yaml.tpl`. A template
+    without such a name within its own is left as it is.
+    """
+    for ending in (JINJA_ENDING, *FILLED_ENDINGS):
+        within = name.removesuffix(ending)
+        if within != name and (Path(within).suffix or _is_image(within)):
+            return within
+    return name
+
+
+def _with_variables(text: str) -> str:
+    """Return the text at the same length with `{name}` as the variable `$name_` and without
+    Terraform's directives.
+    """
+    text = _DIRECTIVE.sub(lambda match: " " * len(match[0]), text)
+    return _PLACEHOLDER.sub(r"$\1_", text)
 
 
 def _document_of(text: str, file: str, name: str) -> Document:

@@ -2,7 +2,8 @@
 
 Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one
 unless told otherwise. A number that is no power of two is rather a share of a card that the device
-plugin slices by time: then it is a note for the strict profile.
+plugin slices by time: then it is a note for the strict profile, unless the cards are named one by
+one (`device_ids` of compose).
 Impact: the others stand idle, and no other pod gets them.
 
 Bad:
@@ -60,11 +61,11 @@ def judge(scene: Scene) -> Iterator[Found]:
             or cards > 16
         ):
             continue
-        sliced = int(cards) & (int(cards) - 1) != 0
+        sliced = not host.devices and int(cards) & (int(cards) - 1) != 0
         yield Found(
             host.gpu_place,
             f"the container has {cards:.0f} cards, the engine takes {engine.cards}: "
-            f"{cards - engine.cards:.0f} stand idle",
+            f"{cards - engine.cards:.0f} idle",
             _change(engine, int(cards)),
             severity="note" if sliced else None,
             confidence="low" if sliced else None,

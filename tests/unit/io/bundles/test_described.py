@@ -84,8 +84,8 @@ Events:
 """
 
 
-def _signals(text: str, pod: str) -> dict[str, tuple[float, str]]:
-    made, problems = kubernetes.signals(documents(text), pod, AT)
+def _signals(text: str, pod: str, at: float = AT) -> dict[str, tuple[float, str]]:
+    made, problems = kubernetes.signals(documents(text), pod, at)
     assert problems == []
     return {signal.name: (signal.points[-1][1], signal.detail) for signal in made}
 
@@ -95,9 +95,16 @@ def test_the_end_of_a_container_is_read_with_its_limit_and_what_killed_it() -> N
     assert found["pod_restarts"][0] == 7
     assert found["pod_oom_killed"][0] == 1
     assert "32Gi" in found["pod_oom_killed"][1]
+    assert " ago" in found["pod_oom_killed"][1]
     assert found["pod_probe_kills"][0] == 1
     assert found["pod_probe_failures"][0] == 4
     assert found["pod_shm_bytes"][0] == 2**30
+
+
+def test_how_long_ago_is_not_said_where_nothing_newer_is_recorded() -> None:
+    ended_at = AT - 820
+    detail = _signals(KILLED, "vllm-llama-x2x9k", ended_at)["pod_oom_killed"][1]
+    assert detail == "OOMKilled, exit 137, limit 32Gi"
 
 
 def test_command_image_node_and_instants_are_those_of_the_pod() -> None:

@@ -55,3 +55,14 @@ def test_rdma_may_need_a_privileged_container() -> None:
     (note,) = [one for one in _findings(rdma, "pedant") if one.rule == "privileged"]
     assert note.severity == "note"
     assert "privileged" in {one.rule for one in _findings(_pod(common))}
+
+
+def test_cards_that_compose_names_are_no_shares_of_a_card() -> None:
+    text = (
+        "services: {a: {image: 'vllm/vllm-openai:v0.32.0', command: --model Qwen/Qwen3-8B -tp 2,\n"
+        "  deploy: {resources: {reservations: {devices: [{driver: nvidia,\n"
+        "    device_ids: ['0', '1', '2'], capabilities: [gpu]}]}}}}}\n"
+    )
+    (found,) = [one for one in _findings(text) if one.rule == "idle-cards"]
+    assert found.message == "the container has 3 cards, the engine takes 2: 1 idle"
+    assert found.severity == "warning"

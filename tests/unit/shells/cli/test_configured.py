@@ -74,7 +74,10 @@ def test_where_a_value_is_from_is_shown(
     assert main([*ASK, "--headroom", "0.1"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "CapacityComparison"
     assert main(["config", "show"]) == 0
-    assert "config.toml [plan]" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "config.toml [plan]" in shown
+    assert main(["config"]) == 0
+    assert capsys.readouterr().out == shown
 
 
 def test_what_no_verb_reads_is_shown_with_what_was_meant(

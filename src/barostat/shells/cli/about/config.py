@@ -7,7 +7,7 @@ from typing import Any
 
 EPILOG = """\
 examples:
-  barostat config show                  # the configured flags of each verb, and their source
+  barostat config                       # the configured flags of each verb, and their source
   barostat config show plan -o json
 
 ~/.config/barostat/config.toml ($XDG_CONFIG_HOME), overridden by .barostat.toml in a repository:
@@ -29,7 +29,8 @@ def add_parser(verbs: Any) -> None:
         description="Show the flags that files and the environment set.",
         epilog=EPILOG,
     )
-    inner = parser.add_subparsers(dest="action", metavar="show", required=True)
+    parser.set_defaults(run=run, about=None, output="table")
+    inner = parser.add_subparsers(dest="action", metavar="show")
     show = inner.add_parser(
         "show",
         help="list the configured flags",

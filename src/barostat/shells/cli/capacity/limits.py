@@ -27,7 +27,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "limits",
-        help="show, compare and check a limits file",
+        help="show, validate and compare a limits file",
         description="A ServingLimits file: what a model is allowed to do under load.",
         epilog=EPILOG,
     )

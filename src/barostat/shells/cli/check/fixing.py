@@ -57,7 +57,7 @@ def mend(arguments: argparse.Namespace) -> None:
                 clean(before.text).splitlines(keepends=True),
                 clean(after).splitlines(keepends=True),
                 file,
-                f"{file} (mended)",
+                f"{file} (fixed)",
             )
         )
         print(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.reports.json_text import json_text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 120
 _KINDS = ("cause", "symptom", "lever", "alert", "rule")
-_LEAST_WORD, _MOST_PAGES = 3, 5
+_MOST_PAGES = 8
 _SECTION = re.compile(r"[A-Z][a-z]+( [a-z]+)?:")
 
 
@@ -35,7 +35,8 @@ def add_parser(verbs: Any) -> None:
         "name",
         nargs="?",
         metavar="NAME",
-        help="a cause, a symptom, a lever, an alert or a rule; without it, the list of all",
+        help="a cause, a symptom, a lever, an alert or a rule, or a word of a message; without it, "
+        "the list of all",
     )
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="form (default text)"
@@ -45,8 +46,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the page, or the list of names."""
-    from barostat.core.errors import InputError
-    from barostat.shells.reports.rule_pages import nearest, pages
+    from barostat.shells.reports.rule_pages import pages
 
     known = pages()
     if arguments.name is None and arguments.output == "json":
@@ -65,20 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
                 if listed.kind == kind:
                     print(f"  {listed.name:28} {listed.title}")
         return 0
-    asked = arguments.name.strip().lower().replace("_", "-")
-    name = next((one for one in known if one.lower() == asked), asked)
-    if name not in known:
-        close, speak = nearest(name, known), _speak_of(arguments.name, known.values())
-        hint = "`barostat explain` lists the names"
-        if close:
-            hint = f"did you mean {' or '.join(close)}?"
-        elif speak:
-            hint = f"it is spoken of in {', '.join(speak[:_MOST_PAGES])}"
-        raise InputError(
-            f"no cause, symptom, lever, alert or rule is named {arguments.name!r}; {hint}"
-        )
-    page = known[name]
-    if arguments.output == "json":
+    name = _named(arguments.name, known)
+    if name is None:
+        return _answer_mentions(arguments.name, arguments.output, known)
+    return _print_page(known[name], arguments.output)
+
+
+def _print_page(page: Page, output: str) -> int:
+    """Print one page; answer 0."""
+    if output == "json":
         _print_json("RulePage", name=page.name, rule=page.kind, title=page.title, text=page.text)
         return 0
     width = min(shutil.get_terminal_size((_WIDTH, 0)).columns, _WIDTH)
@@ -86,17 +81,48 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _speak_of(word: str, known: Iterable[Page]) -> list[str]:
-    """The names of the pages in whose text the word stands, causes first."""
-    word = word.strip().lower()
-    if len(word) < _LEAST_WORD:
-        return []
-    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    return [
-        page.name
-        for page in sorted(known, key=lambda page: _KINDS.index(page.kind))
-        if whole.search(page.text.lower())
-    ]
+def _named(asked: str, known: Mapping[str, Page]) -> str | None:
+    """Return the page's name in its own spelling; None for a word that names none."""
+    from barostat.shells.cli.diagnose.mentions import as_name
+
+    spelled = {name.lower(): name for name in known}
+    word = asked.strip().lower().replace("_", "-")
+    return spelled.get(word) or spelled.get(as_name(asked))
+
+
+def _answer_mentions(asked: str, output: str, known: Mapping[str, Page]) -> int:
+    """Print the pages that describe what is no name: the page itself if there is one; answer 0.
+
+    Errors: InputError where none does.
+    """
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.diagnose.mentions import mentions
+    from barostat.shells.reports.rule_pages import nearest
+
+    found = mentions(asked, known.values())
+    if not found.about:
+        close = nearest(asked.strip().lower().replace("_", "-"), known)
+        hint = (
+            f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
+        )
+        raise InputError(f"no cause, symptom, lever, alert or rule is named {asked!r}; {hint}")
+    if len(found.about) == 1:
+        return _print_page(found.about[0], output)
+    shown = found.about[:_MOST_PAGES]
+    if output == "json":
+        _print_json(
+            "RulePages",
+            pages=[{"name": page.name, "kind": page.kind, "title": page.title} for page in shown],
+        )
+        return 0
+    print(f"No page has the name {asked!r}. Pages that describe it:")
+    for page in shown:
+        print(f"  {page.name:28} {page.kind:8} {page.title}")
+    if len(found.about) > len(shown):
+        print(f"  and {len(found.about) - len(shown)} more")
+    if found.against:
+        print(f"It is not evidence for: {', '.join(page.name for page in found.against)}")
+    return 0
 
 
 def _filled(text: str, width: int) -> str:

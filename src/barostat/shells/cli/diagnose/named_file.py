@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.io.engine_http.address import NO_MATCH, is_pattern
 from barostat.io.input_files.piped import STDIN
 from barostat.shells.cli.diagnose.other_files import other_verb
 
@@ -25,11 +26,15 @@ def take_named_files(arguments: argparse.Namespace) -> None:
     """Move targets that are files or folders to `--bundle`, to `--log` (a log or `-`), or, in
     addition to these, to `arguments.files`; other targets are unchanged.
 
-    Errors: InputError for a file that another verb reads, and for a file with several engines.
+    Errors: InputError for a file that another verb reads, for a file with several engines, and for
+    a pattern that matches no file.
     """
     arguments.files = []
     if (arguments.pid, arguments.prometheus) != (None, None):
         return
+    for word in arguments.target:
+        if is_pattern(word):
+            raise InputError(NO_MATCH, word)
     given = [word for word in arguments.target if is_file_word(word)]
     engines = [word for word in arguments.target if word not in given]
     for word in given:

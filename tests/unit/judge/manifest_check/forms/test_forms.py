@@ -142,6 +142,28 @@ def test_a_template_of_ansible_keeps_its_text_and_its_values_are_unknown() -> No
     assert not engine.complete
 
 
+@pytest.mark.parametrize("ending", ["tpl", "tftpl", "tmpl"])
+def test_a_template_of_terraform_is_read_and_its_values_are_unknown(ending: str) -> None:
+    text = (
+        "services:\n  a:\n    image: vllm/vllm-openai:v0.32.0\n%{ if gpu }\n"
+        "    runtime: nvidia\n%{ endif }\n"
+        "    command: --model ${model} --port {port} --swap-space 4\n"
+    )
+    document = document_of(text, f"compose.yaml.{ending}")
+    assert document.text == text
+    (engine,) = scene_of([document]).engines
+    assert engine.arguments["port"].text is None
+    assert engine.arguments["model"].text is None
+    assert engine.arguments["swap_space"].words[0].line == 7
+
+
+def test_a_template_that_is_no_yaml_unfilled_says_so() -> None:
+    document = document_of("run: |\n  vllm serve a/b\n{ports}\n", "sky.yaml.tpl")
+    assert document.is_template
+    assert document.problem is not None
+    assert "check what it renders to" in document.problem.reason
+
+
 def test_an_array_of_mappings_with_an_image_is_read_once() -> None:
     """Neither a pod's container nor a service of compose is read a second time as a mapping."""
     pod = (

@@ -233,7 +233,6 @@ def test_a_wrong_argument_is_one_sentence_too(
         ("edge-admission-budget", "edge-admission-budget (lever)"),
         ("OOM_killed", "oom-killed (symptom)"),
         ("kv-preempton-thrash", "did you mean kv-preemption-thrash"),
-        ("137", "it is spoken of in gpu-oom, host-oom"),
         ("zz", "`barostat explain` lists the names"),
     ],
 )

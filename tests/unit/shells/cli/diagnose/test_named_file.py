@@ -476,3 +476,16 @@ def test_a_log_of_json_lines_is_a_log() -> None:
         '{"level": "INFO", "message": "Initializing a V1 LLM engine (v0.32.0) with config"}\n'
     )
     assert main(["diagnose", "engine.jsonl", "--no-trials"]) in (0, 1, 3)
+
+
+@pytest.mark.parametrize("word", ["inc-*", "incidents/*", "vllm-?", "*.log", "log[12]"])
+def test_a_pattern_that_matched_nothing_is_not_a_host(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", word]) == 2
+    assert capsys.readouterr().err == f"barostat: {word}: no file matches this pattern\n"
+
+
+def test_a_pattern_is_not_a_host_of_any_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["collect", "vllm-?", "--out", "b.tar.gz"]) == 2
+    assert "vllm-?: no file matches this pattern" in capsys.readouterr().err
