@@ -131,11 +131,13 @@ def case(seed: int) -> tuple[Settings, list[Row]]:
     )  # fmt: skip
     need = sum(ceil_div(max_model_len, group.block_tokens) for group in groups)
     if need > usable:
+        longest = max(
+            32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))
+        )
         draft = _replaced(
             draft,
-            max_model_len=max(
-                32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))
-            ),
+            max_model_len=longest,
+            long_prefill_token_threshold=min(draft.long_prefill_token_threshold, longest),
         )
     check(draft)
     return draft, _rows(dice, draft)

@@ -116,6 +116,7 @@ def documents() -> dict[str, tuple[Make, ...]]:
         "simulation": (
             _printed("simulate", *_PRESSED),
             _printed("simulate", *_REFUSING),
+            _printed("simulate", *_PRESSED, "--data-parallel-size", "2"),
             _printed("simulate", "--workload", f"live:{thrash}"),
         ),
         "breaking-points": (

@@ -8,7 +8,7 @@ not taken back: a request that comes while it runs waits for the next, as in the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from barostat.twin.event_skipping.run import EventSkippingRun
 from barostat.twin.event_skipping.state import DECODE, EventSkippingState
@@ -27,12 +27,18 @@ class _FedIntake(Intake):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, ())
         self.ended: list[tuple[str, int]] = []
+        self.tell_first_token: Callable[[int], None] | None = None
         self._put = 0
 
     def put(self, row: Row, at_ns: int) -> None:
         self._put += 1
         heapq.heappush(self._due, (at_ns, self._put, row))
         self._look()
+
+    def first_token(self, prompt_tokens: int) -> None:
+        super().first_token(prompt_tokens)
+        if self.tell_first_token is not None:
+            self.tell_first_token(prompt_tokens)
 
     def finished(self, request_id: str, at_ns: int) -> None:
         super().finished(request_id, at_ns)
@@ -57,6 +63,16 @@ class FedEngine(EventSkippingRun):
         return self._now_ns
 
     @property
+    def usable_blocks(self) -> int:
+        """Blocks that its requests can hold."""
+        return self._settings.usable_blocks
+
+    @property
+    def is_stuck(self) -> bool:
+        """True where what runs and waits never goes on."""
+        return bool(self._outcome.stuck)
+
+    @property
     def outcome(self) -> Outcome:
         """What became of everything so far; steps, the end and rejections are as of now."""
         outcome = self._outcome
@@ -79,7 +95,16 @@ class FedEngine(EventSkippingRun):
 
     def put(self, row: Row, at_s: float) -> None:
         """The request arrives at that time, or with the next step where that is past."""
-        self._fed.put(row, round(at_s * NS))
+        self.put_at(row, round(at_s * NS))
+
+    def put_at(self, row: Row, at_ns: int) -> None:
+        """The same in whole nanoseconds."""
+        self._fed.put(row, at_ns)
+
+    def tell_first_tokens(self, hear: Callable[[int], None]) -> None:
+        """Who counts prompts that are not through hears of each first token."""
+        self._fed.tell_first_token = hear
+        self._prompts_count = True
 
     def advance(self, until_ns: int) -> list[tuple[str, int]]:
         """Steps that begin before then, up to one in which requests end: (request, when it

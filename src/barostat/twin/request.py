@@ -17,7 +17,8 @@ class Row(NamedTuple):
     `hash_ids` stands for. `after_id`: the request whose end this one waits for (a client's next, a
     session's next turn): it arrives `arrival_s` after that end, and not at all where that would be
     later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not
-    known. `adapter`: the LoRA adapter that it asks for, None for the base model.
+    known. `adapter`: the LoRA adapter that it asks for, None for the base model. `rank`: the
+    data-parallel rank that a router before the engine asks for, None where the engine chooses.
     """
 
     request_id: str
@@ -33,6 +34,7 @@ class Row(NamedTuple):
     latest_s: float = math.inf
     output_limit: int | None = None
     adapter: str | None = None
+    rank: int | None = None
 
 
 class State(IntEnum):

@@ -2,7 +2,8 @@
 priorities, shared prefixes.
 
 Our own rows, as JSONL or CSV: {request_id?, arrival_s, input_tokens, output_tokens, priority?,
-prompt_token_ids? | hash_ids?, adapter?}. A row of our own that is wrong is an error that names its line;
+prompt_token_ids? | hash_ids?, adapter?, data_parallel_rank?}. A row of our own that is wrong is an
+error that names its line;
 arrivals are taken as they are written. Published traces (Mooncake with its block hashes, Azure,
 BurstGPT and what else io.traces knows) start at 0, and rows of theirs that say too little are left
 out.
@@ -140,10 +141,14 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
             f"prompt_token_ids has {len(prompt)} tokens, input_tokens says {input_tokens}", where
         )
     priority = _whole(row, "priority", where) if row.get("priority") is not None else 0
+    rank = None
+    if row.get("data_parallel_rank") not in (None, ""):
+        rank = _whole(row, "data_parallel_rank", where)
     name, session, adapter = (row.get(key) for key in ("request_id", "session_id", "adapter"))
     return Row(
         default_name if name is None else str(name), arrival_s, input_tokens, output_tokens, priority, prompt, hashes,
         session_id=None if session is None else str(session), adapter=None if adapter in (None, "") else str(adapter),
+        rank=rank,
     )  # fmt: skip
 
 

@@ -115,11 +115,14 @@ class Steps:
 
     def _arrive(self) -> None:
         for at_ns, row, output_tokens in self._intake.until(self._now_ns):
-            request = self._intake.request(row, output_tokens)
-            life = Life(request.request_id, at_ns, request.prompt_tokens)
-            self._lives[request] = life
-            self.outcome.lives.append(life)
-            self.scheduler.add(request)
+            self._add(at_ns, row, output_tokens)
+
+    def _add(self, at_ns: int, row: Row, output_tokens: int) -> None:
+        request = self._intake.request(row, output_tokens)
+        life = Life(request.request_id, at_ns, request.prompt_tokens)
+        self._lives[request] = life
+        self.outcome.lives.append(life)
+        self.scheduler.add(request)
 
     def _account(self, step: Step) -> int:
         """How long the step takes; what it does is counted."""

@@ -20,10 +20,11 @@ examples:
   barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
   barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
+  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # which rank thrashes
   barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
-rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, prompt_token_ids or hash_ids.
-Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
+rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, prompt_token_ids or hash_ids,
+data_parallel_rank. Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
 exit codes: 0 it keeps up (or there are too few requests to judge) and meets the SLO; 1 it falls behind, misses the SLO or would not start;
 2 usage error; behind a gateway: 1 too many preemptions; 3 too few requests to judge
 """
@@ -206,6 +207,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.judge.experiments.service_level import carries
     from barostat.shells.cli.simulate.simulated_run import simulated
     from barostat.shells.reports.simulation.closing import closing
+    from barostat.shells.reports.simulation.ranks import ranks_json, ranks_table
     from barostat.shells.reports.simulation.text import (
         engine_line,
         simulation_json,
@@ -215,6 +217,12 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.twin.keeping_up import keeping_up
     from barostat.twin.settings import would_not_start
 
+    ranks = arguments.data_parallel_size or 1
+    if ranks > 1 and (arguments.gateway is not None or arguments.until_it_breaks):
+        other = "--gateway" if arguments.gateway is not None else "--until-it-breaks"
+        raise InputError(
+            f"is of one run of its ranks: it goes without {other}", f"--data-parallel-size {ranks}"
+        )
     if arguments.gateway is not None:
         if arguments.output == "html":
             raise InputError("is of one engine: it goes without --gateway", "-o html")
@@ -258,13 +266,21 @@ def run(arguments: argparse.Namespace) -> int:
             "verdict": verdict,
             "notes": list(found.notes),
         }
+        if found.ranks is not None:
+            document |= ranks_json(found.ranks)
         print(json_text(document))
     else:
         engine = engine_line(found.settings, found.version)
+        if found.ranks is not None:
+            engine += f"; {ranks} data-parallel ranks like this"
         sys.stdout.writelines(f"{line}\n" for line in paragraph(engine, "", terminal_width()))
         sys.stdout.write(
-            simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo)
+            simulation_table(
+                found.settings, found.outcome, found.summary, found.ends, found.slo, ranks
+            )
         )
+        if found.ranks is not None:
+            sys.stdout.write(f"\n{ranks_table(found.ranks)}")
         sys.stdout.write(f"\n{verdict}\n")
         sys.stdout.writelines(f"{line}\n" for line in noted(found.notes))
     if arguments.html is not None:

@@ -30,7 +30,8 @@ _FROM = "from="
 @dataclass(frozen=True, slots=True)
 class Engine:
     """What is simulated. `pace`: where the card says how long a step takes. `notes`: sentences for
-    a person.
+    a person. `in_step`: data-parallel ranks take each step together, as those of a mixture of
+    experts do.
     """
 
     settings: Settings
@@ -39,6 +40,7 @@ class Engine:
     slo_ttft_s: float | None = None
     slo_itl_s: float | None = None
     version: str = DEFAULT_VERSION
+    in_step: bool = False
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
@@ -49,9 +51,9 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
     """
     slo = fill_from_limits(arguments)
     notes: list[str] = []
-    pace = None
+    pace, in_step = None, False
     if arguments.model_config is not None:
-        settings, pace, notes = _planned(arguments)
+        settings, pace, notes, in_step = _planned(arguments)
     else:
         settings = _direct(arguments)
     if newer := newer_than_read(arguments.engine_version or DEFAULT_VERSION):
@@ -63,7 +65,8 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
         )
     if refused := would_not_start(settings):
         notes.append(f"{refused}: a real engine would not start")
-    return Engine(settings, pace, tuple(notes), *slo, arguments.engine_version or DEFAULT_VERSION)
+    version = arguments.engine_version or DEFAULT_VERSION
+    return Engine(settings, pace, tuple(notes), *slo, version, in_step)
 
 
 def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
@@ -220,8 +223,12 @@ def _direct(arguments: argparse.Namespace) -> Settings:
     return with_drafts(settings, config, acceptance)
 
 
-def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | None, list[str]]:
-    """The engine as it would size itself for that model on that card."""
+def _planned(
+    arguments: argparse.Namespace,
+) -> tuple[Settings, ModelledPace | None, list[str], bool]:
+    """The engine as it would size itself for that model on that card, and whether the model has
+    experts.
+    """
     from barostat.core.units import GIB
     from barostat.engines.vllm.command_line.config import resolve
     from barostat.io.input_files.model_files import open_model
@@ -267,7 +274,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
         else None
     )
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
-    return settings, pace, notes
+    return settings, pace, notes, made.request.model.fields.has_experts
 
 
 def acceptance_of(arguments: argparse.Namespace) -> float | None:

@@ -26,13 +26,17 @@ from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, Summary, summarise
 
 if TYPE_CHECKING:
+    from barostat.judge.experiments.ranked import Ranked
     from barostat.twin.scheduler.run import Watch
+
+DATA_PARALLEL = "--data-parallel-size"
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
     """A run of the twin: the settings, what came of it, and the same where steps are as short or as
-    long as they may be (`ends`).
+    long as they may be (`ends`). With several data-parallel ranks all of it is of all together, but
+    `settings`, and `ranks` tells them apart.
     """
 
     title: str
@@ -43,6 +47,7 @@ class Simulated:
     notes: tuple[str, ...]
     slo: Slo
     version: str
+    ranks: Ranked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
     loaded = load(arguments)
     arguments, engine, pace, rows = loaded.arguments, loaded.engine, loaded.pace, loaded.rows
     settings = engine.settings
+    if (count := ranks_of(arguments)) > 1:
+        return _ranked(loaded, count)
     if arguments.steps_out is None:
         outcome = simulate(settings, rows, pace)
     else:
@@ -114,6 +121,44 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
     return Simulated(title, settings, outcome, summary, ends, loaded.notes, slo, engine.version)
 
 
+def ranks_of(arguments: argparse.Namespace) -> int:
+    """Data-parallel ranks that the arguments ask for."""
+    return arguments.data_parallel_size or 1
+
+
+def _ranked(loaded: Loaded, count: int) -> Simulated:
+    """The run of several data-parallel ranks.
+
+    Errors: InputError for an option that is of one engine.
+    """
+    from barostat.judge.experiments.ranked import ranked_run
+
+    arguments, engine, pace = loaded.arguments, loaded.engine, loaded.pace
+    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
+        if given is not None or (name == "--html" and arguments.output == "html"):
+            raise InputError(f"is of one engine: it goes without {DATA_PARALLEL} {count}", name)
+    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    found, *ends = (
+        ranked_run(
+            engine.settings, loaded.rows, one, count, slo, front_of(one), version=engine.version,
+            in_step=engine.in_step, seed=arguments.seed,
+        )
+        for one in (pace, *interval_of(pace))
+    )  # fmt: skip
+    title = arguments.workload or arguments.trace.name
+    return Simulated(
+        title,
+        engine.settings,
+        found.outcome.together,
+        found.summary,
+        tuple(one.summary for one in ends),
+        (*loaded.notes, *found.notes),
+        slo,
+        engine.version,
+        found,
+    )
+
+
 def _check(arguments: argparse.Namespace, source: str | None) -> None:
     """Nothing, where all options can act, what comes out can be written and what counts as good is
     clear: said before a run, not after it.
@@ -126,7 +171,11 @@ def _check(arguments: argparse.Namespace, source: str | None) -> None:
         refuse_overwriting,
     )
 
-    refuse_idle(arguments, source, f"--workload {LIVE}URL")
+    refuse_idle(arguments, source, f"--workload {LIVE}URL", acting=("data_parallel_size",))
+    if source is not None and ranks_of(arguments) > 1:
+        raise InputError(
+            f"{source} shows the traffic of one rank, and that one is simulated", DATA_PARALLEL
+        )
     refuse_overwriting(arguments)
     if arguments.steps_detail and arguments.steps_out is None:
         raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")

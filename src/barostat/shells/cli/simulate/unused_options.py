@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from barostat.catalog.polling import FOR_S, INTERVAL_S
@@ -40,11 +40,13 @@ _OF_THE_POOL = (
 """Those that only size the pool: they change none that was given or seen."""
 
 
-def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -> None:
+def refuse_idle(
+    arguments: argparse.Namespace, source: str | None, looks: str, acting: Collection[str] = ()
+) -> None:
     """Nothing, where every option given can act.
 
     `source`: the engine or bundle that is looked at, None where none is. `looks`: the flag that
-    would name one.
+    would name one. `acting`: settings of a model that act here without one.
     Errors: InputError naming the first option that has no effect here, and what it needs.
     """
     if source is None:
@@ -52,7 +54,7 @@ def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -
         of_a_trace = arguments.trace is not None
         seen = (one for one in _SEEN if one[0] != "clients" or not of_a_trace)
         _refuse_given(arguments, seen, belongs)
-        refuse_idle_engine(arguments)
+        refuse_idle_engine(arguments, acting=acting)
     elif _is_file(source):
         _refuse_given(
             arguments, _LOOK, f"has no effect on {source}: a bundle is as long as it was recorded"
@@ -86,10 +88,12 @@ def refuse_no_time(arguments: argparse.Namespace) -> None:
             raise InputError(f"must be above 0 seconds, not {value:g}", name)
 
 
-def refuse_idle_engine(arguments: argparse.Namespace, candidate: str = "") -> None:
+def refuse_idle_engine(
+    arguments: argparse.Namespace, candidate: str = "", acting: Collection[str] = ()
+) -> None:
     """Nothing, where what the engine is configured with can act without an engine to look at.
 
-    `candidate`: the option that these arguments come from, for a person.
+    `candidate`: the option that these arguments come from, for a person. `acting`: as above.
     Errors: InputError.
     """
     if arguments.model_config is None:
@@ -97,7 +101,7 @@ def refuse_idle_engine(arguments: argparse.Namespace, candidate: str = "") -> No
             ("gpu", "--gpu"),
             *((one, f"--{one.replace('_', '-')}") for one in OF_THE_MODEL),
         ):
-            if (value := getattr(arguments, name)) is not None:
+            if name not in acting and (value := getattr(arguments, name)) is not None:
                 if name == "gpu":
                     from barostat.shells.cli.simulate.simulate_inputs import card_of
 

@@ -156,8 +156,11 @@ def simulation_table(
     summary: Summary,
     ends: Sequence[Summary] = (),
     slo: Slo | None = None,
+    ranks: int = 1,
 ) -> str:
-    """The run on half a page. `slo`: without one nothing is called good."""
+    """The run on half a page. `slo`: without one nothing is called good. `ranks`: engines like this
+    one that the run is of.
+    """
     stated = slo is not None and (slo.ttft_s is not None or slo.itl_s is not None)
     tokens = f"{summary.output_tokens_per_s:,.5g} output tokens/s"
     unfinished = summary.requests - summary.finished - summary.rejected
@@ -195,7 +198,7 @@ def simulation_table(
         (
             f"KV usage     {summary.usage_mean_ratio:.0%} on average, "
             f"{summary.usage_max_ratio:.0%} at most, "
-            f"of {many(settings.usable_blocks, 'block')}"
+            f"of {many(ranks * settings.usable_blocks, 'block')}"
         ),
         f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
         (

@@ -1,0 +1,1 @@
+"""Several engines behind one endpoint: who gets which request, and who waits for whom."""
