@@ -123,6 +123,8 @@ _ALL: list[SignalKind] = [
     *_kinds(
         "tokens",
         tokens_per_step="tokens per engine step, mean between scrapes",
+        accepted_drafts_per_step="draft tokens accepted of a request's step with drafts, on average "
+        "within the window",
         step_tokens_p95="95th percentile of tokens per engine step within the window",
         prompt_tokens_p50="median prompt length of requests finished in the window",
         prompt_tokens_p95="95th percentile of the same",

@@ -88,7 +88,7 @@ TRIED_FOR: tuple[CauseName, ...] = (
 """Causes that come from load, which is what the twin models."""
 NOT_MODELLED = Prose("the twin does not model what it changes")
 _GATED_COSTS = 12
-_REQUESTS_LIKE_A_STEP = 12
+_REQUESTS_LIKE_A_STEP, _DRAFTING_LIKE_A_STEP = 12, 1
 _VERSIONS = 2
 _STAYS, _FEWEST_STAYS = 6.0, 2.5
 _FEW_VALUES = 3
@@ -341,7 +341,9 @@ def _duration_s(bench: Bench, options: Sequence[Options], paces: int, work: int)
     wanted = min(
         fitting_duration_s(bench.traffic), max(_STAYS * stay, 100 / bench.traffic.rate_per_s)
     )
-    allowed = work / cost / (1 + bench.running / _REQUESTS_LIKE_A_STEP) * bench.step_s
+    drafts = bench.today.settings.drafting is not None
+    alike = _DRAFTING_LIKE_A_STEP if drafts else _REQUESTS_LIKE_A_STEP
+    allowed = work / cost / (1 + bench.running / alike) * bench.step_s
     return None if allowed < _FEWEST_STAYS * stay else min(wanted, allowed)
 
 

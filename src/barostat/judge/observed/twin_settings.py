@@ -14,6 +14,7 @@ from barostat.core.errors import InputError
 from barostat.core.prose import Prose
 from barostat.core.version import parse_version
 from barostat.core.window import Window
+from barostat.judge.observed.drafting import with_seen_drafts
 from barostat.judge.observed.settings import (
     ARCHITECTURE,
     Assumption,
@@ -51,8 +52,16 @@ def twin_settings(window: Window, card: str | None = None) -> SeenTwin | None:
 
     Groups of layers come from the model's architecture. Where that is not known, all layers are
     taken as full attention, and the result says so unless the engine's own count of tokens shows
-    it.
+    it. Drafts are accepted as often as the engine counts.
     """
+    found = _without_drafts(window, card)
+    if found is None:
+        return None
+    settings, left_out = with_seen_drafts(found.settings, window)
+    return replace(found, settings=settings, assumptions=(*found.assumptions, *left_out))
+
+
+def _without_drafts(window: Window, card: str | None) -> SeenTwin | None:
     pool = seen_pool(window)
     if pool is None:
         return None

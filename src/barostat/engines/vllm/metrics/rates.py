@@ -53,6 +53,7 @@ def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
         *_arrivals(engine, finished),
         _prefix_hits(engine),
         _prefix_hit_steps(engine),
+        _accepted_drafts(engine),
         signal(
             "tokens_stalled_s",
             _stalled(engine),
@@ -193,6 +194,19 @@ def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
     ]
     return signal(
         "prefix_hit_step_ratio", points, engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES)
+    )
+
+
+def _accepted_drafts(engine: EngineScrapes) -> Signal | None:
+    """Accepted drafts over the requests' steps that had any; nothing where nobody drafted."""
+    drafted = _total(_steps(engine, names.DRAFTED_STEPS))
+    accepted = _total(_steps(engine, names.ACCEPTED_DRAFT_TOKENS))
+    if not drafted or not accepted or drafted[0][1] <= 0:
+        return None
+    return signal(
+        "accepted_drafts_per_step",
+        [(accepted[0][0], accepted[0][1] / drafted[0][1])],
+        engine.spelled(names.ACCEPTED_DRAFT_TOKENS, names.DRAFTED_STEPS),
     )
 
 

@@ -144,6 +144,8 @@ def _filled(
             filled.pop("block_size", None)
         if arguments.model_config is None:
             assumed = (*assumed, *grouping)
+        if twin is not None and twin.settings.drafting is not None:
+            filled["draft_acceptance"] = twin.settings.drafting.acceptance_ratio
     elif "kv_blocks" not in given and "model_config" not in given:
         lacking.append(
             "the size of the KV pool was not seen (num_gpu_blocks, before 0.8 or without a "

@@ -98,10 +98,11 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
 
     Errors: InputError naming the argument that is missing, wrong or without effect.
     """
+    count = ranks_of(arguments)  # as given: of an engine that was seen, one rank is simulated
     loaded = load(arguments)
     arguments, engine, pace, rows = loaded.arguments, loaded.engine, loaded.pace, loaded.rows
     settings = engine.settings
-    if (count := ranks_of(arguments)) > 1:
+    if count > 1:
         return _ranked(loaded, count)
     if arguments.steps_out is None:
         outcome = simulate(settings, rows, pace)

@@ -211,6 +211,18 @@ def test_prefix_hits_preemptions_rejections_and_errors_of_the_window() -> None:
     assert "since the engine's start" in _of(_scrapes(v0), "")["prefix_hit_ratio"].source
 
 
+def test_accepted_drafts_of_a_step_are_told_where_any_were_drafted() -> None:
+    name = 'vllm:spec_decode_num_{}_total{{engine="0",model_name="llama"}} {}\n'
+
+    def page(drafts: int, accepted: int) -> str:
+        return V32 + name.format("drafts", drafts) + name.format("accepted_tokens", accepted)
+
+    found = _of(_scrapes(page(10, 5), page(110, 155)))
+    assert found["accepted_drafts_per_step"].last == pytest.approx(1.5)
+    assert "accepted_drafts_per_step" not in _of(_scrapes(page(10, 5), page(10, 5)))
+    assert "accepted_drafts_per_step" not in _of(_scrapes(V32, V32))
+
+
 def test_accepted_draft_tokens_are_no_sequences() -> None:
     draft = 'vllm:spec_decode_num_accepted_tokens_total{{engine="0",model_name="llama"}} {}\n'
     later = _with(V32, generation_tokens_total=9100, iteration_tokens_total_count=170)
