@@ -1,11 +1,12 @@
 """How well predicted steps agree with measured closed-loop points: time per token and time to the
 first one.
 
-    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--as-shipped] [--peer-env DIR
-    [--peer-every N]] [--out REPORT.md] [--keep]
+    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--leave-out pair|card|model|version]
+    [--as-shipped] [--peer-env DIR [--peer-every N]] [--out REPORT.md] [--keep]
 
 Every point is predicted with its pair of model and card left out of the fit (all precisions and
-versions of that pair together), as on a machine that nobody has measured; `--as-shipped` takes the
+versions of that pair together), as on a machine that nobody has measured; `--leave-out` takes out
+all of its card, its model or its version instead, in turn. `--as-shipped` takes the
 speeds as they are in the catalogue instead, for points that were not fitted to. Beside it, on the
 same points: the data sheet's figures alone, and aiconfigurator (bench/pace_peers.py). No point is
 left out of the figures; what could not be answered is listed.
@@ -18,7 +19,7 @@ import math
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,17 +92,26 @@ class DataSheet:
         return 0.0
 
 
-def left_out(chosen: Sequence[Point]) -> list[Answer]:
-    """Every point as predicted by a fit without its pair."""
+LEFT_OUT: Mapping[str, Callable[[Point], str]] = {
+    "pair": lambda point: " on ".join(point.pair),
+    "card": lambda point: point.pair[1],
+    "model": lambda point: point.pair[0],
+    "version": lambda point: point.row["vllm_version"] or "not stated",
+}
+"""What points are left out together, by what that is called."""
+
+
+def left_out(chosen: Sequence[Point], of: Callable[[Point], str]) -> list[Answer]:
+    """Every point as predicted by a fit without all that it shares this with."""
     whole = pace_fit.fit(chosen)
     answers = []
-    for pair in sorted({point.pair for point in chosen}):
-        speeds = pace_fit.fit([point for point in chosen if point.pair != pair], whole)
+    for name in sorted({of(point) for point in chosen}):
+        speeds = pace_fit.fit([point for point in chosen if of(point) != name], whole)
         for point in chosen:
-            if point.pair == pair:
+            if of(point) == name:
                 found = pace_fit.see(point, speeds)
                 answers.append(Answer(point, found.ttft_s, found.tpot_s))
-        print(f"left out: {pair[0]} on {pair[1]}", file=sys.stderr)
+        print(f"left out: {name}", file=sys.stderr)
     return answers
 
 
@@ -255,6 +265,9 @@ def main() -> int:
         help="folder of config.json files, named ORG__NAME.json",
     )
     parser.add_argument(
+        "--leave-out", choices=tuple(LEFT_OUT), default="pair", help="what the fit has not seen"
+    )
+    parser.add_argument(
         "--as-shipped", action="store_true", help="the catalogue's speeds, nothing fitted"
     )
     parser.add_argument(
@@ -276,8 +289,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    name = "as shipped" if arguments.as_shipped else "pair left out"
-    answers = shipped(chosen) if arguments.as_shipped else left_out(chosen)
+    name = "as shipped" if arguments.as_shipped else f"{arguments.leave_out} left out"
+    answers = (
+        shipped(chosen) if arguments.as_shipped else left_out(chosen, LEFT_OUT[arguments.leave_out])
+    )
     sheet = data_sheet(chosen)
     text = report(name, answers, sheet)
     if unknown:

@@ -7,6 +7,8 @@ ChunkedLocalAttentionManager and MambaManager.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from barostat.core.units import ceil_div
 from barostat.twin.block_pool import moving_state
 from barostat.twin.block_pool.block_pool import NULL_BLOCK, BlockPool
@@ -30,6 +32,15 @@ class KvCache:
             group.block_tokens // settings.hash_tokens for group in settings.groups
         )
         self._count = len(settings.groups)
+        self._aligned = settings.aligned_tokens
+        self._sizes = tuple(enumerate(group.block_tokens for group in settings.groups))
+        self._sliding = tuple((index, one) for index, one in self._groups if not one.is_full)
+        self._moves = any(group.state == "align" for group in settings.groups)
+        sparse = settings.behaviour.sparse_window_cache
+        self._in_part = tuple(
+            sparse and (group.window_tokens is not None or bool(group.state))
+            for group in settings.groups
+        )
         self._windows = not all(group.is_full for group in settings.groups)
         self._states = any(group.state for group in settings.groups)
         self._new_states: set[int] = set()
@@ -108,10 +119,11 @@ class KvCache:
                 for index, group in self._groups
             )
         else:
-            need = sum(
-                max(0, ceil_div(slots, group.block_tokens) - len(request.blocks[index]))
-                for index, group in self._groups
-            )
+            need = 0
+            for index, size in self._sizes:
+                more = -(-slots // size) - len(request.blocks[index])
+                if more > 0:
+                    need += more
         if need > self.pool.free_blocks:
             return False
         if need:
@@ -161,6 +173,24 @@ class KvCache:
             request.hashed_blocks[index] = len(request.blocks[index])
 
     def _grow(self, request: Request, slots: int) -> None:
+        if self._moves:
+            self._grow_moving(request, slots)
+            return
+        tables, wanted, total = request.blocks, [], 0
+        for index, size in self._sizes:
+            more = -(-slots // size) - len(tables[index])
+            if more > 0:
+                wanted.append((tables[index], more))
+                total += more
+        if not total:
+            return
+        taken = self.pool.get(total)  # as group after group would take them
+        start = 0
+        for table, more in wanted:
+            table.extend(taken[start : start + more])
+            start += more
+
+    def _grow_moving(self, request: Request, slots: int) -> None:
         for index, group in self._groups:
             if group.state == "align":
                 moving_state.grow(request, index, slots, group.block_tokens, self.pool)
@@ -177,7 +207,7 @@ class KvCache:
         processed = request.computed_tokens
         if self.settings.behaviour.window_freed_when_processed:
             processed -= request.in_flight_tokens
-        for index, group in self._groups:
+        for index, group in self._sliding:
             if group.state == "align":
                 moving_state.slide(request, index, processed, group.block_tokens, self.pool)
                 continue
@@ -194,11 +224,10 @@ class KvCache:
 
     def remember(self, request: Request, tokens: int) -> None:
         """The full blocks among the request's first `tokens` can be found by others from now on."""
-        settings = self.settings
-        if not settings.prefix_caching:
+        if not self.settings.prefix_caching:
             return
         exact = tokens
-        tokens -= tokens % settings.aligned_tokens
+        tokens -= tokens % self._aligned
         for index, group in self._groups:
             if group.state == "align":
                 self._still_there(request, index, tokens if self._count > 1 else exact)
@@ -206,9 +235,11 @@ class KvCache:
             if done >= full:
                 continue
             table, scale = request.blocks[index], self._scales[index]
-            wanted = self._reachable(request, group, done, full)
-            for position in range(done, full):
-                if table[position] != NULL_BLOCK and (wanted is None or wanted[position - done]):
+            wanted: Iterable[int] = range(done, full)
+            if self._in_part[index]:
+                wanted = self._reachable(request, group, done, full)
+            for position in wanted:
+                if table[position] != NULL_BLOCK:
                     key = request.key((position + 1) * scale - 1) * self._count + index
                     self.pool.register(table[position], key)
                     if group.state:
@@ -221,7 +252,7 @@ class KvCache:
         """
         settings = self.settings
         if settings.prefix_caching:
-            aligned = settings.aligned_tokens
+            aligned = self._aligned
             prompt = ceil_div(request.prompt_tokens, aligned) * aligned
             self.remember(request, min(tokens, prompt))
             for index, group in self._groups:
@@ -255,25 +286,21 @@ class KvCache:
             self.pool.register(block, key)
         self._new_states.add(key)
 
-    def _reachable(
-        self, request: Request, group: KvGroup, start: int, end: int
-    ) -> list[bool] | None:
-        """Which blocks start..end a later request could resume at; None for all. A window keeps
+    def _reachable(self, request: Request, group: KvGroup, start: int, end: int) -> Iterable[int]:
+        """Which blocks start..end a later request could resume at, in their order. A window keeps
         only the tails that end where a repeat of this prompt, or a prompt that shares what other
         groups still have, would start to compute; a state only the last block.
         """
-        if (
-            group.window_tokens is None and not group.state
-        ) or not self.settings.behaviour.sparse_window_cache:
-            return None
-        size, aligned = group.block_tokens, self.settings.aligned_tokens
+        size, aligned = group.block_tokens, self._aligned
         needed = 1 if group.window_tokens is None else ceil_div(group.window_tokens - 1, size)
-        wanted = [False] * (end - start)
-        for boundary in (request.prompt_tokens - 1, request.shared_boundary_tokens):
-            last = boundary // aligned * aligned // size
-            for position in range(max(start, last - needed), min(end, last)):
-                wanted[position - start] = True
-        return wanted
+        one = request.shared_boundary_tokens // aligned * aligned // size
+        other = (request.prompt_tokens - 1) // aligned * aligned // size
+        if one > other:
+            one, other = other, one
+        if other <= start or max(one - needed, 0) >= end:
+            return ()
+        first = range(max(start, one - needed), min(end, one))
+        return (*first, *range(max(start, other - needed, one), min(end, other)))
 
     def release(self, request: Request) -> None:
         """The request holds nothing; the tail of what it held is reused first."""
