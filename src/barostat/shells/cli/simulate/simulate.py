@@ -23,8 +23,8 @@ examples:
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # which rank thrashes
   barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
-rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, prompt_token_ids or hash_ids,
-data_parallel_rank. Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
+rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, data_parallel_rank,
+prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
 exit codes: 0 it keeps up (or there are too few requests to judge) and meets the SLO; 1 it falls behind, misses the SLO or would not start;
 2 usage error; behind a gateway: 1 too many preemptions; 3 too few requests to judge
 """
