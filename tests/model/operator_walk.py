@@ -251,6 +251,7 @@ def sequences(depth: int) -> Iterator[tuple[str, ...]]:
     calm = ("calm", "harm")
     yield ("harm", *calm, *calm, *calm, *calm)
     yield ("harm", *calm, "crash", *calm, *calm)
+    yield ("harm", "verified", "harm", "verified", "harm")
     yield ("harm", *("calm",) * 20, "a day", "a day", *calm)
 
 

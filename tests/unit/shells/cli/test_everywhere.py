@@ -35,8 +35,8 @@ def test_quiet_leaves_only_the_result_in_any_place(
 
 
 def test_quiet_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "nonsense", "--quiet"]) == 2
-    assert "nonsense" in capsys.readouterr().err
+    assert main(["explain", "no-such-page", "--quiet"]) == 2
+    assert "no-such-page" in capsys.readouterr().err
     assert for_people() is sys.stderr
 
 
