@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barostat.core.units import many
-from barostat.judge.experiments.ranked import Ranked
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.simulation.text import format_seconds
+
+if TYPE_CHECKING:
+    from barostat.judge.experiments.ranked import Ranked
 
 
 def ranks_table(found: Ranked) -> str:
