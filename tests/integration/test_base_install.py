@@ -140,6 +140,7 @@ def test_shared_prefixes_are_simulated(base: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["kind"] == "Simulation"
 
 
+@pytest.mark.long
 def test_mitigate_asks_the_api_server(base: Path, tmp_path: Path) -> None:
     port = free_port()
     (tmp_path / "kubeconfig").write_text(
