@@ -47,7 +47,7 @@ class AskedRequest:
 
     @property
     def tokens_of_each(self) -> int:
-        """Of one prompt of a list, on average."""
+        """Input tokens of one prompt of a list, on average."""
         return -(-self.input_tokens // self.prompts)
 
     @property

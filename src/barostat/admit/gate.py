@@ -47,7 +47,7 @@ anything was sent to the replica.
 
 
 def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> Decision:
-    """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
+    """Decide on the request. The ledger keeps a reservation for `Admitted` and `Queued` only."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
     own = class_of(rules, request.tenant, request.priority_class)
     if isinstance(own, Refused):
@@ -97,8 +97,8 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> De
 
 
 def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
-    """What becomes of those that wait: whose deadline has passed is refused, who fits now is
-    admitted, in turn.
+    """Decide on waiting requests, in their order: refuse those whose deadline has passed, admit
+    those that fit now.
     """
     found: list[Admitted | Refused] = []
     if ledger.shed:
@@ -289,8 +289,8 @@ def kept_off(
 
 
 def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
-    """What the engine's own metrics say is taken in: preemptions move the margin, use corrects what
-    is taken to be held.
+    """Take in the engine's own metrics: preemptions move the margin, and usage corrects the tokens
+    assumed to be held.
     """
     replica = ledger.replicas.get(name)
     if replica is not None:
@@ -305,8 +305,8 @@ def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
 
 
 def _longest(line: Line, rules: Rules) -> int | None:
-    """What the line's engines take in one sequence, at most; a replica that takes less is not asked
-    for more.
+    """Return the longest sequence that any engine of the line takes. A replica that takes less gets
+    no longer one.
     """
     said, taken = rules.max_model_len, line.pools.longest_tokens
     return said if taken is None or (said is not None and said < taken) else taken

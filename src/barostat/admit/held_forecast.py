@@ -160,7 +160,7 @@ class HeldForecast:
         )
 
     def produced_by(self, one: Holding, at: float) -> int:
-        """What it will have produced at `at`: what was heard, and since then at the pace of this
+        """Return its output tokens at `at`: those heard of, and since then at the pace of this
         replica. An answer that is not streamed is heard of when it is whole.
         """
         token_s, for_s = self.token_s, at - one.heard_at
@@ -223,8 +223,8 @@ class HeldForecast:
         )
 
     def budget(self, stated_tokens: int | None) -> float:
-        """What requests of this gateway may come to hold here: the pool, or what is stated, less
-        what others hold; a quarter at least.
+        """Return the KV tokens that requests of this gateway may come to hold here: the pool, or
+        `stated_tokens`, less what others hold; at least a quarter.
         """
         pool = self.pool.kv_tokens * (1.0 - self.pool.watermark_ratio)
         usable = pool if stated_tokens is None else min(pool, stated_tokens)
@@ -322,7 +322,7 @@ class HeldForecast:
             self.class_tokens.pop(one.rank, None)
 
     def classes_changed(self) -> None:
-        """What runs here is of other classes from now on."""
+        """Count the tokens of each priority class anew, after the rules changed."""
         self.class_tokens.clear()
         for one in self.live.values():
             if one.priority_class is not None:
