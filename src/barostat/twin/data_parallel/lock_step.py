@@ -14,8 +14,6 @@ from barostat.twin.data_parallel.balancer import Counts
 from barostat.twin.data_parallel.ranks import (
     FrontEnd,
     RanksOutcome,
-    check_ranks,
-    of_a_rank,
     together,
 )
 from barostat.twin.forms import uncollected
@@ -35,9 +33,8 @@ class LockStep:
         self, settings: Settings, rows: Sequence[Row], pace: Pace, ranks: int, servers: int = 1,
         seed: int = 0,
     ) -> None:  # fmt: skip
-        check_ranks(rows, ranks)
-        own = of_a_rank(settings)
         self._front = FrontEnd(settings, rows, ranks, servers, seed)
+        own = self._front.rank_settings
         self._ranks = [RankSteps(own, pace, self._front.intake.first_token) for _ in range(ranks)]
         self._pace = pace
         self._usable, self._dry_steps = settings.usable_blocks, settings.dry_steps

@@ -45,11 +45,18 @@ class FrontEnd:
     """The API servers before the ranks: what is let in, and to which rank it goes. Mutable.
 
     Which server a connection reaches is the kernel's choice: it is thrown by `seed`.
+    `rank_settings`: those of a rank, which refuses nothing that was let in here.
+
+    Errors: InputError for a row that asks for a rank that is not there.
     """
 
     def __init__(
-        self, settings: Settings, rows: Iterable[Row], ranks: int, servers: int, seed: int
+        self, settings: Settings, rows: Sequence[Row], ranks: int, servers: int, seed: int
     ) -> None:
+        _check_ranks(rows, ranks)
+        self.rank_settings = replace(
+            settings, max_queued_requests=None, max_queued_tokens=None, edge_input_tokens=None
+        )
         self.intake = Intake(settings, rows)
         self.places: dict[str, int] = {}
         self._balancers = [Balancer(ranks, servers, server) for server in range(servers)]
@@ -74,7 +81,7 @@ class FrontEnd:
             self.intake.finished(name, at_ns)
 
 
-def check_ranks(rows: Iterable[Row], ranks: int) -> None:
+def _check_ranks(rows: Iterable[Row], ranks: int) -> None:
     """Nothing, where every row that asks for a rank asks for one that is there.
 
     Errors: InputError.
@@ -87,13 +94,6 @@ def check_ranks(rows: Iterable[Row], ranks: int) -> None:
             )
 
 
-def of_a_rank(settings: Settings) -> Settings:
-    """The settings of a rank behind the front end, which has refused what is to be refused."""
-    return replace(
-        settings, max_queued_requests=None, max_queued_tokens=None, edge_input_tokens=None
-    )
-
-
 class Ranks:
     """Ranks that run each on their own. Mutable; `run` takes the workload to its end."""
 
@@ -101,9 +101,8 @@ class Ranks:
         self, settings: Settings, rows: Sequence[Row], pace: Pace, ranks: int, servers: int = 1,
         seed: int = 0,
     ) -> None:  # fmt: skip
-        check_ranks(rows, ranks)
-        own = of_a_rank(settings)
         self._front = FrontEnd(settings, rows, ranks, servers, seed)
+        own = self._front.rank_settings
         self._engines = [FedEngine(own, pace, state_for(own, rows)) for _ in range(ranks)]
         for engine in self._engines:
             engine.tell_first_tokens(self._front.intake.first_token)
