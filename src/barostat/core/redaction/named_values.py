@@ -224,6 +224,7 @@ def _assigned(
 
 
 _WORD_GOES_ON = re.compile(r"[\w.-]*\w")
+_QUOTE = re.compile(r"[\"'`]")
 _COLUMN = re.compile(r"[ \t]{2,64}")
 """Between a name and its value in `kubectl describe`: the value goes to the end of the line."""
 
@@ -237,7 +238,7 @@ def _to_end_of_line(text: str, start: int) -> list[tuple[int, int, str]]:
         return []
     stops = text.find("\n", start)
     end = len(text) if stops < 0 else stops
-    if (quote := re.compile(r"[\"'`]").search(text, start, end)) is not None:
+    if (quote := _QUOTE.search(text, start, end)) is not None:
         end = max(quote.start(), first[0][1])
     return [(start, start + len(text[start:end].rstrip()), REDACTED)]
 

@@ -18,13 +18,8 @@ from barostat.judge.advice.remedy_text import remedy_words
 from barostat.shells.reports.diagnosis.forecasts import effect_words, numbered_rows, trials_words
 from barostat.shells.reports.diagnosis.in_full import by_reason, readings, reasons_once, value_words
 from barostat.shells.reports.diagnosis.not_measured import not_measured
+from barostat.shells.reports.sheet.terminal import STYLES
 
-STYLES = {
-    "none": "bold green",
-    "info": "bold cyan",
-    "warning": "bold yellow",
-    "critical": "bold white on red",
-}
 WORDS = {"none": "OK", "info": "INFO", "warning": "WARNING", "critical": "CRITICAL"}
 SHORT_RULED_OUT = 4
 SHORT_EVIDENCE = 5

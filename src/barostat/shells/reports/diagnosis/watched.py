@@ -14,7 +14,8 @@ from barostat.core.diagnosis import ReplicaReport
 from barostat.core.units import figure, thousands
 from barostat.core.window import Window
 from barostat.judge.diagnosis.diagnose import Examination
-from barostat.shells.reports.diagnosis.text import STYLES, WORDS, cause_words, print_report
+from barostat.shells.reports.diagnosis.text import WORDS, cause_words, print_report
+from barostat.shells.reports.sheet.terminal import STYLES
 
 _WATCHED = (
     ("kv_usage_ratio", "KV", lambda value: f"{value:.0%}"),
