@@ -313,12 +313,12 @@ def test_two_gateways_at_once_never_exceed_one_budget(server: Server, namespace:
 
 _HOLDER = """
 import asyncio, sys
-from barostat.io.redis.shared_budget import Claim, SharedBudget
+from barostat.io.redis.shared_budget import BudgetClaim, SharedBudget
 async def main():
     budget = SharedBudget(sys.argv[1], sys.argv[2], "holder", lease_s=0.9, within_s=5)
     await budget.start()
     for _ in range(9):
-        print(await budget.take({"pool": Claim(10, 100)}), flush=True)
+        print(await budget.take({"pool": BudgetClaim(10, 100)}), flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
 """
