@@ -40,7 +40,9 @@ from barostat.core.proposed_change import SetFlag
 from barostat.io.local_host.recording import Sources, record_engines
 from barostat.judge.advice.change_text import as_set_option
 from barostat.judge.diagnosis.diagnose import examine
-from barostat.shells.reports.diagnosis.text import cause_words, print_report
+from barostat.shells.reports.diagnosis.document import report_document
+from barostat.shells.reports.diagnosis.headline import cause_words
+from barostat.shells.reports.sheet.forms import print_document
 
 # An engine that computes 11,000 tokens a second, be they prompt or output, with a pool of 64 blocks
 # of 128 tokens. At 15 requests a second it runs eight at once, in a third of the pool. With the
@@ -92,7 +94,8 @@ class Stage:
         from_s = self.traffic.now_s()
         recording = record_engines(Sources((engine.url,), engine.log, engine.pid), for_s, 2.0)
         found = examine(recording)
-        print_report(found.report, Console(highlight=False, markup=False, emoji=False))
+        console = Console(highlight=False, markup=False, emoji=False)
+        print_document(report_document(found.report, short=True), console)
         until_s = self.traffic.now_s()
         return Look(
             found.report.replicas[0],

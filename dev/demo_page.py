@@ -12,7 +12,7 @@ from dev.demo_traffic import Answer, Refusal, Sample, Shape
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.window import Window
-from barostat.shells.reports.diagnosis.page import replica_blocks
+from barostat.shells.reports.diagnosis.document import replica_blocks
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Charts,

@@ -14,7 +14,8 @@ from rich.terminal_theme import TerminalTheme
 
 from barostat.io.bundles import bundle
 from barostat.judge.advice.tried_steps import advised
-from barostat.shells.reports.diagnosis.text import print_report
+from barostat.shells.reports.diagnosis.document import report_document
+from barostat.shells.reports.sheet.forms import print_document
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "tests" / "data" / "bundles" / "kv-preemption-thrash"
@@ -76,7 +77,7 @@ def main() -> None:
         color_system="truecolor",
         highlight=False,
     )
-    print_report(advised(bundle.read(RECORDING)).report, console)
+    print_document(report_document(advised(bundle.read(RECORDING)).report, short=True), console)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(
         console.export_svg(

@@ -26,7 +26,7 @@ from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.history.review import review
 from barostat.shells.cli.main import main
-from barostat.shells.reports.diagnosis.page import report_html
+from barostat.shells.reports.diagnosis.document import report_document
 from barostat.shells.reports.incident.post_mortem import post_mortem
 from barostat.shells.reports.load.document import load_document
 from barostat.shells.reports.load.validation_document import validation_document
@@ -174,8 +174,10 @@ def fleet() -> str:
         replace(well, name="vllm-7c9d5b6f4-x2kqz"),
         replace(well, name="vllm-7c9d5b6f4-9tp4m"),
     )
-    return report_html(
-        replace(found.report, target="deploy/vllm in inference", replicas=replicas), found.shown
+    return as_html(
+        report_document(
+            replace(found.report, target="deploy/vllm in inference", replicas=replicas), found.shown
+        )
     )
 
 
@@ -191,11 +193,13 @@ def hostile() -> str:
         contributing=(HOSTILE,),
         problems=(HOSTILE, "y" * 500),
     )
-    return report_html(
-        replace(
-            found.report, target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,), replicas=(hurt,)
-        ),
-        found.shown,
+    return as_html(
+        report_document(
+            replace(
+                found.report, target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,), replicas=(hurt,)
+            ),
+            found.shown,
+        )
     )
 
 

@@ -70,23 +70,16 @@ class Diagnosed:
         return f"<Diagnosed {self.report.target}: {self.cause}>"
 
     def __str__(self) -> str:
-        from rich.console import Console
+        from barostat.shells.reports.diagnosis.document import report_document
+        from barostat.shells.reports.sheet.forms import as_text
 
-        from barostat.shells.reports.diagnosis.text import print_report
-
-        text = io.StringIO()
-        print_report(
-            self.report,
-            Console(
-                file=text, width=WIDTH, no_color=True, highlight=False, markup=False, emoji=False
-            ),
-        )
-        return text.getvalue()
+        return as_text(report_document(self.report, short=True), WIDTH)
 
     def _repr_html_(self) -> str:
-        from barostat.shells.reports.diagnosis.page import report_html
+        from barostat.shells.reports.diagnosis.document import report_document
+        from barostat.shells.reports.sheet.forms import as_html
 
-        return _framed(report_html(self.report, self.examination.shown))
+        return _framed(as_html(report_document(self.report, self.examination.shown)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

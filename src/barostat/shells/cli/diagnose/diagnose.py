@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from barostat.core.diagnosis import ReplicaReport, Report
-    from barostat.core.shown import ShownReport
     from barostat.judge.diagnosis.diagnose import Examination
     from barostat.judge.evidence.recording import Recording
 
@@ -235,49 +234,40 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _printer(arguments: argparse.Namespace) -> Callable[[Examination], None]:
-    if arguments.output == "html":
-        return _print_page
     if arguments.watch and arguments.output in ("table", "wide"):
         from barostat.shells.reports.diagnosis.watched import Watched
 
         return Watched(_console(), wide=arguments.output == "wide").show
-    show = _text_printer(arguments)
-    return lambda found: show(found.report)
+    if arguments.output in ("json", "yaml"):
+        return _data_printer(arguments)
+    from barostat.shells.reports.diagnosis.document import report_document
+    from barostat.shells.reports.sheet.forms import print_document, shown
+
+    if arguments.output in ("html", "md"):
+        return lambda found: print(
+            shown(report_document(found.report, found.shown), arguments.output), end=""
+        )
+    console, short = _console(), arguments.output != "wide"
+    return lambda found: print_document(report_document(found.report, short=short), console)
 
 
-def _print_page(found: Examination) -> None:
-    from barostat.shells.reports.diagnosis.page import report_html
-
-    print(report_html(found.report, found.shown), end="")
-
-
-def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None]:
+def _data_printer(arguments: argparse.Namespace) -> Callable[[Examination], None]:
     from barostat.shells.reports.diagnosis.data import report_json
     from barostat.shells.reports.json_text import finite, json_text
 
-    output = arguments.output
-    if output == "json":
+    if arguments.output == "json":
         indent = None if arguments.watch else 2
-        return lambda report: print(json_text(report_json(report), indent))
-    if output == "yaml":
-        import yaml
+        return lambda found: print(json_text(report_json(found.report), indent))
+    import yaml
 
-        start = "---\n" if arguments.watch else ""
-        return lambda report: print(
-            start
-            + yaml.safe_dump(
-                finite(report_json(report)), sort_keys=False, allow_unicode=True, width=120
-            ),
-            end="",
-        )
-    if output == "md":
-        from barostat.shells.reports.diagnosis.markdown import report_markdown
-
-        return lambda report: print(report_markdown(report), end="")
-    from barostat.shells.reports.diagnosis.text import print_report
-
-    console = _console()
-    return lambda report: print_report(report, console, wide=output == "wide")
+    start = "---\n" if arguments.watch else ""
+    return lambda found: print(
+        start
+        + yaml.safe_dump(
+            finite(report_json(found.report)), sort_keys=False, allow_unicode=True, width=120
+        ),
+        end="",
+    )
 
 
 def _console() -> Console:

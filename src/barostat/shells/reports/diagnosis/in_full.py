@@ -72,3 +72,8 @@ def by_reason(steps: Sequence[NextStep]) -> list[tuple[str, str]]:
     for step in steps:
         found.setdefault(str(step.because), []).append(step.lever)
     return [(", ".join(names), because) for because, names in found.items()]
+
+
+def evidence_words(item: Evidence) -> str:
+    """One piece of evidence in words: value, unit, where it comes from, how old it is."""
+    return f"{item.signal} {value_words(item)}, from {item.source}, {item.age_s:.0f} s old"

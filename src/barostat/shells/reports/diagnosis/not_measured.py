@@ -22,11 +22,11 @@ _SOURCES = (
 
 
 def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
-    """A clause for each source that was not seen, with the symptoms that need it; those with a
-    reason of their own after them.
+    """A clause for each source that was not seen, with the symptoms that need it; after them those
+    with another reason, each reason once.
     """
     by_source: dict[str, list[str]] = {}
-    others = []
+    by_reason: dict[str, list[str]] = {}
     for finding in found:
         if not isinstance(finding.verdict, Unknown):
             continue
@@ -34,8 +34,11 @@ def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
         if source:
             by_source.setdefault(source, []).append(finding.name)
         else:
-            others.append(f"{finding.name}: {finding.verdict.why}")
-    return [f"without {source}: {', '.join(names)}" for source, names in by_source.items()] + others
+            by_reason.setdefault(finding.verdict.why, []).append(finding.name)
+    return [
+        *(f"without {source}: {', '.join(names)}" for source, names in by_source.items()),
+        *(f"{', '.join(names)}: {why}" for why, names in by_reason.items()),
+    ]
 
 
 def _source(verdict: Unknown) -> str:

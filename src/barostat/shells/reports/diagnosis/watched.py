@@ -14,7 +14,9 @@ from barostat.core.diagnosis import ReplicaReport
 from barostat.core.units import figure, thousands
 from barostat.core.window import Window
 from barostat.judge.diagnosis.diagnose import Examination
-from barostat.shells.reports.diagnosis.text import WORDS, cause_words, print_report
+from barostat.shells.reports.diagnosis.document import report_document
+from barostat.shells.reports.diagnosis.headline import WORDS, cause_words
+from barostat.shells.reports.sheet.forms import print_document
 from barostat.shells.reports.sheet.terminal import STYLES
 
 _WATCHED = (
@@ -57,7 +59,7 @@ class Watched:
         ]
         if saying != self._said:
             self._said = saying
-            print_report(report, self.console, wide=self.wide)
+            print_document(report_document(report, short=not self.wide), self.console)
         for replica in report.replicas:
             line = self._line(
                 replica, found.shown.get(replica.name), report.at, several=len(report.replicas) > 1

@@ -13,8 +13,8 @@ from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts, judged
 from barostat.remedy.program import program
 from barostat.remedy.verify import unmeasured
+from barostat.shells.reports.diagnosis.document import SHORT_REFUSED
 from barostat.shells.reports.diagnosis.forecasts import expected_words
-from barostat.shells.reports.diagnosis.text import SHORT_REFUSED
 
 if TYPE_CHECKING:
     from barostat.judge.mitigation.target_snapshot import TargetSnapshot

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from barostat.core.diagnosis import Severity
 from barostat.core.window import Window
 from barostat.judge.diagnosis.diagnose import Examination
-from barostat.shells.reports.diagnosis.text import cause_words
+from barostat.shells.reports.diagnosis.headline import cause_words
 
 SILENT = "no answer"
 LOOKING = "looking"

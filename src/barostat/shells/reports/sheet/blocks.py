@@ -238,10 +238,13 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report. `title`: of the window or the file."""
+    """A whole report. `title`: of the window or the file; `titles`: where a terminal shows those of
+    lists and sections.
+    """
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+    titles: Literal["above", "beside"] = "above"
 
     @property
     def verdict(self) -> Verdict | None:

@@ -4,7 +4,12 @@ what a short command takes in all.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from barostat.shells.reports.sheet.blocks import Document
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _ANY_WIDTH = 100_000
 
@@ -44,3 +49,10 @@ def as_text(document: Document, width: int | None = None) -> str:
     from barostat.shells.reports.wrapped import terminal_width
 
     return text(document, width or terminal_width())
+
+
+def print_document(document: Document, console: Console) -> None:
+    """Print the document as wide as the console is, in its colours."""
+    from barostat.shells.reports.sheet.terminal import shown
+
+    console.print(shown(document, console.width))

@@ -30,6 +30,8 @@ _LOOKS = {"bold": "bold", "code": "bold", "soft": "dim", "tag": "dim"}
 _INDENT = 2
 _GAP = 2
 """Blanks between two columns."""
+_MARGIN = 13
+"""Columns of the longest title beside: `Not ruled out`."""
 _LEAST_SENTENCE = 24
 """A column that is wrapped has at least that many characters."""
 
@@ -40,33 +42,49 @@ def text(document: blocks.Document, width: int) -> str:
     console = Console(
         file=written, width=width, color_system=None, markup=False, emoji=False, highlight=False
     )
-    console.print(shown(document.blocks, width))
+    console.print(shown(document, width))
     return "".join(f"{line.rstrip()}\n" for line in written.getvalue().splitlines())
 
 
-def shown(parts: Sequence[blocks.Block], width: int) -> Group:
-    """Return the blocks for a console that is as wide as that, a blank line between those that
-    stand apart.
+def shown(document: blocks.Document, width: int) -> Group:
+    """Return the document for a console that is as wide as that, a blank line between what stands
+    apart.
     """
     lines: list[RenderableType] = []
-    for apart, line in _lines(parts, width):
+    margin = _MARGIN if document.titles == "beside" else 0
+    for apart, line in _lines(document.blocks, width, margin):
         if apart and lines:
             lines.append(Text())
         lines.append(line)
     return Group(*lines)
 
 
-def _lines(parts: Sequence[blocks.Block], width: int) -> Iterator[tuple[bool, RenderableType]]:
-    """Each line or grid, and whether a blank line stands before it."""
+def _lines(
+    parts: Sequence[blocks.Block], width: int, margin: int = 0
+) -> Iterator[tuple[bool, RenderableType]]:
+    """Each line or grid, and whether a blank line stands before it. `margin`: columns for the
+    titles of lists and sections; 0: above them.
+    """
     after_text = False
     for block in parts:
         match block:
+            case blocks.Facts() if margin and block.entries:
+                for number, (name, value) in enumerate(block.entries):
+                    yield number == 0, _in_margin(name, Text(one_line(value)), margin)
+            case blocks.Listing() if margin and block.items:
+                body = _list(block) if block.numbered else _lined(block)
+                yield True, _in_margin(block.title, body, margin)
+            case blocks.Section() if margin and not block.apart:
+                below = list(_lines(block.blocks, width - margin - 1))
+                if below:
+                    body = Group(*(line for _, line in below))
+                    yield True, _in_margin(block.title, body, margin)
             case blocks.Heading():
                 yield True, Text(one_line(block.title), "bold")
                 if block.about:
                     yield False, Text(one_line(block.about), "dim")
             case blocks.Verdict():
-                yield True, _headline(block)
+                yield not margin, _headline(block)
                 if block.sentence:
                     yield False, Text(one_line(block.sentence))
             case blocks.Tiles() if block.entries:
@@ -84,14 +102,20 @@ def _lines(parts: Sequence[blocks.Block], width: int) -> Iterator[tuple[bool, Re
                 yield True, Text(f"{one_line(block.title)}:")
                 yield False, _indented(_list(block))
             case blocks.Section():
-                if below := list(_lines(block.blocks, width - _INDENT)):
-                    yield True, Text(f"{one_line(block.title)}:")
+                inset = 0 if margin else _INDENT
+                if below := list(_lines(block.blocks, width - inset, margin)):
+                    yield (
+                        True,
+                        Text(one_line(block.title), "dim")
+                        if margin
+                        else Text(f"{one_line(block.title)}:"),
+                    )
                     for number, (apart, line) in enumerate(below):
-                        yield apart and number > 0, _indented(line)
+                        yield apart and number > 0, _indented(line, inset)
             case blocks.Beside():
-                yield from _lines([*block.left, *block.right], width)
+                yield from _lines([*block.left, *block.right], width, margin)
             case blocks.Only() if "terminal" in block.forms:
-                yield from _lines(block.blocks, width)
+                yield from _lines(block.blocks, width, margin)
             case _:
                 continue
         after_text = isinstance(block, blocks.Paragraph)
@@ -105,8 +129,21 @@ def _headline(block: blocks.Verdict) -> Text:
     return line.append(f"   {one_line(block.aside)}", "dim") if block.aside else line
 
 
-def _indented(line: RenderableType) -> Padding:
-    return Padding(line, (0, 0, 0, _INDENT))
+def _indented(line: RenderableType, by: int = _INDENT) -> RenderableType:
+    return Padding(line, (0, 0, 0, by)) if by else line
+
+
+def _in_margin(title: str, body: RenderableType, margin: int) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=margin, style="dim")
+    grid.add_column(ratio=1)
+    grid.add_row(one_line(title), body)
+    return grid
+
+
+def _lined(block: blocks.Listing) -> Group:
+    """The items without a sign before them, each in a line of its own."""
+    return Group(*(_text(one.text if isinstance(one, blocks.Item) else one) for one in block.items))
 
 
 def _list(block: blocks.Items | blocks.Listing) -> Table:

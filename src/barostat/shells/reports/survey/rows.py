@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barostat.core.units import thousands
 from barostat.judge.survey.survey import SurveyedEngine
-from barostat.shells.reports.diagnosis.text import cause_words
+from barostat.shells.reports.diagnosis.headline import cause_words
 
 HEAD = (
     "",

@@ -373,7 +373,7 @@ def test_an_empty_pipe_is_told_by_the_name_that_a_person_knows(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert main(["diagnose", "--log", "-"]) == 3
-    assert capsys.readouterr().out.startswith("note: stdin is empty\n")
+    assert "\nNote: stdin is empty\n" in capsys.readouterr().out
 
 
 class Screen(io.StringIO):

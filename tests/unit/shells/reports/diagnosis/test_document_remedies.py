@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import StringIO
 
 import pytest
-from rich.console import Console
 from tests.support.planning_scenes import diagnosed
 
 from barostat.core.diagnosis import HeldLimit, RunningRemedy
 from barostat.core.shown import ShownReport
 from barostat.shells.reports.diagnosis.data import report_json
-from barostat.shells.reports.diagnosis.markdown import report_markdown
-from barostat.shells.reports.diagnosis.page import report_html
-from barostat.shells.reports.diagnosis.text import print_report
+from barostat.shells.reports.diagnosis.document import report_document
+from barostat.shells.reports.sheet import forms
 
 REMEDY = RunningRemedy(
     "vllm-1",
@@ -27,17 +24,11 @@ REMEDY = RunningRemedy(
 )
 
 
-@pytest.mark.parametrize("form", ["text", "md", "html"])
+@pytest.mark.parametrize("form", ["table", "wide", "md", "html"])
 def test_a_person_reads_it(form: str) -> None:
     _, report = diagnosed("kv-preemption-thrash")
     shown = ShownReport(replace(report, remedies=(REMEDY,)))
-    if form == "text":
-        console = Console(record=True, width=200, file=StringIO())
-
-        print_report(shown, console)
-        said = console.export_text()
-    else:
-        said = report_markdown(shown) if form == "md" else report_html(shown, {})
+    said = forms.shown(report_document(shown, short=form == "table"), form)
     for words in ("incident vllm-1", "is not over: Verifying", "is its spare", "kvTokenBudget"):
         assert words in said
 

@@ -18,7 +18,8 @@ from barostat.io.bundles import bundle
 from barostat.judge.advice.change_text import as_written
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.shells.cli.main import main
-from barostat.shells.reports.diagnosis.page import report_html
+from barostat.shells.reports.diagnosis.document import report_document
+from barostat.shells.reports.sheet.forms import as_html
 
 BUNDLES = Path(__file__).parents[4] / "data" / "bundles"
 
@@ -26,6 +27,10 @@ BUNDLES = Path(__file__).parents[4] / "data" / "bundles"
 def judged(name: str) -> tuple[ShownReport, dict[str, Window]]:
     found = examine(bundle.read(BUNDLES / name))
     return found.report, dict(found.shown)
+
+
+def _page(report: ShownReport, windows: dict[str, Window]) -> str:
+    return as_html(report_document(report, windows))
 
 
 def parsed(text: str) -> ElementTree.Element:
@@ -39,7 +44,7 @@ def words(root: ElementTree.Element) -> str:
 @pytest.mark.parametrize("folder", sorted(BUNDLES.iterdir()), ids=lambda path: path.name)
 def test_the_page_is_whole_fetches_nothing_and_says_what_the_report_says(folder: Path) -> None:
     report, windows = judged(folder.name)
-    text = report_html(report, windows)
+    text = _page(report, windows)
     assert not [
         word for word in ("src=", "href=", "<script", "<link", "@import", "url(") if word in text
     ]
@@ -59,7 +64,7 @@ def test_the_page_is_whole_fetches_nothing_and_says_what_the_report_says(folder:
 
 def test_the_signals_that_carry_it_are_drawn_with_the_pool_as_their_limit() -> None:
     report, windows = judged("kv-preemption-thrash")
-    root = parsed(report_html(report, windows))
+    root = parsed(_page(report, windows))
     titles = [words(caption) for caption in root.iter("figcaption")]
     assert [title.split(" mean")[0] for title in titles] == [
         "KV usage", "Requests runningwaiting", "Preemptions per second", "Output tokens per second", "Time to first token",
@@ -69,22 +74,22 @@ def test_the_signals_that_carry_it_are_drawn_with_the_pool_as_their_limit() -> N
 
 
 def test_cpu_is_drawn_where_it_is_what_lacks() -> None:
-    root = parsed(report_html(*judged("host-bound-text")))
+    root = parsed(_page(*judged("host-bound-text")))
     assert any(words(caption).startswith("CPU") for caption in root.iter("figcaption"))
 
 
 def test_an_engine_that_never_came_up_has_no_drawings() -> None:
-    assert not list(parsed(report_html(*judged("bad-config-model"))).iter("svg"))
+    assert not list(parsed(_page(*judged("bad-config-model"))).iter("svg"))
 
 
 def test_a_recording_that_tells_no_time_is_not_from_1970() -> None:
-    assert "1970" not in report_html(*judged("bad-config-argument"))
+    assert "1970" not in _page(*judged("bad-config-argument"))
 
 
 def test_several_replicas_come_with_a_table_and_a_section_each() -> None:
     report, windows = judged("kv-preemption-thrash")
     other = replace(report.replicas[0], name="b")
-    root = parsed(report_html(replace(report, replicas=(report.replicas[0], other)), windows))
+    root = parsed(_page(replace(report, replicas=(report.replicas[0], other)), windows))
     assert len(list(root.iter("section"))) == 2
     assert [words(cell) for cell in root.findall(".//table/tr/td[1]")] == ["replica-0", "b"]
 
@@ -105,7 +110,7 @@ def test_what_comes_from_outside_is_escaped() -> None:
         missing=(bad,),
         problems=(bad,),
     )
-    text = report_html(replace(report, target=bad, problems=(bad,), replicas=(hurt, hurt)), windows)
+    text = _page(replace(report, target=bad, problems=(bad,), replicas=(hurt, hurt)), windows)
     assert "<img" not in text
     parsed(text)
 
