@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
-from barostat.judge.experiments.service_level import carries
+from barostat.judge.experiments.service_level import WITHIN_RATIO, carries
 from barostat.judge.provisioning.need import Need
 from barostat.judge.sizing.fitting_changes import why_not
 from barostat.judge.sizing.plan import CapacityPlan
@@ -56,7 +56,8 @@ class Offer:
 
     `replicas`: the smallest number that meets the SLO; `fewest`, `most`: the same with the shortest
     and longest step times (None: not even 512 do). `expected`, `fast`, `slow`: the forecast for
-    `replicas`. `price_per_card`: per card and hour, if known. `machine`: cards come in this number.
+    `replicas`. `price_per_card`: per card and hour, if known. `machine`: cards come in this number. `too_long`: requests of a trace
+    that the engine refuses for their length; they are not in the forecast.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Offer:
     price_per_card: float | None = None
     machine: int = 1
     refused: str = ""
+    too_long: int = 0
 
     @property
     def cards_each(self) -> int:
@@ -118,11 +120,18 @@ def offer(
     if why := "; ".join((*plan.sized.refused, *([] if plan.fits else [why_not(plan)]))):
         return replace(none, refused=f"does not start: {why}")
     try:
-        tried = _Tried(settings_of_plan(plan), pace := pace_of_plan(plan), need)
+        settings, pace = settings_of_plan(plan), pace_of_plan(plan)
     except InputError as error:
         return replace(none, refused=str(error))
+    too_long = 0
+    if (load := need.recorded) is not None:
+        need = replace(need, recorded=(taken := load.taken_by(settings)))
+        too_long = len(load.requests) - len(taken.requests)
+        if too_long > (1 - WITHIN_RATIO) * len(load.requests):
+            return replace(none, refused=_too_long(too_long, len(load.requests), settings))
+    tried = _Tried(settings, pace, need)
     ratio = pace.error_ratio
-    doubted = replace(none, doubt_ratio=ratio, doubts=pace.doubt.because)
+    doubted = replace(none, too_long=too_long, doubt_ratio=ratio, doubts=pace.doubt.because)
     short, long = max(_LEAST_SCALE, 1 - ratio), 1 + ratio
     replicas = tried.fewest(1.0, _at_best(plan, pace, need))
     if replicas is None:
@@ -135,6 +144,13 @@ def offer(
         expected=tried.forecast(replicas, 1.0),
         fast=tried.forecast(replicas, short),
         slow=tried.forecast(replicas, long),
+    )
+
+
+def _too_long(count: int, requests: int, settings: Settings) -> str:
+    return (
+        f"{count:,} of {requests:,} requests are longer than the engine takes "
+        f"({settings.max_model_len:,} tokens)"
     )
 
 
@@ -197,7 +213,8 @@ class _Tried:
         )
 
     def _holds(self, replicas: int, scale: float) -> bool:
-        return all(carries(*self._run(replicas, scale, seed), self.need.slo) for seed in _SEEDS)
+        seeds = (0,) if self.need.recorded is not None and replicas == 1 else _SEEDS
+        return all(carries(*self._run(replicas, scale, seed), self.need.slo) for seed in seeds)
 
     def forecast(self, replicas: int, scale: float) -> Forecast:
         """Forecast that many replicas from the simulation of one."""
@@ -244,10 +261,7 @@ class _Tried:
         """Why no number of replicas holds."""
         found, slo = self._alone(1.0), self.need.slo
         if found.rejected:
-            return (
-                f"{found.rejected} of {found.requests} requests are longer than the engine "
-                f"takes ({self.settings.max_model_len:,} tokens)"
-            )
+            return _too_long(found.rejected, found.requests, self.settings)
         first, gap = found.ttft.p95 or 0.0, found.itl.mean or 0.0
         if slo.ttft_s is not None and first > slo.ttft_s:
             return (

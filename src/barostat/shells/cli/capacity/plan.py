@@ -15,6 +15,7 @@ examples:
   barostat plan --gpu H100 -- vllm serve Qwen/Qwen3-8B --max-model-len 32768
   barostat plan --from deploy/vllm -n inference -o limits > limits.yaml
   barostat plan Qwen/Qwen3-8B --for '10/s input=2000 output=300' --slo ttft=2s,itl=50ms --gpu H100,L40S --price H100=2.5,L40S=0.9
+  barostat plan Qwen/Qwen3-8B --for trace --trace requests.jsonl --slo ttft=2s --gpu H100   # the load of a recorded trace
 
 exit codes: 0 fits; 1 does not start (too large, or vLLM refuses an argument); 2 usage or configuration error; 3 unknown architecture;
 4 the engine could not be reached

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=(
             "request trace: Azure, Mooncake, BurstGPT or ServeGen as CSV or JSONL, or barostat's "
-            "own rows; .gz is fine"
+            "own rows; .gz is fine. With --for: the load itself"
         ),
     )
     for name in ("input-p50", "input-p99", "output-p50", "output-p99"):
@@ -101,7 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="'LOAD SHAPE'",
         help=(
             "load to carry: '10/s input=2000 output=300' or '200 users input=2000 output=300 "
-            "think=20' (tokens, seconds); cv= and spread= vary arrivals and lengths"
+            "think=20' (tokens, seconds); cv= and spread= vary arrivals and lengths. With --trace "
+            "FILE: 'trace' as recorded, '2x' at twice its rate, '10/s' at that rate"
         ),
     )
     need.add_argument(

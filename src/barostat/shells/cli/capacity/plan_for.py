@@ -1,5 +1,5 @@
-"""`barostat plan MODEL --for '10/s input=2000 output=300'`: which cards, how many, at what cost,
-with the twin's forecast for each.
+"""`barostat plan MODEL --for '10/s input=2000 output=300'`, or `--for trace --trace FILE`: which
+cards, how many, at what cost, with the twin's forecast for each.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from barostat.catalog.card_counts import read_card_count
+from barostat.catalog.settings.defaults import BLOCK_TOKENS
 from barostat.core.errors import InputError
 from barostat.judge.provisioning.choice import choose
 from barostat.judge.provisioning.need import Need, parse_need
 from barostat.judge.provisioning.offers import Offer, offer
+from barostat.judge.provisioning.recorded_load import RecordedLoad, recorded_load
 from barostat.judge.sizing.plan import CapacityPlan, plan
 from barostat.shells.cli.capacity import plan_inputs
 from barostat.shells.cli.capacity.plan_compare import alternative, parts_of
@@ -35,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"the answer comes as {', '.join(_FORMS)}, not as {arguments.output}",
             f"--for -o {arguments.output}",
         )
-    need = parse_need(arguments.need, arguments.slo)
+    need = parse_need(arguments.need, arguments.slo, _recorded(arguments))
     prices = prices_of(arguments.price)
     named = [
         part.strip() for text in arguments.compare or () for part in parts_of(text) if part.strip()
@@ -63,6 +66,28 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(shown(offers.offers_document(answer), arguments.output))
     return 0 if answer.choice.chosen is not None or arguments.exit_zero else 1
+
+
+def _recorded(arguments: argparse.Namespace) -> RecordedLoad | None:
+    """The requests of `--trace`, if it was given.
+
+    Errors: InputError as `read_requests`, and for quantiles, which no load is made of.
+    """
+    for name in ("input_p50", "input_p99", "output_p50", "output_p99"):
+        if getattr(arguments, name) is not None:
+            raise InputError(
+                "says nothing to --for: write the lengths into it (input=, output=), or --trace",
+                f"--{name.replace('_', '-')}",
+            )
+    if arguments.trace is None:
+        return None
+    from barostat.io.input_files.requests_file import read_requests
+
+    path = Path(arguments.trace)
+    rows, problems = read_requests(path, BLOCK_TOKENS)
+    for problem in problems:
+        print(f"barostat: {problem}", file=sys.stderr)
+    return recorded_load(rows, path.name)
 
 
 def _distinct(tried: Sequence[Offer]) -> list[Offer]:

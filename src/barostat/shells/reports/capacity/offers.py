@@ -13,6 +13,7 @@ from barostat.core.units import figure, many
 from barostat.judge.provisioning.choice import Choice
 from barostat.judge.provisioning.need import Need
 from barostat.judge.provisioning.offers import Forecast, Offer
+from barostat.judge.provisioning.recorded_load import RecordedLoad
 from barostat.judge.sizing.emulated_fp8 import emulated_fp8
 from barostat.judge.sizing.plan import CapacityPlan
 from barostat.shells.reports.sheet.blocks import (
@@ -32,6 +33,7 @@ from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
 
+_FEW = 100
 _PRICED = ("per hour", "per M output tokens", "per M tokens")
 _HEAD = ("", "replicas", "cards", *_PRICED, "tokens/s", "TTFT p99", "mean ITL p99", "KV")
 
@@ -112,12 +114,12 @@ def notes(answer: Answer) -> list[str]:
     ranked = [one for one in answer.choice.ranked if one.replicas is not None]
     need = answer.need
     twin = (
-        f"the twin's forecast: two runs of {need.load} spread over the replicas alike, "
-        f"lengths with a spread of {need.spread:g}; "
-        "in brackets, where steps are as short or as long as the step model's doubt has it"
+        f"the twin's forecast: {_simulated(need)}; in brackets, where steps are as short or as long "
+        "as the step model's doubt has it"
     )
     said = [
         twin,
+        *_of_trace(need.recorded, ranked),
         *_doubts(ranked),
     ]
     if answer.choice.by_price:
@@ -128,6 +130,47 @@ def notes(answer: Answer) -> list[str]:
         )
     said += [told for one in ranked if one.plan is not None and (told := _emulated(one.plan))]
     return [*dict.fromkeys(said), "no spare replica is in it: add one for an upgrade or a fault"]
+
+
+def _simulated(need: Need) -> str:
+    """What was run, in words."""
+    if need.recorded is not None:
+        return (
+            f"the requests of {need.recorded.source} given to the replicas in turn, two of which "
+            "are simulated"
+        )
+    return (
+        f"two runs of {need.load} spread over the replicas alike, lengths with a spread of "
+        f"{need.spread:g}"
+    )
+
+
+def _of_trace(load: RecordedLoad | None, offers: Sequence[Offer]) -> list[str]:
+    """What was simulated of a trace, and what is different behind a router."""
+    if load is None:
+        return []
+    said = [
+        f"{one.name}: {many(one.too_long, 'request')} left out that the engine refuses for "
+        f"{'its' if one.too_long == 1 else 'their'} length"
+        for one in offers
+        if one.too_long
+    ]
+    if few := [one.name for one in offers if len(load.requests) < _FEW * (one.replicas or 1)]:
+        said.append(
+            f"{', '.join(few)}: fewer than {_FEW} requests of the trace for each replica: a longer "
+            "trace says more"
+        )
+    if len(load.requests) < load.of_requests:
+        said.append(
+            f"only the busiest {len(load.requests):,} requests of {load.of_requests:,}: those from "
+            f"{load.from_s:,.0f} to {load.from_s + load.lasts_s * load.times:,.0f} s in {load.source}"
+        )
+    if load.shares_prefixes:
+        said.append(
+            "prompts with a common prefix go to the replicas in turn; a router that keeps them "
+            "together finds more of them in the cache"
+        )
+    return said
 
 
 def _doubts(offers: Sequence[Offer]) -> list[str]:
@@ -245,7 +288,9 @@ def document(answer: Answer) -> dict[str, Any]:
         "engineVersion": answer.version,
         "need": {
             "requestsPerSecond": need.rate_per_s or None, "users": need.users or None, "inputTokens": need.input_tokens,
-            "outputTokens": need.output_tokens, "spread": need.spread, "thinkSeconds": need.think_s if need.users else None,
+            "outputTokens": need.output_tokens,
+            "spread": need.spread if need.recorded is None else None, "thinkSeconds": need.think_s if need.users else None,
+            "trace": need.recorded.source if need.recorded is not None else None,
             "ttftSeconds": need.slo.ttft_s, "itlSeconds": need.slo.itl_s,
         },
         "chosen": chosen.name if chosen is not None else None,
@@ -274,6 +319,7 @@ def _offer(one: Offer, need: Need) -> dict[str, Any]:
         "forecastIfFast": _run(one.fast),
         "forecastIfSlow": _run(one.slow),
         "refused": one.refused or None,
+        "requestsTooLong": one.too_long or None,
     }
 
 

@@ -5,6 +5,7 @@ tried.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.support.page_text import unbroken
@@ -147,3 +148,52 @@ def test_machines_that_come_to_the_same_are_one_row(capsys: pytest.CaptureFixtur
     assert main([*command, "--gpu", "2xH100,4xH100", "--tp", "2", "-o", "json"]) == 0
     names = [one["alternative"] for one in json.loads(capsys.readouterr().out)["offers"]]
     assert len(names) == len(set(names))
+
+
+def _trace(tmp_path: Path, longest: int = 500) -> str:
+    path = tmp_path / "requests.jsonl"
+    path.write_text(
+        "".join(
+            f'{{"arrival_s": {place / 4}, "input_tokens": {longest if place % 10 else 100}, '
+            '"output_tokens": 5}\n'
+            for place in range(120)
+        )
+    )
+    return str(path)
+
+
+def test_the_load_of_a_trace_in_every_form(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["plan", "Qwen/Qwen3-8B", "--for", "2x", "--trace", _trace(tmp_path), "--tp", "1"]
+    words += ["--slo", "ttft=2s", "--gpu", "H100"]
+    told = {}
+    for form in ("json", "table", "md", "html"):
+        assert main([*words, "-o", form]) == 0
+        told[form] = unbroken(capsys.readouterr().out)
+    need = json.loads(told["json"])["need"]
+    assert need["trace"] == "requests.jsonl"
+    assert need["requestsPerSecond"] == pytest.approx(8)
+    assert (need["inputTokens"], need["outputTokens"], need["spread"]) == (460, 5, None)
+    for form in ("table", "md", "html"):
+        assert "8 requests/s of 460 + 5 tokens on average (requests.jsonl)" in told[form]
+        assert "given to the replicas in turn" in told[form]
+
+
+def test_a_card_whose_engine_refuses_the_long_ones_is_ruled_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["plan", "Qwen/Qwen3-8B", "--for", "trace", "--gpu", "H100", "--tp", "1"]
+    assert main([*words, "--trace", _trace(tmp_path, 50_000)]) == 1
+    assert "108 of 120 requests are longer than the engine takes (40,960 tokens)" in unbroken(
+        capsys.readouterr().out
+    )
+
+
+def test_lengths_beside_a_load_are_not_lost(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*ASKED, "--gpu", "H100", "--input-p50", "100"]) == 2
+    assert "write the lengths into it" in capsys.readouterr().err
+    assert main([*ASKED, "--gpu", "H100", "--trace", _trace(tmp_path)]) == 2
+    assert "lengths and arrivals are those of requests.jsonl" in capsys.readouterr().err
