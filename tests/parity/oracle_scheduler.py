@@ -4,9 +4,10 @@ a model.
 Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null,
 chunk or null, mode of states], ...], "rows": [...], "steps": most}. Writes one JSON line per case:
 {"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
-"rejected": [[id, reason], ...], "finished": [[id, step], ...]}; for a case with "timed":
+"rejected": [[id, reason], ...], "finished": [[id, step], ...], "stepsTaken": n}; for a case with "timed":
 {"requestSteps": n, "seconds": s}. A row is visible to the first step whose number is its arrival or
-more.
+more. With a "kv_role" each transfer takes the row's "transfer_steps", from the begin of the step
+that asks for it, or from the end of the step that ended the request whose KV is fetched.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from oracle_connector import Connector, transfer_params
 from vllm.config import (
     CacheConfig,
+    KVTransferConfig,
     LoRAConfig,
     ModelConfig,
     ParallelConfig,
@@ -50,7 +53,7 @@ from vllm.v1.kv_cache_interface import (
     MambaSpec,
     SlidingWindowSpec,
 )
-from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
+from vllm.v1.outputs import DraftTokenIds, KVConnectorOutput, ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 
@@ -80,10 +83,13 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
     cache = CacheConfig(block_size=groups[0][0], enable_prefix_caching=settings["prefix_caching"])
     drafting = settings.get("drafting")
     speculation = _speculation(folder, model, drafting) if drafting else None
+    role = settings.get("kv_role")
+    transfers = {"kv_connector": "Connector", "kv_connector_module_path": "oracle_connector"}
     config = VllmConfig(
         scheduler_config=scheduling,
         speculative_config=speculation,
         lora_config=LoRAConfig(max_loras=settings.get("max_loras", 1)),
+        kv_transfer_config=KVTransferConfig(**transfers, kv_role=role) if role else None,
         model_config=model,
         cache_config=cache,
         device_config=DeviceConfig(device="cpu"),
@@ -158,6 +164,47 @@ def free_list(scheduler: Any) -> list[int]:
     return found
 
 
+def _unfinished(scheduler: Any) -> set[str]:
+    return {name for name, one in scheduler.requests.items() if not one.is_finished()}
+
+
+class Transfers:
+    """The transfers of the engine's connector, each as long as its row says. Mutable."""
+
+    def __init__(self, scheduler: Any, rows: list[dict[str, Any]]) -> None:
+        self._connector: Connector | None = scheduler.connector
+        self._steps = {row["request_id"]: row.get("transfer_steps", 0) for row in rows}
+        self._under_way: list[tuple[int, int, str, bool]] = []
+        self._begun = 0
+
+    def asked(self, now: int) -> None:
+        """The worker begins to fetch what the scheduler just asked for."""
+        if self._connector is not None:
+            self._begin(self._connector.fetched, now, received=True)
+
+    def ended(self, now: int) -> None:
+        """Another engine begins to fetch the KV of the requests that just ended."""
+        if self._connector is not None:
+            held, self._connector.held = self._connector.held, []
+            self._begin(held, now, received=False)
+
+    def _begin(self, names: list[str], now: int, received: bool) -> None:
+        for name in names:
+            self._begun += 1
+            self._under_way.append((now + self._steps[name], self._begun, name, received))
+
+    def over(self, now: int) -> KVConnectorOutput | None:
+        """The transfers that are over by now and were not told before, in their order."""
+        told = sorted(one for one in self._under_way if one[0] <= now)
+        self._under_way = [one for one in self._under_way if one[0] > now]
+        if not told:
+            return None
+        return KVConnectorOutput(
+            finished_sending=[name for *_, name, received in told if not received],
+            finished_recving=[name for *_, name, received in told if received],
+        )
+
+
 def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Every step of that case."""
     scheduler = make(folder, case["settings"], case["groups"])
@@ -183,6 +230,7 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     seconds = 0.0
     flight: tuple[Any, list[bool], int] | None = None
 
+    transfers = Transfers(scheduler, rows)
     drafting = case["settings"].get("drafting")
     drafted = drafting["tokens"] if drafting else 0
     lists = {row["request_id"]: row.get("accepted") for row in rows}
@@ -192,7 +240,7 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         request = scheduler.requests.get(name)
         return int(min(len(drafts), lists[name][len(request.output_token_ids)])) if request else 0
 
-    def take_in(output: Any, samples: list[bool], step: int) -> None:
+    def take_in(output: Any, samples: list[bool], step: int, now: int) -> None:
         nonlocal generated, seconds
         ids = list(output.num_scheduled_tokens)
         tokens = []
@@ -207,18 +255,20 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
             generated += count
             if sampled:
                 prefilling.pop(name, None)
-        before = set(scheduler.requests)
+        before = _unfinished(scheduler)
         runner = ModelRunnerOutput(
             req_ids=ids,
             req_id_to_index={name: at for at, name in enumerate(ids)},
             sampled_token_ids=tokens,
+            kv_connector_output=transfers.over(now),
         )
         began = time.process_time()
         scheduler.update_from_output(output, runner)
         seconds += time.process_time() - began
         if drafted and not case["settings"]["async_scheduling"]:
             scheduler.update_draft_token_ids(DraftTokenIds(ids, [[7] * drafted for _ in ids]))
-        finished.extend([name, step] for name in sorted(before - set(scheduler.requests)))
+        transfers.ended(now)
+        finished.extend([name, step] for name in sorted(before - _unfinished(scheduler)))
 
     names = sorted({row["adapter"] for row in rows if row.get("adapter")})
     adapters = {name: LoRARequest(name, place, name) for place, name in enumerate(names, 1)}
@@ -232,7 +282,12 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
             except Exception:
                 rejected.append([row["request_id"], reasons[-1]])
                 continue
-            params = SamplingParams(max_tokens=row["output_tokens"], ignore_eos=True)
+            moved = transfer_params(row) if case["settings"].get("kv_role") else None
+            params = SamplingParams(
+                max_tokens=row["output_tokens"],
+                ignore_eos=True,
+                extra_args={"kv_transfer_params": moved} if moved else None,
+            )
             scheduler.add_request(
                 Request(
                     request_id=row["request_id"], prompt_token_ids=row["prompt_token_ids"], sampling_params=params, pooling_params=None,
@@ -244,6 +299,7 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         began = time.process_time()
         output = scheduler.schedule()
         seconds += time.process_time() - began
+        transfers.asked(step)
         request_steps += len(output.num_scheduled_tokens)
         samples = [
             not scheduler.requests[name].is_prefill_chunk for name in output.num_scheduled_tokens
@@ -254,16 +310,16 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
                  len(scheduler.waiting) + len(scheduler.kv_holding_waiting), free_list(scheduler)]
             )  # fmt: skip
         if not case["settings"]["async_scheduling"]:
-            take_in(output, samples, step)
+            take_in(output, samples, step, step + 1)
         else:
             if flight is not None:
-                take_in(*flight)
+                take_in(*flight, step)
             flight = (output, samples, step)
         if at == len(rows) and not scheduler.requests:
             break
     if case.get("timed"):
         return {"requestSteps": request_steps, "seconds": seconds}
-    return {"steps": lines, "rejected": rejected, "finished": finished}
+    return {"steps": lines, "rejected": rejected, "finished": finished, "stepsTaken": step + 1}
 
 
 def main() -> None:

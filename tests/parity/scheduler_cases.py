@@ -39,7 +39,7 @@ def state_case(seed: int) -> tuple[Settings, list[Row]]:
     if dice.random() < 0.2:
         count = dice.randint(1, 3)
         groups = (KvGroup(16), *(KvGroup(settings.max_model_len) for _ in range(count)))
-        settings = _replaced(
+        settings = replaced(
             settings,
             groups=groups,
             prefix_caching=False,
@@ -51,7 +51,7 @@ def state_case(seed: int) -> tuple[Settings, list[Row]]:
             settings.max_model_len, groups[0].block_tokens
         ) * len(groups)
         batched = max(settings.max_num_batched_tokens, settings.max_num_seqs)
-        settings = _replaced(
+        settings = replaced(
             settings,
             groups=groups,
             prefix_caching=True,
@@ -67,7 +67,7 @@ def adapter_case(seed: int) -> tuple[Settings, list[Row]]:
     """Requests of more LoRA adapters than may run together, and of the base model."""
     settings, rows = state_case(seed) if seed % 5 == 0 else case(seed)
     dice = random.Random(seed + 1)
-    settings = _replaced(settings, max_loras=dice.choice((1, 1, 2, 3)))
+    settings = replaced(settings, max_loras=dice.choice((1, 1, 2, 3)))
     names: list[str | None] = [f"adapter-{place}" for place in range(dice.randint(1, 6))]
     names += [None] * dice.randint(0, 2)
     return settings, [row._replace(adapter=dice.choice(names)) for row in rows]
@@ -92,9 +92,9 @@ def draft_case(seed: int) -> tuple[Settings, list[Row]]:
         seed,
     )
     if drops and not (len(settings.groups) == 1 and settings.groups[0].is_full):
-        settings = _replaced(settings, prefix_caching=False)
+        settings = replaced(settings, prefix_caching=False)
     threshold = settings.long_prefill_token_threshold
-    settings = _replaced(
+    settings = replaced(
         settings,
         drafting=drafting,
         max_num_batched_tokens=max(settings.max_num_batched_tokens, 2 * tokens + 2),
@@ -134,7 +134,7 @@ def case(seed: int) -> tuple[Settings, list[Row]]:
         longest = max(
             32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))
         )
-        draft = _replaced(
+        draft = replaced(
             draft,
             max_model_len=longest,
             long_prefill_token_threshold=min(draft.long_prefill_token_threshold, longest),
@@ -143,7 +143,8 @@ def case(seed: int) -> tuple[Settings, list[Row]]:
     return draft, _rows(dice, draft)
 
 
-def _replaced(settings: Settings, **values: Any) -> Settings:
+def replaced(settings: Settings, **values: Any) -> Settings:
+    """The settings with these fields, unchecked."""
     return Settings(**{**{name: getattr(settings, name) for name in Settings.__slots__}, **values})
 
 
@@ -196,11 +197,17 @@ def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
                 **row._asdict(),
                 "prompt_token_ids": list(row.prompt_token_ids or ()),
                 "accepted": _accepted(drafting, row),
+                "transfer_steps": transfer_steps(row),
             }
             for row in rows
         ],
         "steps": steps,
     }
+
+
+def transfer_steps(row: Row) -> int:
+    """Steps that a transfer of the request's KV takes."""
+    return 1 + int(row.request_id) * 7 % 13
 
 
 def _method(drafting: Drafting) -> str:
@@ -225,22 +232,28 @@ def _state(settings: Settings, group: KvGroup) -> str:
     )
 
 
-def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:
-    """What the twin does with the case, in the oracle's words."""
-    lines: list[list[Any]] = []
+class SeenSteps:
+    """The steps of the twin, in the oracle's words."""
 
-    def watch(line: StepLine, scheduler: Scheduler) -> None:
+    def __init__(self) -> None:
+        self.lines: list[list[Any]] = []
+
+    def watch(self, line: StepLine, scheduler: Scheduler) -> None:
+        """Note a step and the free blocks after it."""
         free = scheduler.kv.pool.free_block_ids()
         assert len(free) == line.free_blocks
         scheduled = [[name, count] for name, count in line.scheduled.items()]
-        lines.append(
+        self.lines.append(
             [line.step, scheduled, sorted(line.preempted), line.running, line.waiting, free]
         )
 
-    run = Steps(settings, rows, EverySteps(10**9), watch)
-    outcome = run.run()
+
+def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:
+    """What the twin does with the case, in the oracle's words."""
+    seen = SeenSteps()
+    outcome = Steps(settings, rows, EverySteps(10**9), seen.watch).run()
     return {
-        "steps": lines,
+        "steps": seen.lines,
         "rejected": [[rejection.request_id, rejection.reason] for rejection in outcome.rejections],
         "finished": sorted(
             [life.request_id, life.finished_ns // 10**9 - 1]

@@ -41,7 +41,7 @@ def simulate(
 
 
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
-    if watch is None and settings.drafting is None:
+    if watch is None and settings.drafting is None and not settings.kv_role:
         state = state_for(settings, rows)
         if state.tells_blocks_apart and counted_until_preempted(settings, rows):
             from barostat.twin.event_skipping.groups import CountedGroups, TellApartError

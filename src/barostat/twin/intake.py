@@ -191,4 +191,6 @@ def request_of(row: Row, output_tokens: int, settings: Settings, contents: Conte
         groups=len(settings.groups),
         adapter=row.adapter,
         accepted=None if drafting is None else drafting.of_request(row.request_id).at,
+        remote_tokens=row.input_tokens if row.remote == "prefill" else 0,
+        hands_over=row.remote == "decode",
     )

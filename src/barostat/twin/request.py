@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Remote = Literal["", "prefill", "decode"]
 
 
 class Row(NamedTuple):
@@ -19,6 +21,8 @@ class Row(NamedTuple):
     later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not
     known. `adapter`: the LoRA adapter that it asks for, None for the base model. `rank`: the
     data-parallel rank that a router before the engine asks for, None where the engine chooses.
+    `remote`: the part of the request that another engine does (do_remote_prefill: its KV is
+    fetched, do_remote_decode: its KV is held until it was fetched).
     """
 
     request_id: str
@@ -35,6 +39,7 @@ class Row(NamedTuple):
     output_limit: int | None = None
     adapter: str | None = None
     rank: int | None = None
+    remote: Remote = ""
 
 
 class State(IntEnum):
@@ -44,6 +49,7 @@ class State(IntEnum):
     RUNNING = 1
     PREEMPTED = 2
     FINISHED = 3
+    LOADING = 4  # WAITING_FOR_REMOTE_KVS
 
 
 @dataclass(slots=True)
@@ -66,7 +72,9 @@ class Request:
     leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
     `lost_tokens` is what the last preemption threw away. `draft_tokens` wait to be verified in the
     next step that has room for them; `accepted` says how many of them are,
-    by how many tokens the request has produced.
+    by how many tokens the request has produced. `remote_tokens` of its prompt are still to be
+    fetched from another engine; where it `hands_over`, its blocks are held after its end until
+    another engine has fetched them. `last_step`: the number of the last step that computes it.
     """
 
     request_id: str
@@ -94,6 +102,9 @@ class Request:
     draft_tokens: int = 0
     accepted: Callable[[int], int] | None = None
     is_prefilling: bool = True
+    remote_tokens: int = 0
+    hands_over: bool = False
+    last_step: int = 0
 
     def __post_init__(self) -> None:
         self.tokens = self.prompt_tokens

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Policy = Literal["fcfs", "priority"]
 State = Literal["", "all", "align"]
+KvRole = Literal["", "kv_producer", "kv_consumer", "kv_both"]
 _LARGEST = 2**31 - 1
 _MOST_BLOCKS = 50_000_000  # ten times what the largest node holds; each is a place in an array
 
@@ -117,6 +118,7 @@ class Settings:
     Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
     `edge_input_tokens`: no setting of the engine but what stands before it, which refuses longer
     prompts. `max_loras`: adapters that one step serves. `drafting`: None without speculation.
+    `kv_role`: of --kv-transfer-config; empty without a connector.
     Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
     """
 
@@ -139,11 +141,22 @@ class Settings:
     edge_input_tokens: int | None = None
     max_loras: int = 1
     drafting: Drafting | None = None
+    kv_role: KvRole = ""
 
     @property
     def usable_blocks(self) -> int:
         """Blocks that requests can hold: all but the null block."""
         return self.kv_blocks - 1
+
+    @property
+    def hands_over_kv(self) -> bool:
+        """True if requests may leave KV behind that another engine fetches."""
+        return self.kv_role in ("kv_producer", "kv_both")
+
+    @property
+    def fetches_kv(self) -> bool:
+        """True if requests may come whose KV another engine has."""
+        return self.kv_role in ("kv_consumer", "kv_both")
 
     @property
     def hash_tokens(self) -> int:
@@ -338,6 +351,13 @@ def check(settings: Settings) -> None:
         raise InputError(f"must be at least 1, not {settings.max_loras}", "max_loras")
     if settings.drafting is not None:
         _check_drafting(settings, settings.drafting)
+    if settings.kv_role and (
+        settings.drafting is not None or any(group.state for group in settings.groups)
+    ):
+        raise InputError(
+            "KV from another engine is not modelled beside speculation or states",
+            "kv_transfer_config",
+        )
     for name, limit in (
         ("max_queued_requests", settings.max_queued_requests),
         ("max_queued_tokens", settings.max_queued_tokens),

@@ -30,9 +30,11 @@ from barostat.shells.cli.simulate.twin_inputs import Unstartable, serving_of
 from barostat.twin.settings import Settings
 
 VERSION = "0.32.0"
-NOT_OF_A_SETTING = {"kv_blocks", "groups", "behaviour", "edge_input_tokens", "drafting"}
+NOT_OF_A_SETTING = {
+    "kv_blocks", "groups", "behaviour", "edge_input_tokens", "drafting", "kv_role",
+}  # fmt: skip
 """The pool's size and layers, the version's decisions, a limit before the engine, and what several
-members of one JSON setting come to.
+members of one JSON setting come to: speculation, and a pair's KV connector.
 """
 OTHER: dict[str, ConfigScalar] = {
     "max_model_len": 4096, "max_num_seqs": 33, "max_num_active_seqs": 7, "max_num_batched_tokens": 4096, "enable_chunked_prefill": False,

@@ -79,10 +79,10 @@ class KvCache:
         """Return the free blocks that it takes to admit the request with that first chunk."""
         settings = self.settings
         slots = min(hit.tokens + new_tokens + self._lookahead, settings.max_model_len)
-        need = self._need(slots, hit, capped=False)
+        need = self._need(slots, hit, hit.tokens, capped=False)
         if settings.reserve_full_isl:
             whole = min(request.tokens, settings.max_model_len)
-            need = max(need, self._need(whole, hit, capped=True))
+            need = max(need, self._need(whole, hit, hit.tokens, capped=True))
         return need
 
     def hold(self, request: Request, new_tokens: int, hit: Hit) -> None:
@@ -90,7 +90,7 @@ class KvCache:
         reached = hit.tokens + new_tokens
         slots = min(reached + self._lookahead, self.settings.max_model_len)
         if hit.found:
-            self._adopt(request, hit)
+            self._adopt(request, hit, hit.tokens)
         self._grow(request, slots)
         self.remember(request, min(reached, request.tokens))
 
@@ -103,9 +103,46 @@ class KvCache:
             self._slide(request)
         self._grow(request, request.computed_tokens + 1)
 
-    def extend(self, request: Request, new_tokens: int) -> bool:
-        """True, and the running request has room for that many more tokens; False where the pool
-        lacks it.
+    def fetch(
+        self, request: Request, tokens: int, hit: Hit, watermark_blocks: int, reserved_blocks: int
+    ) -> bool:
+        """True, and the request holds its hit and room for KV up to `tokens`, which comes from
+        another engine; False, and nothing has changed, where they do not fit. Others can find the
+        blocks when `remember` says that their KV is there. `reserved_blocks`: what prompts under way
+        still need.
+        """
+        settings, free = self.settings, self.pool.free_blocks - watermark_blocks
+        whole = min(request.tokens, settings.max_model_len)
+        if settings.reserve_full_isl and self._need(whole, hit, tokens, capped=True) > free:
+            return False
+        if self._need(tokens, hit, tokens, capped=False) > free - reserved_blocks:
+            return False
+        self._adopt(request, hit, tokens)
+        self._grow(request, tokens)
+        return True
+
+    def left_to_hold(self, request: Request) -> int:
+        """Blocks that the request needs beside those that it holds, to hold all its known tokens."""
+        total, tokens = 0, min(request.tokens, self.settings.max_model_len)
+        for index, group in self._groups:
+            required, cap = ceil_div(tokens, group.block_tokens), self._caps[index]
+            if cap is not None:
+                required = min(required, cap)
+            total += max(0, required - len(request.blocks[index]))
+        return total
+
+    def resume(self, request: Request, new_tokens: int, watermark_blocks: int) -> bool:
+        """True, and the request, whose fetched KV it holds, has room for that many more tokens;
+        False where the pool lacks it.
+        """
+        if self.settings.reserve_full_isl:
+            need = self.left_to_hold(request)
+            if need + watermark_blocks > self.pool.free_blocks:
+                return False
+        return self.extend(request, new_tokens, watermark_blocks)
+
+    def extend(self, request: Request, new_tokens: int, watermark_blocks: int = 0) -> bool:
+        """True, and the request has room for that many more tokens; False where the pool lacks it.
 
         Either way what has left its windows is free.
         """
@@ -124,16 +161,16 @@ class KvCache:
                 more = -(-slots // size) - len(request.blocks[index])
                 if more > 0:
                     need += more
-        if need > self.pool.free_blocks:
+        if need + watermark_blocks > self.pool.free_blocks:
             return False
         if need:
             self._grow(request, slots)
         self.remember(request, min(reached, request.tokens))
         return True
 
-    def _need(self, tokens: int, hit: Hit, *, capped: bool) -> int:
-        """Free blocks that it takes to hold `tokens`: new ones, and those of the hit that nobody
-        holds.
+    def _need(self, tokens: int, hit: Hit, computed_tokens: int, *, capped: bool) -> int:
+        """Free blocks that it takes to hold `tokens`, `computed_tokens` of which need not be
+        computed: new ones, and those of the hit that nobody holds.
         """
         total = 0
         for index, group in self._groups:
@@ -152,7 +189,7 @@ class KvCache:
             cap = self._caps[index]
             if capped and cap is not None:
                 required = min(required, cap)
-            skipped = group.skipped_tokens(hit.tokens) // group.block_tokens
+            skipped = group.skipped_tokens(computed_tokens) // group.block_tokens
             cached = hit.blocks[index]
             total += max(0, required - max(skipped, len(cached)))
             total += sum(map(self.pool.is_free, cached[skipped:]))
@@ -164,9 +201,9 @@ class KvCache:
             return moving_state.need(table, tokens, group.block_tokens)
         return max(0, ceil_div(tokens, group.block_tokens) - table)
 
-    def _adopt(self, request: Request, hit: Hit) -> None:
+    def _adopt(self, request: Request, hit: Hit, computed_tokens: int) -> None:
         for index, group in self._groups:
-            skipped = group.skipped_tokens(hit.tokens) // group.block_tokens
+            skipped = group.skipped_tokens(computed_tokens) // group.block_tokens
             kept = hit.blocks[index][skipped:]
             self.pool.touch(kept)
             request.blocks[index] = [NULL_BLOCK] * skipped + kept
@@ -301,6 +338,11 @@ class KvCache:
             return ()
         first = range(max(start, one - needed), min(end, one))
         return (*first, *range(max(start, other - needed, one), min(end, other)))
+
+    def leave_windows(self, request: Request) -> None:
+        """What has left the request's windows is free."""
+        if self._windows:
+            self._slide(request)
 
     def release(self, request: Request) -> None:
         """The request holds nothing; the tail of what it held is reused first."""

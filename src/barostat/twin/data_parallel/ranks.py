@@ -160,7 +160,7 @@ def together(
             key=lambda life: life.arrival_ns,
         ),
         rejections=front.intake.rejections,
-        load=_merged([outcome.load for outcome in outcomes], usable_blocks),
+        load=merged_loads([outcome.load for outcome in outcomes], [usable_blocks] * len(outcomes)),
         gaps=sum((outcome.gaps for outcome in outcomes), Counter[int]()),
         clamped_outputs=front.intake.clamped,
         end_ns=max((outcome.end_ns for outcome in outcomes), default=0),
@@ -176,11 +176,13 @@ def together(
     return RanksOutcome(tuple(outcomes), whole, front.places, dummy_steps)
 
 
-def _merged(
-    loads: Sequence[Sequence[tuple[int, int, int, int]]], usable_blocks: int
+def merged_loads(
+    loads: Sequence[Sequence[tuple[int, int, int, int]]], usable_blocks: Sequence[int]
 ) -> list[tuple[int, int, int, int]]:
-    """The loads of all ranks as one: at each step of any, the sums of what each had last."""
-    now = [(usable_blocks, 0, 0)] * len(loads)
+    """The loads of several engines as one: at each step of any, the sums of what each had last.
+    `usable_blocks`: of each.
+    """
+    now = [(blocks, 0, 0) for blocks in usable_blocks]
     found: list[tuple[int, int, int, int]] = []
     tagged = (
         [(at_ns, rank, (free, running, waiting)) for at_ns, free, running, waiting in load]

@@ -11,7 +11,7 @@ from barostat.twin.intake import Intake
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Request, Row
-from barostat.twin.scheduler.scheduler import Scheduler, Step
+from barostat.twin.scheduler.scheduler import Scheduler, Step, Taken
 from barostat.twin.settings import Settings
 
 
@@ -139,7 +139,8 @@ class Steps:
         outcome.request_steps += len(step.scheduled)
         outcome.scheduled_tokens += sum(step.scheduled.values())
         free = scheduler.kv.pool.free_blocks
-        outcome.load.append((self._now_ns, free, len(scheduler.running), len(scheduler.waiting)))
+        running, waiting = len(scheduler.running), scheduler.unfinished - len(scheduler.running)
+        outcome.load.append((self._now_ns, free, running, waiting))
         if self._watch is not None:
             names = {request.request_id: count for request, count in step.scheduled.items()}
             preempted = tuple(request.request_id for request in step.preempted)
@@ -148,8 +149,8 @@ class Steps:
                 self._now_ns,
                 names,
                 preempted,
-                len(scheduler.running),
-                len(scheduler.waiting),
+                running,
+                waiting,
                 free,
             )
             self._watch(line, scheduler)
@@ -169,7 +170,7 @@ class Steps:
             life.recomputed_tokens += again
             outcome.recomputed_tokens += again
 
-    def _take_in(self, step: Step, end_ns: int) -> None:
+    def _take_in(self, step: Step, end_ns: int) -> Taken:
         outcome, intake = self.outcome, self._intake
         taken = self.scheduler.take_in(step)
         for request, tokens in taken.tokens.items():
@@ -184,3 +185,4 @@ class Steps:
         for request in taken.finished:
             self._lives.pop(request).finished_ns = end_ns
             intake.finished(request.request_id, end_ns)
+        return taken

@@ -5,6 +5,10 @@ known tokens, within a budget. Running requests come first, in the order of admi
 the last (or the least important) where the pool is out of blocks; requests are admitted only in a
 step that preempted nobody, and the first that does not fit stops all behind it.
 
+With a KV connector, a request whose prompt another engine has computed holds its blocks while their
+KV is fetched, beside those that run (`holding`, admitted before the others), and one that hands its
+KV over holds its blocks after its end, until it was fetched.
+
 Source: vLLM 0.32.0, Scheduler.schedule, Scheduler.update_from_output, AsyncScheduler.
 """
 
@@ -15,6 +19,7 @@ from dataclasses import dataclass, field
 
 from barostat.twin.block_pool.kv_cache import KvCache
 from barostat.twin.block_pool.moving_state import chunk_end
+from barostat.twin.block_pool.prefix_lookup import Hit
 from barostat.twin.pace import Pace, attended
 from barostat.twin.request import Request, State
 from barostat.twin.scheduler.waiting import has_slot, queue_for
@@ -28,7 +33,8 @@ class Step:
 
     `sampling` are the requests that produce a token in it; `admitted` those that began to run with
     it. `hit_tokens` counts what the prefix cache spared the admitted. `drafts`: draft tokens among
-    the scheduled; those of `padded` requests fill up a batch and are all rejected.
+    the scheduled; those of `padded` requests fill up a batch and are all rejected. `loading`:
+    tokens whose KV is fetched from now on, for requests that begin to hold blocks for it.
     """
 
     scheduled: dict[Request, int] = field(default_factory=dict)
@@ -38,6 +44,7 @@ class Step:
     hit_tokens: int = 0
     drafts: dict[Request, int] = field(default_factory=dict)
     padded: set[Request] = field(default_factory=set)
+    loading: dict[Request, int] = field(default_factory=dict)
     self_preempted_alone: Request | None = None
 
     def duration_ns(self, pace: Pace) -> int:
@@ -60,10 +67,13 @@ class Step:
 
 @dataclass(slots=True)
 class Taken:
-    """What taking in a step's output did: tokens by request, and who is finished with them."""
+    """What taking in a step's output did: tokens by request, who is finished with them, and who of
+    those holds blocks until another engine has fetched them.
+    """
 
     tokens: dict[Request, int] = field(default_factory=dict)
     finished: list[Request] = field(default_factory=list)
+    handed_over: list[Request] = field(default_factory=list)
 
 
 class Scheduler:
@@ -74,6 +84,14 @@ class Scheduler:
         self.kv = KvCache(settings)
         self.running: list[Request] = []
         self.waiting = queue_for(settings.policy, Request)
+        self.holding = queue_for(settings.policy, Request)
+        self._connected = bool(settings.kv_role)
+        self._drops_stale = settings.hands_over_kv
+        # What is fetched is not ordered against the step under way: its blocks are free after it.
+        self._frees_late = settings.fetches_kv and settings.async_scheduling
+        self._made_steps = self._taken_steps = 0
+        self._prefills: dict[Request, None] = {}  # under way: they will need more blocks
+        self._fetched: set[Request] = set()
         self._by_priority = settings.policy == "priority"
         self._state_tokens = settings.state_tokens
         drafting = settings.drafting
@@ -98,7 +116,20 @@ class Scheduler:
     @property
     def unfinished(self) -> int:
         """Requests that run or wait."""
-        return len(self.running) + len(self.waiting)
+        return len(self.running) + len(self.waiting) + len(self.holding)
+
+    @property
+    def first_waiting(self) -> Request | None:
+        """The request that is admitted next; None where none waits."""
+        queue = self.holding if len(self.holding) else self.waiting
+        return queue.first() if len(queue) else None
+
+    def transferred(self, request: Request) -> None:
+        """The request's KV is here, or another engine has fetched it."""
+        if request.state is State.LOADING:
+            self._fetched.add(request)
+        else:
+            self.kv.release(request)
 
     def schedule(self) -> Step:
         """The next step. Computed tokens are advanced at once: the step is taken to be under
@@ -148,7 +179,10 @@ class Scheduler:
                 index += 1
                 continue
             while not (fits := self.kv.extend(request, count)):
-                victim, place, given_back = self._take_victim(step)
+                place = self._victim_place()
+                if self._frees_late and running[place].last_step > self._taken_steps:
+                    break  # the step under way still writes its blocks
+                victim, given_back = self._take_victim(step, place)
                 budget += given_back
                 if place < index:
                     index -= 1
@@ -175,18 +209,21 @@ class Scheduler:
             step.drafts[request] = min(count - known, request.draft_tokens)
         request.draft_tokens = 0
 
-    def _take_victim(self, step: Step) -> tuple[Request, int, int]:
-        """The least important running request waits again and holds nothing: (it, its place, tokens
-        it gives back to the step).
-        """
+    def _victim_place(self) -> int:
+        """The place of the least important running request."""
         running = self.running
-        place = len(running) - 1
-        if self._by_priority:
-            place = max(
-                range(len(running)),
-                key=lambda at: (running[at].priority, running[at].arrival_s, -at),
-            )
-        victim = running.pop(place)
+        if not self._by_priority:
+            return len(running) - 1
+        return max(
+            range(len(running)),
+            key=lambda at: (running[at].priority, running[at].arrival_s, -at),
+        )
+
+    def _take_victim(self, step: Step, place: int) -> tuple[Request, int]:
+        """The running request at that place waits again and holds nothing: (it, tokens it gives
+        back to the step).
+        """
+        victim = self.running.pop(place)
         given_back = step.scheduled.pop(victim, 0)
         if given_back:
             given_back += self._batch_slots
@@ -199,24 +236,41 @@ class Scheduler:
         victim.stale_tokens = victim.in_flight_tokens
         victim.placeholders = 0
         victim.preemptions += 1
+        self._prefills.pop(victim, None)
         self.waiting.put_back(victim)
         step.preempted.append(victim)
-        return victim, place, given_back
+        return victim, given_back
 
     def _admit(self, step: Step, budget: int, limit: int) -> None:
-        settings, waiting, slots = self.settings, self.waiting, self._batch_slots
+        settings, slots = self.settings, self._batch_slots
         passed_over: list[Request] = []
+        holding: list[Request] = []  # passed over with blocks
         adapters = {request.adapter for request in step.scheduled} - {None}
         pads = self._pads(step)
-        while budget > slots and len(waiting) and len(self.running) < settings.running_limit:
+        while budget > slots and len(self.running) < settings.running_limit:
+            waiting = self.holding if len(self.holding) else self.waiting
+            if not len(waiting):
+                break
             request = waiting.first()
-            # A token of it is still on its way, or every adapter slot serves another adapter.
-            if request.stale_tokens or not has_slot(request.adapter, adapters, settings.max_loras):
-                passed_over.append(waiting.take())
+            if request.state is State.LOADING and not self._resumes(request):
+                holding.append(waiting.take())
                 continue
-            hit = self.kv.lookup(request)
-            count = request.tokens - hit.tokens
-            padded = count == 1 and pads(hit.tokens)
+            # A token of it is still on its way, or every adapter slot serves another adapter.
+            if (request.stale_tokens and not self._drops_stale) or not has_slot(
+                request.adapter, adapters, settings.max_loras
+            ):
+                (holding if request.computed_tokens else passed_over).append(waiting.take())
+                continue
+            held = bool(request.blocks[0])
+            hit = self.kv.nothing if held else self.kv.lookup(request)
+            if request.remote_tokens > hit.tokens:
+                if not self._fetch(step, request, hit):
+                    break
+                holding.append(waiting.take())
+                continue
+            cached = request.computed_tokens or hit.tokens
+            count = request.tokens - cached
+            padded = count == 1 and pads(cached)
             if padded:
                 count += self._drafts
                 if count > budget - slots:
@@ -226,26 +280,59 @@ class Scheduler:
             if not settings.chunked_prefill and count > budget - slots:
                 break
             count = min(count, budget - slots)
-            if self._state_tokens and not (count := self._to_state(request, hit.tokens, count)):
+            if self._state_tokens and not (count := self._to_state(request, cached, count)):
                 break
-            if not self.kv.admit(
-                request, count, hit, settings.watermark_blocks if self.running else 0
-            ):
+            watermark = settings.watermark_blocks if self.running else 0
+            if held:
+                fits = self.kv.resume(request, count, watermark)
+            else:
+                fits = self.kv.admit(request, count, hit, watermark)
+            if not fits:
                 break
             waiting.take()
             self.running.append(request)
             request.state = State.RUNNING
-            request.computed_tokens = hit.tokens
+            request.computed_tokens = cached
             step.scheduled[request] = count
             step.admitted.append(request)
             step.hit_tokens += hit.tokens
+            if self._connected and cached + count < request.tokens:
+                self._prefills[request] = None
             if request.adapter is not None:
                 adapters.add(request.adapter)
             if padded:
                 step.drafts[request] = self._drafts
                 step.padded.add(request)
             budget -= count + slots
-        waiting.put_back_all(passed_over)
+        self.holding.put_back_all(holding)
+        self.waiting.put_back_all(passed_over)
+
+    def _fetch(self, step: Step, request: Request, hit: Hit) -> bool:
+        """True, and the request holds blocks for KV that is on its way from now on; False where it
+        does not fit beside what the prompts under way still need.
+        """
+        reserved = sum(map(self.kv.left_to_hold, self._prefills))
+        watermark = self.settings.watermark_blocks if self.running else 0
+        if not self.kv.fetch(request, request.remote_tokens, hit, watermark, reserved):
+            return False
+        step.loading[request] = request.remote_tokens - hit.tokens
+        request.computed_tokens = request.remote_tokens
+        request.remote_tokens = 0
+        request.state = State.LOADING
+        self._prefills[request] = None
+        return True
+
+    def _resumes(self, request: Request) -> bool:
+        """True if the request's KV is here: others can find it, and its last token is left to
+        compute.
+        """
+        if request not in self._fetched:
+            return False
+        self._fetched.remove(request)
+        self.kv.remember(request, request.computed_tokens)
+        request.computed_tokens = min(request.computed_tokens, request.tokens - 1)
+        request.state = State.WAITING
+        return True
 
     def _pads(self, step: Step) -> Callable[[int], bool]:
         """Whether a request with one token left to compute, after so many cached, is padded with
@@ -257,6 +344,8 @@ class Scheduler:
         return lambda cached: uniform and (beside or cached > 0) and cached <= room
 
     def _under_way(self, step: Step) -> None:
+        if step.scheduled:
+            self._made_steps += 1
         for request, count in step.scheduled.items():
             request.computed_tokens += count
             request.in_flight_tokens += count
@@ -266,6 +355,10 @@ class Scheduler:
                 if self.settings.async_scheduling:
                     request.placeholders += 1 + step.drafts.get(request, 0)
                     request.draft_tokens = self._drafts
+            if self._connected:
+                request.last_step = self._made_steps
+                if not request.is_prefilling:
+                    self._prefills.pop(request, None)
 
     def take_in(self, step: Step) -> Taken:
         """The step's output is known: tokens are appended, what is finished is gone and its blocks
@@ -273,12 +366,16 @@ class Scheduler:
         """
         taken = Taken()
         gone: set[Request] = set()
+        if step.scheduled:
+            self._taken_steps += 1
         for request, count in step.scheduled.items():
             request.in_flight_tokens -= count
             stale = request.stale_tokens > 0
             if stale:
                 request.stale_tokens -= count
             if request.state is State.FINISHED or request not in step.sampling:
+                continue
+            if stale and self._drops_stale:
                 continue
             was_running = request.state is State.RUNNING
             produced = self._produced(step, request, stale=stale)
@@ -299,7 +396,12 @@ class Scheduler:
                 else:
                     self.waiting.remove(request)
                 request.state = State.FINISHED
-                self.kv.release(request)
+                if self._connected:
+                    self.kv.leave_windows(request)
+                if request.hands_over:
+                    taken.handed_over.append(request)
+                else:
+                    self.kv.release(request)
                 taken.finished.append(request)
             elif self._drafts and not self.settings.async_scheduling:
                 request.draft_tokens = self._drafts
