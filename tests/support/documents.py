@@ -117,6 +117,7 @@ def documents() -> dict[str, tuple[Make, ...]]:
             _printed("simulate", *_PRESSED),
             _printed("simulate", *_REFUSING),
             _printed("simulate", *_PRESSED, "--data-parallel-size", "2"),
+            _printed("simulate", *_PRESSED, "--kv-link", "bandwidth=1e9,token-bytes=131072"),
             _printed("simulate", "--workload", f"live:{thrash}"),
         ),
         "breaking-points": (

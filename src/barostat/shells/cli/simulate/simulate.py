@@ -10,6 +10,7 @@ from typing import Any
 from barostat.shells.cli.durations import seconds
 from barostat.shells.cli.engine_options import add_engine_settings
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
+from barostat.shells.cli.simulate.pair_arguments import add_pair_arguments
 from barostat.shells.reports.json_text import json_text
 
 EPILOG = """\
@@ -21,6 +22,7 @@ examples:
   barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # which rank thrashes
+  barostat simulate --trace rows.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --kv-link bandwidth=25e9     # a prefill/decode pair
   barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
 rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, data_parallel_rank,
@@ -45,6 +47,7 @@ def add_parser(verbs: Any) -> None:
     add_rate_argument(parser)
     add_seen_arguments(parser, source=False)
     add_engine_arguments(parser)
+    add_pair_arguments(parser)
     fleet = parser.add_argument_group("behind a gateway")
     fleet.add_argument(
         "--gateway",
@@ -207,6 +210,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.judge.experiments.service_level import carries
     from barostat.shells.cli.simulate.simulated_run import simulated
     from barostat.shells.reports.simulation.closing import closing
+    from barostat.shells.reports.simulation.pair import pair_json, pair_table
     from barostat.shells.reports.simulation.ranks import ranks_json, ranks_table
     from barostat.shells.reports.simulation.text import (
         engine_line,
@@ -217,12 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.twin.keeping_up import keeping_up
     from barostat.twin.settings import would_not_start
 
-    ranks = arguments.data_parallel_size or 1
-    if ranks > 1 and (arguments.gateway is not None or arguments.until_it_breaks):
-        other = "--gateway" if arguments.gateway is not None else "--until-it-breaks"
-        raise InputError(
-            f"is of one run of its ranks: it goes without {other}", f"--data-parallel-size {ranks}"
-        )
+    _refuse_together(arguments)
     if arguments.gateway is not None:
         if arguments.output == "html":
             raise InputError("is of one engine: it goes without --gateway", "-o html")
@@ -268,19 +267,31 @@ def run(arguments: argparse.Namespace) -> int:
         }
         if found.ranks is not None:
             document |= ranks_json(found.ranks)
+        if found.pair is not None:
+            document |= pair_json(found.pair)
         print(json_text(document))
     else:
         engine = engine_line(found.settings, found.version)
         if found.ranks is not None:
-            engine += f"; {ranks} data-parallel ranks like this"
+            engine += f"; {len(found.ranks.summaries)} data-parallel ranks like this"
+        if found.pair is not None:
+            engine += "; a prefill engine like this, and a decode engine: "
+            engine += engine_line(found.pair.decode_settings, found.version)
         sys.stdout.writelines(f"{line}\n" for line in paragraph(engine, "", terminal_width()))
         sys.stdout.write(
             simulation_table(
-                found.settings, found.outcome, found.summary, found.ends, found.slo, ranks
+                found.settings,
+                found.outcome,
+                found.summary,
+                found.ends,
+                found.slo,
+                found.usable_blocks,
             )
         )
         if found.ranks is not None:
             sys.stdout.write(f"\n{ranks_table(found.ranks)}")
+        if found.pair is not None:
+            sys.stdout.write(f"\n{pair_table(found.pair)}")
         sys.stdout.write(f"\n{verdict}\n")
         sys.stdout.writelines(f"{line}\n" for line in noted(found.notes))
     if arguments.html is not None:
@@ -293,6 +304,25 @@ def run(arguments: argparse.Namespace) -> int:
         if carries(found.outcome, found.summary, found.slo) and not would_not_start(found.settings)
         else 1
     )
+
+
+def _refuse_together(arguments: argparse.Namespace) -> None:
+    """Errors: InputError for options of several engines that go without each other."""
+    from barostat.core.errors import InputError
+
+    ranks = arguments.data_parallel_size or 1
+    given = [
+        name
+        for name, is_given in (
+            (f"--data-parallel-size {ranks}", ranks > 1),
+            ("--kv-link", arguments.kv_link is not None),
+            ("--gateway", arguments.gateway is not None),
+            ("--until-it-breaks", arguments.until_it_breaks),
+        )
+        if is_given
+    ]
+    if len(given) > 1 and given[0].startswith(("--data", "--kv")):
+        raise InputError(f"is of one run of its engines: it goes without {given[1]}", given[0])
 
 
 def _until_it_breaks(arguments: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ _FROM = "from="
 class Engine:
     """What is simulated. `pace`: where the card says how long a step takes. `notes`: sentences for
     a person. `in_step`: data-parallel ranks take each step together, as those of a mixture of
-    experts do.
+    experts do. `kv_token_bytes`: KV bytes of one token over all cards, where a model says.
     """
 
     settings: Settings
@@ -41,6 +41,7 @@ class Engine:
     slo_itl_s: float | None = None
     version: str = DEFAULT_VERSION
     in_step: bool = False
+    kv_token_bytes: float | None = None
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
@@ -51,9 +52,9 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
     """
     slo = fill_from_limits(arguments)
     notes: list[str] = []
-    pace, in_step = None, False
+    pace, in_step, token_bytes = None, False, None
     if arguments.model_config is not None:
-        settings, pace, notes, in_step = _planned(arguments)
+        settings, pace, notes, in_step, token_bytes = _planned(arguments)
     else:
         settings = _direct(arguments)
     if newer := newer_than_read(arguments.engine_version or DEFAULT_VERSION):
@@ -66,7 +67,7 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
     if refused := would_not_start(settings):
         notes.append(f"{refused}: a real engine would not start")
     version = arguments.engine_version or DEFAULT_VERSION
-    return Engine(settings, pace, tuple(notes), *slo, version, in_step)
+    return Engine(settings, pace, tuple(notes), *slo, version, in_step, token_bytes)
 
 
 def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
@@ -225,9 +226,9 @@ def _direct(arguments: argparse.Namespace) -> Settings:
 
 def _planned(
     arguments: argparse.Namespace,
-) -> tuple[Settings, ModelledPace | None, list[str], bool]:
-    """The engine as it would size itself for that model on that card, and whether the model has
-    experts.
+) -> tuple[Settings, ModelledPace | None, list[str], bool, float]:
+    """The engine as it would size itself for that model on that card, whether the model has
+    experts, and its KV bytes per token.
     """
     from barostat.core.units import GIB
     from barostat.engines.vllm.command_line.config import resolve
@@ -274,7 +275,8 @@ def _planned(
         else None
     )
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
-    return settings, pace, notes, made.request.model.fields.has_experts
+    has_experts = made.request.model.fields.has_experts
+    return settings, pace, notes, has_experts, made.kv_bytes_per_token
 
 
 def acceptance_of(arguments: argparse.Namespace) -> float | None:

@@ -26,6 +26,7 @@ from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, Summary, summarise
 
 if TYPE_CHECKING:
+    from barostat.judge.experiments.paired import Paired
     from barostat.judge.experiments.ranked import Ranked
     from barostat.twin.scheduler.run import Watch
 
@@ -36,7 +37,8 @@ DATA_PARALLEL = "--data-parallel-size"
 class Simulated:
     """A run of the twin: the settings, what came of it, and the same where steps are as short or as
     long as they may be (`ends`). With several data-parallel ranks all of it is of all together, but
-    `settings`, and `ranks` tells them apart.
+    `settings`, and `ranks` tells them apart; with a prefill/decode pair, `settings` are of the
+    prefill engine, and `pair` tells the halves apart.
     """
 
     title: str
@@ -48,6 +50,15 @@ class Simulated:
     slo: Slo
     version: str
     ranks: Ranked | None = None
+    pair: Paired | None = None
+
+    @property
+    def usable_blocks(self) -> int:
+        """Blocks that requests can hold, over all engines."""
+        if self.pair is not None:
+            return self.pair.usable_blocks
+        count = 1 if self.ranks is None else len(self.ranks.summaries)
+        return count * self.settings.usable_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,8 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
     settings = engine.settings
     if count > 1:
         return _ranked(loaded, count)
+    if arguments.kv_link is not None:
+        return _paired(loaded)
     if arguments.steps_out is None:
         outcome = simulate(settings, rows, pace)
     else:
@@ -160,6 +173,42 @@ def _ranked(loaded: Loaded, count: int) -> Simulated:
     )
 
 
+def _paired(loaded: Loaded) -> Simulated:
+    """The run of a prefill/decode pair.
+
+    Errors: InputError for an option that is of one engine, and for what is no link or setting.
+    """
+    from barostat.judge.experiments.paired import paired_run
+    from barostat.shells.cli.simulate.pair_arguments import KV_LINK
+    from barostat.shells.cli.simulate.pair_inputs import decode_engine, link_of
+
+    arguments, engine, pace = loaded.arguments, loaded.engine, loaded.pace
+    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
+        if given is not None or (name == "--html" and arguments.output == "html"):
+            raise InputError(f"is of one engine: it goes without {KV_LINK}", name)
+    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    link = link_of(arguments.kv_link, engine.kv_token_bytes)
+    decode = decode_engine(engine.settings, arguments.decode_set)
+    found, *ends = (
+        paired_run(
+            engine.settings, decode, loaded.rows, one, link, slo, front_of(one),
+            version=engine.version,
+        )
+        for one in (pace, *interval_of(pace))
+    )  # fmt: skip
+    return Simulated(
+        arguments.workload or arguments.trace.name,
+        engine.settings,
+        found.outcome.together,
+        found.summary,
+        tuple(one.summary for one in ends),
+        (*loaded.notes, *found.notes),
+        slo,
+        engine.version,
+        pair=found,
+    )
+
+
 def _check(arguments: argparse.Namespace, source: str | None) -> None:
     """Nothing, where all options can act, what comes out can be written and what counts as good is
     clear: said before a run, not after it.
@@ -178,6 +227,8 @@ def _check(arguments: argparse.Namespace, source: str | None) -> None:
             f"{source} shows the traffic of one rank, and that one is simulated", DATA_PARALLEL
         )
     refuse_overwriting(arguments)
+    if arguments.decode_set is not None and arguments.kv_link is None:
+        raise InputError("is of a prefill/decode pair: say --kv-link LINK too", "--decode-set")
     if arguments.steps_detail and arguments.steps_out is None:
         raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
     refuse_no_time(arguments)

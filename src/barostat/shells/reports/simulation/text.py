@@ -29,7 +29,7 @@ def simulation_json(
         "apiVersion": API_VERSION,
         "kind": "Simulation",
         "settings": settings_json(settings),
-        "durationSeconds": _short(summary.duration_s),
+        "durationSeconds": short(summary.duration_s),
         "requests": {
             "total": summary.requests,
             "finished": summary.finished,
@@ -39,9 +39,9 @@ def simulation_json(
         },
         "goodput": {
             "goodRequests": summary.good,
-            "goodRequestsPerSecond": _short(summary.good_per_s),
-            "requestsPerSecond": _short(summary.requests_per_s),
-            "outputTokensPerSecond": _short(summary.output_tokens_per_s),
+            "goodRequestsPerSecond": short(summary.good_per_s),
+            "requestsPerSecond": short(summary.requests_per_s),
+            "outputTokensPerSecond": short(summary.output_tokens_per_s),
         },
         "interval": [_end(end) for end in ends] or None,
         "outputTokens": summary.output_tokens,
@@ -51,17 +51,17 @@ def simulation_json(
         "queueSeconds": _spread(summary.queue),
         "preemptions": outcome.preemptions,
         "recomputedTokens": outcome.recomputed_tokens,
-        "prefixCacheHitRatio": _short(summary.hit_ratio),
+        "prefixCacheHitRatio": short(summary.hit_ratio),
         "kvUsage": {
-            "meanRatio": _short(summary.usage_mean_ratio),
-            "maxRatio": _short(summary.usage_max_ratio),
+            "meanRatio": short(summary.usage_mean_ratio),
+            "maxRatio": short(summary.usage_max_ratio),
             "overTime": [
                 {
-                    "atSeconds": _short(one.at_s),
-                    "meanRatio": _short(one.usage_mean_ratio),
-                    "maxRatio": _short(one.usage_max_ratio),
-                    "running": _short(one.running),
-                    "waiting": _short(one.waiting),
+                    "atSeconds": short(one.at_s),
+                    "meanRatio": short(one.usage_mean_ratio),
+                    "maxRatio": short(one.usage_max_ratio),
+                    "running": short(one.running),
+                    "waiting": short(one.waiting),
                 }
                 for one in summary.bins
             ],
@@ -72,7 +72,7 @@ def simulation_json(
         "rejections": [
             {
                 "requestId": one.request_id,
-                "atSeconds": _short(one.at_s),
+                "atSeconds": short(one.at_s),
                 "status": one.status,
                 "reason": one.reason,
             }
@@ -84,12 +84,12 @@ def simulation_json(
 
 def _end(end: Summary) -> dict[str, Any]:
     return {
-        "goodRequestsPerSecond": _short(end.good_per_s),
-        "outputTokensPerSecond": _short(end.output_tokens_per_s),
+        "goodRequestsPerSecond": short(end.good_per_s),
+        "outputTokensPerSecond": short(end.output_tokens_per_s),
         "ttftSeconds": _spread(end.ttft),
         "itlSeconds": _spread(end.itl),
         "e2eSeconds": _spread(end.e2e),
-        "kvUsageMeanRatio": _short(end.usage_mean_ratio),
+        "kvUsageMeanRatio": short(end.usage_mean_ratio),
     }
 
 
@@ -137,16 +137,17 @@ def _drafting(drafting: Drafting) -> dict[str, Any]:
 def _spread(spread: Spread) -> dict[str, Any]:
     return {
         "count": spread.count,
-        "mean": _short(spread.mean),
-        "p50": _short(spread.p50),
-        "p90": _short(spread.p90),
-        "p95": _short(spread.p95),
-        "p99": _short(spread.p99),
-        "max": _short(spread.highest),
+        "mean": short(spread.mean),
+        "p50": short(spread.p50),
+        "p90": short(spread.p90),
+        "p95": short(spread.p95),
+        "p99": short(spread.p99),
+        "max": short(spread.highest),
     }
 
 
-def _short(value: float | None) -> float | None:
+def short(value: float | None) -> float | None:
+    """The number with nine digits; None stays None."""
     return None if value is None else float(f"{value:.9g}")
 
 
@@ -156,10 +157,10 @@ def simulation_table(
     summary: Summary,
     ends: Sequence[Summary] = (),
     slo: Slo | None = None,
-    ranks: int = 1,
+    usable_blocks: int | None = None,
 ) -> str:
-    """The run on half a page. `slo`: without one nothing is called good. `ranks`: engines like this
-    one that the run is of.
+    """The run on half a page. `slo`: without one nothing is called good. `usable_blocks`: of all
+    engines, where the run is of several.
     """
     stated = slo is not None and (slo.ttft_s is not None or slo.itl_s is not None)
     tokens = f"{summary.output_tokens_per_s:,.5g} output tokens/s"
@@ -198,7 +199,7 @@ def simulation_table(
         (
             f"KV usage     {summary.usage_mean_ratio:.0%} on average, "
             f"{summary.usage_max_ratio:.0%} at most, "
-            f"of {many(ranks * settings.usable_blocks, 'block')}"
+            f"of {many(usable_blocks or settings.usable_blocks, 'block')}"
         ),
         f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
         (
