@@ -169,7 +169,8 @@ class Trials:
     """What the order of the next steps is based on: the twin's figures of today and `basis` (how
     they were found), or `why_not`, with what would make trials possible. `assumptions`: what the
     twin rests on and was not seen. `start_s`: how long the engine's last start took; None where
-    that was not seen.
+    that was not seen. `source`: the arguments with which `what-if` looks at the same engine again;
+    empty where it takes more than one target.
     """
 
     today: Expected | None = None
@@ -177,6 +178,7 @@ class Trials:
     why_not: Prose = NO_PROSE
     assumptions: tuple[Prose, ...] = ()
     start_s: float | None = None
+    source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

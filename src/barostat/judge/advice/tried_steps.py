@@ -146,6 +146,15 @@ def advised(recording: Recording, slo: Slo = Slo()) -> Examination:  # noqa: B00
     return with_trials(examine(recording), recording, slo)
 
 
+def with_source(examination: Examination, source: tuple[str, ...]) -> Examination:
+    """The same examination, its trials with the arguments of `what-if` that name the engine."""
+    replicas = tuple(
+        one if one.trials is None else replace(one, trials=replace(one.trials, source=source))
+        for one in examination.report.replicas
+    )
+    return replace(examination, report=replace(examination.report, replicas=replicas))
+
+
 def with_trials(
     examination: Examination,
     recording: Recording,
@@ -190,7 +199,7 @@ def bench_of(
     seen = twin_settings(window, replica.gpu)
     if seen is None:
         return Prose(
-            "the size of the KV pool was not seen: `what-if --from ... --kv-blocks N` tries them"
+            "the size of the KV pool was not seen: `what-if` with --kv-blocks N tries them"
         )
     settings = seen.settings
     traffic = observed_traffic(window, scrapes)
@@ -198,14 +207,14 @@ def bench_of(
         return Prose(
             traffic.why.replace(
                 "say --workload SPEC or --trace FILE",
-                "`what-if --from ... --workload SPEC` tries them with another",
+                "`what-if` with --workload SPEC tries them with another",
             )
         )
     pace = measured_step_times(replica.log, index, scrapes, settings, traffic)
     if pace is None or scrapes is None or not pace.samples:
         return Prose(
             "how long a step takes was not seen (hardly a step in the time looked at): look longer "
-            "(--for 1m) while there is load, or `what-if --from ... --latency MODEL` tries them"
+            "(--for 1m) while there is load, or `what-if` with --latency MODEL tries them"
         )
     engines = window.fresh("data_parallel_engines")
     today = Today(settings, sizing_of(window, replica.gpu), len(recording.replicas))
@@ -243,8 +252,8 @@ def tried(
         duration_s = _duration_s(bench, options, 1, work)
     if duration_s is None:
         why_not = Prose(
-            "the requests stay too long to simulate enough of them during a diagnosis: `what-if "
-            "--from ...` takes the time"
+            "the requests stay too long to simulate enough of them during a diagnosis: `what-if` "
+            "takes the time"
         )
         return replace(report, trials=Trials(why_not=why_not))
     bout = _bout(window, bench, paces, duration_s, slo)

@@ -27,15 +27,16 @@ def cut(recording: Recording) -> Iterator[tuple[float, float, Recording]]:
     for step in range(steps):
         left = instants[step * each]
         right = instants[-1] if step == steps - 1 else instants[(step + 1) * each]
-        yield (
-            left,
-            right,
-            replace(
-                recording,
-                at=right,
-                replicas=tuple(_within(one, left, right) for one in recording.replicas),
-            ),
-        )
+        yield left, right, between(recording, left, right)
+
+
+def between(recording: Recording, left: float, right: float) -> Recording:
+    """Return the recording of that time alone, unix seconds; both ends are in it."""
+    return replace(
+        recording,
+        at=right,
+        replicas=tuple(_within(one, left, right) for one in recording.replicas),
+    )
 
 
 def _within(replica: ReplicaRecording, left: float, right: float) -> ReplicaRecording:

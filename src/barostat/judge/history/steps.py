@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from barostat.core.diagnosis import Diagnosis, NextStep
+from barostat.core.diagnosis import Diagnosis, NextStep, Trials
 from barostat.core.signal import Signal
 from barostat.judge.diagnosis.diagnose import Examination
 
@@ -19,6 +19,7 @@ class ReplicaSeen:
     name: str
     diagnosis: Diagnosis
     next: tuple[NextStep, ...] = ()
+    trials: Trials | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def step_of(found: Examination, start: float, end: float) -> Step:
             figures[figure.name] = figure.together([figure.of_points(signal) for signal in within])
     figures["replicas"] = float(len(found.report.replicas))
     replicas = tuple(
-        ReplicaSeen(one.name, one.diagnosis, one.next) for one in found.report.replicas
+        ReplicaSeen(one.name, one.diagnosis, one.next, one.trials) for one in found.report.replicas
     )
     return Step(start, end, found.report.fleet, replicas, figures)
 

@@ -8,11 +8,11 @@ ok ok ok | kv-preemption-thrash x 5 | kv-admission-queueing x 2 | ok ok
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 
-from barostat.core.diagnosis import CauseName, NextStep, Severity, Trigger
+from barostat.core.diagnosis import CauseName, NextStep, Severity, Trials, Trigger
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.history.steps import ReplicaSeen, Step, mean_figures
 
@@ -28,7 +28,7 @@ _TRAFFIC = (
 @dataclass(frozen=True, slots=True)
 class Episode:
     """Steps without a gap that have one fleet diagnosis. `replicas`: how many had it at its widest,
-    of `of` that were there.
+    of `of` that were there. `judged`: the time that `summary` counts: all of it, or its worst step.
     """
 
     start: float
@@ -39,6 +39,7 @@ class Episode:
     confidence: float
     replicas: int
     of: int
+    judged: tuple[float, float]
 
     @property
     def harmful(self) -> bool:
@@ -65,22 +66,26 @@ class Story:
     during: Mapping[str, float] = field(default_factory=dict)
     after: Mapping[str, float] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
+    trials: Trials | None = None
     untold_s: float = 0.0
     """Total time within the range without a verdict."""
 
 
-def story_of(steps: Sequence[Step]) -> Story:
-    """The story that the steps tell; they ascend in time."""
+def story_of(steps: Sequence[Step], judge: Callable[[float, float], Step] | None = None) -> Story:
+    """The story that the steps tell; they ascend in time. `judge`: examines the time between two
+    instants as a whole, so that an episode's figures are those of all of it.
+    """
     stretches = accumulate(
         (int(later.start > earlier.end + 1) for earlier, later in pairwise(steps)), initial=0
     )
     told = zip(stretches, steps, strict=False)
-    episodes = tuple(
-        _episode([step for _, step in group])
+    judged = [
+        _judged([step for _, step in group], judge)
         for _, group in groupby(
             told, key=lambda one: (one[0], one[1].fleet.cause, one[1].fleet.variant, one[1].harmful)
         )
-    )
+    ]
+    episodes = tuple(_episode(group, worst) for group, worst in judged)
     untold_s = sum(
         one.end - one.start for one in episodes if one.cause == "unknown" and not one.harmful
     )
@@ -94,8 +99,16 @@ def story_of(steps: Sequence[Step]) -> Story:
         (one for one in episodes if one.harmful),
         key=lambda one: (one.severity == worst.fleet.severity, one.end - one.start),
     )
+    group, whole = judged[episodes.index(main)]
+    if worst in group:
+        worst = whole
     seen = _seen_worst(worst)
-    figures_before, figures_during = mean_figures(before), mean_figures(during)
+    only = [one for one in episodes if one.harmful] == [main] and main.judged == (
+        main.start,
+        main.end,
+    )
+    figures_before = mean_figures(before)
+    figures_during = whole.figures if only else mean_figures(during)
     return Story(
         episodes,
         main,
@@ -107,12 +120,26 @@ def story_of(steps: Sequence[Step]) -> Story:
         figures_during,
         mean_figures(after),
         seen.next if seen is not None else (),
+        seen.trials if seen is not None else None,
         untold_s,
     )
 
 
-def _episode(steps: Sequence[Step]) -> Episode:
-    worst = max(steps, key=lambda step: badness(step.fleet))
+def _judged(
+    steps: Sequence[Step], judge: Callable[[float, float], Step] | None
+) -> tuple[Sequence[Step], Step]:
+    """The steps, and what stands for them: their time judged as a whole if that names the same
+    cause, else the worst of them.
+    """
+    if judge is not None:
+        whole = judge(steps[0].start, steps[-1].end)
+        if (whole.fleet.cause, whole.harmful) == (steps[0].fleet.cause, steps[0].harmful):
+            return steps, whole
+    return steps, max(steps, key=lambda step: badness(step.fleet))
+
+
+def _episode(steps: Sequence[Step], worst: Step) -> Episode:
+    """The episode of these steps. `worst`: the time that stands for them."""
     counts = [
         Counter(one.diagnosis.cause for one in step.replicas)[step.fleet.cause] for step in steps
     ]
@@ -126,6 +153,7 @@ def _episode(steps: Sequence[Step]) -> Episode:
         worst.fleet.confidence,
         max(counts, default=0),
         max((len(step.replicas) for step in steps), default=0),
+        (worst.start, worst.end),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.support.measured_past import NIGHT, NIGHT_AT, STEP_S, night
 
+from barostat.judge.history.steps import Step
 from barostat.judge.history.story import story_of
 
 
@@ -62,6 +63,31 @@ def test_traffic_that_grew_is_named() -> None:
     assert bool([one for one in story.changed if one.startswith("requests per second")]) == (
         0 < 1.3 * before <= during
     )
+
+
+def test_an_episode_is_judged_as_a_whole_where_its_time_can_be() -> None:
+    steps = night(*NIGHT).steps
+    worst = story_of(steps).main
+    assert worst is not None
+    assert worst.judged[1] - worst.judged[0] == STEP_S < worst.end - worst.start
+    asked = []
+
+    def judge(start: float, end: float) -> Step:
+        asked.append((start, end))
+        return replace(next(one for one in steps if one.start == start), start=start, end=end)
+
+    whole = story_of(steps, judge)
+    assert [one.judged for one in whole.episodes] == asked
+    assert [(one.start, one.end) for one in whole.episodes] == asked
+
+
+def test_a_whole_of_another_cause_does_not_stand_for_its_steps() -> None:
+    steps = night("kv-preemption-thrash", "kv-preemption-thrash").steps
+    quiet = night("healthy-idle").steps[0]
+    story = story_of(steps, lambda start, end: replace(quiet, start=start, end=end))
+    assert story.main is not None
+    assert story.main.judged == (steps[0].start, steps[0].end)
+    assert "preemptions" in story.main.summary
 
 
 def test_no_step_is_no_story() -> None:

@@ -161,12 +161,35 @@ def _examined(recording: Recording, arguments: argparse.Namespace) -> Examinatio
         from barostat.judge.diagnosis.diagnose import examine
 
         return examine(recording)
-    from barostat.judge.advice.tried_steps import advised
+    from barostat.judge.advice.tried_steps import advised, with_source
     from barostat.shells.cli.diagnose.cluster_limits import service_level_of
     from barostat.twin.summary import Slo
 
     slo = service_level_of(arguments)
-    return advised(recording, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
+    found = advised(recording, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
+    return with_source(found, _what_if_source(arguments))
+
+
+def _what_if_source(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The arguments with which `what-if` looks at the same engine; empty unless there is one
+    target.
+    """
+    from barostat.io.kubernetes.recording.target import is_workload
+    from barostat.shells.cli.diagnose.named_file import recorded_files
+
+    files = [str(path) for path in recorded_files(arguments)]
+    targets = files or arguments.target
+    if len(targets) != 1 or arguments.selector or arguments.all_namespaces:
+        return ()
+    given = (
+        ("-n", arguments.namespace),
+        ("--context", arguments.context),
+        ("--kubeconfig", arguments.kubeconfig),
+        ("--log", None if files or arguments.log == "-" else arguments.log),
+    )
+    flags = [word for name, value in given if value for word in (name, str(value))]
+    plain = not files and "://" not in targets[0] and not is_workload(targets[0])
+    return ("--from", f"http://{targets[0]}" if plain else targets[0], *flags)
 
 
 def _is_first_look(recording: Recording) -> bool:

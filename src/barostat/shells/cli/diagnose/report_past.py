@@ -16,8 +16,9 @@ from barostat.io.bundles import bundle
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import PREFIXES
 from barostat.io.prometheus.recording import Moment, remembered_if_any
+from barostat.judge.advice.tried_steps import advised, with_source
 from barostat.judge.diagnosis.diagnose import examine
-from barostat.judge.history.cut import cut
+from barostat.judge.history.cut import between, cut
 from barostat.judge.history.steps import Step, step_of
 from barostat.judge.history.story import story_of
 from barostat.shells.cli.diagnose.past import progress, server_of
@@ -84,6 +85,14 @@ def past_of_files(paths: Sequence[Path]) -> tuple[Document, dict[str, Any]]:
     """
     recording = bundle.read(*paths)
     steps = [step_of(examine(part), left, right) for left, right, part in cut(recording)]
+    start, end = steps[0].start, steps[-1].end
+    source = ("--from", str(paths[0])) if len(paths) == 1 else ()
+
+    def judged(left: float, right: float) -> Step:
+        whole = (left, right) == (start, end)  # as `diagnose` judges it
+        part = recording if whole else between(recording, left, right)
+        return step_of(with_source(advised(part), source), left, right)
+
     whole_time = [
         "logs and Kubernetes objects are of the whole time: they count in each part of it"
     ]
@@ -93,9 +102,7 @@ def past_of_files(paths: Sequence[Path]) -> tuple[Document, dict[str, Any]]:
         *recording.missing,
         *(whole_time if len(steps) > 1 and (has_log or recording.kubernetes) else []),
     ]
-    past = Past(
-        recording.target, steps[0].start, steps[-1].end, steps, story_of(steps), problems[:12]
-    )
+    past = Past(recording.target, start, end, steps, story_of(steps, judged), problems[:12])
     return past_document(past), past_json(past)
 
 

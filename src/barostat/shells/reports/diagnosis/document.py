@@ -256,7 +256,7 @@ def _forecasts(replica: ReplicaReport, window: Window | None, steps: int) -> lis
     """The next steps beside what was measured and today on the twin; or why there were no trials.
     In a terminal the first so many steps, by their numbers.
     """
-    told = [Paragraph(line, "soft") for line in trials_words(replica)]
+    told = [Paragraph(line, "soft") for line in trials_words(replica.next, replica.trials)]
     compared = [
         (name if name in PLAIN else (code(name),), beside_today, *figures)
         for name, *figures, beside_today in rows(replica, measured(window))

@@ -4,7 +4,8 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 
 from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast, Trials
 from barostat.core.units import figure
@@ -61,19 +62,20 @@ def effect_words(step: NextStep, trials: Trials | None) -> str:
             return f"{_EFFECTS[effect]}: {figures}; price: {price_of(step, trials)}"
 
 
-def trials_words(replica: ReplicaReport) -> list[str]:
+def trials_words(steps: Sequence[NextStep], trials: Trials | None) -> list[str]:
     """Today on the twin, what the order rests on, and how to try one again; or what is missing for
     it.
     """
-    trials = replica.trials
     if trials is None:
         return []
     if trials.today is None:
         return [f"the next steps are in their usual order, not tried: {trials.why_not}"]
-    again = next(
-        (as_set_option(step.change) for step in replica.next if step.forecast is not None), None
-    )
-    more = [f"again, with more runs: barostat what-if --from ... --set {again}"] if again else []
+    again = next((as_set_option(step.change) for step in steps if step.forecast is not None), None)
+    more = []
+    if again:
+        words = ("barostat", "what-if", *trials.source, "--set", str(again))
+        told = shlex.join(words) if trials.source else f"barostat what-if, with --set {again}"
+        more = [f"again, with more runs: {told}"]
     return [f"today on the twin: {expected_words(trials.today)}", str(trials.basis), *more]
 
 

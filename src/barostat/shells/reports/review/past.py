@@ -12,7 +12,7 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.steps import FIGURES, Step
 from barostat.judge.history.story import Episode, Story
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.review.words import clock, lasting, part, told, when
+from barostat.shells.reports.review.words import clock, lasting, part, span, told, when
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Charts,
@@ -57,7 +57,7 @@ def past_document(past: Past) -> Document:
     story = past.story
     about, title = past.target, "What happened"
     if past.lasts:
-        about += f" · {when(past.start)} to {when(past.end)}"
+        about += f" · {span(past.start, past.end)}"
         title += f" from {clock(past.start)} to {clock(past.end)}"
     elif past.end:
         about += f" · {when(past.end)}"
@@ -74,7 +74,7 @@ def past_document(past: Past) -> Document:
         part("Timeline", rows=timeline, words=(4, 5)),
         Only(("html",), [Section("Figures", figures, apart=True)]),
         part("Before, during, after", rows=_compared(story)),
-        part("What would have helped", steps=story.next),
+        part("What would have helped", steps=story.next, trials=story.trials),
         part("Notes", listed=past.problems),
         Footer("the same as data: barostat report -o json"),
     ]
@@ -84,7 +84,7 @@ def past_document(past: Past) -> Document:
 def _verdict(past: Past) -> Verdict:
     story, main = past.story, past.story.main
     if main is not None:
-        return Verdict(main.severity, main.severity.upper(), main.cause, main.summary)
+        return Verdict(main.severity, main.severity.upper(), main.cause, _summary(main))
     if past.steps and story.untold_s >= 0.5 * (past.end - past.start):
         unclear = "too little was measured to say what it was"
         return Verdict("info", "CANNOT TELL", unclear, story.episodes[0].summary)
@@ -154,8 +154,15 @@ def _row(one: Episode) -> tuple[str, ...]:
         lasting(one.end - one.start),
         share,
         one.cause,
-        one.summary,
+        _summary(one),
     )
+
+
+def _summary(one: Episode) -> str:
+    """What was seen, with its time where that is not the whole episode."""
+    if one.judged == (one.start, one.end):
+        return one.summary
+    return f"{one.summary} (From {clock(one.judged[0])} to {clock(one.judged[1])}.)"
 
 
 def _compared(story: Story) -> list[tuple[str, ...]]:
@@ -260,6 +267,8 @@ def _episode(one: Episode) -> dict[str, Any]:
         "replicas": one.replicas,
         "ofReplicas": one.of,
         "summary": one.summary,
+        "summaryFrom": round(one.judged[0], 3),
+        "summaryTo": round(one.judged[1], 3),
     }
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from barostat.core.diagnosis import NextStep
+from barostat.core.diagnosis import NextStep, Trials
 from barostat.judge.advice.change_text import as_written
+from barostat.shells.reports.diagnosis.forecasts import effect_words, trials_words
 from barostat.shells.reports.sheet.blocks import (
     BREAK,
     Block,
@@ -40,6 +41,16 @@ def clock(at: float) -> str:
     )
 
 
+def span(start: float, end: float) -> str:
+    """The time between two instants in this machine's zone; the date of the end only where it is
+    another one.
+    """
+    if when(start)[:10] != when(end)[:10]:
+        return f"{when(start)} to {when(end)}"
+    date, zone = when(start)[:10], when(end).rpartition(" ")[2]
+    return f"{date} {clock(start)} to {clock(end)} {zone}"
+
+
 def lasting(span_s: float) -> str:
     """A stretch of time: 45 s, 12 min, 3.5 h, 12 d."""
     for size, unit in ((172_800.0, "d"), (7_200.0, "h"), (120.0, "min")):
@@ -62,14 +73,18 @@ def part(
     words: Sequence[int] = (0,),
     listed: Sequence[str] = (),
     steps: Sequence[NextStep] = (),
+    trials: Trials | None = None,
 ) -> Section:
-    """Return a section: a sentence, drawings, a table (first row: its heading), a list, steps."""
+    """Return a section: a sentence, drawings, a table (first row: its heading), a list, steps and
+    what they were tried on.
+    """
     blocks: list[Block] = [Paragraph(lead)] if lead else []
     if charts is not None:
         blocks.append(charts)
     if len(rows) > 1:
         blocks.append(Table(rows, words))
-    blocks += [Items(listed), Items([_step(one) for one in steps], numbered=True)]
+    blocks += [Items(listed), Items([_step(one, trials) for one in steps], numbered=True)]
+    blocks += [Paragraph(line, "soft") for line in trials_words(steps, trials)]
     return Section(title, blocks, apart=True)
 
 
@@ -77,6 +92,7 @@ def _cost(step: NextStep) -> str:
     return "restarts the engine" if step.restarts else "live"
 
 
-def _step(step: NextStep) -> Text:
+def _step(step: NextStep, trials: Trials | None) -> Text:
     written = str(as_written(step.change))
-    return (code(written), " ", tag(_cost(step)), BREAK, f"{step.lever}: {step.because}")
+    told = "; ".join(filter(None, (f"{step.lever}: {step.because}", effect_words(step, trials))))
+    return (code(written), " ", tag(_cost(step)), BREAK, told)
