@@ -1,14 +1,17 @@
-"""Builds the wheel and the source archive, and checks each where nothing else is installed: help,
-and the diagnosis of a recording.
+"""Builds the source archive, the wheel for any machine, and the wheel for this kind of machine,
+whose gateway is compiled; and checks each where nothing else is installed: help, and the diagnosis
+of a recording.
 
-    python dev/dist.py
+    python dev/dist.py [--pure]
 
-Leaves both in dist/. Dependencies come from the index that pip is set up for.
+Leaves them in dist/: pip takes the compiled wheel where it fits, else the other. `--pure`: without
+a C compiler, no compiled wheel. Dependencies come from the index that pip is set up for.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,8 +26,8 @@ CAUSE = "kv-preemption-thrash"
 IN_THE_WHEEL = ("barostat/py.typed", "barostat/catalog/models/qwen.jsonl")
 
 
-def build() -> list[Path]:
-    """The two artefacts, made anew."""
+def build(*, compiled: bool) -> list[Path]:
+    """The artefacts, made anew. `compiled`: the wheel for this kind of machine too."""
     shutil.rmtree(DIST, ignore_errors=True)
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-d", str(DIST)],
@@ -32,7 +35,22 @@ def build() -> list[Path]:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    return [*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")]
+    found = [*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")]
+    if compiled:
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(DIST)],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"},
+        )
+        found += sorted(set(DIST.glob("*.whl")) - set(found))
+    return found
+
+
+def is_compiled(artefact: Path) -> bool:
+    """True for the wheel whose gateway is compiled."""
+    return artefact.suffix == ".whl" and not artefact.name.endswith("-any.whl")
 
 
 def check(artefact: Path) -> None:
@@ -60,6 +78,10 @@ def check(artefact: Path) -> None:
             [tool, "--help"], check=True, cwd=folder, capture_output=True, text=True
         ).stdout
         assert "barostat diagnose --bundle" in said, said
+        version = subprocess.run(
+            [tool, "version"], check=True, cwd=folder, capture_output=True, text=True
+        ).stdout
+        assert ("gateway: compiled" in version) == is_compiled(artefact), version
         done = subprocess.run(
             [tool, "diagnose", "--bundle", str(RECORDING), "-o", "json"],
             cwd=folder,
@@ -83,15 +105,23 @@ def check(artefact: Path) -> None:
 
 def main() -> int:
     """Build, check, say what there is."""
-    artefacts = build()
-    assert len(artefacts) == 2, artefacts
+    pure = "--pure" in sys.argv[1:]
+    if not pure and shutil.which(os.environ.get("CC", "cc")) is None:
+        print(
+            "make dist: no C compiler (cc) is here, and the compiled gateway needs one: install "
+            "it, or `python dev/dist.py --pure` for the wheel that runs anywhere",
+            file=sys.stderr,
+        )
+        return 2
+    artefacts = build(compiled=not pure)
+    assert len(artefacts) == (2 if pure else 3), artefacts
     names = zipfile.ZipFile(artefacts[0]).namelist()
     assert not [name for name in IN_THE_WHEEL if name not in names], names
     for artefact in artefacts:
         check(artefact)
         print(
             f"{artefact.relative_to(ROOT)}: {artefact.stat().st_size / 1e3:.0f} kB, "
-            "installs and answers"
+            f"installs and answers{', its gateway compiled' if is_compiled(artefact) else ''}"
         )
     return 0
 

@@ -26,6 +26,8 @@ FROM_THE_ADDRESS_ALONE = {
     "healthy-idle": ["--for", "6s", "--interval", "3s"],
 }
 """The states that are named again without log and process, and the windows for that."""
+ADVICE_IS_TRIED = ("kv-preemption-thrash", "kv-admission-queueing", "slot-bound")
+"""Of the others the cause is asked alone: trials on the twin take as long as the look."""
 
 
 @pytest.mark.alone
@@ -33,11 +35,19 @@ FROM_THE_ADDRESS_ALONE = {
 def test_a_listening_engine(one: Scenario, engine_factory: EngineFactory) -> None:
     engine = engine_factory(*one.flags, shape=one.shape)
     probe = ["--probe"] if one.stops and one.load is None else []
+    untried = [] if one.name in ADVICE_IS_TRIED else ["--no-trials"]
     with brought_about(one, engine):
         window = ["--for", "20s", "--interval", "5s"]
         found = [
             diagnosed(
-                engine.url, *window, "--log", str(engine.log), "--pid", str(engine.pid), *probe
+                engine.url,
+                *window,
+                "--log",
+                str(engine.log),
+                "--pid",
+                str(engine.pid),
+                *probe,
+                *untried,
             )
         ]
         if one.name in FROM_THE_ADDRESS_ALONE:

@@ -32,7 +32,9 @@ def rows(seed: int, count: int = 150) -> list[Row]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 6))]
+)
 @pytest.mark.parametrize("stretch_s", [0.05, 0.7])
 @pytest.mark.parametrize("groups", LAYOUTS)
 def test_fed_in_stretches_equals_known_beforehand(
