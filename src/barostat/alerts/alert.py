@@ -48,11 +48,6 @@ class Alert:
     hides: tuple[str, ...] = ()
 
 
-def alert_name(module: str) -> str:
-    """What the alert of a module is called: capacity_waiting -> BarostatCapacityWaiting."""
-    return "Barostat" + "".join(word.capitalize() for word in module.split("_"))
-
-
 PLACE = (
     "{{ if $labels.pod }}pod/{{ $labels.pod }} -n {{ $labels.namespace }}{{ else if "
     "$labels.instance }}http://{{ $labels.instance }}"

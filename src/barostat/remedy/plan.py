@@ -225,11 +225,6 @@ class RemedyPlan:
         return 0
 
     @property
-    def gpus_needed(self) -> int:
-        """GPUs that must be free before it starts."""
-        return self.gpus * self.units_needed
-
-    @property
     def starts(self) -> int:
         """Engine starts until home runs the change."""
         match self.strategy:

@@ -8,7 +8,7 @@ import pytest
 
 from barostat.catalog.cards import CARDS, find_card
 from barostat.catalog.models import close_names, find_model, model_names
-from barostat.core.units import GIB, parse_size_bytes
+from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import exact
@@ -302,21 +302,6 @@ def test_a_model_is_found_by_its_short_name_and_close_ones_are_offered() -> None
     assert find_model("nothing-like-it") is None
     assert "Qwen/Qwen3-8B" in close_names("Qwen/Qwen3-9B")
     assert close_names("qwen2.5-72b-in")[0] == "Qwen/Qwen2.5-72B-Instruct"
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("25G", 25 * GIB),
-        ("25g", 25 * 10**9),
-        ("16Gi", 16 * GIB),
-        ("1024", 1024),
-        ("2 GB", 2 * 10**9),
-        ("many", None),
-    ],
-)
-def test_sizes_read_as_vllm_reads_them(text: str, size: int | None) -> None:
-    assert parse_size_bytes(text) == size
 
 
 def test_mxfp4_experts_are_padded_per_rank() -> None:

@@ -106,11 +106,11 @@ def test_what_is_deleted_was_taken_out_and_waited_for(strategy: Any) -> None:
 
 
 def test_a_plan_says_what_it_costs() -> None:
-    assert (a_plan(replicas=3).starts, a_plan(replicas=3).gpus_needed) == (6, 1)
-    assert (a_plan("in-place", 3).starts, a_plan("in-place", 3).gpus_needed) == (6, 0)
+    assert (a_plan(replicas=3).starts, a_plan(replicas=3).units_needed) == (6, 1)
+    assert (a_plan("in-place", 3).starts, a_plan("in-place", 3).units_needed) == (6, 0)
     assert a_plan("edge-only", 3).starts == 0
-    assert (a_plan("stuck-rollout", 3).starts, a_plan("stuck-rollout", 3).gpus_needed) == (0, 0)
-    assert (a_plan("scale-out", 3).starts, a_plan("scale-out", 3).gpus_needed) == (1, 1)
+    assert (a_plan("stuck-rollout", 3).starts, a_plan("stuck-rollout", 3).units_needed) == (0, 0)
+    assert (a_plan("scale-out", 3).starts, a_plan("scale-out", 3).units_needed) == (1, 1)
 
 
 def test_names_of_spares_are_the_same_for_the_same_plan_and_fit_kubernetes() -> None:

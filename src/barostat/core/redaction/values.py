@@ -7,16 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from operator import is_
 from typing import Any, TypeVar
 
-from barostat.core.redaction.credentials import clean
-
 _T = TypeVar("_T")
 _FIELDS: dict[type, tuple[str, ...] | None] = {}
 _WITHOUT_TEXT = frozenset((type(None), bool, int, float))
-
-
-def without_secrets(value: _T) -> _T:
-    """The value with every text in it cleaned; the very same object where nothing had to be."""
-    return every_text(value, clean)
 
 
 def every_text(

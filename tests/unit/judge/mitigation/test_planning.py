@@ -465,7 +465,7 @@ def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left(
     }
     seen.lists["replicasets"] = [serves, revision(2, pod_spec("--swap-space", "4"))]
     plan = planned(seen, lever="undo-rollout").plan
-    assert (plan.strategy, plan.change.value, plan.starts, plan.gpus_needed) == (
+    assert (plan.strategy, plan.change.value, plan.starts, plan.units_needed) == (
         "stuck-rollout",
         "1",
         0,
