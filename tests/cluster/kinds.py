@@ -17,7 +17,7 @@ from tests.cluster.test_mitigate import PRESSED, SERVE, mitigate, preempted
 
 from barostat.platform.workloads import WorkloadKind, kind_named
 
-QUICK = ("--for", "20s", "--sustained", "30s", "--drain", "2m")
+QUICK = ("--for", "20s", "--sustained", "30s")
 FAST = tuple("3" if word == "12" else word for word in PRESSED)
 
 

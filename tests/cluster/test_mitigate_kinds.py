@@ -5,8 +5,6 @@ below its owner was written.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,8 +41,7 @@ FLAG = "--max-num-active-seqs"
 
 def counted(found: list[dict[str, Any]]) -> int:
     """Requests that the records say were cut at most: none unless a drain came to its bound."""
-    said = re.findall(r"at most ([\d,]+) requests? w", json.dumps(found))
-    return sum(int(number.replace(",", "")) for number in said)
+    return sum(one["progress"].get("cut", {}).get("requests", 0) for one in found)
 
 
 @pytest.mark.long
@@ -75,16 +72,20 @@ def test_a_remedy_is_refused_for_want_of_a_gpu(
 
 
 @pytest.mark.long
-def test_a_remedy_that_does_not_help_is_taken_back(space: Workspace, shape: Shape) -> None:
+def test_a_remedy_that_does_not_help_is_taken_back_and_says_what_it_cut(
+    space: Workspace, shape: Shape
+) -> None:
     found = pressed(space, shape, replicas=1)
     with found.load as load:
         found.until_preempting()
         slots = ("--lever", "max-num-seqs=60")  # more slots than ever run change nothing
-        assert found.mitigate("--autonomy", "act", *slots, *QUICK) == 1
+        short = ("--drain", "10s")
+        assert found.mitigate("--autonomy", "act", *slots, *QUICK, *short) == 1
         (incident,) = incidents(space)
         assert (incident["phase"], incident["undo"]) == ("RolledBack", [])
         assert found.equals_its_source()
         found.only_allowed_was_written()
+        assert counted(incidents(space)) > 0
         assert sum(load.counts.failed.values()) <= counted(incidents(space))
 
 

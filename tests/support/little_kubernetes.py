@@ -29,8 +29,8 @@ class LittleKubernetes:
     """One namespace with one Deployment, `vllm`, behind one Service.
 
     `start_s`: an engine's start; `drain_s`: its requests' length; `end_s`: from a pod's deletion to
-    its end. Another kind of workload is a subclass: `plural`, `routed` (what the Service selects)
-    and what its controllers do.
+    its end; `cut`: requests that ran in pods when they were deleted. Another kind of workload is a
+    subclass: `plural`, `routed` (what the Service selects) and what its controllers do.
     """
 
     kind, plural = "Deployment", "deployments"
@@ -48,6 +48,7 @@ class LittleKubernetes:
         )
         self.objects: dict[tuple[str, str], Object] = {}
         self.broken: list[str] = []
+        self.cut = 0
         self._version = 100
         self._left: dict[str, float] = {}
         self._born: dict[str, float] = {}
@@ -109,6 +110,7 @@ class LittleKubernetes:
         elif "deletionTimestamp" not in item["metadata"]:
             if self.is_listed(item) or self.busy(item):
                 self.broken.append(f"L9: {name} is deleted in rotation, or with requests in it")
+            self.cut += self.busy(item)
             item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self.touch(item)
             asyncio.get_running_loop().call_later(

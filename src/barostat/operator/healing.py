@@ -27,6 +27,7 @@ from barostat.operator.step import Key, Outcome, RemedyEnded
 from barostat.platform.objects import condition, name_of, text
 from barostat.platform.workloads import kind_named
 from barostat.remedy.history import is_open
+from barostat.remedy.journal import cut_sentence
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import State
 
@@ -321,7 +322,7 @@ def _of_state(key: Key, state: State) -> RemedyEnded:
     return RemedyEnded(
         key,
         _of_phase(state),
-        state.why or state.phase,
+        "; ".join(filter(None, (state.why or state.phase, cut_sentence(state.cut)))),
         _incident_plan(state.plan, record=state.plan.id),
         changed=bool(state.revision),
     )

@@ -192,7 +192,8 @@ class ScaleHome:
 
     Downwards it is Refused while more than `to` of home's pods are Ready in rotation. Where home's
     owner chooses the pod that goes, pods that never served are marked to go first
-    (`controller.kubernetes.io/pod-deletion-cost`).
+    (`controller.kubernetes.io/pod-deletion-cost`). Answer: Done, with the number of requests that
+    are cut where the owner then deletes a unit.
     """
 
     former: int
@@ -269,6 +270,7 @@ class StageChange:
 class MovePartition:
     """Home's owner holds back the units below `to`; it held those below `former` before (or `to`
     already), else Conflict. Refused if a unit that the owner would then replace is in rotation.
+    Answer: Done, with the number of requests that are cut where the owner then deletes the unit.
     """
 
     former: int
@@ -278,7 +280,8 @@ class MovePartition:
 @dataclass(frozen=True, slots=True)
 class RemoveUnit:
     """The unit that the slot names is gone, and its owner makes `then` in its place. Refused while
-    it is in rotation. Answer: Done, with the number of requests that it cut.
+    it is in rotation. Answer: Done, with the number of requests that it cut, unless the act before
+    it had the owner delete the unit.
     """
 
     slot: str
@@ -401,13 +404,31 @@ MUST_NAME = (AwaitSpare, PickReplica, AwaitUnit, AwaitCanary)
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Requests that the end of pods cuts off. `requests`: at most so many, those that ran or came
+    just before. `unknown_pods`: pods whose metrics did not answer then.
+    """
+
+    requests: int = 0
+    unknown_pods: int = 0
+
+    def __add__(self, other: Cut) -> Cut:
+        """Both together."""
+        return Cut(self.requests + other.requests, self.unknown_pods + other.unknown_pods)
+
+
+NOTHING_CUT = Cut()
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """It is so. `pod`: the pod that the slot now names. `note`: for the timeline (requests that
-    were cut, a pod that was no longer missed).
+    """It is so. `pod`: the pod that the slot now names. `note`: for the timeline (a pod that was no
+    longer missed). `cut`: the requests that the act cut off.
     """
 
     pod: PodRef | None = None
     note: str = ""
+    cut: Cut = NOTHING_CUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from barostat.core.units import many
 from barostat.remedy.acts import (
     Act,
     AwaitHome,
     AwaitSpare,
     AwaitUnit,
     CreateSpare,
+    Cut,
     DeleteSpare,
     MovePartition,
     OpenCanary,
@@ -49,6 +51,20 @@ def about(state: State, act: Act, said: str) -> str:
     pod = state.pod(slot)
     named = f"{slot} ({pod.name})" if pod else slot or _named(state, act)
     return f"{named}: {said}" if said and named else said or named
+
+
+def cut_sentence(cut: Cut) -> str:
+    """Return how many requests were cut off at most, for a person; empty for none."""
+    said = []
+    if cut.requests:
+        were = "request was" if cut.requests == 1 else "requests were"
+        said.append(f"at most {cut.requests:,} {were} cut")
+    if cut.unknown_pods:
+        said.append(
+            f"how many requests the end of {many(cut.unknown_pods, 'pod')} cut is not known: its "
+            "metrics did not answer"
+        )
+    return "; ".join(said)
 
 
 def left_to_undo(state: State) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from barostat.remedy.acts import (
     RemoveStuck,
     RemoveUnit,
 )
-from barostat.remedy.journal import about, condition, note
+from barostat.remedy.journal import about, condition, cut_sentence, note
 from barostat.remedy.plan import lint
 from barostat.remedy.precheck import refusals
 from barostat.remedy.program import program, touches_nothing
@@ -282,7 +282,7 @@ def _answered(state: State, at: float, answer: Answer) -> Moved:
         return state, ()
     act = current(state)
     match answer:
-        case Done(pod, said):
+        case Done(pod, said, cut):
             if isinstance(act, Observe | Gather):
                 return state, ()
             if isinstance(act, MUST_NAME) and pod is None:
@@ -301,7 +301,8 @@ def _answered(state: State, at: float, answer: Answer) -> Moved:
                 pods.pop(act.slot, None)
                 named = pods if pod is None else {**pods, act.slot: pod}
                 state = replace(state, pods=tuple(sorted(named.items())))
-            return _next(state, at, said)
+            said = "; ".join(filter(None, (said, cut_sentence(cut))))
+            return _next(replace(state, cut=state.cut + cut), at, said)
         case Judged() if isinstance(act, Observe):
             return _judged(state, at, answer)
         case Lost(why):

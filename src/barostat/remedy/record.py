@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from barostat.core.errors import InputError
-from barostat.remedy.acts import Act, PodRef
+from barostat.remedy.acts import NOTHING_CUT, Act, PodRef
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.program import program
 from barostat.remedy.state import Condition, Entry, State
@@ -34,10 +34,11 @@ _PROGRESS = (
     "back",
     "verified",
     "approved",
+    "cut",
 )
 _ADDED: Mapping[str, Any] = {
     "owners": (), "edge": None, "any_load": False, "end_s": 30.0, "rolls": "spares", "canary": "none",
-    "canary_percent": 0, "surge": 0, "unavailable": 0, "unit_pods": 1,
+    "canary_percent": 0, "surge": 0, "unavailable": 0, "unit_pods": 1, "cut": NOTHING_CUT,
 }  # fmt: skip
 """Fields missing in records of earlier versions, with their defaults. They are written only if they
 differ from the default.
@@ -77,7 +78,11 @@ def to_json(state: State) -> str:
         "why": state.why,
         "conditions": [plain(found) for found in state.conditions],
         "plan": plain(state.plan),
-        "progress": {_key(name): getattr(state, name) for name in _PROGRESS},
+        "progress": {
+            _key(name): plain(getattr(state, name))
+            for name in _PROGRESS
+            if name not in _ADDED or getattr(state, name) != _ADDED[name]
+        },
         "pods": {slot: plain(pod) for slot, pod in state.pods},
         "undo": [{"act": type(act).__name__, **plain(act)} for act in state.undo],
         "timeline": [plain(entry) for entry in state.timeline],
@@ -106,7 +111,7 @@ def from_json(text: str, where: str = "incident") -> State:
     if not isinstance(pods, dict):
         raise InputError("must be an object of slots", f"{where}.pods")
     progress = _object(
-        body["progress"], tuple(_key(name) for name in _PROGRESS), f"{where}.progress"
+        body["progress"], tuple(map(_key, _PROGRESS)), f"{where}.progress", _may_lack()
     )
     hints = _hints(State)
     state = State(
@@ -122,6 +127,7 @@ def from_json(text: str, where: str = "incident") -> State:
         **{
             name: _read(hints[name], progress[_key(name)], f"{where}.progress.{_key(name)}")
             for name in _PROGRESS
+            if _key(name) in progress
         },
     )
     if body["id"] != plan.id or body["cause"] != plan.cause:

@@ -7,7 +7,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from barostat.remedy.acts import Act, Conflict, Done, Failed, Judged, Lost, Outcome, PodRef, Refused
+from barostat.remedy.acts import (
+    NOTHING_CUT,
+    Act,
+    Conflict,
+    Cut,
+    Done,
+    Failed,
+    Judged,
+    Lost,
+    Outcome,
+    PodRef,
+    Refused,
+)
 from barostat.remedy.annotations import written_claim
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts
@@ -57,7 +69,8 @@ class State:
     Kept in the record: everything but `waiting`, `aborting` and `superseded`, which belong to one
     running program. `cursor`: the step of the program that is next or under way. `undo`: what takes
     back all that was begun, last first from the end. `recorded`: the step under way, with its undo,
-    is in the record. `claiming`: a resumed run has to renew the claim before it acts.
+    is in the record. `claiming`: a resumed run has to renew the claim before it acts. `cut`: requests
+    that it has cut off so far.
     """
 
     plan: RemedyPlan
@@ -73,6 +86,7 @@ class State:
     back: bool = False
     verified: Outcome | None = None
     why: str = ""
+    cut: Cut = NOTHING_CUT
     conditions: tuple[Condition, ...] = ()
     timeline: tuple[Entry, ...] = ()
     waiting: Waiting | None = None

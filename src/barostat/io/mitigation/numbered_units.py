@@ -11,13 +11,14 @@ from typing import Any
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
-from barostat.io.mitigation.pod_scrapes import requests_cut
-from barostat.io.mitigation.target_reader import Denied, annotation, is_ready
+from barostat.io.mitigation.pod_scrapes import cut_by_owner, requests_cut
+from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.judge.manifest_edit.config_change import digest
 from barostat.platform.objects import is_going, mapping, name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
+    NOTHING_CUT,
     AwaitUnit,
     Conflict,
     Done,
@@ -102,25 +103,34 @@ async def _settled(ground: ActContext, do: Do, home: Object) -> None:
 
 
 async def move_partition(ground: ActContext, do: Do, act: MovePartition) -> Done:
-    """MovePartition. Errors: Denied."""
+    """MovePartition: Done with the requests that are cut where the owner deletes the unit then, as
+    one whose selector the pod still fits does. Errors: Denied.
+    """
     kind = _kind(ground)
+    cut, said = NOTHING_CUT, ""
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         now = kind.partition(home)
         if now == act.to and annotation(home, STEP) == do.key:
-            return Done()
+            return Done(note=said, cut=cut)
         if now not in (act.former, act.to):
             raise Denied(
                 Conflict(f"home's partition is {now}, not {act.former}: somebody changed it")
             )
         lists, off = await ground.lists(), await ground.rotation_labels(home)
         newest = {text(pod, "metadata", "uid") for pod in kind.newest_pods(home, lists)}
-        for place in range(act.to, now):
-            for pod in kind.unit_pods(home, lists, place)[:1]:
-                if text(pod, "metadata", "uid") not in newest and _carries(pod, off):
-                    raise Denied(Refused(f"{name_of(pod)} would be replaced in rotation"))
+        replaced = [
+            pod
+            for place in range(act.to, act.former)
+            for pod in kind.unit_pods(home, lists, place)[:1]
+            if text(pod, "metadata", "uid") not in newest
+        ]
+        for pod in replaced if now != act.to else ():
+            if _carries(pod, off):
+                raise Denied(Refused(f"{name_of(pod)} would be replaced in rotation"))
+        cut, said = await cut_by_owner(ground, replaced)
         if await ground.replaced(do, kind.with_hold(home, kind.held(home, act.to))) is not None:
-            return Done()
+            return Done(note=said, cut=cut)
     raise Denied(Lost("home changes all the time"))
 
 
@@ -183,20 +193,21 @@ async def remove_unit(ground: ActContext, do: Do, act: RemoveUnit) -> Done:
     Errors: Denied.
     """
     kind = _kind(ground)
-    cut = ""
+    cut, said = NOTHING_CUT, ""
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(PODS, do.pod.name) if do.pod is not None else None
         if found is None or do.pod is None or text(found, "metadata", "uid") != do.pod.uid:
             if act.then == "nothing" or await _woken(ground, do, home):
-                return Done(note=cut)
+                return Done(note=said, cut=cut)
             continue
         if not is_going(found):
             _, seen = await ground.in_rotation(home)
             if do.pod.uid in seen or _carries(found, await ground.rotation_labels(home)):
                 raise Denied(Refused(f"{do.pod.name} is in rotation"))
             if _next(ground, home, kind.makes(home, await ground.lists(), act.place)) == act.then:
-                cut = await requests_cut(ground, found)
+                if act.then == "former" or not controller(found):  # else the act before counted
+                    cut, said = await requests_cut(ground, found)
                 await ground.deleted(do, PODS, found)
         await asyncio.sleep(ground.pace.poll_s)
 

@@ -5,6 +5,7 @@ them, how they do for a while.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barostat.catalog import metric_names
@@ -18,13 +19,13 @@ from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.io.kubernetes.recording.target import Wanted
 from barostat.io.mitigation.act_context import ActContext
-from barostat.io.mitigation.target_reader import Denied, is_ready
+from barostat.io.mitigation.target_reader import Denied, controller, is_ready
 from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.endpoint import endpoints
 from barostat.judge.evidence.recording import Recording
-from barostat.platform.objects import name_of
-from barostat.remedy.acts import Lost
+from barostat.platform.objects import is_going, name_of
+from barostat.remedy.acts import NOTHING_CUT, Cut, Lost
 
 ASK_S = 8.0
 BY_ITSELF = -1
@@ -83,28 +84,38 @@ async def requests_in(ground: ActContext, pod: Object) -> float | None:
     return found.under_way if found is not None else None
 
 
-async def requests_cut(ground: ActContext, pod: Object) -> str:
-    """Return how many requests the end of the pod may cut off, for the timeline: those running just
-    before, and those that clients still send. Empty for none.
+async def requests_cut(ground: ActContext, *pods: Object) -> tuple[Cut, str]:
+    """Return how many requests the end of these pods cuts off at most: those running just before,
+    and those that clients still send; and a note about such clients, empty for none.
 
     Some of them complete in the second or two until the engine stops.
     """
-    if not is_ready(pod):
-        return ""
-    found = await activity_of(ground, pod)
-    if found is None:
-        return "whether requests were cut is not known: its metrics did not answer"
-    await asyncio.sleep(ground.pace.poll_s)  # none under way at one instant is no sign of none
-    later = await activity_of(ground, pod) or found
-    came = (later.came or 0.0) - (found.came or 0.0)
-    most = max(found.under_way, later.under_way, came)
-    if not most:
-        return ""
-    cut = f"at most {most:.0f} {'request was' if most == 1 else 'requests were'} cut"
-    if came <= 0:
-        return cut
-    per_s = came / ground.pace.poll_s
-    return f"{cut}; its clients still sent {per_s:.0f} requests/s to it, which failed until it was gone"
+    cut, notes = NOTHING_CUT, []
+    for pod in filter(is_ready, pods):
+        found = await activity_of(ground, pod)
+        if found is None:
+            cut += Cut(unknown_pods=1)
+            continue
+        await asyncio.sleep(ground.pace.poll_s)  # none under way at one instant is no sign of none
+        later = await activity_of(ground, pod) or found
+        came = (later.came or 0.0) - (found.came or 0.0)
+        cut += Cut(round(max(found.under_way, later.under_way, came)))
+        if came > 0:
+            per_s = came / ground.pace.poll_s
+            notes.append(
+                f"its clients still sent {per_s:.0f} requests/s to {name_of(pod)}, which failed "
+                "until it was gone"
+            )
+    return cut, "; ".join(notes)
+
+
+async def cut_by_owner(ground: ActContext, pods: Iterable[Object]) -> tuple[Cut, str]:
+    """The same for those of the pods that their owner deletes once the act is written; one that it
+    has released stays until we delete it.
+    """
+    return await requests_cut(
+        ground, *(pod for pod in pods if controller(pod) and not is_going(pod))
+    )
 
 
 async def resolved(ground: ActContext, pod: Object) -> str | None:

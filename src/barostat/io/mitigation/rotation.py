@@ -19,6 +19,7 @@ from barostat.judge.mitigation.rotation import POOLED
 from barostat.platform.objects import is_going, mapping, name_of, text
 from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
+    NOTHING_CUT,
     Detach,
     Done,
     JoinRotation,
@@ -197,11 +198,10 @@ async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
             if sum(map(is_ready, own)) < act.replicas:
                 await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
             elif await drain.over(pod):
-                cut = await requests_cut(ground, pod)
+                cut, said = await requests_cut(ground, pod)
                 if await ground.deleted(do, PODS, pod):
-                    return Done(
-                        note=f"home is whole without it: deleted{'; ' + cut if cut else ''}"
-                    )
+                    whole = "home is whole without it: deleted"
+                    return Done(note="; ".join(filter(None, (whole, said))), cut=cut)
         await asyncio.sleep(ground.pace.poll_s)
 
 
@@ -307,17 +307,17 @@ async def await_drained(ground: ActContext, do: Do) -> Done:
 
 async def delete_pod(ground: ActContext, do: Do) -> Done:
     """DeletePod: done when the pod is gone; reports the requests that were cut off. Errors: Denied."""
-    cut = ""
+    cut, said = NOTHING_CUT, ""
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(PODS, do.pod.name) if do.pod is not None else None
         if found is None or do.pod is None or text(found, "metadata", "uid") != do.pod.uid:
-            return Done(note=cut)
+            return Done(note=said, cut=cut)
         if not is_going(found):
             _, seen = await ground.in_rotation(home)
             if controller(found) or do.pod.uid in seen:
                 raise Denied(Refused(f"{do.pod.name} is in rotation or has a controller"))
-            cut = await requests_cut(ground, found)
+            cut, said = await requests_cut(ground, found)
             await ground.deleted(do, PODS, found)
         await asyncio.sleep(ground.pace.poll_s)
 

@@ -16,6 +16,7 @@ from barostat.io.mitigation.target_reader import Denied, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.platform.objects import condition, count, is_going, mapping, name_of, text
 from barostat.remedy.acts import (
+    NOTHING_CUT,
     AwaitSpare,
     Conflict,
     CreateSpare,
@@ -121,13 +122,13 @@ async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
     """DeleteSpare: Done when its Deployment and pod are gone, with the requests that it cut.
     Errors: Denied.
     """
-    cut = ""
+    cut, said = NOTHING_CUT, ""
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
         pods = await pods_of_spare(ground, act.index)
         if found is None and not pods:
-            return Done(note=cut)
+            return Done(note=said, cut=cut)
         if found is not None and text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
             raise Denied(Conflict(f"deployment {name_of(found)} is not ours"))
         if staying := [pod for pod in pods if not is_going(pod)]:
@@ -136,7 +137,7 @@ async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
             if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in staying):
                 raise Denied(Refused("its pod is in rotation"))
         if found is not None and not is_going(found):
-            cut = "; ".join([told for pod in staying if (told := await requests_cut(ground, pod))])
+            cut, said = await requests_cut(ground, *staying)
             await ground.deleted(do, DEPLOYMENTS, found)
         await asyncio.sleep(ground.pace.poll_s)
 

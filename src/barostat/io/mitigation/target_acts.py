@@ -7,16 +7,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, PODS
 from barostat.io.mitigation.act_context import TRIES, ActContext
+from barostat.io.mitigation.pod_scrapes import cut_by_owner
 from barostat.io.mitigation.target_reader import Denied, annotation, is_ready
 from barostat.judge.manifest_edit.config_change import digest
 from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.pod_status import unschedulable
+from barostat.platform.workloads import NumberedKind
 from barostat.remedy.acts import (
+    NOTHING_CUT,
     AwaitHome,
     Conflict,
     Done,
@@ -128,14 +132,15 @@ async def release(ground: ActContext, do: Do) -> Done:
 
 
 async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
-    """ScaleHome: the number is written; before that what is to go is marked as the first to go.
-    Errors: Denied.
+    """ScaleHome: the number is written; before that what is to go is marked as the first to go, and
+    the requests of a unit that the owner then deletes are counted. Errors: Denied.
     """
+    cut, said = NOTHING_CUT, ""
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         now = ground.kind.replicas(home)
         if now == act.to and annotation(home, STEP) == do.key:
-            return Done()
+            return Done(note=said, cut=cut)
         if now not in (act.former, act.to):
             back = (
                 f"kubectl scale {ground.kind.typed(name_of(home))} -n {ground.namespace} "
@@ -161,9 +166,15 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
             newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
             if chosen and not await marked(ground, do, newborn, LEAST):
                 continue
+        if act.to < act.former and isinstance(ground.kind, NumberedKind):
+            lists = await ground.lists()
+            units = (
+                ground.kind.unit_pods(home, lists, place)[:1] for place in range(act.to, act.former)
+            )
+            cut, said = await cut_by_owner(ground, chain.from_iterable(units))
         wanted = ground.kind.with_replicas(act.to)
         if await ground.merged(do, ground.resource, home, wanted) is not None:
-            return Done()
+            return Done(note=said, cut=cut)
     raise Denied(Lost("home changes all the time"))
 
 

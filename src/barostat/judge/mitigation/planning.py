@@ -45,7 +45,7 @@ from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
 from barostat.judge.mitigation.paused_mark import paused_by
-from barostat.judge.mitigation.pod_times import with_times_of
+from barostat.judge.mitigation.pod_times import drain_s_of, with_times_of
 from barostat.judge.mitigation.promise import promise, promise_of_rollback
 from barostat.judge.mitigation.requested_lever import Requested, RequestedChange, RequestedLever
 from barostat.judge.mitigation.standing_change import made_else
@@ -75,7 +75,8 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What a person asks for besides the target. `requested`: None where the diagnosis chooses;
-    `edge_only`: only a limit that a gateway holds live, nothing that restarts an engine.
+    `drain_s`: None where it follows from the length of the requests; `edge_only`: only a limit that a
+    gateway holds live, nothing that restarts an engine.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Wish:
     autonomy: Autonomy = "recommend"
     in_place: bool = False
     sustained_s: float = 120.0
+    drain_s: float | None = None
     bounds: StepLimits = field(default_factory=StepLimits)
     edge_only: bool = False
 
@@ -479,12 +481,15 @@ def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits |
 
 
 def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> StepLimits:
-    """Those that were asked for, with the time that the proof and the target's own pods need."""
-    return with_times_of(
-        seen.home,
-        seen.template,
-        replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+    """Those that were asked for, with the time that the proof, the requests and the target's own
+    pods need.
+    """
+    bounds = replace(
+        wish.bounds,
+        verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s),
+        drain_s=wish.drain_s or max(wish.bounds.drain_s, drain_s_of(seen.windows().values())),
     )
+    return with_times_of(seen.home, seen.template, bounds)
 
 
 def _strategy(

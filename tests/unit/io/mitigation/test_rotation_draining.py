@@ -17,6 +17,7 @@ from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.rotation import await_drained
 from barostat.remedy.acts import AwaitDrained, Done, PodRef
+from barostat.remedy.journal import cut_sentence
 from barostat.remedy.state import Do
 
 LABELS = '{engine="0",model_name="m"}'
@@ -57,7 +58,8 @@ def drained(
         async with asyncio.timeout(300.0):
             answer = await await_drained(ground, do)
         took = clock.now() - began
-        ends.append((answer, took, found.told, await requests_cut(ground, pod)))
+        cut, said = await requests_cut(ground, pod)
+        ends.append((answer, took, found.told, f"{cut_sentence(cut)}; {said}" if said else ""))
 
     on_a_little_kubernetes(go)
     return ends[0]

@@ -1,4 +1,6 @@
-"""A target whose own manifest gives its pods longer to start or to end is given as long."""
+"""A target whose own manifest gives its pods longer to start or to end is given as long, and a drain
+as long as its requests take.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from barostat.judge.mitigation.pod_times import with_times_of
+from barostat.catalog.signals import signal
+from barostat.core.window import Window
+from barostat.judge.mitigation.pod_times import drain_s_of, with_times_of
 from barostat.platform.workloads.deployment import KIND as DEPLOYMENT
 from barostat.remedy.plan import StepLimits
 
@@ -57,3 +61,25 @@ def test_an_end_is_waited_for_as_long_as_the_grace_period_grants(
 ) -> None:
     found = home(grace_s=grace_s)
     assert with_times_of(found, DEPLOYMENT.template(found), StepLimits()).end_s == end_s
+
+
+def window(**now: float) -> Window:
+    made = (signal(name, [(0.0, found), (10.0, found)], "test") for name, found in now.items())
+    return Window("engine", 10.0, {found.name: found for found in made if found is not None})
+
+
+@pytest.mark.parametrize(
+    ("windows", "drain_s"),
+    [
+        ([], 0.0),
+        ([window()], 0.0),
+        ([window(e2e_p99_s=40.0), window(e2e_p99_s=90.0)], 180.0),
+        ([window(running_requests=10.0, waiting_requests=290.0, finished_per_s=2.0)], 300.0),
+        ([window(e2e_p99_s=100.0, running_requests=10.0, finished_per_s=0.0)], 200.0),
+        ([window(e2e_p99_s=7200.0)], 3600.0),
+    ],
+)
+def test_a_drain_may_last_twice_as_long_as_requests_take_now(
+    windows: list[Window], drain_s: float
+) -> None:
+    assert drain_s_of(windows) == drain_s

@@ -188,7 +188,7 @@ def end_code(ended: Ended) -> int:
 
 def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
     """A sentence on stdout."""
-    from barostat.remedy.journal import left_to_do, left_to_undo
+    from barostat.remedy.journal import cut_sentence, left_to_do, left_to_undo
 
     if stopped and not state.revision:
         return f"{state.plan.id}: stopped before anything was begun"
@@ -206,7 +206,8 @@ def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
         "Refused": "refused",
         "HandedOff": "handed over to a person",
     }
-    told = f"{state.plan.id}: {words.get(state.phase, state.phase)}: {state.why}"
+    said = "; ".join(filter(None, (state.why, cut_sentence(state.cut))))
+    told = f"{state.plan.id}: {words.get(state.phase, state.phase)}: {said}"
     if state.phase != "HandedOff":
         return told
     forward, back = ", ".join(left_to_do(state)), ", ".join(left_to_undo(state))

@@ -125,9 +125,12 @@ def add_parser(verbs: Any) -> None:
         "--drain",
         dest="drain_s",
         type=parse_duration,
-        default=300.0,
+        default=None,
         metavar="TIME",
-        help="longest wait for a replica's requests to finish (default 5m)",
+        help=(
+            "longest wait for a replica's requests to finish; those that still run are then cut and "
+            "counted (default: twice the time that requests take now, 5m to 1h)"
+        ),
     )
     how.add_argument(
         "--sustained",
@@ -177,7 +180,6 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
     from barostat.io.mitigation.campaign import new_id
     from barostat.judge.mitigation.planning import Wish
     from barostat.judge.mitigation.prepared import NothingPrepared
-    from barostat.remedy.plan import StepLimits
     from barostat.shells.reports.incident.plan_json import preview_json
 
     held = await campaign.held_limits()
@@ -207,7 +209,7 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
         "act" if autonomy == "act" else "recommend",
         arguments.in_place,
         arguments.sustained_s,
-        StepLimits(drain_s=arguments.drain_s),
+        arguments.drain_s,
         edge_only=arguments.fast,
     )
     campaign.one_look = arguments.fast

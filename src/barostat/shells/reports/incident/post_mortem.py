@@ -12,7 +12,7 @@ from barostat.core.diagnosis import Severity
 from barostat.core.units import figure, many
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
-from barostat.remedy.journal import left_to_do, left_to_undo
+from barostat.remedy.journal import cut_sentence, left_to_do, left_to_undo
 from barostat.remedy.record import to_json
 from barostat.remedy.state import State
 from barostat.shells.reports.incident.charts import drawings, rows
@@ -120,6 +120,7 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
             ),
         ),
         ("At the gateway", _at_the_gateway(state)),
+        ("Requests cut", cut_sentence(state.cut)),
     ]
     if state.timeline:
         found.append(("Run by", state.holder))
