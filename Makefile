@@ -15,7 +15,7 @@ help: ## list the targets
 demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, the burst again behind the gateway, with a page; REAL=1: the real vLLM in pressure
 	$(BIN)/python dev/demo.py $(if $(REAL),--real)
 
-explore: $(STAMP) ## every interleaving of the remedy in small worlds, the operator's step, and 30 seeded defects that must be caught
+explore: $(STAMP) ## every interleaving of the remedy in small worlds, the operator's step, and 31 seeded defects that must be caught
 	$(BIN)/python -m tests.model.explore
 
 fuzz: $(STAMP) ## five minutes of hostile inputs for every parser and every front; NIGHTLY=1: three hours with a seed of the day

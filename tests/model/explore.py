@@ -186,7 +186,7 @@ SEEDED: dict[str, Setting] = LAWS | {
 }
 """The same, with the world in which the defect of each kind can show."""
 
-OPERATOR = tuple(f"O{number}" for number in range(1, 13))
+OPERATOR = tuple(f"O{number}" for number in range(1, 14))
 """Laws of the operator's step: tests/model/operator_walk.py."""
 EVENTS, FEW_EVENTS = 3, 2
 """After the first harm: of the full walk, and enough for each seeded defect."""

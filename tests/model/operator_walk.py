@@ -8,12 +8,14 @@ O4   a look that failed opens, changes and ends nothing
 O5   at most one open incident of a workload, also after a crash
 O6   the changes within an hour stay within the budget
 O7   after two remedies that did not help, no third one of the same day, also after a crash
-O8   a switch that is off stops what runs and lets nothing begin
+O8   a switch that is off stops what runs and lets nothing begin; the incident says that what was cut
+     off waits
 O9   an incident ends after two minutes without harm, not before, and says when
 O10  outside the quiet hours, by the clock on the wall, no remedy may restart anything
 O11  a remedy that was cut off is gone on with, not begun anew
 O12  the third incident of one cause within a week says what prevents the next; none is forgotten
      within 30 days
+O13  an incident after a remedy that was verified ends as healed, whatever is refused later
 
 The world keeps its own account of times, remedies and incidents. It knows nothing of the operator's
 state.
@@ -85,6 +87,8 @@ class World:
     healing: bool = False
     cut_off: bool = False
     """A remedy was stopped or lost with its operator before it had an outcome."""
+    verified: bool = False
+    """A remedy of the incident was verified, and none after it did not help."""
     changed_at: list[float] = field(default_factory=list)
     failed_at: list[float] = field(default_factory=list)
     harmed_at: float = 0.0
@@ -150,6 +154,8 @@ class World:
             self.failed_at.append(self.now)
         if outcome == "verified":
             self.failed_at.clear()
+        if outcome == "verified" or outcome in DID_NOT_HELP:
+            self.verified = outcome == "verified"
         return (RemedyEnded(KEY, outcome, "so", changed=outcome in ("verified", "taken-back")),)
 
     def _step(self, name: str) -> None:
@@ -162,6 +168,7 @@ class World:
             self.harmed_at = self.now
             if not opened:
                 self.first_harms.append(self.now)
+                self.verified = False
         if kept is not None:
             self.adopted_at = self.now
         self.state, commands = step(self.state, seen, self.now)
@@ -184,9 +191,14 @@ class World:
         busy = self.healing or self.planning
         if name == "calm" and not busy and calm_s >= CALM_S:
             self.law("O9", not now_open, "harm is over and the incident is open")
-        self.law(
-            "O9", all(one.status.ended_at for one in self.kept.values() if one.ended), "no end"
-        )
+        for one in self.kept.values():
+            self.law("O9", not one.ended or one.status.ended_at is not None, "no end")
+            if one.ended and before.get(one.name) != one and look is not None:
+                wanted = "Healed" if self.verified else "Recovered"
+                self.law("O13", one.status.phase == wanted, f"{one.status.phase}, not {wanted}")
+        if name == "all off" and self.cut_off and now_open and self.autonomy == "act":
+            reasons = {one.reason for one in now_open[0].status.conditions}
+            self.law("O8", "SwitchedOff" in reasons, "nothing says that a remedy is held back")
         self._recurred()
 
     def _open(self) -> list[PressureIncident]:
@@ -252,6 +264,7 @@ def sequences(depth: int) -> Iterator[tuple[str, ...]]:
     yield ("harm", *calm, *calm, *calm, *calm)
     yield ("harm", *calm, "crash", *calm, *calm)
     yield ("harm", "verified", "harm", "verified", "harm")
+    yield ("harm", "verified", "harm", "verified", "harm", "calm")
     yield ("harm", *("calm",) * 20, "a day", "a day", *calm)
 
 

@@ -18,12 +18,14 @@ from typing import Literal, NamedTuple
 
 from barostat.operator.incident import (
     MOST_ROWS,
+    ConditionType,
     EvidenceRow,
     Figures,
     IncidentPlan,
     IncidentSpec,
     IncidentStatus,
     IncidentTarget,
+    Phase,
     PressureIncident,
     Severity,
     incident_name,
@@ -374,7 +376,7 @@ def _looked(
             commands.append(Keep(after))
         incident = after
     elif incident is not None and not target.busy and now - target.harmed_at >= CALM_S:
-        healed = (found := incident.condition("Remedied")) is not None and found.status == "True"
+        healed = _is_remedied(incident)
         reason = "Remedied" if healed else "RecoveredByItself"
         message = f"No harm was seen for {CALM_S:.0f} s."
         ended = replace(incident, status=replace(incident.status, after=look.figures))
@@ -541,7 +543,7 @@ def _remedied(
         return target
     resume = _unfinished(incident)
     if resume and seen.switched_off:
-        return target
+        return _held_back(key, target, look, incident, ("SwitchedOff", _CUT_OFF), now, commands)
     if not resume and (look.harm is None or now - target.asked_at < RETRY_S):
         return target
     if look.policy.autonomy == "recommend":
@@ -551,20 +553,51 @@ def _remedied(
         return replace(target, busy=True, asked_at=now)
     against = _against(key, target, look, seen, past, now)
     if against and not resume:
-        made = incident.with_condition("Remedied", "False", *against, now)
-        if made != incident:
-            commands += [
-                Keep(made),
-                Emit(
-                    key.namespace, look.target, against[0], f"{incident.name}: {against[1]}", True
-                ),
-            ]
-        return replace(target, incident=made, asked_at=now)
+        return _held_back(key, target, look, incident, against, now, commands)
     may_restart = look.policy.quiet is None or look.policy.quiet.covers(now + seen.clock_set_s)
-    made = incident.with_condition("Remedied", "Unknown", "Healing", "A remedy is under way.", now)
+    made = incident
+    if not _is_remedied(incident):
+        under_way = "A remedy is under way."
+        made = incident.with_condition("Remedied", "Unknown", "Healing", under_way, now)
     made = replace(made, status=replace(made.status, phase="Healing"))
     commands += [Keep(made), Heal(key, incident.name, may_restart, resume, made.status.cause)]
     return replace(target, incident=made, busy=True, healing=True, asked_at=now)
+
+
+_CUT_OFF = "A remedy was cut off. It goes on once the switch for all workloads is on again."
+
+
+def _held_back(
+    key: Key,
+    target: TargetState,
+    look: TargetSeen,
+    incident: PressureIncident,
+    against: tuple[str, str],
+    now: float,
+    commands: list[Command],
+) -> TargetState:
+    """No remedy is asked for: the incident says why, and an Event once."""
+    made = _without_remedy(incident, *against, now)
+    if made != incident:
+        message = f"{incident.name}: {against[1]}"
+        commands += [Keep(made), Emit(key.namespace, look.target, against[0], message, True)]
+    return replace(target, incident=made, asked_at=now)
+
+
+def _without_remedy(
+    incident: PressureIncident, reason: str, message: str, now: float
+) -> PressureIncident:
+    """The incident says why no remedy follows. An earlier one that was verified stays so: then it
+    is no further plan that there is.
+    """
+    kind: ConditionType = "Planned" if _is_remedied(incident) else "Remedied"
+    return incident.with_condition(kind, "False", reason, message, now)
+
+
+def _is_remedied(incident: PressureIncident) -> bool:
+    """True where a remedy was verified and none after it did not help."""
+    found = incident.condition("Remedied")
+    return found is not None and found.status == "True"
 
 
 def _unfinished(incident: PressureIncident) -> bool:
@@ -670,10 +703,13 @@ def _with_outcome(incident: PressureIncident, ended: RemedyEnded, now: float) ->
     if ended.outcome == "verified":
         made = incident.with_condition("Remedied", "True", "Verified", ended.why, now)
         return replace(made, status=replace(made.status, phase="Open"))
-    failed = incident.status.failed_remedies
-    if ended.outcome in DID_NOT_HELP:
-        failed = (failed or 0) + 1
-    made = incident.with_condition("Remedied", "False", _REASONS[ended.outcome], ended.why, now)
+    reason = _REASONS[ended.outcome]
+    if ended.outcome not in DID_NOT_HELP:
+        phase: Phase = "Open" if _is_remedied(incident) else "NotHealed"
+        made = _without_remedy(incident, reason, ended.why, now)
+        return replace(made, status=replace(made.status, phase=phase))
+    failed = (incident.status.failed_remedies or 0) + 1
+    made = incident.with_condition("Remedied", "False", reason, ended.why, now)
     return replace(made, status=replace(made.status, phase="NotHealed", failed_remedies=failed))
 
 

@@ -350,3 +350,33 @@ def test_a_plan_that_was_tried_later_is_kept_and_asks_for_no_second_trial() -> N
     assert not kinds(world.sees(look()), Keep)
     world.is_calm()
     assert not wants_trial(world.incident)
+
+
+def test_a_remedy_that_was_cut_off_and_is_held_back_by_the_switch_says_so_once() -> None:
+    world = World()
+    assert kinds(world.sees(look(autonomy="act")), Heal)
+    world.restarts()
+    commands = world.sees(look(autonomy="act"), switched_off=True)
+    assert (kinds(commands, Heal), reasons(commands)) == ([], ["SwitchedOff"])
+    found = world.incident.condition("Remedied")
+    assert found is not None
+    assert (found.status, found.reason) == ("False", "SwitchedOff")
+    assert world.sees(look(autonomy="act"), switched_off=True) == []
+    (heal,) = kinds(world.sees(look(autonomy="act")), Heal)
+    assert isinstance(heal, Heal)
+    assert heal.resume
+
+
+def test_what_is_refused_after_a_verified_remedy_leaves_it_verified() -> None:
+    world = World()
+    world.heals("verified")
+    assert kinds(world.sees(look(autonomy="act"), after_s=RETRY_S), Heal)
+    world.sees(look(autonomy="act"), RemedyEnded(KEY, "refused", "no lever is left"))
+    remedied, planned = (world.incident.condition(kind) for kind in ("Remedied", "Planned"))
+    assert remedied is not None
+    assert planned is not None
+    assert (remedied.status, remedied.reason) == ("True", "Verified")
+    assert (planned.status, planned.reason) == ("False", "Refused")
+    assert (planned.message, world.incident.status.phase) == ("no lever is left", "Open")
+    world.is_calm()
+    assert world.incident.status.phase == "Healed"
