@@ -15,7 +15,7 @@ import pytest
 from dev.cluster import controllers, workloads
 from dev.cluster.client import Cluster, Workspace
 from dev.load import Background, Load
-from tests.cluster.kinds import DEPLOYMENT, Shape, pressed
+from tests.cluster.kinds import DEPLOYMENT, SHAPES, Shape, pressed
 from tests.cluster.release import (
     ACTUATOR,
     HOME,
@@ -29,7 +29,7 @@ from tests.cluster.test_mitigate import incidents, preempted
 from tests.cluster.test_mitigate_kinds import counted
 
 pytestmark = pytest.mark.long
-_SHAPES = (DEPLOYMENT,)
+_SHAPES = (DEPLOYMENT, SHAPES["StatefulSet"], SHAPES["LeaderWorkerSet"])
 
 
 @pytest.fixture(scope="module", params=_SHAPES, ids=lambda shape: shape.kind)
@@ -92,7 +92,7 @@ def test_nobody_at_the_keyboard_and_the_workload_is_healed(
             space.until("an incident is there", lambda: pressure_incidents(space), 120, 0.5)
             took_s = time.monotonic() - harmed_at
             try:
-                space.until("the incident is over", lambda: is_over(space), 1500, 5.0)
+                space.until("the incident is over", lambda: is_over(space), 1000, 5.0)
             finally:
                 healed_s = time.monotonic() - harmed_at
                 (incident,) = pressure_incidents(space)
