@@ -27,6 +27,7 @@ to 256, 66 at 40, none at 32; watermark 0.05: 20.
 
 from __future__ import annotations
 
+from barostat.core.change import RARE_PER_FINISHED
 from barostat.core.symptom import Harm, Symptom
 from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
@@ -46,10 +47,6 @@ HEAVY_PER_FINISHED = 0.1
 """One preemption per ten finished requests is noticeable to users."""
 HEAVY_PER_S = 0.1
 """One every ten seconds, on average."""
-RARE_PER_FINISHED = 0.03
-"""An engine that finishes many requests a second may preempt one every ten seconds without anybody
-noticing.
-"""
 FEW = 3
 """So few may be a hiccup whatever they are divided by."""
 STALL_RATIO = 5.0

@@ -14,6 +14,7 @@ from barostat.alerts.groups import WORKLOAD, rules_of
 from barostat.alerts.inhibitions import hidden_by, inhibit_rules
 from barostat.alerts.named import alerts, capacity_waiting, preempting
 from barostat.alerts.terms import Promised, Terms
+from barostat.core.change import RARE_PER_FINISHED
 from barostat.core.version import parse_version
 from barostat.lint.promql import metrics_in
 from barostat.shells.cli.main import main, parser
@@ -104,7 +105,7 @@ def test_the_thresholds_are_those_of_the_diagnosis() -> None:
         requests_waiting.FEW_RATIO,
     )
     assert (preempting.HEAVY_PER_FINISHED, preempting.HEAVY_PER_S, preempting.RARE_PER_FINISHED, preempting.FEW) == (
-        preemption_heavy.HEAVY_PER_FINISHED, preemption_heavy.HEAVY_PER_S, preemption_heavy.RARE_PER_FINISHED, preemption_heavy.FEW,
+        preemption_heavy.HEAVY_PER_FINISHED, preemption_heavy.HEAVY_PER_S, RARE_PER_FINISHED, preemption_heavy.FEW,
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ import pytest
 from barostat.catalog.signals import signal
 from barostat.core.change import Expect, Expectation, pressure_relieved
 from barostat.core.window import Window
+from barostat.judge.diagnosis.case import Case
+from barostat.judge.diagnosis.causes._rare_preemptions import rare_preemptions
 from barostat.remedy.acts import Judged
 from barostat.remedy.verify import baseline, is_over, unmeasured, verify
 
@@ -295,6 +297,22 @@ def test_the_usual_promise_against_pressure_names_its_levels() -> None:
     assert essential == {"preemptions_per_s": 0.01}
     levels = {expect.signal: expect.bound for expect in found.expects if expect.want == "below"}
     assert levels | {"itl_p99_s": 0.1, "ttft_p99_s": 2.0} == levels
+
+
+@pytest.mark.parametrize(
+    ("left_per_s", "outcome"), [(0.05, "better"), (0.11, "better"), (0.2, "inconclusive")]
+)
+def test_preemptions_that_a_diagnosis_calls_rare_are_no_reason_to_take_a_remedy_back(
+    left_per_s: float, outcome: str
+) -> None:
+    """3.7 preemptions/s fell to 0.05 while 4 requests/s came: a fiftieth of the harm."""
+    promised = pressure_relieved(requests_per_s=4.0)
+    before = window(800.0, preemptions_per_s=3.7, kv_usage_ratio=1.0, generation_tokens_per_s=220.0)
+    after = window(SINCE, preemptions_per_s=left_per_s, generation_tokens_per_s=380.0)
+    assert judged(promised, before, after, SINCE).outcome == outcome
+    finished = {"finished_in_window": 600.0, "preemptions_in_window": 150 * left_per_s}
+    seen = Window(after.replica, after.at, {**after.signals, **window(SINCE, **finished).signals})
+    assert bool(rare_preemptions(Case(seen, {}))) is (outcome == "better")
 
 
 def test_the_baseline_is_the_mean_and_of_a_counter_where_it_stands() -> None:

@@ -4,11 +4,11 @@ causes that a full pool can have.
 
 from __future__ import annotations
 
+from barostat.core.change import RARE_PER_FINISHED
 from barostat.core.units import figure
 from barostat.judge.diagnosis.case import Case
 from barostat.symptoms._preemption import preemptions
 from barostat.symptoms._sent_back import sent_back
-from barostat.symptoms.preemption_heavy import RARE_PER_FINISHED
 
 
 def rare_preemptions(case: Case) -> str:
