@@ -1,12 +1,12 @@
 """How well predicted steps agree with measured closed-loop points: time per token and time to the
 first one.
 
-    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--leave-out pair|card|model|version]
+    python bench/pace.py POINTS.jsonl --models DIR [--models DIR] [--leave-out pair card model version]
     [--as-shipped] [--peer-env DIR [--peer-every N]] [--out REPORT.md] [--keep]
 
 Every point is predicted with its pair of model and card left out of the fit (all precisions and
 versions of that pair together), as on a machine that nobody has measured; `--leave-out` takes out
-all of its card, its model or its version instead, in turn. `--as-shipped` takes the
+all of its card, its model or its version instead, one after the other where several are named. `--as-shipped` takes the
 speeds as they are in the catalogue instead, for points that were not fitted to. Beside it, on the
 same points: the data sheet's figures alone, and aiconfigurator (bench/pace_peers.py). No point is
 left out of the figures; what could not be answered is listed.
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from bench import pace_fit, pace_peers  # noqa: E402
-from bench.kept import Kept, by_card, keep  # noqa: E402
+from bench.kept import Figure, Kept, by_card, keep  # noqa: E402
 from bench.pace_points import BUDGET_TOKENS, Point, points  # noqa: E402
 
 from barostat.judge.sizing.planned_steps import doubt_of_plan  # noqa: E402
@@ -265,7 +265,11 @@ def main() -> int:
         help="folder of config.json files, named ORG__NAME.json",
     )
     parser.add_argument(
-        "--leave-out", choices=tuple(LEFT_OUT), default="pair", help="what the fit has not seen"
+        "--leave-out",
+        choices=tuple(LEFT_OUT),
+        nargs="+",
+        default=["pair"],
+        help="what the fit has not seen",
     )
     parser.add_argument(
         "--as-shipped", action="store_true", help="the catalogue's speeds, nothing fitted"
@@ -280,7 +284,11 @@ def main() -> int:
         help="ask the peer for every so-manieth point: it takes seconds for each",
     )
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--keep", action="store_true", help="write bench/results/step-times.json")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write bench/results/step-times.json, or step-times-left-out.json",
+    )
     arguments = parser.parse_args()
     chosen, unknown = points(arguments.points, arguments.models)
     if not chosen:
@@ -289,34 +297,43 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    name = "as shipped" if arguments.as_shipped else f"{arguments.leave_out} left out"
-    answers = (
-        shipped(chosen) if arguments.as_shipped else left_out(chosen, LEFT_OUT[arguments.leave_out])
-    )
+    if arguments.as_shipped:
+        runs = {"as shipped": shipped(chosen)}
+    else:
+        runs = {f"{one} left out": left_out(chosen, LEFT_OUT[one]) for one in arguments.leave_out}
     sheet = data_sheet(chosen)
-    text = report(name, answers, sheet)
+    text = "\n\n".join(report(name, answers, sheet) for name, answers in runs.items())
     if unknown:
         text += f"\n\nNot predicted ({len(unknown)}):\n\n" + "\n".join(
             f"- {line}" for line in unknown
         )
     if arguments.peer_env:
+        name, answers = next(iter(runs.items()))
         text += "\n\n" + beside(arguments.peer_env, name, answers, sheet, arguments.peer_every)
     print(text)
     if arguments.out:
         arguments.out.write_text(text + "\n")
     if arguments.keep:
-        keep("step-times", _kept(name, answers, "--as-shipped " if arguments.as_shipped else ""))
+        if arguments.as_shipped:
+            keep("step-times", _kept(runs, "--as-shipped"))
+        else:
+            options = " ".join(arguments.leave_out)
+            keep("step-times-left-out", _kept(runs, f"--leave-out {options}"))
     return 0
 
 
-def _kept(name: str, answers: Sequence[Answer], option: str) -> Kept:
-    times = [("NVIDIA", answer.point.pair[1], abs(answer.tpot_off)) for answer in answers]
-    first = [("NVIDIA", answer.point.pair[1], abs(answer.ttft_off)) for answer in answers]
+def _kept(runs: Mapping[str, Sequence[Answer]], option: str) -> Kept:
+    figures: list[Figure] = []
+    for name, answers in runs.items():
+        times = [("NVIDIA", answer.point.pair[1], abs(answer.tpot_off)) for answer in answers]
+        first = [("NVIDIA", answer.point.pair[1], abs(answer.ttft_off)) for answer in answers]
+        figures += by_card(times, f"time per token, {name}: error")
+        figures += by_card(first, f"first token, {name}: error")
     return Kept(
-        f"python bench/pace.py POINTS.jsonl --models DIR {option}--keep",
+        f"python bench/pace.py POINTS.jsonl --models DIR {option} --keep",
         "medians of public closed-loop runs of vLLM 0.11 to 0.19 (five models; bf16, fp8, fp4, int4)",
-        [*by_card(times, f"time per token, {name}: error"), *by_card(first, f"first token, {name}: error")],
-        ["As shipped the model has seen these points; docs/decisions/step-time.md has those with each pair of model and card left out.",
+        figures,
+        ["As shipped the model has seen these points; with a card, a model or a version left out, it has seen none that share it.",
          "No table of points of AMD cards that tells both times by concurrency is known: one run sets what they reach.",
          "Cards that no point was measured on rest on their data sheets."],
     )  # fmt: skip

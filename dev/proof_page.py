@@ -44,7 +44,13 @@ SECTIONS: tuple[tuple[str, str, str, str], ...] = (
         "step-times",
         "Step times",
         "Time per token and to the first token from model and card alone, beside measured ones.",
-        "python bench/pace.py POINTS.jsonl --models DIR --keep",
+        "python bench/pace.py POINTS.jsonl --models DIR --as-shipped --keep",
+    ),
+    (
+        "step-times-left-out",
+        "Step times of what the fit has not seen",
+        "The same, where a card, a model or a version of vLLM was left out of the fit, each in turn.",
+        "python bench/pace.py POINTS.jsonl --models DIR --leave-out card model version --keep",
     ),
     (
         "forecasts",

@@ -39,11 +39,11 @@ _SLO_SIGNALS = (("ttft_p99_s", "ttft_p99_seconds"), ("itl_p99_s", "itl_p99_secon
 Points = tuple[tuple[float, float], ...]
 """(unix seconds, value), the oldest first."""
 USAGE_SEEN_S = 540.0
-USAGE_HORIZON_S = 900.0
-LEAST_USAGE = 0.3
+USAGE_HORIZON_S = 600.0
+LEAST_USAGE = 0.5
 """Below this a slope is the noise of single requests."""
 QUARTERS = 4
-SURE = 8.0
+SURE = 4.0
 """The rise has to be this many times its standard error."""
 INDEPENDENT_S = 30.0
 """Usage at two instants closer than this is of the same requests: no two measurements."""

@@ -92,11 +92,11 @@ def test_a_pool_that_fills_over_minutes_is_told_before_it_is_full() -> None:
         )
         return pool_fills_in_s(points)
 
-    found = at_rate(0.0005)
+    found = at_rate(0.0007)
     assert found is not None
-    assert math.isclose(found, (0.6 - 0.0005 * 590) / 0.0005, rel_tol=0.1)
+    assert math.isclose(found, (0.6 - 0.0007 * 590) / 0.0007, rel_tol=0.1)
     assert at_rate(0.0) is None
     assert at_rate(-0.0005) is None
-    assert at_rate(0.0001) is None  # more than a quarter of an hour away
-    assert at_rate(0.0005, noise=0.4) is None  # it scatters as much as it rises
+    assert at_rate(0.0003) is None  # more than ten minutes away
+    assert at_rate(0.0007, noise=0.4) is None  # it scatters as much as it rises
     assert pool_fills_in_s(tuple((at, 0.4 + 0.001 * at) for at in range(0, 300, 10))) is None
