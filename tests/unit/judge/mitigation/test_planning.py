@@ -121,6 +121,24 @@ def test_a_replica_is_added_where_a_node_takes_it_and_the_limits_allow_it() -> N
         assert any(told.startswith("scale-out") and why in told for told in found.passed_over)
 
 
+def test_three_replicas_are_scaled_out_to_their_maximum_and_no_further() -> None:
+    limits = ServingLimits(LimitsSpec(remedy=RemedyLimits(max_replicas=5)))
+    replicas, added = 3, []
+    while replicas < 20:
+        seen = scene(replicas=replicas, gpus="20")
+        found = planned(seen, in_place=True, autonomy="act", limits=limits)
+        if found.plan.strategy != "scale-out":
+            break
+        assert found.plan.replicas == replicas
+        replicas = int(found.plan.change.value or 0)
+        added.append(replicas)
+    assert added[-1] == 5
+    assert added == sorted(set(added))
+    assert any(
+        "5 replicas are asked for, at most 5 are allowed" in told for told in found.passed_over
+    )
+
+
 def test_windows_are_made_once_and_are_those_of_the_recording_that_is_there() -> None:
     seen = scene()
     made = seen.windows()
