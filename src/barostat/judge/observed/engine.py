@@ -49,8 +49,20 @@ def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> Engin
     return None if wanted is None else EngineScrapes(wanted, present[wanted])
 
 
-def observed_engine(recording: Recording) -> ObservedEngine:
-    """Return the busiest engine of the recording whose configuration is known; it represents all.
+@dataclass(frozen=True, slots=True)
+class BusiestEngine:
+    """The engine of a recording that has most requests. `notes`: what it stands for, and which of its
+    data-parallel engines preempt, a sentence each.
+    """
+
+    replica: ReplicaRecording
+    index: str
+    window: Window
+    notes: tuple[str, ...]
+
+
+def busiest_engine(recording: Recording) -> BusiestEngine:
+    """Return the busiest engine of the recording whose configuration is known.
 
     Errors: InputError if there is none.
     """
@@ -63,15 +75,23 @@ def observed_engine(recording: Recording) -> ObservedEngine:
     if not found:
         raise InputError("tells nothing of an engine's configuration", recording.target)
     replica, index, window = max(found, key=lambda one: _requests(one[2]))
-    engines = sum(1 for one, _, _ in found if one is replica)
-    notes = _others(recording, window, engines, index)
+    own = {at: one for other, at, one in found if other is replica}
+    return BusiestEngine(replica, index, window, _others(recording, window, own, index))
+
+
+def observed_engine(recording: Recording) -> ObservedEngine:
+    """Return the busiest engine of the recording whose configuration is known; it represents all.
+
+    Errors: InputError if there is none.
+    """
+    busiest = busiest_engine(recording)
     return ObservedEngine(
-        window,
-        engine_scrapes(replica, index),
-        replica.gpu,
-        notes,
-        replica.log,
-        index,
+        busiest.window,
+        engine_scrapes(busiest.replica, busiest.index),
+        busiest.replica.gpu,
+        busiest.notes,
+        busiest.replica.log,
+        busiest.index,
         len(recording.replicas),
     )
 
@@ -86,7 +106,9 @@ def _requests(window: Window) -> float:
     return sum(found) if found else -1.0
 
 
-def _others(recording: Recording, window: Window, engines: int, index: str) -> tuple[str, ...]:
+def _others(
+    recording: Recording, window: Window, engines: dict[str, Window], index: str
+) -> tuple[str, ...]:
     notes = []
     requests = _requests(window)
     busiest = (
@@ -99,9 +121,24 @@ def _others(recording: Recording, window: Window, engines: int, index: str) -> t
             f"{busiest}, stands for each, with its own share "
             f"of the traffic{another}"
         )
-    if engines > 1:
+    if len(engines) > 1:
         notes.append(
-            f"{window.replica} has {engines} data-parallel engines: engine {index}, "
-            f"{busiest}, stands for each, with its own share"
+            f"{window.replica} has {len(engines)} data-parallel engines: engine {index}, "
+            f"{busiest}, stands for each, with its own share{_preempting(engines)}"
         )
     return tuple(notes)
+
+
+def _preempting(engines: dict[str, Window]) -> str:
+    """Which of the engines preempt, in a clause; empty where none does."""
+    counted = {
+        index: window.signals["preemptions_in_window"].last
+        for index, window in engines.items()
+        if "preemptions_in_window" in window.signals
+    }
+    preempt = [f"engine {index} ({count:,.0f})" for index, count in counted.items() if count]
+    calm = [f"engine {index}" for index, count in counted.items() if not count]
+    if not preempt:
+        return ""
+    others = f"; {', '.join(calm)} preempted none" if calm else ""
+    return f"; preemptions: {', '.join(preempt)}{others}"

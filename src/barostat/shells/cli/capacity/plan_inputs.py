@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barostat.catalog.card_counts import CardCount, nearest_cards, read_card_count
 from barostat.catalog.cards import find_card
@@ -38,6 +39,9 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.engine_options import given_words
 
+if TYPE_CHECKING:
+    from barostat.judge.observed.engine import BusiestEngine
+
 _MOST_TOKENS = 1e9
 _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
@@ -64,7 +68,8 @@ def asked(arguments: argparse.Namespace) -> PlanInput:
     Errors: InputError for what is missing, unknown or contradictory.
     """
     line = command_line.parse(arguments.command, {}) if arguments.command else None
-    window, replica = _window(arguments) if arguments.source else (None, None)
+    engine = _engine(arguments) if arguments.source else None
+    window, replica = (None, None) if engine is None else (engine.window, engine.replica)
     seen_card = replica.gpu if replica is not None else None
     named = arguments.model_config or arguments.model or (line.model if line is not None else None)
     running = _model_of(window) if named is None else None
@@ -133,6 +138,7 @@ def asked(arguments: argparse.Namespace) -> PlanInput:
         drafter=drafter,
     )
     traffic, notes = _traffic(arguments, window)
+    notes += [] if engine is None else engine.notes
     if taken is not None and taken == served:
         notes.append(
             f"the model is taken to be {served}, as which it is served; --model says another"
@@ -389,11 +395,11 @@ def _traffic(
     return (traffic_of_window(window) if window is not None else None), []
 
 
-def _window(arguments: argparse.Namespace) -> tuple[Window, ReplicaRecording]:
+def _engine(arguments: argparse.Namespace) -> BusiestEngine:
     """The engine behind a URL, in a cluster or of a bundle, at this instant, and what was recorded
     of it.
     """
-    from barostat.judge.evidence.assemble import windows
+    from barostat.judge.observed.engine import busiest_engine
     from barostat.shells.cli.cluster_flags import wanted
 
     source: str = arguments.source
@@ -410,12 +416,7 @@ def _window(arguments: argparse.Namespace) -> tuple[Window, ReplicaRecording]:
         from barostat.io.bundles import bundle
 
         recording = bundle.read(Path(source))
-    for replica in recording.replicas:
-        found, _ = windows(recording, replica)
-        for window in found.values():
-            if window.config.values:
-                return window, replica
-    raise InputError("tells nothing of an engine's configuration", source)
+    return busiest_engine(recording)
 
 
 def _model_of(window: Window | None) -> str | None:
