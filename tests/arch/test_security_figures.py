@@ -48,7 +48,7 @@ def test_the_secret_forms_are_counted() -> None:
 
 
 def test_the_later_corpora_are_counted() -> None:
-    first, second, third, fourth = (
+    first, second, third, fourth, fifth = (
         (len(made), len(forms(f"lookalikes_{name}")), len(forms(f"prompts_{name}")))
         for name, made in fresh.CORPORA.items()
     )
@@ -56,6 +56,7 @@ def test_the_later_corpora_are_counted() -> None:
     assert "{}, {} and {}, written after those fixes".format(*second) in TEXT
     assert "Then {}, {} and {}, again without a look at the code".format(*third) in TEXT
     assert "and {}, {} and {} from issuers, tools and protocols".format(*fourth) in TEXT
+    assert "Then {}, {} and {}, written before their author".format(*fifth) in TEXT
 
 
 def test_the_bounds_are_those_that_are_held() -> None:

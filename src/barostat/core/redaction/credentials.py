@@ -6,7 +6,6 @@ be kept.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 
 from barostat.core.redaction.key_shapes import (
@@ -18,6 +17,12 @@ from barostat.core.redaction.key_shapes import (
 from barostat.core.redaction.named_values import PLACEHOLDER, without_named
 from barostat.core.redaction.named_values import REDACTED as REDACTED
 from barostat.core.redaction.names import Telling, telling
+from barostat.core.redaction.placed_values import (
+    folded,
+    without_encoded,
+    without_foreign,
+    without_placed,
+)
 
 _PRIVATE_KEY = r"(?:[A-Z0-9]{1,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?"
 PEM_BEGINS = re.compile(rf"BEGIN[ +]{_PRIVATE_KEY}")
@@ -35,6 +40,10 @@ _URL = re.compile(
 )
 _BEARER = re.compile(
     r"\b(bearer|basic|negotiate|ntlm|digest)(\s+|%20|\+|[\"'],\s*b?[\"'])(?!sha\d+:|(?:realm|error|scope|service|charset)=)(?=\[redacted\]|\S*[\d=._~+/-]|\S{16})(?:\[redacted\])?[A-Za-z0-9._~+/=-]{6,}",
+    re.IGNORECASE,
+)
+_DIGEST_RESPONSE = re.compile(
+    r"(?P<said>\bdigest\s[^\n]{0,400}?\bresponse=)(?:\"[^\"\n]{8,128}\"|[^\s,]{8,128})",
     re.IGNORECASE,
 )
 QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
@@ -125,13 +134,13 @@ _SHORT_FLAG = re.compile(
 )
 """A word behind a flag of a letter: `-p`, `-P`, `-N` and others take passwords."""
 _SAID_BEFORE = re.compile(
-    r"(?P<said>\b(?:passw\w+|secret|credentials?|token|netrc|(?:api|access|your) key)\b[^:\n]{1,80}:\s{1,9})(?P<value>[A-Za-z0-9]{16,128})(?=[.\s]{0,9}$)",
+    r"(?P<said>\b(?:passw\w+|secret|credentials?|token|netrc|(?:api|access|your) key|(?<!cache )(?<!block )(?<!hash )(?<!prefix )(?<!graph )key for)\b[^:\n]{1,80}:\s{1,9})(?P<value>[A-Za-z0-9]{16,128})(?=[.\s]{0,9}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A sentence about a key that ends with it."""
 _CREDENTIALS_SAID = (
     *("password", "passwd", "passphrase", "api key", "api_key", "api-key", "apikey", "credential", "secret", "authorized", "authenticat"),
-    *("access key", "access_key", "login", "securestring", "net user", "sudo", "from-literal", "netrc"),
+    *("access key", "access_key", "login", "securestring", "net user", "sudo", "from-literal", "netrc", " key for "),
 )  # fmt: skip
 _SECRET_OBJECT = re.compile(r"\b(?:Sealed)?Secret(?:List)?\b")
 _SECRET_DATA = re.compile(
@@ -140,7 +149,7 @@ _SECRET_DATA = re.compile(
 )
 """The values of a Secret that a log prints as JSON, YAML or Go."""
 _WRAPPED = re.compile(
-    r"(?P<said>\[redacted\]\.?)(?:\s*\n[ \t>|\"'+,-]*\.?(?:[A-Za-z0-9+/_=-]{0,4096}|\[redacted\])\.?(?:[A-Za-z0-9+/_=-]{16,4096}|\[redacted\])\.?[\"',\\]*(?=\s*(?:\n|$)))+"
+    r"(?P<said>\[redacted\]\.?)(?:[\"',\\+]{0,4}\s*\n[ \t>|\"'+,-]*\.?(?:[A-Za-z0-9+/_=-]{0,4096}|\[redacted\])\.?(?:[A-Za-z0-9+/_=-]{16,4096}|\[redacted\])\.?[\"',\\]*(?=\s*(?:\n|$)))+"
 )
 """A key that goes on over the next lines."""
 _SWITCHES = re.compile(
@@ -158,19 +167,25 @@ _WORDS = (
     "crumb", "psk", "sas"),
     *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy", "zip", "7z", "smbclient", "net use", "twine", "ldap", "<<<", "mc alias", "vault", "wandb"),
     *("openssl", "ipmitool", "sqlplus", "oracle:", "identified", "user ", "getconnection", "netrc", " -p", " -n", "sudo", "net user", "securestring", "hook", "/integration", "salt", "_code", "-code", "ansible_vault", "pin_", "pin-", "invalid value"),
-    *("jwt", "otlp", "honeycomb", "dockerconfigjson", "srf", "snmp", "community", "kinit", "/t/", "assword", "mosquitto", "routing_key", "username", "private-lines", "stringdata", ":*:", ":5432:"),
+    *("jwt", "otlp", "honeycomb", "dockerconfigjson", "srf", "snmp", "community", "kinit", "/t/", "codes", "assword", "mosquitto", "routing_key", "username", "private-lines", "stringdata", "seed", "mnemonic", "phrase", "response=", "client_random", "traffic_secret", ":*:", ":5432:"),
 )  # fmt: skip
 _VALUE_BEFORE = re.compile(
     r"(?<![\w/.+=$@-])(?P<value>[\w+/=-]{16,256})(?P<said> (?:as (?P<name>[A-Za-z_][\w.-]{2,120})|is (?:the|an?|your|my|our) (?:[\w-]{1,20} ){0,3}(?:token|key|secret|password))\b)"
 )
 """A key before its name: `X as API_TOKEN`, `X is the access token`."""
 _KEY_SAID = re.compile(
-    r"(?P<said>\b(?!(?:cache|block|hash|prefix|sort|partition|primary|foreign|compile|graph|group|lock|object|idempotency|row|with|from|same|this|that|hashed|index|trace|dedup)\b)[A-Za-z]{3,20} key(?: is)?\s?[:=]?\s{1,4})"
-    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![\w-])",
+    r"(?P<said>\b(?!(?:cache|block|hash|prefix|sort|partition|primary|foreign|compile|graph|group|lock|object|idempotency|row|with|from|same|this|that|hashed|index|trace|dedup)\b)[A-Za-z][A-Za-z0-9]{2,20} key(?: is)?\s?[:=]?\s{1,4})"
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,512})(?![\w-])"
+    r"|(?P<seed>\b(?:[\w-]{2,20} )?(?:seed|pepper|salt)(?: is)?\s?[:=]?\s{1,4})(?:[0-9a-f]{32,512}|[A-Z2-7]{16,128})(?![\w-])"
+    r"|(?P<codes>\b(?:recovery|backup|scratch|one-time|emergency) codes?\s?(?:are|is)?\s?[:=]\s{0,4})(?:[\w-]*\d[\w-]*[,;]?\s?)+"
+    r"|(?P<tls>\b(?:CLIENT_RANDOM|[A-Z_]{6,40}_SECRET(?:_\d)?) )[0-9a-f]{64} [0-9a-f]{64,128}(?![\w-])",
     re.IGNORECASE,
 )
 """A service's key that is a hash or a uuid."""
-_PATH_TOKEN = re.compile(r"(?:(?<=/t/)|(?<=/token/))(?:[a-z]{2}-)?(?=[\w-]*\d)[\w-]{20,256}(?=/)")
+_PATH_TOKEN = re.compile(
+    r"(?:(?<=/t/)|(?<=/token/))(?:[a-z]{2}-)?(?=[\w-]*\d)[\w-]{20,256}(?=/)|(?:(?<=/keys/)|(?<=/key/)|(?<=/tokens/)|(?<=/secrets/)|(?<=/apikey/))(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{16,256}"
+)
+_KEYS_IN_PATHS = ("/t/", "/token/", "/tokens/", "/key/", "/keys/", "/secrets/", "/apikey/")
 _PROMPTS = ("word for", "phrase for", "code for", "pin for", "credential", "login", "auth ")
 _COUNTED = re.compile(r"\d{1,9}&")
 _VARIABLES = re.compile(r"\"?\$\{?\w+\}?:\$\{?\w+\}?\"?")
@@ -220,7 +235,7 @@ def clean(text: str) -> str:
     and compatibility forms (full width, mathematical letters) are removed as well.
     """
     plain = _readable(text)
-    cleaned = _cleaned(plain)
+    cleaned = without_encoded(_cleaned(plain), _cleaned)
     if "%" in cleaned or "\\" in cleaned or "&" in cleaned:
         decoded = _decoded(cleaned)
         if decoded != cleaned and (again := _cleaned(decoded)) != decoded:
@@ -228,19 +243,12 @@ def clean(text: str) -> str:
     return cleaned if cleaned != plain else text
 
 
-_LOOK_ALIKES = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u043a\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u03bf\u03b1\u0391\u0392\u0395\u039a\u039c\u039d\u039f\u03a1\u03a4",
-    "aeopcyxisjkABEKMHOPCTXoaABEKMNOPT",
-)
-"""Cyrillic and Greek letters that are drawn as Latin ones are."""
-
-
 def _readable(text: str) -> str:
     """Return the text as a reader takes it: what hides a name from a pattern is undone."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_LOOK_ALIKES)
+        text = folded(text)
     return _SWITCHES.sub("", text) if not text.isprintable() else text
 
 
@@ -270,11 +278,17 @@ def _cleaned(text: str) -> str:
     low = text.lower().replace(
         "tokens", ""
     )  # every statistics line counts tokens; looking for words is what makes long logs affordable
-    if not any(word in low for word in _WORDS):
-        return text
+    if any(word in low for word in _WORDS):
+        text = _without_said(text, low)
+    text = without_foreign(without_placed(text), low)
+    return _WRAPPED.sub(r"\g<said>", text) if "\n" in text and REDACTED in text else text
+
+
+def _without_said(text: str, low: str) -> str:
+    """Return the text without what its words call a secret. `low`: the text in small letters."""
     if "private" in low or "ansible_vault" in low:
         text = _PEM.sub(REDACTED, text)
-    if "secret" in low and "data" in low and _SECRET_OBJECT.search(text):
+    if "data" in low and ("stringdata" in low or ("secret" in low and _SECRET_OBJECT.search(text))):
         text = _SECRET_DATA.sub(_without_data, text)
     if "@" in text:
         text = _URL.sub(lambda found: f"{found[1] or found[2]}{REDACTED}@", text)
@@ -300,6 +314,8 @@ def _cleaned(text: str) -> str:
         text = _HOSTED.sub(rf"\g<who>{REDACTED}", _PROXY.sub(rf"\g<name>{REDACTED}@", text))
     if "hook" in low or "/integration" in low:
         text = _HOOK.sub(_without_hook, text)
+    if "digest" in low:
+        text = _DIGEST_RESPONSE.sub(rf"\g<said>{REDACTED}", text)
     text = _BEARER.sub(rf"\1\2{REDACTED}", text)
     text = _SPOKEN.sub(_without_spoken, without_named(text))
     if "value" in low and "name" in low:
@@ -311,8 +327,8 @@ def _cleaned(text: str) -> str:
             ),
             text,
         )
-    text = _VALUE_BEFORE.sub(_without_value_before, _KEY_SAID.sub(rf"\g<said>{REDACTED}", text))
-    if "/t/" in text or "/token/" in text:
+    text = _VALUE_BEFORE.sub(_without_value_before, _KEY_SAID.sub(_without_key_said, text))
+    if any(part in text for part in _KEYS_IN_PATHS):
         text = _PATH_TOKEN.sub(REDACTED, text)
     if " -" in text:
         text = _SHORT_FLAG.sub(
@@ -327,7 +343,7 @@ def _cleaned(text: str) -> str:
             text,
         )
         text = _STRAY.sub(lambda found: REDACTED if is_mixed_up(found[0]) else found[0], text)
-    return _WRAPPED.sub(r"\g<said>", text) if "\n" in text else text
+    return text
 
 
 def secret_name(name: str) -> bool:
@@ -430,6 +446,11 @@ def _without_spoken(match: re.Match[str]) -> str:
     ):
         return match[0]
     return f"{match['said']}{REDACTED}"
+
+
+def _without_key_said(match: re.Match[str]) -> str:
+    said = match["said"] or match["seed"] or match["codes"] or match["tls"]
+    return f"{said}{REDACTED}"
 
 
 def _without_hook(match: re.Match[str]) -> str:

@@ -276,6 +276,8 @@ _PREFIXED = (
     ),
     (("4b1d",), r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
     (("s.", "b."), r"[sb]\.(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9]{24,}(?![A-Za-z0-9])"),
+    (("u+",), r"u\+[A-Za-z0-9_-]{18}(?![\w-])"),
+    (("nsec1",), r"nsec1[a-z0-9]{58}"),
     (("t1.",), r"t1\.[A-Za-z0-9_-]{2,}[=]{0,2}\.[A-Za-z0-9_-]{60,}"),
     (
         ("{SSHA", "{SHA", "{CRYPT}", "$apr1$"),
@@ -325,7 +327,7 @@ def without_shapes(text: str, instead: str) -> str:
         text = _without_forty(text, instead)
     if "=" in text:
         text = _KEY_OF_32_BYTES.sub(
-            lambda found: instead if _classes(found[0]) == 3 else found[0], text
+            lambda found: instead if classes(found[0]) == 3 else found[0], text
         )
     return _without_runs(text, instead)
 
@@ -333,7 +335,12 @@ def without_shapes(text: str, instead: str) -> str:
 def _without_forty(text: str, instead: str) -> str:
     return _FORTY.sub(
         lambda found: (
-            instead if _classes(found[0]) == 3 and is_random(found[0], shortest=24) else found[0]
+            instead
+            if classes(found[0]) == 3
+            and (
+                is_random(found[0], shortest=16) or ("+" in found[0] and entropy_bits(found[0]) > 4)
+            )
+            else found[0]
         ),
         text,
     )
@@ -351,7 +358,8 @@ def _without_runs(text: str, instead: str) -> str:
         around = _BEFORE.search(text, max(done, begin - 200), begin)
         start = around.start() if around else begin
         if (
-            text.endswith("SHA256:", 0, start)
+            text.endswith(("SHA256:", "ssh-ed25519 ", "ssh-rsa ", "ssh-dss "), 0, start)
+            or _ECDSA.search(text, max(0, start - 40), start)
             or _in_digest(text, begin)
             or _HARMLESS.fullmatch(text[start : whole.end() if whole else end])
             or text.startswith(("_Z", "Z"), start)
@@ -363,6 +371,8 @@ def _without_runs(text: str, instead: str) -> str:
     return "".join((*pieces, text[done:])) if pieces else text
 
 
+_ECDSA = re.compile(r"ecdsa-sha2-nistp\d{3} \Z")
+"""Before a public key of SSH."""
 _KEY_OF_32_BYTES = re.compile(r"(?<![\w+/=.:-])[\w+/-]{43}=(?![\w=])")
 """As Fernet, AES and WireGuard have it in Base64."""
 _DISCORD = re.compile(
@@ -391,15 +401,16 @@ def _stretched(text: str, begin: int, end: int, done: int) -> tuple[int, int]:
         end += 1
     while (part := _NEXT_PART.match(text, end - 1 if text[end - 1] in "=+/" else end)) and (
         _is_mixed(part[1], hashes=True)
-        or (len(part[1]) < 6 and _classes(part[1]) > 1)
+        or (len(part[1]) < 6 and classes(part[1]) > 1)
         or text[part.start()] in "+_"
+        or (len(part[1]) < 3 and text[part.start()] == "/")
         or (len(part[1]) < 6 and not part[1].islower() and not part[1].isdigit())
     ):
         end = part.end()
     while (part := _PART_BEFORE.search(text, max(done, begin - 66), begin)) and (
         _is_mixed(part[1], hashes=True)
         or text[part.end() - 1] in "_-+"
-        or (len(part[1]) < 6 and _classes(part[1]) > 1)
+        or (len(part[1]) < 6 and classes(part[1]) > 1)
     ):
         begin = part.start()
     return begin, end
@@ -407,7 +418,7 @@ def _stretched(text: str, begin: int, end: int, done: int) -> tuple[int, int]:
 
 def _follows_no_language(run: str) -> bool:
     return (
-        _classes(run) == 3
+        classes(run) == 3
         and not _is_camel(run)
         and _changes_ratio(run) >= _MOST_CHANGES
         and entropy_bits(run) >= 3.3
@@ -424,7 +435,8 @@ def _is_camel(word: str) -> bool:
     ) >= len(word)
 
 
-def _classes(word: str) -> int:
+def classes(word: str) -> int:
+    """Return how many of capitals, small letters and digits the word has."""
     return sum(bool(re.search(kind, word)) for kind in (r"[a-z]", r"[A-Z]", r"\d"))
 
 
@@ -456,9 +468,14 @@ def _is_mixed(part: str, *, hashes: bool) -> bool:
     return not _is_camel(part) and _changes_ratio(part) >= 0.25
 
 
+def is_mixed_part(part: str) -> bool:
+    """True for six or more letters and digits that follow no language and are no hash."""
+    return _is_mixed(part, hashes=False)
+
+
 def is_mixed_up(word: str) -> bool:
     """True for one word of capitals, small letters and digits in turn that follows no language."""
-    return _classes(word) == 3 and _changes_ratio(word) >= _MOST_CHANGES and not _is_camel(word)
+    return classes(word) == 3 and _changes_ratio(word) >= _MOST_CHANGES and not _is_camel(word)
 
 
 def _drawn(key: str) -> bool:

@@ -19,11 +19,11 @@ REDACTED = "[redacted]"
 
 _NAME = re.compile(r"[A-Za-z_][\w.$@-]*")
 _MAY_TELL = re.compile(
-    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb|salt|pin|srf",
+    r"key|token|secret|pass|pwd|pw|pat|auth|jwt|dsn|sig|cred|cookie|bearer|sess|sid|otp|psk|hmac|conn|docker|otlp|honey|etcd|nonce|sas|code|crumb|salt|pin|srf|phrase|mnemonic",
     re.IGNORECASE,
 )
 _EQUALS = (
-    r"(?:[=!]==?|:=|\u2192|\|\|=?|\?\?=?|=>|->|::?=?|=|&#(?:61|58|x3[da]);|&(?:equals|colon);"
+    r"(?:#\s?=>|[=!]==?|:=|\u2192|\|\|=?|\?\?=?|=>|->|::?=?|=|&#(?:61|58|x3[da]);|&(?:equals|colon);"
     r"|%(?:25)?3[da]|\\(?:u00|x)3[da])"
 )
 """Separators between a name and its value, including those of code, HTML, URLs and JSON."""
@@ -143,6 +143,11 @@ def without_named(text: str) -> str:
     return "".join((*pieces, text[done:])) if pieces else text
 
 
+def value_at(text: str, start: int) -> list[tuple[int, int, str]]:
+    """Return (start, end, replacement) of the secret that begins here; empty where it is none."""
+    return _value(text, start, Telling.SECRET)
+
+
 def _of_a_model(text: str, begin: int) -> bool:
     """True for the token of a sentence about text: "time per token: 40 ms"."""
     before = _WORD_BEFORE.search(text, max(0, begin - 24), begin)
@@ -216,13 +221,14 @@ def _assigned(
     if text.startswith(last_part, start) and not _WORD_GOES_ON.match(text, start + len(last_part)):
         return []  # `self.api_key = api_key`
     described = between["sign"] == ":" and name.isupper() and _COLUMN.fullmatch(between["gap"])
-    if level is Telling.SECRET and ("phrase" in name.lower() or described):
+    if level is Telling.SECRET and (_PHRASE.search(name) or described):
         return _to_end_of_line(text, start)
     if between["sign"] == ":" and not _PHRASED.search(name) and _PROSE.match(text, start):
         return []
     return _value(text, start, level)
 
 
+_PHRASE = re.compile(r"phrase|mnemonic", re.IGNORECASE)
 _WORD_GOES_ON = re.compile(r"[\w.-]*\w")
 _QUOTE = re.compile(r"[\"'`]")
 _COLUMN = re.compile(r"[ \t]{2,64}")

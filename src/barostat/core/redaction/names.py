@@ -25,7 +25,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _STEM = re.compile(
     r"pass(?:word|wd|phrase|code)|passwor|secret(?!ar|ion|ly)|credential|cookie(?!polic|count)|bearer|authorization(?!mode)|signature(?!mismatch)"
     r"|(?:api|access|private|auth|account|master|signing|encryption|subscription|storage|license|secret|ssh|hmac|function|functions|application|service|deploy|client|shared|shared ?access)s?key"
-    r"|(?:sess|session|php|jsession|phpsess)id(?:$|cookie)|conn(?:ection)?str(?:ing)?|[xc]srf|dockerconfigjson|otlpheaders|honeycombteam|etcdctluser|nonce$|proxyauth|pgpass"
+    r"|(?:master|seed|recovery|secret|wallet|backup)phrase|mnemonic|(?:sess|session|php|jsession|phpsess)id(?:$|cookie)|conn(?:ection)?str(?:ing)?|[xc]srf|dockerconfigjson|otlpheaders|honeycombteam|etcdctluser|nonce$|proxyauth|pgpass"
     r"|(?:db|ssh|store|key|redis|user|root|admin|mail|smtp|ldap|bind|http|ftp|my|mysql|mongo|proxy|trust|pg)(?:pass|pwd?)(?!es|ed|ing|age)|authtoken|requirepass|masterauth|identitytoken|refreshtoken"
 )
 """Spelled without separators, anywhere in the name."""
@@ -84,6 +84,16 @@ _REFERENCES = re.compile(
     r"^(?:imagepullsecrets?|secretkeyref|secretref|secretname|automountserviceaccounttoken|serviceaccounttoken)$"
 )
 _LONGEST = 160
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name, in small letters, without its numbers."""
+    return _name_words(name[-_LONGEST:])
+
+
+@lru_cache(maxsize=4096)
+def _name_words(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _PARTS.findall(name) if not word.isdigit())
 
 
 def telling(name: str) -> Telling:

@@ -138,8 +138,8 @@ class _LogReader:
         cleaned, self._quoting = without_content(line)
         self._wrapped = (
             cleaned.endswith((REDACTED, f"{REDACTED}."))
-            and _ENDS_IN_KEY.search(line[-200:]) is not None
-        )
+            or cleaned.strip(_AROUND_A_STRING) == REDACTED
+        ) and _ENDS_IN_KEY.search(line[-200:]) is not None
         return cleaned
 
     def _of_a_key(self, line: str) -> str | None:
@@ -264,6 +264,7 @@ def _shape(line: str) -> str | None:
 
 
 _SECRET_HINTS = ("key", "token", "secret", "pass", "cred", "auth", "cookie", "bearer")
+_AROUND_A_STRING = " \t\"'+,\\("
 _ENDS_IN_KEY = re.compile(r"[A-Za-z0-9+/_=-]{8,}\.?[\"',\\]*\s*$")
 _GOES_ON = re.compile(r"^[\s>|\"'+,-]*[A-Za-z0-9+/_=.-]{8,}[\"',\\]*\s*$")
 _BARE_KEY_LINE = re.compile(r"[\s>|\"'+,-]*[A-Za-z0-9+/_-]{40,}={0,2}[\"',\\]*\s*")

@@ -4,7 +4,9 @@ look-alikes is lost.
 First run of corpus a, before the fixes: 57 of 776 forms leaked, 15 of 238 look-alikes were lost,
 3 of 60 prompts leaked. Of corpus b, written after those fixes: 18 of 201, 4 of 80, 4 of 20. Of
 corpus c, written without a look at the code: 27 of 614, 13 of 213, 5 of 60. Of corpus d, written
-after those fixes from issuers and places that c does not have: 33 of 150, 4 of 61, 9 of 20.
+after those fixes from issuers and places that c does not have: 33 of 150, 4 of 61, 9 of 20. Of
+corpus e, written before its author had read the code: 49 of 337, 2 of 129, 18 of 60 (six of the 49
+were no secrets, such as the id of an app, and were corrected).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ CORPORA = {
     "b": [*forms("forms_d"), *issuers("issuers_b")],
     "c": forms("forms_e"),
     "d": forms("forms_f"),
+    "e": forms("forms_g"),
 }
 
 

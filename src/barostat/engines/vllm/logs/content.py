@@ -20,7 +20,7 @@ _CONTENT_WORD = (
 )
 _CONTENT_KEY = (
     rf"(?:system|user|assistant|developer|tool|last|chat|human)_message|data_\d|(?!limit_|max_|min_|num_|enable_|disable_)(?:[a-z]\w{{0,40}}?_)?(?:{_CONTENT_WORD})|content_?parts?|input_value|raw_request|stop|system|image_url|audio_url|video_url|input_audio|multi_modal_data|mm_data|(?!stop_)(?:\w+_)?token_ids"
-    r"|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs|user|mm_inputs"
+    r"|(?:\w{1,40}_)?input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)|json_schema|structured_outputs|grammar|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|logprobs(?: \w{1,12})?|user|mm_inputs"
     r"|arg_(?:key|val|value)s?|cur_arguments|prev_arguments|parsed_\w{1,20}|payload|(?:gen_ai|llm)\.[\w.]{1,80}\.(?:content|prompt|completion|value|text)|(?:input|output)\.value"
 )
 _CONTENT = re.compile(
@@ -38,12 +38,12 @@ _QUOTES = re.compile(
     r"|<\||</?\w+>|\[INST\]|\[TOOL|<start_of_turn>|\b[Pp]rompt (?:(?:was|is) )?['\"]|fields were present|compile (?:regex|grammar) '|ed (?:text|prompt|query|message|content) ['\"]|cache (?:hit|miss) for|(?:user|human|assistant|system)> |coding (?:the )?arguments|parsing arguments|n(?:'t|not) (?:en|de)code|tool"
 )
 _CONTENT_HINT = re.compile(
-    rf"(?:{_CONTENT_WORD}|content_?parts?|input_value|raw_request|stop|system|_url|_audio|_data|_ids|_embeds|guided_\w+|json_schema|structured_outputs|grammar|bad_words|tools|_kwargs|extra_args|cache_salt|logprobs|user|_inputs|arg_\w+|parsed_\w+|payload)"
+    rf"(?:{_CONTENT_WORD}|content_?parts?|input_value|raw_request|stop|system|_url|_audio|_data|_ids|_embeds|guided_\w+|json_schema|structured_outputs|grammar|bad_words|tools|_kwargs|extra_args|cache_salt|logprobs(?: \w{1, 12})?|user|_inputs|arg_\w+|parsed_\w+|payload)"
     rf"\\*[\"']?\s*[=:]\s*(?:\w+\(|\\*[bfru]{{0,2}}[\"']|[\[{{(\u201c\u00ab])",
     re.IGNORECASE,
 )
 _TEMPLATED = re.compile(
-    r"(?:<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad|reasoning|response|parameter|arg_key|arg_value)>|<(?:function|parameter|tool)=[\w.-]{1,80}>|### ?(?:Instruction|Input|Response):|(?<![\w.<])(?:user|human|assistant|system)> (?=\S)"
+    r"(?:(?<!token )(?<!tokens )<\|[\w ]{1,40}\|>|\[INST\]|\[TOOL_CALLS\]|<start_of_turn>|</?(?:think|thinking|tool_call|tool_response|function_call|answer|scratchpad|reasoning|response|parameter|arg_key|arg_value)>|<(?:function|parameter|tool)=[\w.-]{1,80}>|### ?(?:Instruction|Input|Response):|(?<![\w.<])(?:user|human|assistant|system)> (?=\S)"
     r"|(?<![\w.])(?:User|Human|Assistant): ?(?=.{0,400}(?:Assistant|Human|User|AI):))(?=\\?n?(?: [\"'][^\"']|[ ]?[^\s\"',\])}|<]))"
 )
 """A prompt as the model sees it, behind the marks of a chat template."""
@@ -73,7 +73,8 @@ _PHRASE = re.compile(
     r"(?P<head>\b(?:got (?:arguments )?diff|diffing (?:between|old arguments)|(?<=searching for )diff between|against new ones|skipping text|(?<=\] )finding(?= .{1,200} in .)|tokens in arguments received|not all literals|non-simple function name|error placeholder"
     r"|converter failed(?: \(\w+\))?|(?:messages|OpenAI|chat) request(?= \{)|extracting tool call from response|tokenized prompt|preprocessing prompt inputs?|emitted tool name|create_error_response called with \w+|malformed citation payload|invalid (?:grammar|regex|json schema)|truncating (?:query|prompt|document|text|input)|prompt (?:is )?too long|tool call details from|in template for message)(?:\s*[:=]\s*|\s+)"
     r"|\b(?:(?:model|raw|tool|final|streamed) output|user input|diff|param(?:eter)? value|tool call(?: arguments| payload)?|parsed (?:message|content)|(?:extracted|remaining|buffered) (?:content|text)|rendered (?:prompt|template|to|as)|chat template rendered"
-    r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|(?:assistant|user|human|model) (?:said|asked|wrote|replied|answered)|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value |\bgenerated_text +|error: prompt (?=.{1,4096} is too long))"
+    r"|(?:failed to parse|error parsing|cannot parse|could not parse)(?: [\w-]{1,20}){0,6}(?: tool calls?| function calls?| arguments| output)|transcript(?:ion)?|(?:assistant|user|human|model) (?:said|asked|wrote|replied|answered)|bad value|summary text|ChatCompletion|Messages Response|Session updated|function arguments|generated|decoded)\s*[:=]\s*|\bbad value |\bgenerated_text +|error: prompt (?=.{1,4096} is too long)"
+    r"|\b(?:semantic |prompt |response )?cache (?:hit|miss) for |\b(?:moderation|guardrail|safety|policy|filter)\w*(?: \w{1,20})? (?:flagged|blocked|rejected|matched)\s*[:=]\s*|\bbeam \d{1,3}\s*[:=]\s*|\bfound (?:PERSON|EMAIL\w*|PHONE\w*|LOCATION|ORG\w*|PII) |\b(?:guidance|assistant|forced|response) prefix\s*[:=]\s*|\b(?:regex|pattern|grammar)\s*:\s+(?=.{3,400} not matched)|\brejected token in |\bcaption\s*[:=]\s*|\bfailed for input\s*[:=]\s*|\btext_input |\brequest [\w.-]{1,80} with (?:text|prompt|input) )"
     + _NOT_SAID
     + r"(?P<value>.+)$",
     re.IGNORECASE,
@@ -81,7 +82,7 @@ _PHRASE = re.compile(
 """What a record of a parser of tools or of an endpoint quotes without a name or quotes."""
 _UNQUOTED = re.compile(
     r"(?P<head>(?<![\w.-])(?:(?:\w{1,40}_)?(?:prompt|prompts|text|query|queries|thinking|reasoning|reasoning_content|content|utterance|transcript|completion|passage|document|message_content)|conversation(?==)"
-    r"|(?:system|user|assistant|developer|tool|last|chat|human)_message|user_input|input_text|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|(?:gen_ai|llm)\.[\w.]{1,80}\.(?:content|prompt|completion|value|text)|stop_sequences|negative_prompt|summary|suffix|detokenized)"
+    r"|(?:system|user|assistant|developer|tool|last|chat|human)_message|user_input|input_text|question(?==)|(?<![a-z] )(?:question|answer|observation)|instructions?|tool_(?:response|result|output)|function_call_output|tool_arguments|(?:current|cur|prev)_\w{0,20}arguments|arg_key|arg_val|generated[_ ]text|model[_ ]output|raw_tool_call|(?:gen_ai|llm)\.[\w.]{1,80}\.(?:content|prompt|completion|value|text)|stop_sequences|negative_prompt|summary|suffix|detokenized)"
     r"\s*[=:]\s*)"
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b|auto\b|/|\\*[\"'])(?P<value>\w\S{0,200} \S.*)$",
     re.IGNORECASE,
@@ -104,8 +105,30 @@ _CONTENT_HINTS = (
 )  # fmt: skip
 _PHRASE_HINTS = (
     *("output", "input", "diff", "value", "invalid", "truncating", "against", "skipping", "finding", "arguments", "tool", "literals", "function", "converter", "parse", "render", "transcri"),
-    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", " said", " asked", " wrote", " replied", " answered", "too long", "template", "completion"),
+    *("bad value", "request", "response", "session", "payload", "generated", "decoded", "content", "text", "placeholder", " said", " asked", " wrote", " replied", " answered", "too long", "template", "completion", "cache hit", "cache miss", "flagged", "blocked", "rejected", "matched", "beam ", "found ", "prefix", "regex", "pattern", "grammar", "caption"),
 )  # fmt: skip
+_SPEECH = re.compile(
+    r"(?<![\w./-])(?:my|me|mine|myself|she|her|hers|herself|he|his|him|himself)(?![\w/-])",
+    re.IGNORECASE,
+)
+"""Words of people that talk of themselves or of others: an engine has none."""
+_SPEECH_HINTS = (
+    " my",
+    " me",
+    " she",
+    " her",
+    " he ",
+    " his",
+    " him",
+    "'my ",
+    '"my ',
+    "=my ",
+    "'he ",
+    "=he ",
+)
+_BEFORE_SPEECH = re.compile(
+    r".*(?:[=:]\s{0,4}|\]\s{1,4}|^\s{0,40}[A-Z]{4,8}\s{1,4})[\"'`]?", re.DOTALL
+)
 
 
 def without_caller(line: str) -> str:
@@ -143,7 +166,7 @@ def without_content(line: str) -> tuple[str, bool]:
     if any(word in low for word in _PHRASE_HINTS) and (phrase := _PHRASE.search(line)) is not None:
         line, open_phrase = f"{line[: phrase.start('value')]}{REDACTED}", phrase.end() == len(line)
     if not _QUOTES.search(line) and not _SPEAKER.search(line):
-        return clean(line), open_phrase
+        return clean(_without_speech(line)), open_phrase
     open_end = open_phrase
     if _CONTENT_HINT.search(line):
 
@@ -166,7 +189,16 @@ def without_content(line: str) -> tuple[str, bool]:
     line = _SPOKEN.sub(
         lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line
     )
-    return clean(line), open_end
+    return clean(_without_speech(line)), open_end
+
+
+def _without_speech(line: str) -> str:
+    """Return the line up to the name or the mark before which a person speaks."""
+    low = line.lower()
+    if not any(word in low for word in _SPEECH_HINTS) or (speech := _SPEECH.search(line)) is None:
+        return line
+    before = _BEFORE_SPEECH.match(line, 0, speech.start())
+    return f"{before[0] if before else ''}{REDACTED}"
 
 
 _SPECIAL_TOKEN = re.compile(
@@ -177,7 +209,7 @@ _DEBUG_QUOTED = re.compile(
     r"(?P<head>[=:,(\[{]\s?[bfru]{0,2})(?P<value>\"(?:[^\"\\]|\\.)* (?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)* (?:[^'\\]|\\.)*(?:'|$))"
 )
 _DEBUG_BARE = re.compile(
-    r"(?P<head>(?<![\w.-])[A-Za-z_]\w{2,60}=)(?P<value>[A-Za-z][A-Za-z'-]{0,60} [A-Za-z][A-Za-z'-]{0,60}(?=[ .,!?;]|$)(?![=:])[^=]{0,4096}(?=, \w{1,60}=|$))"
+    r"(?P<head>(?<![\w.-])[A-Za-z_]\w{2,60}=|\] ?= ?)(?P<value>[A-Za-z][A-Za-z'-]{0,60} [A-Za-z][A-Za-z'-]{0,60}(?=[ .,!?;]|$)(?![=:])[^=]{0,4096}(?=, \w{1,60}=|$))"
 )
 
 
