@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.integration.gateway_attacks import attacks
 from tests.integration.gateway_dialect_attacks import dialect_attacks
+from tests.integration.gateway_guide_attacks import guide_attacks
 from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
 from tests.support.secret_corpus import forms
@@ -33,6 +34,8 @@ def test_the_attacks_on_the_gateway_are_counted() -> None:
     assert f"{len(made)} in {_IN_WORDS[len({one.kind for one in made})]} classes" in TEXT
     dialects = sum(len(list(rows)) for _, rows in dialect_attacks())
     assert f"{dialects} more by what a body, a version or a feature is taken for" in TEXT
+    guided = sum(len(list(rows)) for _, rows in guide_attacks())
+    assert f"{guided} more at what the guide promises" in TEXT
 
 
 def test_the_secret_forms_are_counted() -> None:

@@ -239,7 +239,7 @@ def _tokens(method: str, path: str, asked: dict[str, Any]) -> tuple[int, int, in
     cut = asked.get("truncate_prompt_tokens")
     count = _input_tokens(asked)
     return (
-        min(count, cut) if isinstance(cut, int) and cut > 0 else count,
+        min(count, cut) if isinstance(cut, int) and cut >= 0 else count,
         max(outputs, default=missing),
         answers,
         str(asked.get("user") or ""),

@@ -36,12 +36,18 @@ from tests.integration.gateway_attacks import (
     sent,
 )
 from tests.integration.gateway_dialect_attacks import dialect_attacks
+from tests.integration.gateway_guide_attacks import guide_attacks
 from tests.integration.gateway_state_attacks import state_attacks
 
 ENGINE_KEY = "engine-key-7f21d"
 MOST_ANSWERS = 128
 AT_ONCE = 32
-ALL = attacks() + marked(state_attacks()) + marked(dialect_attacks())
+ALL = [
+    *attacks(),
+    *marked(state_attacks()),
+    *marked(dialect_attacks()),
+    *marked(guide_attacks()),
+]
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +96,7 @@ def why_through(arrived: Arrived, kind: str) -> str:
     """What the engine should not have received, "" where that is nothing."""
     if arrived.path not in LISTED:
         return f"{arrived.method} reached {arrived.path!r}"
-    if kind in ("key", "key-2") and arrived.attack:
+    if kind in ("key", "key-2", "key-3") and arrived.attack:
         return "a request without a known key was served"
     if arrived.input_tokens > MAX_INPUT:
         return f"{arrived.input_tokens} tokens of input"
@@ -104,7 +110,7 @@ def why_through(arrived: Arrived, kind: str) -> str:
 
 
 def test_no_attack_gets_through(gateway: GatewayProcess, engine: CountingEngine) -> None:
-    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 880
+    assert len({(one.kind, one.name) for one in ALL}) == len(ALL) >= 1040
     names = {one.mark: f"{one.kind}: {one.name}" for one in ALL}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda one: carry_out(one, gateway.port), ALL))
