@@ -32,7 +32,8 @@ _FEW, _MANY = 40, 240
 @dataclass(frozen=True, slots=True)
 class Target:
     """The known properties of the server. `serving`: a sentence if it has live traffic. `counted`:
-    prompts are words; `takes_ids`: prompts are token ids.
+    prompts are words; `takes_ids`: prompts are token ids. `origins`: what the model was loaded from,
+    a repository or a path; of an adapter also its base model's.
 
     `forces_length`: it accepts `ignore_eos` and `min_tokens`. `flags`: resolved flags from its
     metrics. `notes`: for the user.
@@ -50,6 +51,7 @@ class Target:
     counted: WordCount | None = None
     forces_length: bool = True
     notes: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
     @property
     def named(self) -> str:
@@ -99,11 +101,18 @@ async def find_out(
     that it does not have.
     """
     async with client(where, key) as session:
-        name, length = await _model(session, where, model)
+        name, length, origins = await _model(session, where, model)
         version = await _version(session, where)
         page = await _page(session, where)
         found = Target(
-            where, api or "completions", name, key, version, length, shows_metrics=page is not None
+            where,
+            api or "completions",
+            name,
+            key,
+            version,
+            length,
+            shows_metrics=page is not None,
+            origins=origins,
         )
         if page is not None:
             found = replace(found, flags=_flags(page))
@@ -206,7 +215,10 @@ def _no_answer(target: Target, answer: Answer | Failure) -> OutsideError:
     )
 
 
-async def _model(session: Any, where: Address, wanted: str | None) -> tuple[str, int | None]:
+async def _model(
+    session: Any, where: Address, wanted: str | None
+) -> tuple[str, int | None, tuple[str, ...]]:
+    """Name, length and origins of the model."""
     answer = await ask(session, where.at("/v1/models"), within_s=_ASIDE_S, max_bytes=1 << 22)
     if isinstance(answer, Failure):
         raise OutsideError(
@@ -224,7 +236,7 @@ async def _model(session: Any, where: Address, wanted: str | None) -> tuple[str,
         else {}
     )
     if wanted is not None and (wanted in named or not named):
-        return wanted, _length(named.get(wanted, {}))
+        return wanted, _length(named.get(wanted, {})), _origins(wanted, named)
     if wanted is not None:
         raise InputError(f"is not served there; there is {', '.join(named)}", f"--model {wanted}")
     if answer.status in (401, 403):
@@ -237,7 +249,14 @@ async def _model(session: Any, where: Address, wanted: str | None) -> tuple[str,
             retryable=False,
         )
     first = next(iter(named))
-    return first, _length(named[first])
+    return first, _length(named[first]), _origins(first, named)
+
+
+def _origins(name: str, cards: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    card = cards.get(name, {})
+    base = cards.get(parent, {}) if isinstance(parent := card.get("parent"), str) else {}
+    found = (card.get("root"), parent, base.get("root"))
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
 
 
 def _length(card: dict[str, Any]) -> int | None:

@@ -15,6 +15,8 @@ from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
 
 PREFIX = "barostat_gateway_"
+NOT_LISTED = "path-not-listed"
+"""Code of the gateway's answer for a path that it does not pass on."""
 LONGEST = 1 << 20
 _SAMPLE = re.compile(
     rf"^{PREFIX}([a-z0-9_]+)(?:\{{([^}}\n]*)\}})? ([-+0-9.eE]+|\+?Inf|NaN)$", re.MULTILINE
@@ -54,6 +56,13 @@ class GatewayPage:
         """True for a page of our gateway."""
         return ("connections", ()) in self.samples
 
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines behind it, by the names that it gives them: host and port."""
+        return tuple(
+            dict(labels).get("replica", "") for labels, _ in self._by_name.get("replica_up", ())
+        )
+
     def total(self, name: str, label: str = "", values: Sequence[str] = ()) -> float:
         """The sum over all labels, or over those samples whose label has one of the values."""
         return sum(
@@ -66,6 +75,26 @@ class GatewayPage:
     def arrived(self) -> float:
         """Requests that came in and were understood, refused ones included."""
         return self.total("output_limit_tokens_count") + self.total("no_output_limit_total")
+
+
+def gateway_at(base: str, status: int, text: str, said: object) -> str:
+    """A sentence if the answer to GET /metrics at this URL is a gateway's of ours: what it is, and
+    what to look at instead. `said`: the body as JSON, if it is any.
+    """
+    page = GatewayPage(0.0, text, base)
+    if status == 200 and page.is_gateway:
+        engines = ", ".join(f"http://{one}" for one in page.engines)
+        behind = (
+            f"diagnose the engines behind it: {engines}" if engines else "no engine is behind it"
+        )
+        return f"{base} is the admin port of a Barostat gateway, not an engine; {behind}"
+    error = said.get("error") if isinstance(said, dict) else None
+    if status == 404 and isinstance(error, dict) and error.get("code") == NOT_LISTED:
+        return (
+            f"{base} is a Barostat gateway, not an engine; diagnose the engines behind it (their "
+            "addresses: `barostat diagnose` on its admin port, by default 8081 on its own host)"
+        )
+    return ""
 
 
 def gateway_signals(pages: Iterable[GatewayPage]) -> dict[str, Signal]:

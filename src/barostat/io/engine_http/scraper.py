@@ -17,6 +17,7 @@ from barostat.io.clock import Clock
 from barostat.io.engine_http.http import Answer, Failure
 from barostat.io.engine_http.route import EngineRoute
 from barostat.judge.evidence.recording import ProbeResult, Scrape
+from barostat.platform.gateway_page import gateway_at
 
 SCRAPE_S = 10.0
 """Time for one scrape: what Prometheus gives by default. An API server at its CPU limit takes
@@ -168,10 +169,13 @@ class Scraper:
             )
         if page.status >= 500:
             return f"{base}: /metrics answers HTTP {page.status} ({_said(page)})"
+        if page.status == 200 and is_plainly_vllm(scrape.text):
+            return ""
+        if gateway := gateway_at(base, page.status, scrape.text, page.json()):
+            self.not_vllm = clean(gateway)
+            return self.not_vllm
         if page.status != 200:
             what = f"answers HTTP {page.status}"
-        elif is_plainly_vllm(scrape.text):
-            return ""
         else:
             kind = scrape.exposition.looks_like
             if kind == "vllm" or (page.cut and kind.startswith("prometheus")):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
+from tests.support.gateway_wire import HEAD, World
 from tests.support.small_servers import (
     METRICS,
     Handler,
@@ -18,6 +20,9 @@ from tests.support.small_servers import (
     vllm,
 )
 
+from barostat.gateway.live_limits.admin import AdminDoor
+from barostat.gateway.live_limits.limits_in_force import LimitsInForce
+from barostat.gateway.messages.refusal_bodies import answer as refusal
 from barostat.io.clock import SteadyClock
 from barostat.io.engine_http.address import address
 from barostat.io.engine_http.route import DirectRoute
@@ -108,6 +113,28 @@ def test_what_answers_and_is_no_vllm_is_named_for_what_it_is(handle: Handler, sa
     assert scraper.not_vllm.endswith("; give the address of the engine itself")
     assert said in scraper.not_vllm
     assert scraper.scrapes == []
+    assert [why for _, why in scraper.failed] == [scraper.not_vllm]
+
+
+def test_a_gateway_of_ours_is_named_with_what_to_look_at_instead(tmp_path: Path) -> None:
+    world = World()
+    file = tmp_path / "limits.yaml"
+    file.write_text(f"{HEAD}  request: {{maxOutputTokens: 100}}\n")
+    limits = LimitsInForce(file, world.metrics)
+    (engine,) = world.replicas
+    page = AdminDoor(world.gateway, limits, "").answer(b"GET", b"/metrics", b"", b"")
+    with serving(always(page)) as (port, _):
+        scraper = _looked(port)
+    assert scraper.not_vllm == (
+        f"http://localhost:{port} is the admin port of a Barostat gateway, not an engine; diagnose "
+        f"the engines behind it: http://{engine.name}"
+    )
+    unlisted = refusal(404, "path-not-listed", "GET /metrics is not served here")
+    with serving(always(unlisted)) as (port, _):
+        scraper = _looked(port)
+    assert scraper.not_vllm.startswith(
+        f"http://localhost:{port} is a Barostat gateway, not an engine; diagnose the engines behind"
+    )
     assert [why for _, why in scraper.failed] == [scraper.not_vllm]
 
 

@@ -19,6 +19,7 @@ examples:
 phases: (1) as many of the longest requests at once as the limits allow; (2) bursts of as many; (3) all allowed lengths, or the trace, at
 --at times the rate measured in phase 1; (4) one request beyond each limit. The test passes if every allowed request is answered within the
 SLO of the limits file and without preemptions. --knee finds the highest load within the SLO, by bisection.
+Limits for another model than the engine serves fail at once: nothing is sent.
 
 exit codes: 0 pass, 1 fail, 2 usage, 3 cannot tell, 4 the server failed, 5 the engine has live traffic, 130 interrupted
 """

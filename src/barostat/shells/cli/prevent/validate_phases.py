@@ -18,6 +18,7 @@ from barostat.io.manifests.read import read_file
 from barostat.judge.load_test.figures import Figures, figures
 from barostat.judge.load_test.knee import Bisection, Knee, judged
 from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, interrupted, proved
+from barostat.judge.load_test.served_model import model_check
 from barostat.judge.load_test.traffic import (
     Allowed,
     Traffic,
@@ -101,6 +102,11 @@ class Validation:
 
     def carried_out(self, target: Target) -> Validated:
         """Every phase, and the knee where it is asked for; less where a person stopped it."""
+        checks: list[Check] = []
+        if model := model_check(self.limits.spec.model, (target.model, *target.origins)):
+            if model.standing == "fail":
+                return self._validated(target, proved([], self.limits, [model]), stopped=False)
+            checks = [model]
         target = understood(target)
         print(f"barostat: {target.named}", file=sys.stderr)
         phases = [
@@ -120,10 +126,10 @@ class Validation:
                 )
             )
         knee: Knee | None = None
-        checks: list[Check] = []
         stopped = False
         if _worth_more(phases):
-            checks, stopped = self._beyond(target)
+            found, stopped = self._beyond(target)
+            checks += found
         if _worth_more(phases) and not stopped:
             rate = self.at_ratio * self._capacity_per_s(capacity)
             phases.append(
@@ -141,9 +147,12 @@ class Validation:
             )
             checks += [interrupted("knee")] if stopped else []
         proof: Proof = proved(phases, self.limits, checks, knee)
+        stopped = stopped or any(phase.found.interrupted for phase in phases)
+        return self._validated(target, proof, stopped=stopped)
+
+    def _validated(self, target: Target, proof: Proof, *, stopped: bool) -> Validated:
         name = self.limits.name or ""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        stopped = stopped or any(phase.found.interrupted for phase in phases)
         return Validated(
             target, str(self.limits_file), name, self.digest, self.slo, at, proof, stopped
         )

@@ -21,6 +21,7 @@ SENTENCES = {
     "fail": "these limits allow what the engine does not carry",
     "unknown": "nothing is proved: something could not be told",
 }
+OTHER_MODEL = "these limits are for another model than the engine serves; nothing was sent"
 NO_LATENCY = (
     "all that these limits allow is answered; no service level is stated (spec.slo of the "
     "limits file), so no latency was judged"
@@ -45,6 +46,8 @@ class Validated:
     @property
     def sentence(self) -> str:
         """The verdict for a person: a level that nobody stated is not kept."""
+        if not self.proof.phases and self.proof.verdict == "fail":
+            return OTHER_MODEL
         unstated = self.slo.ttft_s is None and self.slo.itl_s is None
         return (
             NO_LATENCY

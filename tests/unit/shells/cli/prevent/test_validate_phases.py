@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support import load_tests
+from tests.support.page_text import unbroken
 
 from barostat.io.engine_http.address import address
 from barostat.judge.load_test.figures import Collected, Reading, Sent
@@ -31,6 +33,7 @@ spec:
   slo: {ttftP99Seconds: 5.0, itlP99Seconds: 1.0}
 """
 TARGET = Target(address("http://127.0.0.1:8000"), "completions", "tiny", shows_metrics=True)
+OTHER = replace(TARGET, model="chat", origins=("meta-llama/Llama-3.1-8B-Instruct",))
 Sender = Callable[[Traffic], Collected]
 
 
@@ -169,3 +172,32 @@ def test_a_service_level_that_nobody_stated_is_not_said_to_be_kept(
     assert "meets its SLO" not in rendered(unstated, "table") + rendered(unstated, "html")
     failed = replace(load_tests.validation(good=False), slo=Slo())
     assert "meets its SLO" not in rendered(failed, "table")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "html", "junit"])
+def test_limits_for_another_model_fail_before_anything_is_sent(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+) -> None:
+    validating = Validating(tmp_path, monkeypatch)
+    monkeypatch.setattr(load_inputs, "aimed", lambda _: OTHER)
+    assert validating("-o", form) == 1
+    assert validating.sent == []
+    said = unbroken(capsys.readouterr().out)
+    assert "the limits are for tiny, the engine serves chat" in said
+    assert "meta-llama/Llama-3.1-8B-Instruct" in said
+    assert json.loads(validating.certificate.read_text())["verdict"] == "fail"
+
+
+def test_a_name_of_its_own_is_no_other_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    validating = Validating(tmp_path, monkeypatch)
+    alias = replace(TARGET, model="chat", origins=("/mnt/models",))
+    monkeypatch.setattr(load_inputs, "aimed", lambda _: alias)
+    assert validating() == 0
+    assert "whether that is tiny, as in the limits, is not known" in unbroken(
+        capsys.readouterr().out
+    )
